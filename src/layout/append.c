@@ -114,7 +114,7 @@ void spill_append_done(const spill_part_t *part, const spill_response_t *respons
         .first = response->seq,
         .count = part->skip + (int64_t)part->count,
         .op_base = response->state.op_count,
-        .crowded_out = response->crowded,
+        .crowded_out = response->crowded_out,
     };
 }
 

@@ -120,12 +120,12 @@ static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t 
     if ((int64_t)run.count == elements)
         run.count--;
     copy->incarnation = (now_us > head->now_us ? now_us : head->now_us) + AHEAD_US;
-    copy->lease = head->now_us + store->take_us + store->margin_us;
+    copy->lease = head->now_us + store->adopt_us + store->margin_us;
     spill_code_t code = SPILL_OK;
     *done = true;
     while (code == SPILL_OK && *done && copy->run.count < run.count &&
            freed(elements, (int64_t)copy->run.count, spill_run_bytes(&copy->run)) <
-               store->take_room) {
+               store->adopt_room) {
         spill_run_t own = next_run(owner, &run, copy);
         code = put_next(owner, &own, copy, done, error);
         if (code == SPILL_OK && *done)
@@ -178,7 +178,7 @@ static spill_code_t read_unmanaged(const spill_owner_t *owner, int64_t limit,
 static int64_t elements_to_read(const spill_owner_t *owner)
 {
     int64_t page = owner->array->definition.bounds.page_capacity;
-    int64_t room = owner->array->store->take_room / 3 + 2;
+    int64_t room = owner->array->store->adopt_room / 3 + 2;
     return page > room ? page : room;
 }
 

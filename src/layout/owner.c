@@ -122,7 +122,7 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
 spill_request_t spill_owner_unmanaged_request(const spill_owner_t *owner, int64_t limit)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.plain = true;
+    read.unmanaged = true;
     read.want = limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
     read.limit = limit;
     return read;

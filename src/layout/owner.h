@@ -72,7 +72,7 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
                                     spill_response_t *response, spill_error_t *error);
 
 /*
- * READ of a head, or of the array of others in its place (spill_request_t.plain) with its first
+ * READ of a head, or of the array of others in its place (spill_request_t.unmanaged) with its first
  * `limit` elements. Absent: as above, whatever others have there.
  */
 spill_request_t spill_owner_unmanaged_request(const spill_owner_t *owner, int64_t limit);

@@ -143,7 +143,7 @@ static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head
     bool done;
     spill_element_t element = spill_run_element(&there->run, 0);
     spill_request_t settle = complete_request(owner, seq, rev);
-    settle.given = value_in(owner, there);
+    settle.sum_added = value_in(owner, there);
     settle.elements = &element.value;
     settle.element_count = 1;
     settle.elements_bytes = element.value.size_bytes;
@@ -214,8 +214,8 @@ static spill_code_t edit_in_journal(const spill_owner_t *owner, int64_t seq,
     edit.elements = element;
     edit.element_count = 1;
     edit.elements_bytes = element->size_bytes;
-    edit.taken = value_in(owner, &place->head);
-    edit.given = spill_sum_of(definition, element);
+    edit.sum_removed = value_in(owner, &place->head);
+    edit.sum_added = spill_sum_of(definition, element);
     spill_code_t code = step(owner, head, &edit, done, error);
     spill_response_t after = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK && !*done)
@@ -241,8 +241,8 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
     intend.seq = seq;
     intend.intent_page = seq;
     intend.edit = true;
-    intend.taken = value_in(owner, &place->page);
-    intend.given = spill_sum_of(definition, element);
+    intend.sum_removed = value_in(owner, &place->page);
+    intend.sum_added = spill_sum_of(definition, element);
     bool intended;
     spill_code_t code = spill_owner_step(owner, &intend, &intended, error);
     if (code != SPILL_OK || !intended)
@@ -289,7 +289,7 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     intend.rev = head->rev;
     intend.seq = seq;
     intend.intent_page = seq;
-    intend.taken = value_in(owner, &place->page);
+    intend.sum_removed = value_in(owner, &place->page);
     spill_code_t code = step(owner, head, &intend, done, error);
     if (code != SPILL_OK || !*done)
         return code;
@@ -316,7 +316,7 @@ spill_code_t spill_referenced_remove(spill_owner_t *owner, spill_which_t *which,
             spill_request_t remove = spill_owner_request(owner, SPILL_REQUEST_REMOVE, SPILL_HEAD);
             remove.rev = place.head.state.rev;
             remove.seq = which->seq;
-            remove.taken = value_in(owner, &place.head);
+            remove.sum_removed = value_in(owner, &place.head);
             code = step(owner, &place.head.state, &remove, &done, error);
         } else if (code == SPILL_OK) {
             code = remove_in_document(owner, which->seq, &place, &done, error);
@@ -353,7 +353,7 @@ static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *hea
     while (code == SPILL_OK && walk.next < end) {
         code = spill_referenced_walk(owner, head, end, &walk, &response, error);
         if (code == SPILL_OK)
-            add_run(owner, &response.run, end, &trim->taken, &live);
+            add_run(owner, &response.run, end, &trim->sum_removed, &live);
     }
     trim->removed = head->removed - (end > head->watermark ? end - head->watermark - live : 0);
     if (code == SPILL_OK && watermark > head->first) {
@@ -362,7 +362,7 @@ static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *hea
         read.limit = watermark - head->first;
         code = spill_owner_call(owner, &read, &response, error);
         if (code == SPILL_OK)
-            add_run(owner, &response.run, watermark, &trim->taken, &in_journal);
+            add_run(owner, &response.run, watermark, &trim->sum_removed, &in_journal);
     }
     spill_response_release(&response);
     return code;

@@ -295,7 +295,7 @@ spill_code_t spill_referenced_recount(const spill_owner_t *owner, const spill_re
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     request.rev = recount->rev;
     request.seq = recount->end;
-    request.given = recount->sum;
+    request.sum_added = recount->sum;
     request.refill = &recount->refill.top;
     request.refill_run = &recount->refill.run;
     return spill_owner_step(owner, &request, done, error);

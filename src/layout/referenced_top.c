@@ -12,7 +12,7 @@ static int64_t count_leaving(const spill_request_t *request, const spill_top_t *
 {
     int64_t count = 0;
     for (size_t i = 0; i < top->count; i++)
-        count += spill_step_takes(request, top->at[i].seq);
+        count += spill_step_affects(request, top->at[i].seq);
     return count;
 }
 
@@ -58,7 +58,7 @@ static spill_code_t add_not_shown(const spill_owner_t *owner, const spill_state_
     spill_code_t code = SPILL_OK;
     for (size_t i = head->top.shown; code == SPILL_OK && i < head->top.count; i++) {
         int64_t seq = head->top.at[i].seq;
-        if (spill_step_takes(request, seq))
+        if (spill_step_affects(request, seq))
             continue;
         room -= head->top.at[i].size_bytes;
         if (room < 0)

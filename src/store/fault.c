@@ -296,9 +296,9 @@ void spill_fault_wrap(spill_store_t *inner, const spill_fault_hooks_t *hooks, sp
     faulty->ops.others_write = inner->ops->others_write;
     faulty->ops.check = inner->ops->check ? check : NULL;
     spill_store_base_init(&faulty->base, &faulty->ops, inner->uri, &inner->options);
-    faulty->base.take_us = inner->take_us;
+    faulty->base.adopt_us = inner->adopt_us;
     faulty->base.margin_us = inner->margin_us;
-    faulty->base.take_room = inner->take_room;
+    faulty->base.adopt_room = inner->adopt_room;
     faulty->inner = inner;
     faulty->hooks = *hooks;
     *store = &faulty->base;

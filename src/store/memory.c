@@ -34,7 +34,7 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         response->now_us = clock->now_us(clock->context);
     if (!document && request->page == SPILL_HEAD) {
         const spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
-        if (fields && request->plain)
+        if (fields && request->unmanaged)
             spill_unmanaged_read(request, fields->document, response);
         else if (fields)
             response->state.fields_bytes = fields->document->len;

@@ -17,8 +17,8 @@ typedef struct step {
     bson_t *fields; /* what the head's fields become; NULL: they stay */
     spill_facts_t facts;
     spill_top_t journal;
-    spill_run_t all;   /* ... of which these are the elements */
-    spill_run_t plain; /* ADOPT, ADOPT_SPLIT: the array that others keep */
+    spill_run_t all;       /* ... of which these are the elements */
+    spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the array that others keep */
 } step_t;
 
 static int64_t size_of(void *context, int64_t seq)
@@ -112,10 +112,10 @@ static spill_code_t move_array(const spill_memory_store_t *memory, step_t *step,
         step->fields = spill_unmanaged_join(request->definition, fields, request->run, &own);
         spill_run_release(&own);
     } else {
-        step->fields = spill_unmanaged_split(request->definition, fields, &step->plain);
-        step->facts.plain = step->fields ? &step->plain : NULL;
+        step->fields = spill_unmanaged_split(request->definition, fields, &step->unmanaged);
+        step->facts.unmanaged = step->fields ? &step->unmanaged : NULL;
         if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
-            step->facts.differs = !spill_unmanaged_cut(&step->plain, request->run);
+            step->facts.differs = !spill_unmanaged_cut(&step->unmanaged, request->run);
     }
     step->facts.fields_bytes = step->fields ? step->fields->len : 0;
     bson_destroy(fields);
@@ -201,7 +201,7 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
         spill_memory_document_remove(document, 0, document->count - (size_t)document->state.live);
         break;
     case SPILL_EFFECT_FILL:
-        fill(document, request, step->facts.plain ? step->facts.plain : request->run);
+        fill(document, request, step->facts.unmanaged ? step->facts.unmanaged : request->run);
         break;
     }
 }
@@ -250,7 +250,7 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
         if (request->kind == SPILL_REQUEST_APPEND) {
             spill_state_copy(&step.document->state, &response->state);
             response->seq = effect.seq;
-            response->crowded = effect.crowded;
+            response->crowded_out = effect.crowded_out;
         }
         if (spill_ends_incarnation(request) && rev > memory->dropped_rev)
             memory->dropped_rev = rev;
@@ -259,7 +259,7 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
     bson_destroy(step.fields);
     spill_top_release(&step.journal);
     spill_run_release(&step.all);
-    spill_run_release(&step.plain);
+    spill_run_release(&step.unmanaged);
     spill_memory_document_release(&step.fresh);
     return code;
 }

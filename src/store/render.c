@@ -353,14 +353,14 @@ void spill_render_part_id(bson_t *document, const char *key, const spill_value_t
 /* Other fields: `fields` (NULL: none) but for its _id. */
 static void render_bucket(const spill_definition_t *definition, const spill_value_t *window,
                           bool head, const spill_state_t *state, const bson_t *fields,
-                          const spill_run_t *run, const spill_ops_t *ops, bool plain,
+                          const spill_run_t *run, const spill_ops_t *ops, bool without_bookkeeping,
                           bson_t *document)
 {
     spill_value_t owner;
     const char *text = "";
     int64_t page = head ? SPILL_HEAD : state->page;
     bson_init(document);
-    if (!plain)
+    if (!without_bookkeeping)
         spill_render_part_id(document, "_id", window, page);
     if (fields)
         bson_copy_to_excluding_noinit(fields, document, "_id", NULL);
@@ -370,7 +370,7 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
     spill_render_count(document, definition->page_number, page + 1);
     append_elements(document, definition, definition->array, run);
     spill_window_stats_render(&state->window_stats, state->live, definition, document);
-    if (plain)
+    if (without_bookkeeping)
         return;
     bson_t spill;
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
@@ -387,19 +387,20 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
 
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
                        const bson_t *fields, const spill_run_t *run, const spill_run_t *top,
-                       const spill_ops_t *ops, bool plain, bson_t *document)
+                       const spill_ops_t *ops, bool without_bookkeeping, bson_t *document)
 {
     bson_iter_t id;
     if (definition->layout == SPILL_LAYOUT_BUCKET && bson_iter_init_find(&id, fields, "_id")) {
         spill_value_t window = spill_value_from_iter(&id);
-        render_bucket(definition, &window, true, state, fields, run, ops, plain, document);
+        render_bucket(definition, &window, true, state, fields, run, ops, without_bookkeeping,
+                      document);
         return;
     }
     bson_init(document);
     bson_concat(document, fields);
     if (spill_has_referenced_elements(definition)) {
         spill_render_summary(definition, state, top, document);
-        if (!plain)
+        if (!without_bookkeeping)
             append_head_bookkeeping(document, definition, state, ops, run);
         return;
     }
@@ -410,7 +411,7 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
         bson_append_bool(document, definition->overflow_field, -1, true);
     if (state->pages > 0)
         spill_render_count(document, definition->pages_field, state->pages);
-    if (!plain)
+    if (!without_bookkeeping)
         append_head_bookkeeping(document, definition, state, ops, run);
 }
 
@@ -437,14 +438,15 @@ static void append_element_fields(bson_t *document, const spill_definition_t *de
 
 void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
-                       bool plain, bson_t *document)
+                       bool without_bookkeeping, bson_t *document)
 {
     if (definition->layout == SPILL_LAYOUT_BUCKET) {
-        render_bucket(definition, owner, false, state, NULL, run, ops, plain, document);
+        render_bucket(definition, owner, false, state, NULL, run, ops, without_bookkeeping,
+                      document);
         return;
     }
     bson_init(document);
-    if (!plain)
+    if (!without_bookkeeping)
         append_page_id(document, owner, state->page);
     if (spill_has_referenced_elements(definition)) {
         append_element_fields(document, definition, owner, run);
@@ -454,7 +456,7 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
         append_elements(document, definition, definition->page_array, run);
         spill_render_count(document, definition->page_count, state->live);
     }
-    if (plain)
+    if (without_bookkeeping)
         return;
     bson_t spill;
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);

@@ -5,8 +5,8 @@
 #include "store/request.h"
 
 /*
- * Both initialize `document`. With `plain`, bookkeeping (`spill`, and a page's _id) is left out:
- * what remains is the source's document.
+ * Both initialize `document`. With `without_bookkeeping`, bookkeeping (`spill`, and a page's _id)
+ * is left out: what remains is the source's document.
  *
  * Head: {_id, <other fields>, <array>, <count>, <overflow>, <pages>, spill: {<array>: {...}}}.
  * Page: {_id: {owner, page}, <owner>, <page>, <array>, <count>, spill: {...}}.
@@ -23,10 +23,10 @@
  */
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
                        const bson_t *fields, const spill_run_t *run, const spill_run_t *top,
-                       const spill_ops_t *ops, bool plain, bson_t *document);
+                       const spill_ops_t *ops, bool without_bookkeeping, bson_t *document);
 void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
-                       bool plain, bson_t *document);
+                       bool without_bookkeeping, bson_t *document);
 
 /*
  * Elements apart: the summary of a head in that state, under the name of the array. `top`: the

@@ -263,8 +263,8 @@ typedef struct spill_request {
      * goes out of the sum. EDIT, PREPARE with `edit`: what comes in. COMPLETE of an edit: the value
      * of the element that turned out to be in the page.
      */
-    spill_sum_t taken;
-    spill_sum_t given;
+    spill_sum_t sum_removed;
+    spill_sum_t sum_added;
     /*
      * Layout subset. REMOVE, EDIT, PREPARE (but of an edit), COMPLETE of an edit, TRIM: the top as
      * it is at `rev`, and where elements are missing to it once the step has taken its own, as many
@@ -306,7 +306,7 @@ typedef struct spill_request {
      * is 0, want none or forward). Without it that is SPILL_REFUSED, in a store whose documents
      * other programs write to; in another it is as if there were none.
      */
-    bool plain;
+    bool unmanaged;
     bool want_now;    /* response->now_us, where a document was found */
     bool want_ops;    /* response->ops: the whole window */
     bool want_top;    /* of a subset's head: response->top_run */
@@ -328,7 +328,7 @@ typedef struct spill_response {
      */
     spill_state_t state;
     int64_t seq;            /* APPEND: the first number given */
-    int64_t crowded;        /* APPEND: capped, keeping the best: old elements that went for bytes */
+    int64_t crowded_out;    /* APPEND: capped, keeping the best: old elements that went for bytes */
     bool refusal_explained; /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
     bool shows_read;   /* APPEND with due, ADOPT, or judged: state and run are what a READ shows */
     spill_run_t run;   /* READ */

@@ -7,7 +7,7 @@ static size_t top_most(const spill_request_t *request)
     return (size_t)request->definition->top_count;
 }
 
-bool spill_step_takes(const spill_request_t *request, int64_t seq)
+bool spill_step_affects(const spill_request_t *request, int64_t seq)
 {
     return request->kind == SPILL_REQUEST_TRIM ? seq < request->watermark : seq == request->seq;
 }
@@ -15,7 +15,7 @@ bool spill_step_takes(const spill_request_t *request, int64_t seq)
 bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *state)
 {
     for (size_t i = 0; !request->refill && i < state->top.count; i++)
-        if (spill_step_takes(request, state->top.at[i].seq))
+        if (spill_step_affects(request, state->top.at[i].seq))
             return false;
     return true;
 }
@@ -71,7 +71,7 @@ static void add_what_stays(const spill_request_t *request, const spill_top_t *fr
                            spill_top_t *top)
 {
     for (size_t i = 0; i < from->count; i++)
-        if (!spill_step_takes(request, from->at[i].seq))
+        if (!spill_step_affects(request, from->at[i].seq))
             spill_top_add(top, top_most(request), &from->at[i]);
 }
 

@@ -8,7 +8,7 @@
 #include "store/transition.h"
 
 /* REMOVE, EDIT, PREPARE, COMPLETE, TRIM: is this an element that the step takes, or changes? */
-bool spill_step_takes(const spill_request_t *request, int64_t seq);
+bool spill_step_affects(const spill_request_t *request, int64_t seq);
 
 /* Where the step takes an element out of the top, what ranks next has to be known: a refill. */
 bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *state);

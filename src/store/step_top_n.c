@@ -24,7 +24,7 @@ int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts
                                int64_t end, spill_state_t *state)
 {
     spill_top_t top_n = {0};
-    int64_t crowded = 0;
+    int64_t crowded_out = 0;
     size_t most = (size_t)request->limits.slots_max;
     for (size_t i = 0; facts->journal && i < facts->journal->count; i++)
         offer(&top_n, most, &facts->journal->at[i], &state->deleted);
@@ -44,9 +44,9 @@ int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts
         top_n.count--;
         state->live_bytes -= top_n.at[top_n.count].size_bytes;
         spill_seqs_insert(&state->deleted, top_n.at[top_n.count].seq);
-        crowded += top_n.at[top_n.count].seq < end;
+        crowded_out += top_n.at[top_n.count].seq < end;
     }
     state->live = (int64_t)top_n.count;
     spill_top_release(&top_n);
-    return crowded;
+    return crowded_out;
 }

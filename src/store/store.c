@@ -19,9 +19,9 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
 {
     *store = (spill_store_t){.ops = ops, .options = *options, .uri = bson_strdup(uri)};
     pthread_mutex_init(&store->defining, NULL);
-    store->take_us = SPILL_ADOPT_US;
+    store->adopt_us = SPILL_ADOPT_US;
     store->margin_us = SPILL_MARGIN_US;
-    store->take_room = SPILL_ADOPT_ROOM;
+    store->adopt_room = SPILL_ADOPT_ROOM;
     if (!store->options.clock.now_us)
         store->options.clock.now_us = spill_clock_now_us;
     if (!store->options.clock.sleep_us)

@@ -181,9 +181,9 @@ struct spill_store {
      * that may be, how long after that its pages are kept all the same, and how many bytes have to
      * become free. Tests have their own.
      */
-    int64_t take_us;
+    int64_t adopt_us;
     int64_t margin_us;
-    int64_t take_room;
+    int64_t adopt_room;
     const atomic_bool *stop; /* borrowed; NULL: none. Long work ends soon once it is true */
 };
 

@@ -51,7 +51,7 @@ void spill_sum_add(spill_sum_t *sum, const spill_sum_t *other)
     add_double(sum, other->low);
 }
 
-void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other)
+void spill_sum_subtract(spill_sum_t *sum, const spill_sum_t *other)
 {
     int64_t whole;
     sum->values -= other->values;

@@ -28,7 +28,7 @@ typedef struct spill_sum {
 spill_sum_t spill_sum_of(const spill_definition_t *definition, const spill_value_t *element);
 
 void spill_sum_add(spill_sum_t *sum, const spill_sum_t *other);
-void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other);
+void spill_sum_subtract(spill_sum_t *sum, const spill_sum_t *other);
 
 /* In all four. None is NaN. */
 bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right);

@@ -53,7 +53,7 @@ static bool is_capped(const spill_request_t *request)
 }
 
 /* Capped: what the head does not hold any more is dead, and has not to be counted. */
-static void lift_low(const spill_request_t *request, spill_state_t *state)
+static void raise_watermark(const spill_request_t *request, spill_state_t *state)
 {
     if (!is_capped(request))
         return;
@@ -283,8 +283,8 @@ bool spill_writes_fields(const spill_request_t *request, const spill_state_t *st
  * The elements were added to the state: drop the oldest slots until what is left is within cap and
  * bound; one element always stays. *first is the first slot that does. False: a size is not known.
  */
-static bool make_room(const spill_request_t *request, const spill_facts_t *facts, int64_t added,
-                      spill_state_t *state, int64_t *first)
+static bool evict_oldest(const spill_request_t *request, const spill_facts_t *facts, int64_t added,
+                         spill_state_t *state, int64_t *first)
 {
     spill_state_t left = *state;
     while (true) {
@@ -334,7 +334,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     bool top_n = spill_keeps_top_n(request->definition);
     if (top_n && !spill_step_knows_all(facts, state))
         return SPILL_REFUSED_GUARD;
-    if (is_capped(request) && !top_n && !make_room(request, facts, end, &after, &first))
+    if (is_capped(request) && !top_n && !evict_oldest(request, facts, end, &after, &first))
         return SPILL_REFUSED_GUARD;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = end};
     *state = after;
@@ -343,14 +343,14 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         return SPILL_DONE;
     if (top_n) {
         spill_seqs_insert_run(&state->deleted, end, end + request->skip);
-        effect->crowded = spill_step_keeps_top_n(request, facts, end + request->skip, state);
+        effect->crowded_out = spill_step_keeps_top_n(request, facts, end + request->skip, state);
         fold_leading_deleted(state);
         first = state->first;
     }
     effect->end = first;
     state->first = first;
     spill_seqs_drop_below(&state->deleted, first);
-    lift_low(request, state);
+    raise_watermark(request, state);
     return SPILL_DONE;
 }
 
@@ -491,8 +491,8 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
         !spill_edit_has_room(request, state, facts->old_bytes))
         return SPILL_REFUSED_GUARD;
     state->live_bytes += request->elements_bytes - facts->old_bytes;
-    spill_sum_take(&state->sum, &request->taken);
-    spill_sum_add(&state->sum, &request->given);
+    spill_sum_subtract(&state->sum, &request->sum_removed);
+    spill_sum_add(&state->sum, &request->sum_added);
     state->window_stats = facts->window_stats;
     spill_step_changes_top(request, facts, request->elements, state);
     state->rev++;
@@ -508,17 +508,17 @@ static spill_outcome_t remove_in_head(const spill_request_t *request, const spil
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
     spill_step_changes_top(request, facts, NULL, state);
-    spill_sum_take(&state->sum, &request->taken);
+    spill_sum_subtract(&state->sum, &request->sum_removed);
     if (!keeps_newest(request))
         state->removed++;
     else if (!is_referenced(request))
         fold_leading_deleted(state);
-    lift_low(request, state);
+    raise_watermark(request, state);
     return SPILL_DONE;
 }
 
-static spill_outcome_t intend(const spill_request_t *request, const spill_facts_t *facts,
-                              spill_state_t *state)
+static spill_outcome_t prepare(const spill_request_t *request, const spill_facts_t *facts,
+                               spill_state_t *state)
 {
     if (!at_rev(request, state) || state->intent ||
         (!request->edit && !spill_step_allows_top(request, state)))
@@ -529,9 +529,9 @@ static spill_outcome_t intend(const spill_request_t *request, const spill_facts_
     state->intent_seq = request->seq;
     state->intent_page = request->intent_page;
     state->intent_edit = request->edit;
-    state->intent_value = request->given;
-    spill_sum_take(&state->sum, &request->taken);
-    spill_sum_add(&state->sum, &request->given);
+    state->intent_value = request->sum_added;
+    spill_sum_subtract(&state->sum, &request->sum_removed);
+    spill_sum_add(&state->sum, &request->sum_added);
     if (!request->edit)
         state->removed++;
     state->rev++;
@@ -539,8 +539,8 @@ static spill_outcome_t intend(const spill_request_t *request, const spill_facts_
     return SPILL_DONE;
 }
 
-static spill_outcome_t pull(const spill_request_t *request, const spill_facts_t *facts,
-                            spill_state_t *state, spill_effect_t *effect)
+static spill_outcome_t delete_in_page(const spill_request_t *request, const spill_facts_t *facts,
+                                      spill_state_t *state, spill_effect_t *effect)
 {
     if (!at_incarnation(request, state) || !holds(request, facts, state))
         return SPILL_REFUSED_GUARD;
@@ -548,8 +548,8 @@ static spill_outcome_t pull(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
-static spill_outcome_t settle(const spill_request_t *request, const spill_facts_t *facts,
-                              spill_state_t *state)
+static spill_outcome_t complete(const spill_request_t *request, const spill_facts_t *facts,
+                                spill_state_t *state)
 {
     if (!at_rev(request, state) || !state->intent || state->intent_seq != request->seq ||
         state->intent_page != request->intent_page ||
@@ -557,8 +557,8 @@ static spill_outcome_t settle(const spill_request_t *request, const spill_facts_
         return SPILL_REFUSED_GUARD;
     if (state->intent_edit) {
         spill_step_changes_top(request, facts, request->elements, state);
-        spill_sum_take(&state->sum, &state->intent_value);
-        spill_sum_add(&state->sum, &request->given);
+        spill_sum_subtract(&state->sum, &state->intent_value);
+        spill_sum_add(&state->sum, &request->sum_added);
     }
     state->intent = false;
     state->intent_edit = false;
@@ -581,7 +581,7 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
     int64_t first = request->watermark < end ? request->watermark : end;
     state->watermark = request->watermark;
     state->removed = request->removed;
-    spill_sum_take(&state->sum, &request->taken);
+    spill_sum_subtract(&state->sum, &request->sum_removed);
     state->rev++;
     if (first > state->first) {
         int64_t deleted = (int64_t)spill_seqs_count_below(&state->deleted, first);
@@ -596,7 +596,7 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
         state->pages = state->first;
     else if (keeps_newest(request))
         fold_leading_deleted(state);
-    lift_low(request, state);
+    raise_watermark(request, state);
     return SPILL_DONE;
 }
 
@@ -633,7 +633,7 @@ static spill_outcome_t recount_elements(const spill_request_t *request, const sp
         state->removed = request->removed;
         state->pages = request->pages;
         state->total = newest ? state->total : request->total;
-        lift_low(request, state);
+        raise_watermark(request, state);
     }
     state->rev++;
     return SPILL_DONE;
@@ -653,7 +653,7 @@ static spill_outcome_t recount(const spill_request_t *request, const spill_facts
     if (is_referenced(request) && spill_state_end(state) != request->seq)
         return SPILL_REFUSED_GUARD;
     if (is_referenced(request)) {
-        state->sum = request->given;
+        state->sum = request->sum_added;
         spill_step_replaces_top(request, state);
     }
     state->rev++;
@@ -698,14 +698,14 @@ static spill_outcome_t drop_page(const spill_request_t *request, const spill_fac
 
 /* ---- arrays of others ------------------------------------------------------------------------ */
 
-static spill_outcome_t take(const spill_request_t *request, const spill_facts_t *facts,
-                            spill_state_t *state, spill_effect_t *effect)
+static spill_outcome_t adopt(const spill_request_t *request, const spill_facts_t *facts,
+                             spill_state_t *state, spill_effect_t *effect)
 {
-    if (state->present || !facts->plain)
+    if (state->present || !facts->unmanaged)
         return SPILL_REFUSED_GUARD;
     make_document(request, state, request->incarnation);
-    state->live = (int64_t)facts->plain->count;
-    state->live_bytes = spill_run_bytes(facts->plain);
+    state->live = (int64_t)facts->unmanaged->count;
+    state->live_bytes = spill_run_bytes(facts->unmanaged);
     state->fields_bytes = facts->fields_bytes;
     effect->kind = SPILL_EFFECT_FILL;
     return SPILL_DONE;
@@ -716,7 +716,7 @@ static spill_outcome_t adopt_split(const spill_request_t *request, const spill_f
 {
     if (facts->differs || facts->now_us >= request->until ||
         facts->dropped_rev >= request->incarnation ||
-        take(request, facts, state, effect) != SPILL_DONE)
+        adopt(request, facts, state, effect) != SPILL_DONE)
         return SPILL_REFUSED_GUARD;
     state->first = request->slots;
     state->pages = 1 + request->more_pages;
@@ -724,8 +724,8 @@ static spill_outcome_t adopt_split(const spill_request_t *request, const spill_f
     return SPILL_DONE;
 }
 
-static spill_outcome_t give_back(const spill_request_t *request, const spill_facts_t *facts,
-                                 spill_state_t *state, spill_effect_t *effect)
+static spill_outcome_t unmanage(const spill_request_t *request, const spill_facts_t *facts,
+                                spill_state_t *state, spill_effect_t *effect)
 {
     if (!at_incarnation(request, state) || !at_rev(request, state) ||
         state->pages != request->pages || state->intent ||
@@ -756,11 +756,11 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_REMOVE:
         return remove_in_head(request, facts, state, effect);
     case SPILL_REQUEST_PREPARE:
-        return intend(request, facts, state);
+        return prepare(request, facts, state);
     case SPILL_REQUEST_DELETE:
-        return pull(request, facts, state, effect);
+        return delete_in_page(request, facts, state, effect);
     case SPILL_REQUEST_COMPLETE:
-        return settle(request, facts, state);
+        return complete(request, facts, state);
     case SPILL_REQUEST_TRIM:
         return trim(request, facts, state, effect);
     case SPILL_REQUEST_RECOUNT:
@@ -774,11 +774,11 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_DROP_PAGE:
         return drop_page(request, facts, state, effect);
     case SPILL_REQUEST_ADOPT:
-        return take(request, facts, state, effect);
+        return adopt(request, facts, state, effect);
     case SPILL_REQUEST_ADOPT_SPLIT:
         return adopt_split(request, facts, state, effect);
     case SPILL_REQUEST_UNMANAGE:
-        return give_back(request, facts, state, effect);
+        return unmanage(request, facts, state, effect);
     case SPILL_REQUEST_READ:
     case SPILL_REQUEST_KIND_COUNT:
         break;

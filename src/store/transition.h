@@ -29,7 +29,7 @@ typedef struct spill_effect {
     spill_effect_kind_t kind;
     int64_t seq;
     int64_t end;
-    int64_t crowded; /* ADD: spill_response.crowded */
+    int64_t crowded_out; /* ADD: spill_response.crowded_out */
 } spill_effect_t;
 
 /* What only the store can know of its document. What a kind does not use is not looked at. */
@@ -59,7 +59,7 @@ typedef struct spill_facts {
      * ADOPT: the elements that others keep in the array's place, ascending, from 0 on; NULL: none,
      * or no array. ADOPT_SPLIT: without those that go.
      */
-    const spill_run_t *plain;
+    const spill_run_t *unmanaged;
     /*
      * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
      * the head to be made; 0: as they are. ADOPT, ADOPT_SPLIT: without the array; UNMANAGE: with

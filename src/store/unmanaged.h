@@ -18,7 +18,7 @@
 bson_t *spill_unmanaged_split(const spill_definition_t *definition, const bson_t *document,
                               spill_run_t *run);
 
-/* READ with `plain` of a head that is not there, beside these fields of its document. */
+/* READ with `unmanaged` of a head that is not there, beside these fields of its document. */
 void spill_unmanaged_read(const spill_request_t *read, const bson_t *fields,
                           spill_response_t *response);
 

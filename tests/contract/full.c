@@ -221,7 +221,7 @@ static void an_array_of_others_can_be_read(void **state)
     open_both(&fixture, &other, *state);
     write_unmanaged(&fixture, &other, 5);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.plain = true;
+    read.unmanaged = true;
     read.want_now = true;
     assert_done(&fixture, &read);
     assert_false(fixture.response.state.present);

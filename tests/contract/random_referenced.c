@@ -349,12 +349,12 @@ static void change_journal(walk_t *walk)
     spill_request_t change =
         request_of(walk, edit ? SPILL_REQUEST_EDIT : SPILL_REQUEST_REMOVE, SPILL_HEAD);
     change.seq = walk->journal.entries[index].seq;
-    change.taken = amount_of(walk, &walk->journal, index);
+    change.sum_removed = amount_of(walk, &walk->journal, index);
     if (edit) {
         change.elements = &element;
         change.element_count = 1;
         change.elements_bytes = element.size_bytes;
-        change.given = spill_sum_of(definition_of(walk), &element);
+        change.sum_added = spill_sum_of(definition_of(walk), &element);
     }
     deliver_step(walk, &change);
     bson_destroy(document);
@@ -370,9 +370,9 @@ static void intend(walk_t *walk)
     intend.edit = below(walk, 2) == 0;
     intend.seq = walk->page.page;
     intend.intent_page = walk->page.page;
-    intend.taken = amount_of(walk, &walk->element, 0);
+    intend.sum_removed = amount_of(walk, &walk->element, 0);
     if (intend.edit) {
-        intend.given = spill_sum_of(definition_of(walk), &element);
+        intend.sum_added = spill_sum_of(definition_of(walk), &element);
         deliver_some_time(walk, &intend);
     } else {
         deliver_step(walk, &intend);
@@ -411,7 +411,7 @@ static void finish_edit(walk_t *walk)
         spill_run_copy(&walk->element, &now);
         spill_element_t element = spill_run_element(&now, 0);
         spill_request_t settle = complete_request(walk);
-        settle.given = amount_of(walk, &now, 0);
+        settle.sum_added = amount_of(walk, &now, 0);
         settle.elements = &element.value;
         settle.element_count = 1;
         settle.elements_bytes = element.value.size_bytes;
@@ -450,7 +450,7 @@ static void trim(walk_t *walk)
         for (size_t i = 0; i < runs[k]->count; i++) {
             spill_sum_t amount = amount_of(walk, runs[k], i);
             if (runs[k]->entries[i].seq < trim.watermark)
-                spill_sum_add(&trim.taken, &amount);
+                spill_sum_add(&trim.sum_removed, &amount);
             else
                 stay += k == 0 ? 1 : 0;
         }
@@ -465,8 +465,8 @@ static void recount(walk_t *walk)
         return;
     spill_request_t recount = request_of(walk, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     recount.seq = spill_state_end(&walk->head);
-    recount.given = (spill_sum_t){.values = 1000 + below(walk, 9), .whole = below(walk, 100)};
-    recount.given.high = below(walk, 2) == 0 ? 0.25 * (double)below(walk, 9) : 0;
+    recount.sum_added = (spill_sum_t){.values = 1000 + below(walk, 9), .whole = below(walk, 100)};
+    recount.sum_added.high = below(walk, 2) == 0 ? 0.25 * (double)below(walk, 9) : 0;
     look_for_best(walk, walk->head.watermark, -1,
                   1 + below(walk, definition_of(walk)->top_count + 1));
     recount.refill = &walk->top_n;

@@ -144,7 +144,7 @@ static spill_request_t make_intent(const fixture_t *fixture, int64_t rev, int64_
     intend.rev = rev;
     intend.seq = seq;
     intend.intent_page = seq;
-    intend.taken = whole(seq);
+    intend.sum_removed = whole(seq);
     return intend;
 }
 
@@ -258,7 +258,7 @@ static void removed_in_the_journal(void **state)
     append_ratings(&fixture, 0, 3);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
-    remove.taken = whole(0);
+    remove.sum_removed = whole(0);
     assert_done(&fixture, &remove);
     assert_int_equal(read_head(&fixture)->first, 0); /* not folded away */
     assert_int_equal(put(&fixture, 0, -1, INCARNATION + 1, false), SPILL_DONE);
@@ -283,7 +283,7 @@ static void an_edit_is_put_once(void **state)
     int64_t rev = read_head(&fixture)->rev;
     spill_request_t intend = make_intent(&fixture, rev, 1);
     intend.edit = true;
-    intend.given = whole(9);
+    intend.sum_added = whole(9);
     assert_done(&fixture, &intend);
     assert_refused(&fixture, &intend);
     assert_sum(&fixture, 3, 11, 3);
@@ -295,7 +295,7 @@ static void an_edit_is_put_once(void **state)
     assert_int_equal(put(&fixture, 1, 1, rev + 1, true), SPILL_DONE);
     assert_int_equal(put(&fixture, 1, 9, rev + 1, true), SPILL_REFUSED_GUARD);
     spill_request_t settle = make_complete(&fixture, rev + 1, 1);
-    settle.given = whole(1);
+    settle.sum_added = whole(1);
     assert_done(&fixture, &settle);
     assert_sum(&fixture, 3, 3, 3);
     /* And once more, as it mostly goes. */
@@ -303,7 +303,7 @@ static void an_edit_is_put_once(void **state)
     assert_done(&fixture, &intend);
     assert_int_equal(put(&fixture, 1, 9, rev + 3, true), SPILL_DONE);
     settle = make_complete(&fixture, rev + 3, 1);
-    settle.given = whole(9);
+    settle.sum_added = whole(9);
     assert_done(&fixture, &settle);
     fixture_reopen(&fixture);
     assert_sum(&fixture, 3, 11, 3);
@@ -320,7 +320,7 @@ static void a_trim_takes_from_the_sum(void **state)
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = read_head(&fixture)->rev;
     trim.watermark = 4;
-    trim.taken = (spill_sum_t){.values = 4, .whole = 6};
+    trim.sum_removed = (spill_sum_t){.values = 4, .whole = 6};
     assert_done(&fixture, &trim);
     assert_sum(&fixture, 1, 4, 1);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);

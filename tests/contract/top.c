@@ -482,7 +482,7 @@ static void a_summary_is_counted_anew(void **state)
     spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     recount.rev = read_head(&fixture)->rev;
     recount.seq = 4;
-    recount.given = (spill_sum_t){.values = 4, .whole = 20, .high = 0.5};
+    recount.sum_added = (spill_sum_t){.values = 4, .whole = 20, .high = 0.5};
     recount.refill = &top_n.top_n;
     recount.refill_run = &top_n.run;
     APPEND(&fixture, "2");
@@ -496,7 +496,7 @@ static void a_summary_is_counted_anew(void **state)
     assert_refused(&fixture, &recount);
     fixture_reopen(&fixture);
     assert_top(&fixture, "3 1 | 0"); /* the highest was not brought */
-    assert_true(spill_sum_equal(&read_head(&fixture)->sum, &recount.given));
+    assert_true(spill_sum_equal(&read_head(&fixture)->sum, &recount.sum_added));
     assert_int_equal(read_head(&fixture)->rev, recount.rev + 1);
     recount.rev++;
     spill_top_remove(&top_n.top_n, 3);

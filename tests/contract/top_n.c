@@ -212,7 +212,7 @@ static void the_lowest_go_until_the_bytes_fit(void **state)
             20;
         assert_done(&fixture, &append);
         assert_int_equal(fixture.response.seq, i);
-        assert_int_equal(fixture.response.crowded, i == 3);
+        assert_int_equal(fixture.response.crowded_out, i == 3);
         bson_destroy(&games[i]);
     }
     assert_head(&fixture, "rev+0 gone=1 | 0 2 3");

@@ -340,7 +340,7 @@ static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
     }
     world->now_us = (int64_t)1700000000 * 1000000;
     world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
-    world->store->take_room = 8 * (PAGE + 2); /* two pages */
+    world->store->adopt_room = 8 * (PAGE + 2); /* two pages */
     define(world, "feed");
     define(world, "other");
     assert_int_equal(spill_array_open(world->store, "feed", &world->feed, &error), SPILL_OK);

@@ -111,7 +111,7 @@ static void open_world(world_t *world)
     spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
     assert_int_equal(spill_store_open("memory:", NULL, &world->store, NULL), SPILL_OK);
     world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
-    world->store->take_room = 8;
+    world->store->adopt_room = 8;
     define(world, "feed", &world->feed);
     define(world, "other", &world->other);
     bson_init(&world->storage);
@@ -377,7 +377,7 @@ static void as_much_is_copied_as_there_is(void **state)
     static world_t world;
     (void)state;
     open_world(&world);
-    world.store->take_room = world.faulty->take_room = 1000000;
+    world.store->adopt_room = world.faulty->adopt_room = 1000000;
     assert_int_equal(migrate(&world), 0);
     close_world(&world);
     open_world(&world);

@@ -316,7 +316,7 @@ static void a_copy_that_was_given_up_goes_with_its_document(void **state)
     open_world(&world);
     fill_ada(&world);
     world.fail_at = -1;
-    world.store->take_us = world.store->margin_us = 300000;
+    world.store->adopt_us = world.store->margin_us = 300000;
     spill_fault_wrap(world.store, &hooks, &faulty);
     assert_int_equal(migrate_full(faulty), 1);
     assert_true(count_pages(&world) > 0);

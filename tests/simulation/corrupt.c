@@ -31,8 +31,8 @@ void sim_corrupt(sim_client_t *client, int owner)
     if (code == SPILL_OK && head->present && !head->intent) {
         request.rev = head->rev;
         request.seq = spill_state_end(head);
-        request.given = head->sum;
-        request.given.whole += 1000;
+        request.sum_added = head->sum;
+        request.sum_added.whole += 1000;
         request.refill = &top;
         spill_top_copy(&head->top, &top);
         if (top.count > 0 && sim_random_chance(&random, 300))

@@ -220,7 +220,7 @@ static const char *observe_prepare(sim_world_t *world, int owner, const spill_re
 {
     if (!request->edit)
         return sim_model_prepare(&world->plains[owner], request->seq);
-    world->traces[owner].edited_value = request->given.whole;
+    world->traces[owner].edited_value = request->sum_added.whole;
     world->traces[owner].editing = true;
     return NULL;
 }

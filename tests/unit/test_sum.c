@@ -60,14 +60,14 @@ static void doubles_come_back_exactly(void **state)
     }
     for (int i = 0; i < 1000; i++) {
         spill_sum_t large = real(1e15 / (i + 1));
-        spill_sum_take(&sum, &large);
+        spill_sum_subtract(&sum, &large);
     }
     double difference = spill_sum_total(&sum) - 50050;
     assert_true(difference < 1e-9 && difference > -1e-9);
     assert_int_equal(sum.values, 1000);
     for (int i = 0; i < 1000; i++) {
         spill_sum_t value = real(0.1 * (i + 1));
-        spill_sum_take(&sum, &value);
+        spill_sum_subtract(&sum, &value);
     }
     spill_sum_t none = {0};
     assert_true(spill_sum_equal(&sum, &none));
@@ -82,7 +82,7 @@ static void integers_beyond_64_bits(void **state)
     assert_true(spill_sum_total(&sum) == 3 * 9223372036854775807.0);
     assert_true(spill_sum_average(&sum) == 9223372036854775807.0);
     for (int i = 0; i < 2; i++)
-        spill_sum_take(&sum, &most);
+        spill_sum_subtract(&sum, &most);
     assert_true(spill_sum_total(&sum) == 9223372036854775807.0);
     spill_sum_add(&sum, &least);
     assert_true(spill_sum_total(&sum) == -1);
@@ -94,10 +94,10 @@ static void integers_are_exact(void **state)
     spill_sum_t sum = {0}, large = whole(INT64_C(9007199254740993)), one = whole(1);
     spill_sum_add(&sum, &large);
     spill_sum_add(&sum, &one);
-    spill_sum_take(&sum, &large);
+    spill_sum_subtract(&sum, &large);
     assert_true(spill_sum_equal(&sum, &one));
     assert_true(spill_sum_average(&sum) == 1);
-    spill_sum_take(&sum, &one);
+    spill_sum_subtract(&sum, &one);
     assert_true(spill_sum_average(&sum) == 0);
 }
 

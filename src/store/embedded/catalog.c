@@ -1,6 +1,6 @@
 #include "store/embedded/codec.h"
 #include "store/embedded/numbers.h"
-#include "store/embedded/system_calls.h"
+#include "store/embedded/system_records.h"
 #include "util/error.h"
 
 #include <string.h>

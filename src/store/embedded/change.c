@@ -35,8 +35,8 @@ typedef struct decision {
     spill_top_t journal;  /* how the document's elements rank, where it matters */
     spill_seqs_t deleted; /* capped, keeping the best: the numbers that were, before */
     spill_before_t before;
-    bson_t *fields;    /* what the head's other fields become; NULL: not touched */
-    spill_run_t plain; /* ADOPT, ADOPT_SPLIT: the array that others keep */
+    bson_t *fields;        /* what the head's other fields become; NULL: not touched */
+    spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the array that others keep */
     spill_buffer_t value;
     spill_code_t failed; /* the transition could not be told a size; `error` says why */
     spill_error_t *error;
@@ -291,10 +291,10 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
         decision->fields =
             spill_unmanaged_join(request->definition, fields, request->run, &own.run);
     } else if (code == SPILL_OK) {
-        decision->fields = spill_unmanaged_split(request->definition, fields, &decision->plain);
-        decision->facts.plain = decision->fields ? &decision->plain : NULL;
+        decision->fields = spill_unmanaged_split(request->definition, fields, &decision->unmanaged);
+        decision->facts.unmanaged = decision->fields ? &decision->unmanaged : NULL;
         if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
-            decision->facts.differs = !spill_unmanaged_cut(&decision->plain, request->run);
+            decision->facts.differs = !spill_unmanaged_cut(&decision->unmanaged, request->run);
     }
     decision->facts.fields_bytes = decision->fields ? decision->fields->len : 0;
     spill_response_release(&own);
@@ -442,14 +442,14 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
         spill_seqs_copy(&decision->state->deleted, &decision->deleted);
         decision->before.deleted = &decision->deleted;
     }
-    decision->before.plain = decision->facts.plain;
+    decision->before.unmanaged = decision->facts.unmanaged;
     int64_t rev = decision->state->rev;
     spill_effect_t effect;
     response->outcome = spill_transition(request, &decision->facts, decision->state, &effect);
     response->seq = effect.seq;
     if (response->outcome != SPILL_DONE)
         return decision->failed;
-    response->crowded = effect.crowded;
+    response->crowded_out = effect.crowded_out;
     remember_dropped(decision, rev);
     return spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
                                     decision->state, &decision->key, decision->batch, error);
@@ -470,7 +470,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.deleted = (spill_seqs_t){0};
     decision.before = (spill_before_t){0};
     decision.fields = NULL;
-    decision.plain = (spill_run_t){0};
+    decision.unmanaged = (spill_run_t){0};
     decision.value = (spill_buffer_t)SPILL_BUFFER_INIT;
     spill_record_key_init(&decision.key, call->request->array_id, call->request->key,
                           call->request->key_bytes);
@@ -481,7 +481,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     bson_destroy(decision.fields);
     spill_top_release(&decision.journal);
     spill_seqs_release(&decision.deleted);
-    spill_run_release(&decision.plain);
+    spill_run_release(&decision.unmanaged);
     spill_buffer_release(&decision.value);
     return code;
 }

@@ -259,7 +259,7 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
 {
     const spill_request_t *request = making->request;
     const spill_before_t *before = making->before;
-    const spill_run_t *run = before->plain ? before->plain : request->run;
+    const spill_run_t *run = before->unmanaged ? before->unmanaged : request->run;
     spill_code_t code = SPILL_OK;
     if (before->present && !before->shared) {
         code = forget_elements(making, making->batch, before->incarnation, before->first,

@@ -9,7 +9,7 @@
  *   fields.c     the heads' other fields
  *   catalog.c    definitions and imports
  *   numbers.c    the numbers that definitions are given
- *   system_calls.c     the records of both
+ *   system_records.c   the records of both
  *   owners.c     listing owners; deleting what is left of an array
  *   embedded_oversized.c  ... those whose head is to be laid out
  *   orphans.c    ... those that have pages and no head
@@ -107,11 +107,11 @@ typedef struct spill_before {
     bool shared;    /* a page that is not cut yet: its elements are the head's */
     bool left_over; /* a page of an incarnation whose head is gone, perhaps with its elements */
     bool is_view;   /* PUT_PAGE: the elements are there, as the head's */
-    const bson_t *fields;        /* the head's other fields as they will be; NULL: not touched */
-    spill_value_t element;       /* EDIT, REMOVE, DELETE: element request->seq */
-    const spill_top_t *elements; /* where spill_needs_journal: the document's */
-    const spill_seqs_t *deleted; /* numbers that it had not, where there may be many; or NULL */
-    const spill_run_t *plain;    /* ADOPT: the elements that become the head's; else NULL */
+    const bson_t *fields;         /* the head's other fields as they will be; NULL: not touched */
+    spill_value_t element;        /* EDIT, REMOVE, DELETE: element request->seq */
+    const spill_top_t *elements;  /* where spill_needs_journal: the document's */
+    const spill_seqs_t *deleted;  /* numbers that it had not, where there may be many; or NULL */
+    const spill_run_t *unmanaged; /* ADOPT: the elements that become the head's; else NULL */
 } spill_before_t;
 
 spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error);

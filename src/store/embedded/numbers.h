@@ -5,7 +5,7 @@
 #ifndef SPILL_STORE_EMBEDDED_NUMBERS_H
 #define SPILL_STORE_EMBEDDED_NUMBERS_H
 
-#include "store/embedded/system_calls.h"
+#include "store/embedded/system_records.h"
 
 /* The numbers that a name has; those of no array (0) where it has none. */
 spill_code_t spill_numbers_get(spill_system_access_t *access, const char *name,

@@ -265,7 +265,7 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
         return request->want == SPILL_WANT_TOP_N ? spill_view_read_top_n(reading, error)
                                                  : spill_view_read_elements(reading, error);
     spill_code_t code = spill_view_find_document(reading, error);
-    if (code == SPILL_OK && request->plain && !reading->response->state.present)
+    if (code == SPILL_OK && request->unmanaged && !reading->response->state.present)
         return read_unmanaged(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;
@@ -295,7 +295,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     const spill_clock_t *clock = &store->base.options.clock;
     if (request->want_now)
         response->now_us = clock->now_us(clock->context);
-    bool state_only = !request->plain && request->want == SPILL_WANT_NONE && !request->op &&
+    bool state_only = !request->unmanaged && request->want == SPILL_WANT_NONE && !request->op &&
                       !request->want_ops && !request->want_fields && !request->want_top &&
                       request->page >= SPILL_HEAD;
     spill_code_t code;
@@ -307,7 +307,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
         code = read_all(&reading, error);
         reading.iter->ops->free(reading.iter);
     }
-    bool fields_only = code == SPILL_OK && request->page == SPILL_HEAD && !request->plain &&
+    bool fields_only = code == SPILL_OK && request->page == SPILL_HEAD && !request->unmanaged &&
                        !response->state.present;
     return fields_only ? spill_embedded_get_fields_bytes(store, request,
                                                          &response->state.fields_bytes, error)

@@ -111,7 +111,7 @@ static spill_code_t append_by_look(spill_mongo_t *store, const spill_mongo_docum
     if (code == SPILL_OK && done) {
         response->outcome = SPILL_DONE;
         response->seq = effect.seq;
-        response->crowded = effect.crowded;
+        response->crowded_out = effect.crowded_out;
         spill_state_copy(&after, &response->state);
     }
     spill_state_release(&before);

@@ -516,7 +516,7 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
                                          : "unset it, and Spillway takes over");
     }
     state->live = number_of(parser, &iter, "live");
-    if (!state->present && document->head && state->live > 0 && !document->request->plain)
+    if (!state->present && document->head && state->live > 0 && !document->request->unmanaged)
         return spill_unmanaged_refuse(document->request->definition, state->live, error);
     return SPILL_OK;
 }

@@ -466,7 +466,7 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
     spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
     if (code == SPILL_OK && document->referenced && !document->head)
         spill_mongo_decode_referenced(document, projected, state, run);
-    else if (code == SPILL_OK && (state->present || document->request->plain))
+    else if (code == SPILL_OK && (state->present || document->request->unmanaged))
         code = take_run(document, projected, state, run)
                    ? SPILL_OK
                    : spill_fail(error, SPILL_CORRUPT,

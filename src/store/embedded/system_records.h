@@ -1,6 +1,6 @@
 /* System records: named ones, beside those of owners (keys.h). */
-#ifndef SPILL_STORE_EMBEDDED_SYSTEM_H
-#define SPILL_STORE_EMBEDDED_SYSTEM_H
+#ifndef SPILL_STORE_EMBEDDED_SYSTEM_RECORDS_H
+#define SPILL_STORE_EMBEDDED_SYSTEM_RECORDS_H
 
 #include "store/embedded/embedded.h"
 

@@ -1,4 +1,4 @@
-#include "store/embedded/system_calls.h"
+#include "store/embedded/system_records.h"
 
 #include "util/error.h"
 
