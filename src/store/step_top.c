@@ -20,7 +20,7 @@ bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *
     return true;
 }
 
-static bool is_caught_up(const spill_request_t *request, int64_t seq)
+static bool is_in_refill_run(const spill_request_t *request, int64_t seq)
 {
     for (size_t i = 0; request->refill_run && i < request->refill_run->count; i++)
         if (request->refill_run->entries[i].seq == seq)
@@ -29,9 +29,9 @@ static bool is_caught_up(const spill_request_t *request, int64_t seq)
 }
 
 /*
- * The top has changed: show what the document then can have the elements of. These are the
- * request's own (of numbers from `from` on, or of number `seq`), what it brings, the journal's, and
- * those of the `old` that it showed before.
+ * After a change of the top: show its leading elements, up to the first whose value is not known.
+ * Known are the values of the request (numbers from `from` on, and number `seq`), of its
+ * refill_run, of the journal, and of the elements that `old` showed.
  */
 static void show_known(const spill_request_t *request, const spill_facts_t *facts,
                        const spill_top_t *old, int64_t from, int64_t seq, spill_top_t *top)
@@ -39,7 +39,7 @@ static void show_known(const spill_request_t *request, const spill_facts_t *fact
     size_t known = 0;
     for (; known < top->count; known++) {
         int64_t number = top->at[known].seq;
-        if (number < from && number != seq && !is_caught_up(request, number) &&
+        if (number < from && number != seq && !is_in_refill_run(request, number) &&
             !(facts->journal && spill_top_contains(facts->journal, number)) &&
             !spill_top_shows(old, number))
             break;
@@ -67,7 +67,7 @@ void spill_step_appends_to_top(const spill_request_t *request, const spill_facts
     spill_top_release(&old);
 }
 
-static void add_what_stays(const spill_request_t *request, const spill_top_t *from,
+static void add_unaffected(const spill_request_t *request, const spill_top_t *from,
                            spill_top_t *top)
 {
     for (size_t i = 0; i < from->count; i++)
@@ -87,9 +87,9 @@ void spill_step_changes_top(const spill_request_t *request, const spill_facts_t 
             spill_top_drop_below(top, request->watermark);
         else
             spill_top_remove(top, request->seq);
-        add_what_stays(request, request->refill, top);
+        add_unaffected(request, request->refill, top);
         if (facts->journal)
-            add_what_stays(request, facts->journal, top);
+            add_unaffected(request, facts->journal, top);
     }
     if (edited) {
         spill_top_entry_t entry = spill_top_entry_of(request->definition, request->seq, edited);
@@ -107,7 +107,7 @@ void spill_step_replaces_top(const spill_request_t *request, spill_state_t *stat
     if (!spill_has_top(request->definition))
         return;
     spill_top_copy(request->refill, top);
-    while (known < top->count && is_caught_up(request, top->at[known].seq))
+    while (known < top->count && is_in_refill_run(request, top->at[known].seq))
         known++;
     spill_top_show(top, request->definition, known);
 }

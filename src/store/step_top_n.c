@@ -1,6 +1,6 @@
 #include "store/step_top_n.h"
 
-/* One more for the best: it goes, or the lowest of those that are too many. */
+/* Add an entry. If there are already `most`, drop the lowest-ranked and add it to `dropped`. */
 static void offer(spill_top_t *top_n, size_t most, const spill_top_entry_t *entry,
                   spill_seqs_t *dropped)
 {

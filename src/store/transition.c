@@ -7,9 +7,8 @@
 #include <assert.h>
 
 /*
- * Each function below is one row of the table in request.h: it looks at its guard, and returns
- * SPILL_REFUSED_GUARD before it has changed anything, or changes the state and says in *effect what
- * the store has to do with the elements.
+ * Each step function below is one row of the table in request.h. If the guard does not hold, it
+ * returns SPILL_REFUSED_GUARD and changes nothing. Otherwise it changes the state and sets *effect.
  */
 
 static bool keeps_newest(const spill_request_t *request)
@@ -27,7 +26,7 @@ static bool at_incarnation(const spill_request_t *request, const spill_state_t *
     return state->present && state->incarnation == request->incarnation;
 }
 
-/* May the update that makes this page's head be on its way still? */
+/* May the update that makes this page's head still arrive? */
 static bool is_leased(const spill_facts_t *facts, const spill_state_t *page)
 {
     return page->present && page->lease > facts->now_us;
@@ -38,9 +37,9 @@ static bool is_referenced(const spill_request_t *request)
     return spill_has_referenced_elements(request->definition);
 }
 
-/* Is element request->seq there, by the state and by what the store found? */
-static bool holds(const spill_request_t *request, const spill_facts_t *facts,
-                  const spill_state_t *state)
+/* Is element request->seq present, according to the state and to what the store found? */
+static bool has_element(const spill_request_t *request, const spill_facts_t *facts,
+                        const spill_state_t *state)
 {
     return facts->old_bytes >= 0 && request->seq >= state->first &&
            request->seq < spill_state_end(state) &&
@@ -52,7 +51,7 @@ static bool is_capped(const spill_request_t *request)
     return request->definition->layout == SPILL_LAYOUT_CAPPED;
 }
 
-/* Capped: what the head does not hold any more is dead, and has not to be counted. */
+/* Capped: an element that is no longer in the head is trimmed, so `removed` need not count it. */
 static void raise_watermark(const spill_request_t *request, spill_state_t *state)
 {
     if (!is_capped(request))
@@ -61,7 +60,7 @@ static void raise_watermark(const spill_request_t *request, spill_state_t *state
     state->removed = 0;
 }
 
-/* Keep newest: a leading run of removed numbers leaves the head, or it would grow for ever. */
+/* Keep newest: drop a leading run of deleted numbers, or `deleted` could grow without a limit. */
 static void fold_leading_deleted(spill_state_t *state)
 {
     int64_t first = spill_seqs_pass(&state->deleted, state->first);
@@ -122,7 +121,6 @@ spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
     return window_stats;
 }
 
-/* An append goes on with the fold. */
 static void window_stats_appended(const spill_request_t *append, spill_state_t *state)
 {
     if (!spill_window_stats_wanted(append->definition))
@@ -131,9 +129,9 @@ static void window_stats_appended(const spill_request_t *append, spill_state_t *
         spill_window_stats_add(&state->window_stats, append->definition, &append->elements[i]);
 }
 
-/* ---- what several steps share ---------------------------------------------------------------- */
+/* ---- helpers of several steps ---------------------------------------------------------------- */
 
-/* The element goes; its number stays, as a gone one. */
+/* Delete the element; its number stays, in `deleted`. */
 static void delete_element(const spill_request_t *request, const spill_facts_t *facts,
                            spill_state_t *state, spill_effect_t *effect)
 {
@@ -145,7 +143,7 @@ static void delete_element(const spill_request_t *request, const spill_facts_t *
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_DELETE, .seq = request->seq};
 }
 
-/* Every slot goes for good; the next number stays what it was. */
+/* Drop all slots. The next number stays the same. */
 static void empty_document(spill_state_t *state, spill_effect_t *effect)
 {
     int64_t end = spill_state_end(state);
@@ -165,7 +163,7 @@ static spill_outcome_t drop_document(spill_state_t *state, spill_effect_t *effec
     return SPILL_DONE;
 }
 
-/* Start a document's state over. */
+/* The state of a document that is made anew, or made in place of an older one. */
 static void make_document(const spill_request_t *request, spill_state_t *state, int64_t rev)
 {
     spill_state_clear(state);
@@ -193,7 +191,7 @@ static bool append_fits(const spill_request_t *append, const spill_state_t *stat
     return spill_limits_allow(&append->limits, spill_state_slots(state) + added, live, bytes);
 }
 
-/* Capped: the others make room, so it is the newest element that has to fit, alone. */
+/* Capped: older elements can be dropped, so only the newest element has to fit, alone. */
 static bool newest_fits(const spill_request_t *append, const spill_state_t *state,
                         int64_t fields_bytes)
 {
@@ -208,8 +206,8 @@ static bool newest_fits(const spill_request_t *append, const spill_state_t *stat
 }
 
 /*
- * ... keeping the best: it is any of them that may stay, alone. One of the head's bound in bytes
- * has to fit, as no longer element comes to such a head.
+ * Top-N capped: any of the elements may be the only one that stays, so the largest has to fit. An
+ * element that is there already has at most bytes_max bytes.
  */
 static bool top_n_fits(const spill_request_t *append, const spill_state_t *state,
                        int64_t fields_bytes)
@@ -253,7 +251,7 @@ static spill_refusal_t append_refusal(const spill_request_t *append, const spill
     return SPILL_REFUSAL_NONE;
 }
 
-/* Its own values and, for each two bytes of a dotted path, a document of seven. */
+/* The update's own values and, for each two bytes of a dotted path, a document of seven bytes. */
 int64_t spill_update_growth(const bson_t *update)
 {
     return update ? 4 * (int64_t)update->len : 0;
@@ -274,14 +272,15 @@ bool spill_writes_fields(const spill_request_t *request, const spill_state_t *st
         return state->present || request->create;
     if (request->kind != SPILL_REQUEST_APPEND)
         return false;
-    /* Whether it is full is seen once the size is known. */
+    /* Whether the head is full is known only after the size is computed. */
     spill_refusal_t refusal = spill_append_refusal(request, state, op_seen);
     return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
 }
 
 /*
- * The elements were added to the state: drop the oldest slots until what is left is within cap and
- * bound; one element always stays. *first is the first slot that does. False: a size is not known.
+ * After the elements were added to the state: drop the oldest slots until slots_max and bytes_max
+ * hold. At least one element stays. *first is the first slot that stays. Return false if the size
+ * of an element is not known.
  */
 static bool evict_oldest(const spill_request_t *request, const spill_facts_t *facts, int64_t added,
                          spill_state_t *state, int64_t *first)
@@ -371,12 +370,12 @@ static spill_outcome_t update_fields(const spill_request_t *request, const spill
     return SPILL_DONE;
 }
 
-/* ---- pages are made -------------------------------------------------------------------------- */
+/* ---- making pages ---------------------------------------------------------------------------- */
 
 /*
- * The rev of a page made over another has to be one that the page never had: it is above the old
- * one's, and at least `least`. For PUT_PAGE that is src, which also rises from one writing to the
- * next, so that the rev does not come again even where the page was deleted in between.
+ * The rev of a new page, above the rev of the page that it replaces and at least `least`, so that
+ * the page never has the same rev twice. For PUT_PAGE `least` is source_rev, which also rises from
+ * one write to the next. So no rev returns even if the page was deleted in between.
  */
 static int64_t made_rev(const spill_state_t *old, int64_t least)
 {
@@ -415,7 +414,7 @@ static spill_outcome_t create_page(const spill_request_t *request, spill_state_t
     return SPILL_DONE;
 }
 
-/* ---- the array moves on ---------------------------------------------------------------------- */
+/* ---- spilling -------------------------------------------------------------------------------- */
 
 static spill_outcome_t cut(const spill_request_t *request, const spill_facts_t *facts,
                            spill_state_t *state, spill_effect_t *effect)
@@ -470,7 +469,7 @@ static spill_outcome_t advance(const spill_request_t *request, spill_state_t *st
     return SPILL_DONE;
 }
 
-/* ---- elements change and go ------------------------------------------------------------------ */
+/* ---- edits, removals, trims, recounts -------------------------------------------------------- */
 
 bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state, int64_t old_bytes)
 {
@@ -486,7 +485,7 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
                             spill_state_t *state, spill_effect_t *effect)
 {
     assert(request->element_count == 1);
-    if (!at_rev(request, state) || !holds(request, facts, state) ||
+    if (!at_rev(request, state) || !has_element(request, facts, state) ||
         !spill_step_allows_top(request, state) ||
         !spill_edit_has_room(request, state, facts->old_bytes))
         return SPILL_REFUSED_GUARD;
@@ -503,7 +502,7 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
 static spill_outcome_t remove_in_head(const spill_request_t *request, const spill_facts_t *facts,
                                       spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_rev(request, state) || !holds(request, facts, state) ||
+    if (!at_rev(request, state) || !has_element(request, facts, state) ||
         !spill_step_allows_top(request, state))
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
@@ -542,7 +541,7 @@ static spill_outcome_t prepare(const spill_request_t *request, const spill_facts
 static spill_outcome_t delete_in_page(const spill_request_t *request, const spill_facts_t *facts,
                                       spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_incarnation(request, state) || !holds(request, facts, state))
+    if (!at_incarnation(request, state) || !has_element(request, facts, state))
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
     return SPILL_DONE;
@@ -600,7 +599,7 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
-/* How many elements a document has, whose numbers are those of the request. */
+/* How many elements the document has, given the range of numbers in the request. */
 static int64_t live_in_place(const spill_request_t *request, const spill_state_t *state)
 {
     size_t below = spill_seqs_count_below(&state->deleted, request->first);
@@ -608,14 +607,14 @@ static int64_t live_in_place(const spill_request_t *request, const spill_state_t
     return request->slots - (int64_t)(all - below);
 }
 
-/* What a document's counts are to be follows from its elements; the head's are brought. */
+/* The document's own counts follow from its elements; the request has the array's counts. */
 static spill_outcome_t recount_elements(const spill_request_t *request, const spill_facts_t *facts,
                                         spill_state_t *state)
 {
     bool head = request->page == SPILL_HEAD, newest = keeps_newest(request);
     int64_t live = request->place ? live_in_place(request, state) : state->live;
     if (request->place && spill_state_end(state) != request->seq)
-        return SPILL_REFUSED_GUARD; /* it was appended to */
+        return SPILL_REFUSED_GUARD; /* an append came since */
     if ((head && !newest && state->pages != request->pages) ||
         (facts->measured ? facts->live : state->live) != live)
         return SPILL_REFUSED_GUARD;
@@ -660,7 +659,7 @@ static spill_outcome_t recount(const spill_request_t *request, const spill_facts
     return SPILL_DONE;
 }
 
-/* ---- documents go ---------------------------------------------------------------------------- */
+/* ---- dropping documents ---------------------------------------------------------------------- */
 
 static spill_outcome_t empty_page(const spill_request_t *request, const spill_facts_t *facts,
                                   spill_state_t *state, spill_effect_t *effect)
@@ -696,7 +695,7 @@ static spill_outcome_t drop_page(const spill_request_t *request, const spill_fac
     return SPILL_DONE;
 }
 
-/* ---- arrays of others ------------------------------------------------------------------------ */
+/* ---- unmanaged arrays ------------------------------------------------------------------------ */
 
 static spill_outcome_t adopt(const spill_request_t *request, const spill_facts_t *facts,
                              spill_state_t *state, spill_effect_t *effect)

@@ -7,22 +7,21 @@
 
 #include "store/request.h"
 
-/* What becomes of the document's elements, for the store to carry out. */
+/* What the store has to do with the document's elements. */
 typedef enum spill_effect_kind {
     SPILL_EFFECT_NONE,
     /*
-     * request->elements at seq, seq + 1, ...; capped: what has a number below `end` goes for
-     * good, of the document's elements and of these. Capped, keeping the best: what is gone by the
-     * state (spill_is_deleted) goes, of both; seq is the first of request->skip numbers before
-     * them.
+     * Add request->elements as seq, seq + 1, ... Capped: then delete the elements with numbers
+     * below `end`, old and new. Top-N: then delete the elements that the state has as deleted
+     * (spill_is_deleted), old and new; seq is the first of the request->skip numbers before them.
      */
     SPILL_EFFECT_ADD,
     SPILL_EFFECT_REPLACE, /* element seq becomes request->elements[0] */
-    SPILL_EFFECT_DELETE,  /* element seq goes */
-    SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: they live on in a page */
-    SPILL_EFFECT_ERASE,   /* elements in [seq, end) go for good */
-    SPILL_EFFECT_FILL,    /* the document's elements are request->run */
-    SPILL_EFFECT_DROP     /* the document goes, with its elements (UNMANAGE: to other fields) */
+    SPILL_EFFECT_DELETE,  /* delete element seq */
+    SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: a page has them */
+    SPILL_EFFECT_ERASE,   /* delete elements in [seq, end) */
+    SPILL_EFFECT_FILL,    /* replace the document's elements by request->run */
+    SPILL_EFFECT_DROP /* delete document and elements (UNMANAGE: they become an unmanaged array) */
 } spill_effect_kind_t;
 
 typedef struct spill_effect {
@@ -32,89 +31,85 @@ typedef struct spill_effect {
     int64_t crowded_out; /* ADD: spill_response.crowded_out */
 } spill_effect_t;
 
-/* What only the store can know of its document. What a kind does not use is not looked at. */
+/* What only the store knows about its document. Fields that a kind does not use are ignored. */
 typedef struct spill_facts {
     /*
-     * APPEND, capped: the size of live element `seq` of the document, asked of the oldest ones,
-     * one after the other; below 0: it cannot be told, and the request is refused.
+     * APPEND, capped: return the size of the document's live element `seq`. It is called for the
+     * oldest elements in turn. Below 0: the size is not known, and the request is refused.
      */
     int64_t (*size_of)(void *context, int64_t seq);
     void *context;
     bool op_seen;         /* APPEND: request->op is in the document's window */
     bool differs;         /* CUT with a run, ADOPT_SPLIT: the slots hold other elements */
-    int64_t old_bytes;    /* EDIT, REMOVE, DELETE: size of element request->seq; -1: not there */
-    int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
-    /* RECOUNT with `counts`, of stores that keep these two: the document's elements, and their
-     * size. */
+    int64_t old_bytes;    /* EDIT, REMOVE, DELETE: size of element request->seq; -1: absent */
+    int64_t erased_bytes; /* TRIM: size of the head's live elements below request->watermark */
+    /* RECOUNT with `counts`, in a store that keeps these two: the elements that it has counted. */
     bool measured;
     int64_t live, live_bytes;
     /*
-     * Where spill_needs_journal: all of the document's elements; else NULL. Layout subset: they are
-     * the journal's.
+     * If spill_needs_journal: all of the document's elements (layout subset: the journal); else
+     * NULL.
      */
     const spill_top_t *journal;
-    spill_window_stats_t window_stats; /* layout bucket; where spill_needs_window_stats: see
-                                          spill_window_stats_after */
+    /* If spill_needs_window_stats (layout bucket): see spill_window_stats_after. */
+    spill_window_stats_t window_stats;
     /*
-     * ADOPT: the elements that others keep in the array's place, ascending, from 0 on; NULL: none,
-     * or no array. ADOPT_SPLIT: without those that go.
+     * ADOPT: the elements of the unmanaged array, ascending, numbered from 0; NULL: no such array,
+     * or an empty one. ADOPT_SPLIT: without the elements of request->run.
      */
     const spill_run_t *unmanaged;
     /*
-     * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
-     * the head to be made; 0: as they are. ADOPT, ADOPT_SPLIT: without the array; UNMANAGE: with
-     * it.
+     * Size of the head's other fields. APPEND, UPDATE_FIELDS: after request->update, or in the head
+     * to be made; 0: unchanged. ADOPT, ADOPT_SPLIT: without the array. UNMANAGE: with the array.
      */
     int64_t fields_bytes;
-    int64_t now_us;      /* where spill_needs_time: the store's clock */
-    int64_t dropped_rev; /* ADOPT_SPLIT: the highest that a dropped head had */
+    int64_t now_us;      /* if spill_needs_time: the store's clock */
+    int64_t dropped_rev; /* ADOPT_SPLIT: the highest rev of a dropped head of this owner */
 } spill_facts_t;
 
 /*
- * Apply a request (any kind but READ) to a document's state: before (present == false when it is
- * absent) and, when DONE, after; when REFUSED it is unchanged. state->live and state->live_bytes
- * are kept here for every effect.
+ * Apply a request of any kind but READ to a document's state (of an absent document: present ==
+ * false). If REFUSED, the state is unchanged. If DONE, it is the state after the step, with live
+ * and live_bytes up to date, and *effect says what to do with the elements.
  */
-
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect);
 
-/* Does it matter what time it is (facts->now_us)? Once a lease has run out, it never runs again. */
+/* Does the request need the time (facts->now_us)? A lease that has run out never runs again. */
 bool spill_needs_time(const spill_request_t *request);
 
 /*
- * Layout bucket: the tally of a document once a request that changes, takes or counts elements has
- * been carried out. `run` holds the document's live elements, ascending.
+ * Layout bucket: the window statistics of a document after a request that edits, removes or counts
+ * elements. `run` holds the document's live elements before it, ascending.
  */
 bool spill_needs_window_stats(const spill_request_t *request);
 spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
                                               const spill_run_t *run);
 
 /*
- * Does it depend on how the document's elements rank? Layout subset: where it brings a refill;
- * capped, keeping the best: every append.
+ * Does the request depend on how the document's elements rank? Layout subset: if it has a refill.
+ * Top-N capped: every append.
  */
 bool spill_needs_journal(const spill_request_t *request);
 
-/* ADOPT, ADOPT_SPLIT, UNMANAGE: does an array come out of the head's other fields, or go into them?
- */
+/* ADOPT, ADOPT_SPLIT, UNMANAGE: an array leaves the head's other fields, or joins them. */
 bool spill_moves_array(const spill_request_t *request);
 
-/* Is element `seq`, which was in the document or was appended to it, no longer there? */
+/* Was element `seq`, which the document had or which was appended to it, deleted by the step? */
 bool spill_is_deleted(const spill_state_t *after, int64_t seq);
 
 /* Most bytes that an update (may be NULL) adds to a head's other fields. */
 int64_t spill_update_growth(const bson_t *update);
 
 /*
- * Why an append was refused, judged from a later READ of the same document. Where the append
- * carries an update, room is judged with the most that the update could add to the fields.
+ * Why an append was refused, according to a later READ of the same document. If the append carries
+ * an update, its room is computed with the most that the update can add to the fields.
  */
 typedef enum spill_refusal {
-    SPILL_REFUSAL_NONE,     /* it would be accepted now: try again */
-    SPILL_REFUSAL_ABSENT,   /* or a page of another incarnation */
+    SPILL_REFUSAL_NONE,     /* it would be accepted now: retry */
+    SPILL_REFUSAL_ABSENT,   /* no document, or a page of another incarnation */
     SPILL_REFUSAL_REPEATED, /* the operation is in the window */
-    SPILL_REFUSAL_STALE,    /* n has passed base + window: nobody can tell any more */
+    SPILL_REFUSAL_STALE,    /* op_count has passed base + window: it may have left the window */
     SPILL_REFUSAL_SEALED,
     SPILL_REFUSAL_FULL
 } spill_refusal_t;
@@ -123,15 +118,16 @@ spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_
                                      bool op_seen);
 
 /*
- * Does the new element fit its document? The old one has `old_bytes` bytes. A smaller element
- * always fits.
+ * Does the new element fit its document? The old one has `old_bytes` bytes. An element that is not
+ * larger than the old one always fits.
  */
 bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state,
                          int64_t old_bytes);
 
 /*
- * Will it write the head's other fields, so that facts->fields_bytes is to be found? Not where it
- * is refused anyway: a refusal comes before an update's own errors.
+ * Will the request write the head's other fields, so that the store must compute
+ * facts->fields_bytes? Not if it is refused for another reason: then errors of the update itself do
+ * not matter.
  */
 bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state, bool op_seen);
 
