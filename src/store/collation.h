@@ -1,7 +1,6 @@
 /*
- * A collection with a collation of its own cannot hold owners or pages. By its collation the server
- * compares _ids, so that two owners may be equal to it, and elements, so that a cut may not notice
- * an edit.
+ * A collection with a collation of its own cannot hold owners or pages. The server compares _ids by
+ * the collation, so two owners may be equal. It also compares elements, so CUT may miss an edit.
  */
 #ifndef SPILL_STORE_COLLATION_H
 #define SPILL_STORE_COLLATION_H

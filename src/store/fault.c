@@ -8,7 +8,7 @@
 
 typedef struct fault_store {
     spill_store_t base;
-    spill_store_ops_t ops; /* which say of the inner store's documents what its own do */
+    spill_store_ops_t ops; /* with the inner store's flags */
     spill_store_t *inner;
     spill_fault_hooks_t hooks;
     int64_t calls;
@@ -29,7 +29,7 @@ const char *spill_fault_name(spill_fault_t fault)
     return names[fault];
 }
 
-/* ---- what becomes of a call ------------------------------------------------------------------ */
+/* ---- one call and its fault ------------------------------------------------------------------ */
 
 /* A call under way. */
 typedef struct step {
@@ -63,7 +63,7 @@ static bool applies(const step_t *step)
            step->fault == SPILL_FAULT_DUPLICATE;
 }
 
-/* What the caller is told, when the store, if it was asked, said `code`. */
+/* The code for the caller, after the store, if it was called, returned `code`. */
 static spill_code_t end(const step_t *step, spill_code_t code, spill_error_t *error)
 {
     const spill_fault_hooks_t *hooks = &step->faulty->hooks;
@@ -248,7 +248,7 @@ static spill_code_t retire(spill_store_t *store, const spill_definition_t *defin
     return end(&step, code, error);
 }
 
-/* A check reads what is there and is not part of a protocol: it never fails here. */
+/* A check only reads and is not part of a protocol: it never fails here. */
 static spill_code_t check(spill_store_t *store, const spill_binding_t *binding,
                           const spill_definition_t *definition, const spill_value_t *owner,
                           spill_store_finding_fn report, void *context, spill_error_t *error)
@@ -350,7 +350,7 @@ spill_outcome_t spill_fault_deliver(spill_store_t *store, size_t index)
     return outcome;
 }
 
-/* ---- one call goes wrong --------------------------------------------------------------------- */
+/* ---- a single fault -------------------------------------------------------------------------- */
 
 static spill_fault_t decide_once(void *context, int64_t index, const spill_request_t *request)
 {

@@ -1,18 +1,18 @@
 /*
- * A store around another that lets calls go wrong, as networks and servers do. What happens to each
- * call is decided by a callback; nothing is random here.
+ * A store that wraps another and makes calls fail, as networks and servers do. A callback decides
+ * what happens to each call; nothing here is random.
  *
- * The store underneath stays its owner's: closing the wrapper leaves it open. Unlike other stores
- * this one is not for several threads at once (coroutines may take turns in its hooks).
+ * Closing the wrapper leaves the inner store open. Unlike other stores, only one thread may use
+ * this one (coroutines may switch in its hooks).
  */
 #ifndef SPILL_STORE_FAULT_H
 #define SPILL_STORE_FAULT_H
 
 #include "store/store.h"
 
-/* X(name): what can happen to a call, once. */
+/* X(name): each thing that can happen to a call. */
 #define SPILL_FAULTS(X)                                                                            \
-    X(NONE)           /* it is passed on */                                                        \
+    X(NONE)           /* passed on */                                                              \
     X(FAIL)           /* SPILL_IO, not applied */                                                  \
     X(LOST_APPLIED)   /* SPILL_UNKNOWN, applied */                                                 \
     X(LOST_UNAPPLIED) /* SPILL_UNKNOWN, not applied */                                             \
@@ -31,9 +31,9 @@ const char *spill_fault_name(spill_fault_t fault);
 /*
  * `index` counts the wrapper's calls from 0. `request` is NULL for calls that are not requests
  * (bind, owners, the catalog): there DUPLICATE is NONE, and LOST_DELAYED is LOST_UNAPPLIED.
- * `before` and `after` surround each call, whatever becomes of it. They may switch to another
- * coroutine, or not return at all when a client crashes; `after` comes once the store has done
- * what it does and before the caller learns of it. Any of the three may be NULL.
+ * `before` and `after` surround each call, whatever its fault. They may switch to another
+ * coroutine, or never return if a client crashes. `after` is called when the store is done, before
+ * the caller gets the result. Any of the three may be NULL.
  */
 typedef struct spill_fault_hooks {
     void *context;
@@ -51,17 +51,17 @@ int64_t spill_fault_calls(const spill_store_t *store);
 int64_t spill_fault_counter(const spill_store_t *store, spill_fault_t fault);
 
 /*
- * Requests on their way: DUPLICATE and LOST_DELAYED put them here, in order of their calls. Deliver
- * applies one (index < pending) and forgets it; what the store answered to it is returned, for
- * those who count. The hooks are not called. Closing the wrapper forgets the rest.
+ * Delayed requests, from DUPLICATE and LOST_DELAYED, in the order of their calls. Deliver applies
+ * one (index < pending), removes it from the list and returns the store's answer. It does not call
+ * the hooks. Closing the wrapper discards the rest.
  */
 size_t spill_fault_pending(const spill_store_t *store);
 const spill_request_t *spill_fault_peek(const spill_store_t *store, size_t index);
 spill_outcome_t spill_fault_deliver(spill_store_t *store, size_t index);
 
 /*
- * Hooks that let one call go wrong: the `at`-th, from 0. For loops that fail call 0, 1, 2, ...
- * until a run passes. The context is the caller's.
+ * Hooks that make one call fail: the `at`-th, from 0. For loops that fail call 0, 1, 2, ... until a
+ * run passes. The caller owns the context.
  */
 typedef struct spill_fault_once {
     int64_t at;

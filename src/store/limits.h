@@ -1,6 +1,6 @@
 /*
- * Is it full? One function answers, for appends, spills, edits and the verifier, in every layout:
- * a document is bounded in slots (elements, and the places of removed ones) and in bytes.
+ * When is a document full? Appends, spills, edits and the verifier use one function, in each
+ * layout. A document is bounded in slots (live elements and deleted numbers) and in bytes.
  */
 #ifndef SPILL_STORE_LIMITS_H
 #define SPILL_STORE_LIMITS_H
@@ -8,18 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What any document database of the family takes in one document, bookkeeping included. */
+/* The size that each of the document databases accepts for a document, bookkeeping included. */
 #define SPILL_DOCUMENT_BYTES_MAX (16 * 1024 * 1024)
 
 typedef struct spill_limits {
-    int64_t slots_max; /* live elements and gone ones */
-    int64_t bytes_max; /* of the document as it is rendered */
+    int64_t slots_max; /* live elements and deleted numbers */
+    int64_t bytes_max; /* of the rendered document */
 } spill_limits_t;
 
 /*
- * May a document that would then have `slots` slots, `live` elements and `bytes` bytes exist?
- * An element larger than the byte bound may have a document alone: live == 1 passes up to
- * SPILL_DOCUMENT_BYTES_MAX.
+ * May a document have `slots` slots, `live` elements and `bytes` bytes? A document with a single
+ * element (live == 1) may have up to SPILL_DOCUMENT_BYTES_MAX bytes.
  */
 bool spill_limits_allow(const spill_limits_t *limits, int64_t slots, int64_t live, int64_t bytes);
 

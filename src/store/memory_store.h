@@ -1,5 +1,4 @@
-/* Inside the memory store: where owners, fields and documents are kept. The store's lock is held.
- */
+/* Internals of the memory store: owners, fields and documents. Call with the store's lock held. */
 #ifndef SPILL_STORE_MEMORY_STORE_H
 #define SPILL_STORE_MEMORY_STORE_H
 
@@ -26,7 +25,7 @@ typedef struct spill_memory_fields {
     size_t heads; /* arrays that have a head in this document */
 } spill_memory_fields_t;
 
-/* A name in the catalog (with its document), or one that was given a number. */
+/* A name in the catalog (with its document), or a name with a number. */
 typedef struct spill_memory_name {
     spill_memory_entry_t entry;
     bson_t *document;
@@ -40,17 +39,17 @@ typedef struct spill_memory_store {
     spill_memory_table_t fields;
     spill_memory_table_t catalog; /* spill_catalog_t, name */
     spill_memory_table_t numbers; /* of arrays and collections, by name */
-    uint32_t last_number;         /* that was given */
-    int64_t dropped_rev;          /* the highest that a dropped head had */
+    uint32_t last_number;         /* the last number given to a name */
+    int64_t dropped_rev;          /* the highest rev of a dropped head */
 } spill_memory_store_t;
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 spill_memory_owner_t *spill_memory_find_owner(const spill_memory_store_t *memory,
                                               const spill_request_t *request);
 spill_memory_fields_t *spill_memory_find_fields(const spill_memory_store_t *memory,
                                                 const spill_request_t *request);
 
-/* With what its state only implies (live, live_bytes, fields_bytes) up to date. NULL: absent. */
+/* Find a document and update its live, live_bytes and fields_bytes. NULL: absent. */
 spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *memory,
                                                     const spill_request_t *request);
 
@@ -58,31 +57,31 @@ spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *
 void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_request_t *request,
                                 spill_response_t *response);
 
-/* READ with want_top, of a subset's head. */
+/* READ with want_top of a subset's head. */
 void spill_memory_read_top(const spill_memory_store_t *memory, const spill_request_t *request,
                            spill_run_t *run);
 
 /*
- * Put a document in the place that the request names; a head needs its fields there. Takes what
+ * Add the document that the request names; a head needs its fields first. Takes ownership of what
  * `made` owns.
  */
 spill_memory_document_t *spill_memory_add_document(spill_memory_store_t *memory,
                                                    const spill_request_t *request,
                                                    const spill_memory_document_t *made);
 
-/* A head takes the fields along when no other array and no other field is in them. */
+/* With a head, drop its fields too, if they have only _id and no other array has a head there. */
 void spill_memory_drop_document(spill_memory_store_t *memory, const spill_request_t *request,
                                 spill_memory_document_t *document);
 
-/* The fields as a request finds them, or would first make them: {_id: owner}. To be destroyed. */
+/* A copy of the fields; {_id: owner} if there are none yet. Free with bson_destroy. */
 bson_t *spill_memory_copy_fields(const spill_memory_store_t *memory,
                                  const spill_request_t *request);
 void spill_memory_set_fields(spill_memory_store_t *memory, const spill_request_t *request,
-                             bson_t *document); /* takes `document` */
+                             bson_t *document); /* takes ownership of `document` */
 
-void spill_memory_release_owner(spill_memory_owner_t *owner); /* documents and all */
+void spill_memory_release_owner(spill_memory_owner_t *owner); /* with its documents */
 
-/* Of the table in store.h. (memory_owners.c) */
+/* Functions of spill_store_ops_t (memory_owners.c). */
 spill_code_t spill_memory_owners(spill_store_t *store, const spill_definition_t *definition,
                                  const spill_binding_t *binding, const uint8_t *after,
                                  size_t after_bytes, size_t limit, bson_t *owners_found,

@@ -1,5 +1,4 @@
-/* A table of entries in order of (id, key): what the memory store finds owners, fields and names
- * by. */
+/* A table of entries sorted by (id, key), for the memory store's owners, fields and names. */
 #ifndef SPILL_STORE_MEMORY_TABLE_H
 #define SPILL_STORE_MEMORY_TABLE_H
 
@@ -19,22 +18,22 @@ typedef struct spill_memory_table {
     size_t capacity;
 } spill_memory_table_t;
 
-/* Position of the first entry that is not below (id, key); count when all are. O(log count). */
+/* Position of the first entry that is not below (id, key); `count` if all are. O(log count). */
 size_t spill_memory_table_seek(const spill_memory_table_t *table, uint32_t id, const void *key,
                                size_t key_bytes);
 
-/* NULL when there is none. */
+/* NULL if there is none. */
 void *spill_memory_table_find(const spill_memory_table_t *table, uint32_t id, const void *key,
                               size_t key_bytes);
 
-/* A new zeroed entry of `entry_bytes`, with a copy of the key. There must be none of that key. */
+/* Add a zeroed entry of `entry_bytes` with a copy of the key, which must be new. */
 void *spill_memory_table_add(spill_memory_table_t *table, uint32_t id, const void *key,
                              size_t key_bytes, size_t entry_bytes);
 
-/* Frees the entry and its key; what else it points to is the caller's to free first. */
+/* Free the entry and its key. The caller first frees what else the entry points to. */
 void spill_memory_table_remove(spill_memory_table_t *table, void *entry);
 
-/* Frees all that is left, likewise. */
+/* Free all entries in the same way. */
 void spill_memory_table_release(spill_memory_table_t *table);
 
 #endif

@@ -8,22 +8,22 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- how many bytes it takes ----------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 enum {
-    FRAME_BYTES = 5, /* a document's or an array's length and its end */
+    FRAME_BYTES = 5, /* the length and the final NUL of a document or an array */
     TYPE_BYTES = 2,  /* the type before a field's name, and the NUL after it */
     /*
-     * All that stands under `spill` but the contents of `gone` and `ops`, names and frames too. A
-     * store may have a mark of its own there, of as many bytes as `sealed`, `closed` and an empty
-     * `gone`, while there is none of these (`open` in store/mongo).
+     * All of `spill`, with names and frames, except the contents of `gone` and `ops`. While
+     * `sealed`, `closed` and `gone` are absent, a store may use their bytes for a field of its own
+     * (`open` in store/mongo).
      */
     BOOKKEEPING_BYTES = 195,
-    /* Of a bucket, `tally` besides. */
+    /* The `tally` of a bucket. */
     WINDOW_STATS_BYTES = 7 + 5 + (8 + 8) + (7 + 8) + 3 * (5 + 8),
 };
 
-/* A field of that name with a value of so many bytes; nothing for a field that has no name. */
+/* Bytes of a field with that name and a value of value_bytes; 0 if the name is empty. */
 static int64_t field_bytes(const char *name, int64_t value_bytes)
 {
     return name[0] == '\0' ? 0 : TYPE_BYTES + (int64_t)strlen(name) + value_bytes;
@@ -37,7 +37,7 @@ int64_t spill_array_framing(int64_t count)
     return bytes;
 }
 
-/* An array but for its values. */
+/* Bytes of an array without its values. */
 static int64_t array_bytes(int64_t count)
 {
     return FRAME_BYTES + spill_array_framing(count);
@@ -46,7 +46,7 @@ static int64_t array_bytes(int64_t count)
 static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spill_state_t *state,
                                  int64_t live)
 {
-    /* Runs of them lie between live elements: two numbers each, whichever elements stay. */
+    /* The runs lie between live elements and have two numbers each, whichever elements stay. */
     bool gaps = spill_keeps_top_n(definition);
     int64_t deleted = gaps ? 2 * (live + 1) : (int64_t)state->deleted.count;
     int64_t ops = state->op_count < definition->op_window ? state->op_count : definition->op_window;
@@ -57,8 +57,7 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
            (state->lease > 0 ? field_bytes("lease", SPILL_NUMBER_BYTES) : 0);
 }
 
-/* Elements apart: the summary, and what the bookkeeping has for it; the sum stands twice at most.
- */
+/* Referenced elements: the summary and its bookkeeping, which has the sum at most twice. */
 static int64_t summary_bytes(const spill_definition_t *definition)
 {
     return field_bytes(definition->array,
@@ -69,8 +68,8 @@ static int64_t summary_bytes(const spill_definition_t *definition)
 }
 
 /*
- * Layout subset: room for as many elements as there may be, so that a step that changes them never
- * has to be refused for want of it.
+ * Layout subset: reserve the bytes of the most elements that the top may have, so that a step that
+ * changes the top is never refused for want of room.
  */
 static int64_t top_bytes(const spill_definition_t *definition, const spill_top_t *top)
 {
@@ -84,7 +83,7 @@ static int64_t top_bytes(const spill_definition_t *definition, const spill_top_t
            field_bytes("top", array_bytes(noted) + noted * SPILL_TOP_ENTRY_BYTES);
 }
 
-/* Layout bucket: all but the elements, of a head and of a page. */
+/* Layout bucket: bytes of a head or a page without the elements. */
 static int64_t bucket_bytes(const spill_definition_t *definition, const spill_value_t *window,
                             bool head, const spill_state_t *state)
 {
@@ -97,7 +96,7 @@ static int64_t bucket_bytes(const spill_definition_t *definition, const spill_va
     int64_t stats = FRAME_BYTES;
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
         stats += field_bytes(statistics[i], SPILL_NUMBER_BYTES);
-    /* The owner and the window's text are in `window`: together they are not longer than it. */
+    /* Owner and window text are parts of `window`, so together they are not longer than it. */
     return WINDOW_STATS_BYTES + (fields > made ? fields : made) +
            field_bytes(definition->page_owner, window->size_bytes) +
            field_bytes(definition->window_field, 0) +
@@ -167,7 +166,8 @@ void spill_render_count(bson_t *document, const char *name, int64_t count)
         bson_append_int64(document, name, -1, count);
 }
 
-/* As they stand in the run; or by the definition's order, the run being ascending. */
+/* Append them in the order of the run. With `by_order`: the run is ascending, the array in the
+ * definition's order. */
 static void append_elements(bson_t *document, const spill_definition_t *by_order, const char *name,
                             const spill_run_t *run)
 {
@@ -214,8 +214,8 @@ void spill_render_deleted(bson_t *document, const char *name, const spill_seqs_t
 }
 
 /*
- * `after` counts the elements between this operation and the next, or the document's end: so an
- * append need not know any number to note itself, and all of them follow from the end.
+ * `after` counts the elements between this operation and the next, or the document's end. So an
+ * append can record itself without knowing a number; all numbers follow from the end.
  */
 static void append_op(bson_t *array, uint32_t index, const spill_op_entry_t *entry, int64_t end)
 {
@@ -232,8 +232,8 @@ static void append_op(bson_t *array, uint32_t index, const spill_op_entry_t *ent
 }
 
 /*
- * The newest first. The window may have been longer before the definition changed: what is outside
- * is forgotten. There is always an entry, so that an append without an operation finds an `after`.
+ * The newest first. If a change of the definition has made the window shorter, drop the operations
+ * outside. There is always an entry, because an append without an operation updates its `after`.
  */
 static void append_ops(bson_t *document, const spill_definition_t *definition,
                        const spill_ops_t *ops, int64_t end)
@@ -302,7 +302,7 @@ void spill_render_intent(bson_t *document, const char *name, const spill_state_t
     bson_append_document_end(document, &intent);
 }
 
-/* What heads have beside that; `spill` is the array's own document. */
+/* Bookkeeping that only heads have; `spill` is the array's own document. */
 static void append_head_numbers(bson_t *spill, const spill_definition_t *definition,
                                 const spill_state_t *state, const spill_ops_t *ops)
 {
@@ -350,7 +350,7 @@ void spill_render_part_id(bson_t *document, const char *key, const spill_value_t
     bson_append_document_end(document, &id);
 }
 
-/* Other fields: `fields` (NULL: none) but for its _id. */
+/* Other fields: `fields` (NULL: none) without its _id. */
 static void render_bucket(const spill_definition_t *definition, const spill_value_t *window,
                           bool head, const spill_state_t *state, const bson_t *fields,
                           const spill_run_t *run, const spill_ops_t *ops, bool without_bookkeeping,
@@ -424,8 +424,7 @@ static void append_page_id(bson_t *document, const spill_value_t *owner, int64_t
     bson_append_document_end(document, &id);
 }
 
-/* Of one that was removed nothing is left, so that other readers of the collection do not find it.
- */
+/* A removed element leaves no field, so that other readers of the collection do not find it. */
 static void append_element_fields(bson_t *document, const spill_definition_t *definition,
                                   const spill_value_t *owner, const spill_run_t *run)
 {

@@ -7,8 +7,8 @@
 #include <spillway/array.h>
 
 /*
- * Elements refer to the arena by offset while the run grows; spill_run_element resolves one. The
- * run owns the bytes.
+ * An entry has an offset into the arena, because the arena moves when the run grows;
+ * spill_run_element resolves it. The run owns the bytes.
  */
 typedef struct spill_run_entry {
     int64_t seq;
@@ -25,17 +25,17 @@ typedef struct spill_run {
 } spill_run_t;
 
 /*
- * How many elements to ask for next, so that they have some `bytes_most` bytes if they are like the
- * `count` of `bytes` that came when `limit` were asked for: at most eight times as many, and
- * `most`.
+ * How many elements to request next, so that they have about `bytes_most` bytes. The estimate comes
+ * from the last request: it asked for `limit` elements and got `count` with `bytes` bytes. The
+ * result is at most 8 * limit, and at most `most`.
  */
 int64_t spill_run_next_limit(int64_t limit, int64_t most, int64_t bytes_most, int64_t count,
                              int64_t bytes);
 
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value);
-/* The elements of `from` with numbers >= low, behind those that are there. */
+/* Append the elements of `from` with numbers >= watermark. */
 void spill_run_add_from(const spill_run_t *from, int64_t watermark, spill_run_t *run);
-/* Are its first elements those of `first`, whatever their numbers? */
+/* Does the run begin with the elements of `first`? Their numbers may differ. */
 bool spill_run_begins_with(const spill_run_t *run, const spill_run_t *first);
 spill_element_t spill_run_element(const spill_run_t *run, size_t index);
 int64_t spill_run_bytes(const spill_run_t *run);               /* sum of the values' sizes */

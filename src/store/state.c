@@ -30,7 +30,7 @@ static size_t seek_run(const spill_seqs_t *seqs, int64_t seq)
     return low;
 }
 
-/* Count anew from a run on. */
+/* Update `before` of the runs from `from` on, and the total. */
 static void recount(spill_seqs_t *seqs, size_t from)
 {
     size_t before = 0;
@@ -72,7 +72,8 @@ void spill_seqs_insert_run(spill_seqs_t *seqs, int64_t first, int64_t end)
 {
     if (first >= end)
         return;
-    size_t from = seek_run(seqs, first - 1), to = from; /* runs that it touches */
+    size_t from = seek_run(seqs, first - 1),
+           to = from; /* [from, to): runs that overlap it or are adjacent */
     while (to < seqs->run_count && seqs->runs[to].first <= end)
         to++;
     spill_seq_run_t whole = {.first = first, .end = end};

@@ -1,6 +1,6 @@
 /*
- * The interface that every store implements: a table of functions. Nothing above this header knows
- * which database is underneath.
+ * The interface that every store implements: a table of functions. Code above this header does not
+ * depend on the database.
  */
 #ifndef SPILL_STORE_STORE_H
 #define SPILL_STORE_STORE_H
@@ -15,14 +15,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Kinds of catalog entries: small named documents beside the arrays. */
+/* Kinds of catalog entries, which are small named documents. */
 typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_IMPORT } spill_catalog_t;
 
-/* The numbers of a document are [first, end), by all that is known beside its own state. */
+/* The numbers [first, end) that a document must have, according to everything but its own state. */
 typedef struct spill_place {
     int64_t page;
     int64_t first, end;
-    int64_t seen_end; /* by its own state, when that was found */
+    int64_t seen_end; /* the end by its own state, when the problem was found */
 } spill_place_t;
 
 /* A problem that a store finds in its own records (spill_store_ops.check). */
@@ -30,8 +30,8 @@ typedef struct spill_store_finding {
     const spill_value_t *owner;
     int64_t page;
     int invariant;
-    bool index; /* in an index, which can be made anew from the records (RECOUNT with `indexes`) */
-    const spill_place_t *place; /* NULL; or the document's state is wrong, and this is right */
+    bool index; /* in an index, which RECOUNT with `indexes` rebuilds from the records */
+    const spill_place_t *place; /* NULL; or the right numbers, if the document's state is wrong */
     const char *text;
 } spill_store_finding_t;
 
@@ -46,41 +46,42 @@ typedef struct spill_binding {
 typedef struct spill_store_ops {
     const char *name; /* "memory", "embedded", "mongodb" */
 
-    /* Does it keep one window of operations for an owner? Then CREATE_PAGE needs no copy of it. */
+    /* One window of operations for all documents of an owner: CREATE_PAGE needs no copy of it. */
     bool shared_window;
 
-    /* Do other programs write to its documents, too? */
+    /* Other programs write to its documents, too. */
     bool others_write;
 
-    /* Does it take several appends as one (spill_request.members)? Then those that wait are. */
+    /* It accepts several appends in one request (spill_request.members): waiting ones are joined.
+     */
     bool combines;
 
     /*
-     * One atomic step on one document. An error is not a refusal: after SPILL_UNKNOWN the step may
-     * or may not have been, or may yet be, carried out.
+     * Carry out one atomic step on one document. An error is not a refusal: after SPILL_UNKNOWN the
+     * step may have been carried out, may still be carried out later, or not at all.
      */
     spill_code_t (*call)(spill_store_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error);
 
     /*
-     * Several requests for pages of one owner at once, `count` > 0 of them, each with a response of
-     * its own: all PUT_PAGE, or all READ of a numbered page with the same wishes. What is done, and
-     * what an error leaves, is what calls of each of them would, one by one in some order. May be
-     * NULL: spill_store_call_all.
+     * Carry out `count` > 0 requests for pages of one owner, each with its own response. All are
+     * PUT_PAGE, or all are READ of a numbered page and want the same things. The effect, also of an
+     * error, is that of one call for each request, in some order. May be NULL; see
+     * spill_store_call_all.
      */
     spill_code_t (*call_all)(spill_store_t *store, const spill_request_t *requests, size_t count,
                              spill_response_t *responses, spill_error_t *error);
 
-    /* The numbers of a definition that is saved in the catalog; the same until its array ends. */
+    /* The numbers of a definition in the catalog. They stay the same until its array ends. */
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
                          spill_binding_t *binding, spill_error_t *error);
 
     /*
-     * Owners of an array that have a head, in the store's order: up to `limit` (<= 1000) of those
-     * after `after`, a place that an earlier call left in `last` (size 0: from the start). `owners`
-     * is a BSON array document of their _id values, in order, made where SPILL_OK; empty at the
-     * end. Those before one that cannot be read come first, then the error. `last` (cleared first)
-     * gets the place of the last one.
+     * List owners of an array that have a head, in the store's order: up to `limit` (<= 1000)
+     * owners after `after`, a position that an earlier call left in `last` (size 0: from the
+     * start). `owners` is a BSON array document of their _id values, initialized if SPILL_OK; empty
+     * at the end. If an owner cannot be read, one call returns the owners before it, and the next
+     * call the error. `last` (cleared first) gets the position of the last owner.
      */
     spill_code_t (*owners)(spill_store_t *store, const spill_definition_t *definition,
                            const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
@@ -88,8 +89,8 @@ typedef struct spill_store_ops {
                            spill_error_t *error);
 
     /*
-     * Owners whose head has to be laid out (spill_oversized_t), in the same order and by the same
-     * rules as `owners`; `found` is a BSON array document of documents, to be read by
+     * List owners whose head needs a reshape (spill_oversized_t), in the same order and by the same
+     * rules as `owners`. `found` is a BSON array document; read its entries with
      * spill_oversized_read.
      */
     spill_code_t (*oversized)(spill_store_t *store, const spill_definition_t *definition,
@@ -97,29 +98,29 @@ typedef struct spill_store_ops {
                               bson_t *found, spill_buffer_t *last, spill_error_t *error);
 
     /*
-     * Incarnations that have pages and no head (spill_orphan_t), by the same rules; the order is
-     * one of the store's own, an owner's lie side by side, in the order of their incarnations, and
-     * all of them come in one call. `found` is a BSON array document of documents, to be read by
-     * spill_orphan_read. Pages are looked at first, and then heads. Memory: O(limit).
+     * List incarnations that have pages and no head (spill_orphan_t), by the same rules, in an
+     * order of the store. The incarnations of one owner are adjacent, ascending, and all in one
+     * call. `found` is a BSON array document; read its entries with spill_orphan_read. The store
+     * reads pages first, then heads. Memory: O(limit).
      */
     spill_code_t (*orphans)(spill_store_t *store, const spill_definition_t *definition,
                             const spill_binding_t *binding, const spill_orphan_query_t *query,
                             bson_t *found, spill_buffer_t *last, spill_error_t *error);
 
     /*
-     * Layout bucket: the texts of an owner's windows that have a head, in the order asked for, as
-     * strings of a BSON array document, made where SPILL_OK. Dropped ones of which parts are left
-     * may be among them.
+     * Layout bucket: list the texts of an owner's windows that have a head, in the query's order,
+     * as strings of a BSON array document, initialized if SPILL_OK. It may include dropped windows
+     * that still have parts.
      */
     spill_code_t (*windows)(spill_store_t *store, const spill_definition_t *definition,
                             const spill_binding_t *binding, const spill_window_query_t *query,
                             bson_t *texts, spill_error_t *error);
 
     /*
-     * Catalog. get: *document is new (bson_destroy), NULL when there is none. put: `expected`
-     * (may be NULL: there must be none) has to equal what is stored, else *done = false. A
-     * definition that is not compatible with the one that it replaces ends that one's array (see
-     * retire): where an owner has a head, *done = false, too.
+     * Catalog. get: *document is new (bson_destroy), or NULL if there is no entry. put: if
+     * `expected` (NULL: no entry) does not equal the stored entry, *done = false. If a definition
+     * is not compatible with the one that it replaces, the old array ends (see retire); *done =
+     * false if an owner has a head.
      */
     spill_code_t (*catalog_get)(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 bson_t **document, spill_error_t *error);
@@ -128,41 +129,41 @@ typedef struct spill_store_ops {
                                 spill_error_t *error);
     spill_code_t (*catalog_delete)(spill_store_t *store, spill_catalog_t kind, const char *name,
                                    spill_error_t *error);
-    /* Names in order, as strings of a BSON array document, made where SPILL_OK. */
+    /* Names in order, as strings of a BSON array document, initialized if SPILL_OK. */
     spill_code_t (*catalog_names)(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                   spill_error_t *error);
 
     /*
-     * End a definition's array: the definition goes, and whatever is left of the array. Where an
-     * owner has a head, *done = false, and nothing is changed. Nothing is changed either where
-     * `binding` is not the definition's any more: it was dropped, and perhaps saved anew. Changes
-     * that are asked for with an array_id that has ended fail with SPILL_NOT_FOUND.
-     * May be NULL, where documents are found by name: spill_store_retire.
+     * End a definition's array: delete the definition and the rest of the array. If an owner has a
+     * head, set *done = false and change nothing. Also change nothing if `binding` is no longer the
+     * definition's, because another client has dropped it and perhaps saved it again. Later
+     * requests with the array_id of an ended array fail with SPILL_NOT_FOUND. May be NULL if
+     * documents are found by name; see spill_store_retire.
      */
     spill_code_t (*retire)(spill_store_t *store, const spill_definition_t *definition,
                            const spill_binding_t *binding, bool *done, spill_error_t *error);
 
-    /* Records of one owner that belong to no document, or that cannot be read. May be NULL. */
+    /* Report records of one owner that no document has, or that cannot be read. May be NULL. */
     spill_code_t (*check)(spill_store_t *store, const spill_binding_t *binding,
                           const spill_definition_t *definition, const spill_value_t *owner,
                           spill_store_finding_fn report, void *context, spill_error_t *error);
 
     /*
      * Is `other`, which has the same ops and may be written to, this store under another name? A
-     * copy of a store is another one. May be NULL: no. See spill_store_same.
+     * copy of a store is a different store. NULL means no. See spill_store_same.
      */
     spill_code_t (*same)(spill_store_t *store, spill_store_t *other, bool *same,
                          spill_error_t *error);
 
-    /* May be NULL: as spill_store_damage. */
+    /* See spill_store_damage. May be NULL. */
     const char *(*damage)(const spill_store_t *store);
 
-    /* May be NULL: the store has no backup of its own. */
+    /* May be NULL, if the store has no backup function. */
     spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
     spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */
 } spill_store_ops_t;
 
-/* Counters are atomics of their own so that threads may raise them without a lock. */
+/* Each counter is atomic: threads raise them without a lock. */
 typedef struct spill_counts {
     atomic_llong calls, appends, elements, repeats, spills, retries, waits, commits, syncs;
     atomic_llong bytes_written, bytes_read;
@@ -171,23 +172,22 @@ typedef struct spill_counts {
 /* The head of every store's own struct. */
 struct spill_store {
     const spill_store_ops_t *ops;
-    spill_store_options_t options; /* clock filled in with the real one where it was NULL */
+    spill_store_options_t options; /* the clock is never NULL here */
     spill_counts_t counts;
     char *uri;
-    bool reads_copies;        /* may what is read be older than what was written? (may_be_old) */
+    bool reads_copies;        /* a READ with may_be_old may miss the last writes */
     pthread_mutex_t defining; /* held while a definition is compared with the others and saved */
     /*
-     * Documents that are taken over and cut at once (layout/full.c): how long after the look at one
-     * that may be, how long after that its pages are kept all the same, and how many bytes have to
-     * become free. Tests have their own.
+     * ADOPT_SPLIT (layout/full.c): the time that it has after the document was read; how much
+     * longer its pages stay leased; and the bytes that it must free. Tests set other values.
      */
     int64_t adopt_us;
     int64_t margin_us;
     int64_t adopt_room;
-    const atomic_bool *stop; /* borrowed; NULL: none. Long work ends soon once it is true */
+    const atomic_bool *stop; /* borrowed; or NULL. When it is true, long work stops soon */
 };
 
-/* What they are: a minute, three, and some bytes more than ADOPT_SPLIT adds. */
+/* Their values: one minute, three minutes, and a bit more than ADOPT_SPLIT adds to a document. */
 #define SPILL_ADOPT_US ((int64_t)60 * 1000000)
 #define SPILL_MARGIN_US ((int64_t)180 * 1000000)
 #define SPILL_ADOPT_ROOM 1024
@@ -197,7 +197,7 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
                            const spill_store_options_t *options);
 void spill_store_base_release(spill_store_t *store);
 
-/* Was the work on this store asked to end? */
+/* Was the work on this store asked to stop? */
 bool spill_store_stopped(const spill_store_t *store);
 
 /* printf to the log callback. */
@@ -208,22 +208,22 @@ void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
 
-/* ops->call_all, counted as one call; where there is none, calls one by one, up to an error. */
+/* ops->call_all, counted as one call. If it is NULL: one call for each request, up to an error. */
 spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
                                   size_t count, spill_response_t *responses, spill_error_t *error);
 
-/* ops->retire; where there is none the definition alone goes. */
+/* ops->retire. If it is NULL, delete only the definition. */
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_binding_t *binding, bool *done, spill_error_t *error);
 
 /*
- * Is what is written to `other` written to `store`, too? On a server that takes three operations:
- * a mark is left in `other`, looked for in `store`, and removed.
+ * Do writes to `other` reach `store`? On a server that takes three operations: write a marker to
+ * `other`, look it up in `store`, and delete it.
  */
 spill_code_t spill_store_same(spill_store_t *store, spill_store_t *other, bool *same,
                               spill_error_t *error);
 
-/* What a request is told whose array has ended. */
+/* The error of a request for an array that has ended. */
 spill_code_t spill_store_ended(spill_error_t *error);
 
 /* Constructors. */

@@ -1,9 +1,9 @@
 /*
- * Layout subset: which elements of an array rank highest, and how many of these its summary shows.
+ * Layout subset: the highest-ranked elements of an array, and how many of them its summary shows.
  *
  * Elements rank by the value at the definition's sort_field, as documents are sorted, then by their
- * number, the newer one higher. Classes of values follow each other: nothing to sort by, numbers,
- * dates. An int64 and a double are compared exactly.
+ * number, the newer one higher. Classes of values in ascending order: no value, numbers, dates. An
+ * int64 and a double are compared exactly.
  */
 #ifndef SPILL_STORE_TOP_H
 #define SPILL_STORE_TOP_H
@@ -24,8 +24,8 @@ typedef enum spill_rank_class {
 } spill_rank_class_t;
 
 /*
- * A value to sort by: `value` + `rest`, where value is the greatest double that is not above it; so
- * rest, 0 to 2047, is not 0 for large integers alone. Zeroed: of class none.
+ * A value to sort by, `value` + `rest`: `value` is the greatest double that is not above it.
+ * `rest`, 0 to 2047, is 0 except for some large integers. Zeroed: class none.
  */
 typedef struct spill_rank {
     double value;
@@ -44,14 +44,14 @@ typedef struct spill_top {
     spill_top_entry_t *at; /* the highest first */
     size_t count;
     size_t capacity;
-    size_t shown;        /* of the first so many the document has the elements themselves */
+    size_t shown;        /* the document has the first `shown` elements themselves */
     int64_t shown_bytes; /* sum of their sizes */
 } spill_top_t;
 
 spill_rank_t spill_rank_of(const spill_definition_t *definition, const spill_value_t *element);
 spill_rank_t spill_rank_of_value(const spill_value_t *value);
 
-/* Append it under `key`: a value of that rank; nothing for class none. */
+/* Append a value of that rank under `key`; nothing for class none. */
 void spill_rank_append(const spill_rank_t *rank, bson_t *document, const char *key);
 
 /* Bytes that order as ranks do, the highest first. */
@@ -64,21 +64,21 @@ spill_top_entry_t spill_top_entry_of(const spill_definition_t *definition, int64
 /* Above 0: the left one ranks higher. */
 int spill_top_compare(const spill_top_entry_t *left, const spill_top_entry_t *right);
 
-/* Take it in, if it is not there, and ranks among the `most` highest; others go. O(count). */
+/* Add the entry, if it is new, and keep the `most` highest-ranked entries. O(count). */
 void spill_top_add(spill_top_t *top, size_t most, const spill_top_entry_t *entry);
-/* As if each was added. */
+/* Add each entry of `others`. */
 void spill_top_add_all(spill_top_t *top, size_t most, const spill_top_t *others);
 
-/* Take all of a run's elements in, however many. */
+/* Add all elements of a run, without a bound. */
 void spill_top_note(spill_top_t *top, const spill_definition_t *definition, const spill_run_t *run);
 
-/* Is element `seq` in it, or among those that are shown? O(count). */
+/* Is element `seq` in the top, or among the shown elements? O(count). */
 bool spill_top_contains(const spill_top_t *top, int64_t seq);
 bool spill_top_shows(const spill_top_t *top, int64_t seq);
 void spill_top_remove(spill_top_t *top, int64_t seq);
-void spill_top_drop_below(spill_top_t *top, int64_t seq); /* forget elements of smaller numbers */
+void spill_top_drop_below(spill_top_t *top, int64_t seq); /* remove elements with numbers < seq */
 
-/* Show as many of the first elements as fit the definition's room for them, and at most `most`. */
+/* Show the first elements that fit into the definition's room for them, and at most `most`. */
 void spill_top_show(spill_top_t *top, const spill_definition_t *definition, size_t most);
 
 bool spill_top_equal(const spill_top_t *left, const spill_top_t *right);
@@ -86,15 +86,15 @@ void spill_top_copy(const spill_top_t *from, spill_top_t *to); /* `to` is empty 
 void spill_top_clear(spill_top_t *top);                        /* empty, memory kept */
 void spill_top_release(spill_top_t *top);                      /* free, zero */
 
-/* The room for the elements that are shown, as an array; 0 for other layouts. */
+/* The room for the shown elements, as the bytes of an array; 0 for other layouts. */
 int64_t spill_top_room(const spill_definition_t *definition);
 
-/* Most bytes of an entry as it is noted in a document: {seq, size, key}. */
+/* Most bytes of an entry in a document: {seq, size, key}. */
 enum { SPILL_TOP_ENTRY_BYTES = 5 + (2 + 3 + 8) + (2 + 4 + 8) + (2 + 3 + 8) };
 
 /*
- * [{seq, size, key}, ...] under `name`, and back: of `value`, which is an array, `shown` elements
- * being there.
+ * Append [{seq, size, key}, ...] under `name`; and read it from `value`, an array. The document has
+ * the first `shown` elements.
  */
 void spill_top_append(const spill_top_t *top, const char *name, bson_t *document);
 bool spill_top_read(const spill_value_t *value, size_t shown, spill_top_t *top);

@@ -11,24 +11,24 @@ typedef struct spill_window_query {
     const spill_value_t *owner;
     const char *from; /* the lowest text, included */
     const char *to;   /* the highest, included */
-    const char *last; /* only those behind this one, in the order asked for; it lies between them */
+    const char *last; /* only windows behind this one in the query's order; between from and to */
     bool newest_first;
     size_t limit; /* 1..1000 */
     /*
-     * Not NULL: only windows that may have an element with this id, by an index; some may be listed
-     * that have none any more. With the definition's id_field, and the oldest first.
+     * Not NULL: only windows that an index lists for this id, the oldest first. Some of them may no
+     * longer have such an element. The definition must have an id_field.
      */
     const spill_value_t *id;
 } spill_window_query_t;
 
-/* For stores that keep owners in the order of their keys: the keys that the query is about. */
+/* The range of owner keys that a query selects, for stores that keep owners in key order. */
 typedef struct spill_window_keys {
     spill_buffer_t prefix; /* of all windows of the owner */
     spill_buffer_t low;    /* included */
     spill_buffer_t high;   /* not included */
 } spill_window_keys_t;
 
-/* Release in every case. SPILL_INVALID: the owner cannot be one. */
+/* Release it in every case. SPILL_INVALID: the value cannot be an owner. */
 spill_code_t spill_window_keys_init(spill_window_keys_t *keys, const spill_window_query_t *query,
                                     spill_error_t *error);
 void spill_window_keys_release(spill_window_keys_t *keys);
