@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* {name, options: {collation: {locale, ...}}}, as the server lists it. */
+/* `description` is the server's: {name, options: {collation: {locale, ...}}}. */
 static bool has_collation(const bson_iter_t *description, const char *collection)
 {
     bson_iter_t field, found;
@@ -34,7 +34,7 @@ spill_code_t spill_collation_judge(const bson_t *listing, const char *collection
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
                       "'%s' has a collation of its own, by which the server compares _ids and "
-                      "elements: its arrays cannot be laid out. Copy the documents to a "
+                      "elements, so Spillway cannot manage its arrays. Copy the documents to a "
                       "collection without one, or name another collection",
                       collection);
 }

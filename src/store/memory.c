@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Kinds of names that are given numbers. */
+/* Kinds of names that have numbers. */
 typedef enum numbered { NUMBERED_ARRAY, NUMBERED_COLLECTION } numbered_t;
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -53,9 +53,9 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         response->fields = bson_copy(spill_memory_find_fields(memory, request)->document);
 }
 
-/* A spill that this append makes due, or what follows an ADOPT, begins with what it shows. */
-static void look(const spill_memory_store_t *memory, const spill_request_t *request,
-                 spill_response_t *response)
+/* Add the result of a READ after an append that makes a spill due, and after an ADOPT. */
+static void read_after_change(const spill_memory_store_t *memory, const spill_request_t *request,
+                              spill_response_t *response)
 {
     bool looks = request->kind == SPILL_REQUEST_ADOPT ||
                  (request->kind == SPILL_REQUEST_APPEND &&
@@ -68,7 +68,7 @@ static void look(const spill_memory_store_t *memory, const spill_request_t *requ
     response->shows_read = true;
 }
 
-/* Is this the number of an array that is defined? */
+/* Is this the number of a defined array? */
 static bool has_array(const spill_memory_store_t *memory, uint32_t array_id)
 {
     size_t index = spill_memory_table_seek(&memory->numbers, NUMBERED_ARRAY, NULL, 0);
@@ -98,7 +98,7 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
     else
         code = spill_memory_change(memory, request, response, error);
     if (code == SPILL_OK)
-        look(memory, request, response);
+        read_after_change(memory, request, response);
     pthread_mutex_unlock(&memory->lock);
     return code;
 }
@@ -154,7 +154,7 @@ static spill_code_t catalog_get(spill_store_t *store, spill_catalog_t kind, cons
     return SPILL_OK;
 }
 
-/* Free what is left of an array and its number, unless an owner has a head. */
+/* Free the rest of an array, and its number, unless an owner has a head. */
 static bool end_array(spill_memory_store_t *memory, const char *name)
 {
     spill_memory_name_t *number = find_name(&memory->numbers, NUMBERED_ARRAY, name);
@@ -174,9 +174,9 @@ static bool end_array(spill_memory_store_t *memory, const char *name)
     return true;
 }
 
-/* May a document be put in the place of one? A definition may have to end the other's array. */
-static bool gives_way(spill_memory_store_t *memory, spill_catalog_t kind, const char *name,
-                      const bson_t *old, const bson_t *new)
+/* May a catalog document replace the stored one? A new definition may have to end the old array. */
+static bool can_replace(spill_memory_store_t *memory, spill_catalog_t kind, const char *name,
+                        const bson_t *old, const bson_t *new)
 {
     spill_definition_t before, after;
     if (kind != SPILL_CATALOG_DEFINITION ||
@@ -196,7 +196,7 @@ static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, cons
     pthread_mutex_lock(&memory->lock);
     spill_memory_name_t *found = find_name(&memory->catalog, kind, name);
     *done = found ? expected && bson_equal(found->document, expected) &&
-                        gives_way(memory, kind, name, expected, document)
+                        can_replace(memory, kind, name, expected, document)
                   : !expected;
     if (*done) {
         if (!found)
@@ -340,7 +340,7 @@ spill_memory_document_t *spill_memory_document(spill_store_t *store, const spill
         make_document(memory, request);
     spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
     if (owner)
-        owner->sorted = false; /* for what the caller may do to the page */
+        owner->sorted = false; /* the caller may change the page */
     return spill_memory_find_document(memory, request);
 }
 

@@ -8,17 +8,17 @@
 #include <assert.h>
 #include <string.h>
 
-/* A request on its way: the document it means, and what there is to know of it. */
+/* A request that is carried out: its document, and what the transition needs to know. */
 typedef struct step {
     const spill_request_t *request;
-    spill_memory_document_t *document; /* where none was there: `fresh` */
+    spill_memory_document_t *document; /* `fresh` if there was none */
     spill_memory_document_t fresh;
     size_t index;   /* of element request->seq */
-    bson_t *fields; /* what the head's fields become; NULL: they stay */
+    bson_t *fields; /* the new fields of the head; NULL: unchanged */
     spill_facts_t facts;
     spill_top_t journal;
-    spill_run_t all;       /* ... of which these are the elements */
-    spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the array that others keep */
+    spill_run_t all;       /* ... and its elements */
+    spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the unmanaged array */
 } step_t;
 
 static int64_t size_of(void *context, int64_t seq)
@@ -30,7 +30,7 @@ static int64_t size_of(void *context, int64_t seq)
                : -1;
 }
 
-/* CUT: are the elements in its slots those of its run? */
+/* CUT: do the slots hold other elements than the request's run? */
 static bool differs(const spill_memory_document_t *document, const spill_request_t *cut)
 {
     size_t end = spill_memory_document_position(document, cut->first + cut->slots);
@@ -98,7 +98,7 @@ static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step
     return code;
 }
 
-/* ADOPT, ADOPT_SPLIT and UNMANAGE: the array comes out of the fields, or goes into them. */
+/* ADOPT and ADOPT_SPLIT remove the array from the fields; UNMANAGE adds it. */
 static spill_code_t move_array(const spill_memory_store_t *memory, step_t *step,
                                spill_error_t *error)
 {
@@ -135,7 +135,7 @@ static void fill(spill_memory_document_t *document, const spill_request_t *reque
         spill_ops_copy(request->ops, &document->ops);
 }
 
-/* Capped, keeping the best: what was there, in `all`, and the new ones, without what is gone. */
+/* Top-N capped: keep the old elements, in `all`, and the new ones, except the deleted ones. */
 static void keep_top_n(spill_memory_document_t *document, const spill_request_t *request,
                        const spill_run_t *all, int64_t first)
 {
@@ -178,7 +178,7 @@ static void add_elements(const step_t *step, const spill_effect_t *effect)
     spill_ops_push(&document->ops, &entry, (size_t)request->op_window);
 }
 
-/* The elements follow the state, which is the one after the transition. */
+/* Update the elements after the transition has updated the state. */
 static void carry_out(step_t *step, const spill_effect_t *effect)
 {
     const spill_request_t *request = step->request;
@@ -212,7 +212,7 @@ static void commit(spill_memory_store_t *memory, step_t *step, const spill_effec
         spill_memory_set_fields(memory, step->request, step->fields);
     step->fields = NULL;
     if (effect->kind == SPILL_EFFECT_DROP) {
-        step->document->state.page = step->request->page; /* by which it is found */
+        step->document->state.page = step->request->page; /* the key of the page */
         spill_memory_drop_document(memory, step->request, step->document);
         return;
     }
@@ -223,7 +223,7 @@ static void commit(spill_memory_store_t *memory, step_t *step, const spill_effec
         step->fresh = (spill_memory_document_t){0};
     } else if (effect->kind == SPILL_EFFECT_FILL || effect->kind == SPILL_EFFECT_ERASE ||
                step->request->kind == SPILL_REQUEST_RECOUNT) {
-        /* A page may have another incarnation or first number now. */
+        /* The step may have changed the incarnation or the first number of a page. */
         spill_memory_find_owner(memory, step->request)->sorted = false;
     }
 }

@@ -1,6 +1,5 @@
 /*
- * The memory store: which owners there are, which heads have grown too long, which pages have no
- * head, which windows.
+ * The memory store: listings of owners, oversized heads, orphaned pages and windows.
  */
 #include "store/memory_store.h"
 
@@ -9,7 +8,7 @@
 
 #include <string.h>
 
-/* Where owners after the key begin, in the order of the table. */
+/* The position in the table of the first owner after the key. */
 static size_t seek_after(const spill_memory_store_t *memory, uint32_t array_id,
                          const uint8_t *after, size_t after_bytes)
 {
@@ -60,7 +59,7 @@ spill_code_t spill_memory_owners(spill_store_t *store, const spill_definition_t 
     return SPILL_OK;
 }
 
-/* Is the array of these fields to be laid out? Of a head that is there, or of others. */
+/* Does the query select this array, managed or unmanaged? */
 static bool is_oversized(const spill_memory_store_t *memory, const spill_definition_t *definition,
                          uint32_t array_id, const spill_memory_fields_t *fields,
                          const spill_oversized_query_t *query, spill_oversized_t *oversized)
@@ -116,8 +115,8 @@ spill_code_t spill_memory_oversized(spill_store_t *store, const spill_definition
 }
 
 /*
- * The latest incarnation of which pages are there and that the head is not of. No other program
- * writes here, so it was dropped, and all before it were.
+ * Find the latest incarnation that has pages but is not the head's. No other program writes to this
+ * store, so that incarnation and all before it were dropped.
  */
 static bool find_orphan(const spill_memory_owner_t *owner, bool oldest, spill_orphan_t *orphan)
 {
@@ -173,7 +172,7 @@ spill_code_t spill_memory_orphans(spill_store_t *store, const spill_definition_t
     return SPILL_OK;
 }
 
-/* Has a document of the window an element with the id that the query asks for, if it does? */
+/* Has a document of the window an element with the query's id? True if the query has no id. */
 static bool may_have_id(const spill_memory_owner_t *owner, const spill_definition_t *definition,
                         const spill_value_t *id)
 {
@@ -202,7 +201,7 @@ spill_code_t spill_memory_windows(spill_store_t *store, const spill_definition_t
         uint32_t found = 0;
         const spill_buffer_t *from = query->newest_first ? &keys.high : &keys.low;
         size_t index = spill_memory_table_seek(table, binding->array_id, from->data, from->size);
-        index -= query->newest_first ? 1 : 0; /* before the first: beyond the count */
+        index -= query->newest_first ? 1 : 0; /* wraps below 0: no such index */
         while (index < table->count && found < query->limit) {
             const spill_memory_owner_t *owner = (const spill_memory_owner_t *)table->at[index];
             const spill_memory_entry_t *entry = &owner->entry;

@@ -6,7 +6,7 @@
 
 /* ---- pages of an owner ----------------------------------------------------------------------- */
 
-/* Where page `number` stands, or would stand, among the first `high` of the owner's pages. */
+/* The position of page `number`, present or not, among the first `high` of the owner's pages. */
 static size_t seek_page(const spill_memory_owner_t *owner, size_t high, int64_t number)
 {
     size_t low = 0;
@@ -54,7 +54,7 @@ static void add_page(spill_memory_owner_t *owner, spill_memory_document_t *page)
     spill_memory_document_t **place = owner->pages + index;
     memmove(place + 1, place, (last - index) * sizeof(spill_memory_document_t *));
     *place = page;
-    /* Most pages are made at the end, where the other order stays one with it. */
+    /* Most pages are added at the end; then by_first stays sorted. */
     if (last == 0 || (owner->sorted && index == last &&
                       order_of_pages(&owner->by_first[last - 1]->state, &page->state) < 0)) {
         owner->by_first[last] = page;
@@ -89,7 +89,7 @@ static void sort_pages(spill_memory_owner_t *owner)
     owner->sorted = true;
 }
 
-/* SPILL_PAGE_HOLDING, as request.h says. */
+/* SPILL_PAGE_HOLDING; see request.h. */
 static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
                                                   const spill_request_t *request)
 {
@@ -111,7 +111,7 @@ static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
     return NULL;
 }
 
-/* SPILL_PAGE_LEFT_OVER, as request.h says. */
+/* SPILL_PAGE_LEFT_OVER; see request.h. */
 static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *owner,
                                                     const spill_request_t *request)
 {
@@ -124,7 +124,7 @@ static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *
     return NULL;
 }
 
-/* SPILL_PAGE_WITH_ID, as request.h says. */
+/* SPILL_PAGE_WITH_ID; see request.h. */
 static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
                                                   const spill_request_t *request)
 {
@@ -140,7 +140,7 @@ static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
     return NULL;
 }
 
-/* ---- elements apart -------------------------------------------------------------------------- */
+/* ---- referenced elements --------------------------------------------------------------------- */
 
 static void take_page(const spill_memory_document_t *page, const spill_request_t *request,
                       spill_run_t *run)
@@ -149,7 +149,7 @@ static void take_page(const spill_memory_document_t *page, const spill_request_t
         spill_run_add(run, page->state.page, &page->elements[0]);
 }
 
-/* Another one of a run: as many as there may be, in number and in bytes. */
+/* Add the page's element to the run, unless the run has reached its number or bytes. */
 static bool take_next(const spill_memory_document_t *page, const spill_request_t *request,
                       spill_response_t *response)
 {
@@ -159,7 +159,7 @@ static bool take_next(const spill_memory_document_t *page, const spill_request_t
     return (int64_t)run->count < request->limit && !response->stopped;
 }
 
-/* SPILL_WANT_TOP_N: of the documents from place `first` to `end`, by a look at each. */
+/* SPILL_WANT_TOP_N: scan the documents at positions [first, end). */
 static void read_top_n(const spill_memory_owner_t *owner, size_t first, size_t end,
                        const spill_request_t *request, spill_response_t *response)
 {
@@ -236,7 +236,7 @@ spill_memory_fields_t *spill_memory_find_fields(const spill_memory_store_t *memo
                                    request->key_bytes);
 }
 
-/* Bring what the document only implies up to date in its state. */
+/* Set live, live_bytes and fields_bytes of the state from the document. */
 static void load(const spill_memory_store_t *memory, const spill_request_t *request,
                  spill_memory_document_t *document)
 {
@@ -308,8 +308,8 @@ void spill_memory_set_fields(spill_memory_store_t *memory, const spill_request_t
     fields->document = document;
 }
 
-/* A head left its document: this goes too when no other array and no other field is in it, unless
- * it is to stay. */
+/* After a head was dropped: delete its document if only _id is left and no other array has a head
+ * there, unless the request says that it stays. */
 static void leave_fields(spill_memory_store_t *memory, const spill_request_t *request)
 {
     spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);

@@ -52,7 +52,7 @@ void spill_response_release(spill_response_t *response)
 
 /* ---- clones ---------------------------------------------------------------------------------- */
 
-/* The request comes first, so that a clone is freed through a pointer to it. */
+/* The request is the first member: a pointer to it frees the clone. */
 typedef struct clone {
     spill_request_t request;
     spill_definition_t definition;

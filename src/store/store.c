@@ -12,7 +12,7 @@
 
 enum { CACHE_BYTES_DEFAULT = 32 * 1024 * 1024 };
 
-/* ---- the part that every store has ----------------------------------------------------------- */
+/* ---- the common part of all stores ----------------------------------------------------------- */
 
 void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,
                            const spill_store_options_t *options)
@@ -159,8 +159,8 @@ static spill_code_t check_options(const spill_store_options_t *options, spill_er
 {
     if (options->version != SPILL_STORE_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID,
-                          "store options of version %d, where this library takes version %d: start "
-                          "them with spill_store_options_init",
+                          "store options have version %d, but this library needs version %d: "
+                          "initialize them with spill_store_options_init",
                           options->version, SPILL_STORE_OPTIONS_VERSION);
     if (options->durability != SPILL_DURABILITY_FSYNC &&
         options->durability != SPILL_DURABILITY_LOG)
@@ -168,18 +168,18 @@ static spill_code_t check_options(const spill_store_options_t *options, spill_er
                           (int)options->durability);
     if (options->partial && !options->read_only)
         return spill_fail(error, SPILL_INVALID,
-                          "store options: a partial open is for reading: set read_only, too");
+                          "store options: a partial open only reads: set read_only, too");
     if (options->cache_bytes < 0)
         return spill_fail(error, SPILL_INVALID, "store options: cache_bytes is %lld, below 0",
                           (long long)options->cache_bytes);
     if ((options->file_mode & 0600U) != 0600U || (options->file_mode & ~0666U) != 0)
         return spill_fail(error, SPILL_INVALID,
-                          "store options: file_mode %#o has to have 0600, and nothing outside 0666",
+                          "store options: file_mode %#o must include 0600 and no bit outside 0666",
                           options->file_mode);
     return SPILL_OK;
 }
 
-/* Length of the scheme that a URI begins with ("memory" in "memory:"), or 0 for a plain path. */
+/* Length of the scheme at the start of a URI ("memory" in "memory:"), or 0 if it is a path. */
 static size_t scheme_length(const char *uri)
 {
     if (!isalpha((unsigned char)uri[0]))

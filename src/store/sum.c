@@ -8,7 +8,7 @@
 
 /* ---- the pair of doubles --------------------------------------------------------------------- */
 
-/* high + low + value, as such a pair again: the error of each addition is kept (TwoSum). */
+/* Set high + low to high + low + value; keep the rounding error of each addition (TwoSum). */
 static void add_double(spill_sum_t *sum, double value)
 {
     double high = sum->high + value;
@@ -19,7 +19,7 @@ static void add_double(spill_sum_t *sum, double value)
     sum->low = low - (sum->high - high);
 }
 
-/* Both halves of an int64 are doubles exactly. */
+/* Each half of an int64 is exactly a double. */
 static void add_integer_beside(spill_sum_t *sum, int64_t value)
 {
     int64_t low = value % INT64_C(0x100000000);
@@ -27,7 +27,7 @@ static void add_integer_beside(spill_sum_t *sum, int64_t value)
     add_double(sum, (double)low);
 }
 
-/* ---- adding and taking ----------------------------------------------------------------------- */
+/* ---- adding and subtracting ------------------------------------------------------------------ */
 
 spill_sum_t spill_sum_of(const spill_definition_t *definition, const spill_value_t *element)
 {

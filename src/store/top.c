@@ -101,7 +101,7 @@ spill_top_entry_t spill_top_entry_of(const spill_definition_t *definition, int64
         .seq = seq, .size_bytes = element->size_bytes, .rank = spill_rank_of(definition, element)};
 }
 
-/* The place of the first entry that does not rank above this one. */
+/* The index of the first entry that does not rank above this one. */
 static size_t seek(const spill_top_t *top, const spill_top_entry_t *entry)
 {
     size_t low = 0, high = top->count;
@@ -218,7 +218,7 @@ void spill_top_release(spill_top_t *top)
     *top = (spill_top_t){0};
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- shown elements -------------------------------------------------------------------------- */
 
 int64_t spill_top_room(const spill_definition_t *definition)
 {

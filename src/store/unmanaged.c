@@ -23,7 +23,7 @@ static int64_t count(bson_iter_t elements)
     return length;
 }
 
-/* Number the elements by their place, and bring them in the order of their numbers. */
+/* Number the elements from the oldest on, and sort the run by number. */
 static void number(const spill_definition_t *definition, spill_run_t *run)
 {
     size_t length = run->count;
@@ -79,7 +79,8 @@ spill_code_t spill_unmanaged_allows(const spill_request_t *request, const bson_t
     if (request->kind != SPILL_REQUEST_ADOPT || fields->len < request->limits.bytes_max ||
         !find_array(request->definition, fields, &elements))
         return SPILL_OK;
-    return spill_fail(error, SPILL_TOO_BIG, "%s: a document of %u bytes has no room for more",
+    return spill_fail(error, SPILL_TOO_BIG,
+                      "%s: a document of %u bytes has no room for Spillway's bookkeeping",
                       request->definition->collection, fields->len);
 }
 
@@ -107,8 +108,8 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
     return *length > 0;
 }
 
-/* How elements of others come to an array of this definition. */
-static const char *way_in(const spill_definition_t *definition)
+/* Advice: how to bring elements of an unmanaged array into an array of this definition. */
+static const char *import_advice(const spill_definition_t *definition)
 {
     if (definition->layout == SPILL_LAYOUT_OUTLIER && definition->keep == SPILL_KEEP_NEWEST)
         return "`spillway migrate' has to lay them out before it takes over";
@@ -127,7 +128,7 @@ spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_
     return spill_fail(error, SPILL_REFUSED,
                       "%s: field '%s' has %" PRId64 " elements that were not put there by "
                       "Spillway; %s",
-                      definition->collection, definition->array, length, way_in(definition));
+                      definition->collection, definition->array, length, import_advice(definition));
 }
 
 spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const bson_t *fields,

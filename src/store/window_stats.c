@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of larger ones no more than 100 million could be summed. */
+/* So that at least 100 million values can be summed without overflow. */
 static const double AMOUNT_MAX = 1e300;
 
 bool spill_window_stats_wanted(const spill_definition_t *definition)
@@ -58,7 +58,7 @@ void spill_amount_append(const spill_amount_t *amount, const char *name, bson_t 
         BSON_APPEND_INT64(document, name, amount->whole);
 }
 
-/* Negative, 0 or positive, exactly. Both are finite. */
+/* Compare exactly: negative, 0 or positive. Both are finite. */
 static int compare(const spill_amount_t *left, const spill_amount_t *right)
 {
     if (!left->real && !right->real)
@@ -80,7 +80,7 @@ static int compare(const spill_amount_t *left, const spill_amount_t *right)
     return spill_number_compare(&numbers[0], &numbers[1]);
 }
 
-/* To the bit, so that a sum which only looks the same is another one. */
+/* Equal to the bit: 0 and -0 differ. */
 static bool same_double(double left, double right)
 {
     uint64_t bits[2];

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* After a text in a key: the end of the string and of the document. */
+/* The bytes after a text in a key: the ends of the string and of the document. */
 enum { KEY_TAIL = 3 };
 
 static spill_code_t key_of(const spill_value_t *owner, const char *text, spill_buffer_t *key,
@@ -37,7 +37,7 @@ spill_code_t spill_window_keys_init(spill_window_keys_t *keys, const spill_windo
         code = key_of(query->owner, high, &keys->high, error);
     else if (code == SPILL_OK)
         spill_buffer_append(&keys->high, keys->prefix.data, keys->prefix.size);
-    /* No key lies between one and the same with a zero behind it; no text begins with 0xff. */
+    /* A key with a zero appended is the next higher key. No text begins with 0xff. */
     if (after_low)
         spill_buffer_append_byte(&keys->low, 0);
     if (!high)

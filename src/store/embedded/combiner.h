@@ -1,10 +1,10 @@
 /*
- * The commit combiner. Threads that want to change something queue a job; one of them, the leader,
- * carries out all the jobs that wait, one after the other, gathers their changes in one batch,
- * writes and syncs it once, and wakes the others.
+ * The commit combiner (group commit). A thread that wants to change something queues a job. One of
+ * the threads, the leader, carries out all waiting jobs in turn, collects their changes in one
+ * batch, writes and syncs it once, and wakes the others.
  *
- * Only the leader reads in order to write, so no owner needs a lock, and however many threads
- * append to one owner, a sync serves them all. Readers do not come here.
+ * Only the leader reads in order to write, so no owner needs a lock, and one sync serves all
+ * threads that append to one owner. Readers do not use the combiner.
  */
 #ifndef SPILL_STORE_EMBEDDED_COMBINER_H
 #define SPILL_STORE_EMBEDDED_COMBINER_H
@@ -15,18 +15,18 @@
 #include <stdatomic.h>
 
 /*
- * Carry out a job: look at the engine and at what the batch holds already, and add changes. After
- * an error nothing that was added counts. Called on the leader's thread.
+ * Carry out a job: read the engine and the batch so far, and add changes. After an error its
+ * changes are rolled back. Called on the leader's thread.
  */
 typedef spill_code_t (*spill_job_fn)(void *context, spill_batch_t *batch, spill_error_t *error);
 
-/* Told to the leader: changes that a job has added do not come to be. */
+/* Called on the leader's thread after changes of a job were discarded. */
 typedef void (*spill_undone_fn)(void *context);
 
 typedef struct spill_combiner {
     spill_kv_t *kv;
     bool sync;
-    atomic_llong *commits; /* batches written, and of those synced */
+    atomic_llong *commits; /* batches written; and batches synced */
     atomic_llong *syncs;
     atomic_llong *bytes; /* of their keys and values; may be NULL */
     spill_queue_t queue;
@@ -40,8 +40,8 @@ void spill_combiner_init(spill_combiner_t *combiner, spill_kv_t *kv, bool sync,
 void spill_combiner_release(spill_combiner_t *combiner);
 
 /*
- * Have a job carried out and committed. When the write fails, every job of the group gets its
- * error, and nothing of the group is visible. `error` may be NULL.
+ * Queue a job and wait until it is carried out and committed. If the write fails, every job of the
+ * group gets its error, and no change of the group is visible. `error` may be NULL.
  */
 spill_code_t spill_combiner_run(spill_combiner_t *combiner, spill_job_fn execute, void *context,
                                 bool alone, spill_error_t *error);

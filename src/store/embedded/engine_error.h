@@ -1,4 +1,4 @@
-/* RocksDB reports errors as text. Here, once, text becomes codes. */
+/* RocksDB reports errors as text. These functions turn the text into codes. */
 #ifndef SPILL_STORE_EMBEDDED_ENGINE_ERROR_H
 #define SPILL_STORE_EMBEDDED_ENGINE_ERROR_H
 
@@ -9,7 +9,7 @@
 /* The code of an engine's message. */
 spill_code_t spill_engine_code(const char *message);
 
-/* Does it say that data reached the log, but may not have reached the disk? */
+/* Does the message say that data reached the log, but perhaps not the disk? */
 bool spill_engine_sync_failed(const char *message);
 
 /* Fill *error (may be NULL): "<place>: <message> <what to do>". Frees nothing. */

@@ -1,4 +1,4 @@
-/* The engine's view of a pinned store: it reads the files that are held open. */
+/* A file system for the engine that has only the open files of a pinned store. */
 #ifndef SPILL_STORE_EMBEDDED_ENGINE_FILES_H
 #define SPILL_STORE_EMBEDDED_ENGINE_FILES_H
 
@@ -10,10 +10,10 @@ SPILL_BEGIN_DECLS
 
 typedef struct spill_engine_files spill_engine_files_t;
 
-/* `pinned` is borrowed and has to outlive the result. Throws std::bad_alloc: call it guarded. */
+/* `pinned` is borrowed and must outlive the result. Call it guarded: it throws std::bad_alloc. */
 spill_engine_files_t *spill_engine_files_new(const spill_pinned_t *pinned);
 
-/* After the last database that uses it is closed. NULL is allowed. */
+/* Call it after the last database that uses it is closed. NULL is allowed. */
 void spill_engine_files_free(spill_engine_files_t *files);
 
 /*

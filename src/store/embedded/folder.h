@@ -1,9 +1,10 @@
 /*
- * The folder of a store on disk: is it one, who writes to it, copies of it.
+ * The folder of a store on disk: recognize it, lock it for a writer, compare it with its last
+ * close.
  *
- * The file SPILLWAY marks the folder. Its first line says what the folder is. Its second says which
- * process writes to it, and that process holds a lock on the file; or, when none does, what the
- * engine's list of files was when the store was closed: "closed: MANIFEST-000012 4711 HASH".
+ * The file SPILLWAY labels the folder. Its first line says what the folder is. While a process
+ * writes to the store, it holds a lock on the file, and the second line names the process. After a
+ * close the second line has the engine's list of files: "closed: MANIFEST-000012 4711 HASH".
  */
 #ifndef SPILL_STORE_EMBEDDED_FOLDER_H
 #define SPILL_STORE_EMBEDDED_FOLDER_H
@@ -19,46 +20,46 @@ typedef enum spill_folder_kind {
 } spill_folder_kind_t;
 
 /*
- * SPILL_NOT_FOUND where there is something else, or a link or pipe has the name of a file of it,
- * SPILL_CORRUPT where it is a store that lacks the file by which the engine begins, SPILL_DENIED
- * where it cannot be looked into.
+ * What the folder is. SPILL_NOT_FOUND if it is something else than a store, or if a link or a pipe
+ * has the name of one of its files. SPILL_CORRUPT if it is a store without the engine's first file.
+ * SPILL_DENIED if it cannot be read.
  */
 spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, spill_error_t *error);
 
-/* Names of the engine's logs, for a message. */
+/* The names of the engine's logs, for a message. */
 void spill_folder_logs(const char *folder, char *text, size_t size);
 
 /*
- * Make the folder if it is missing, with the permissions that fit files of `file_mode`; *made says
- * whether it was. Its parent has to exist. SPILL_REFUSED inside another store.
+ * Make the folder if it is missing, with permissions that match files of `file_mode`; *made is true
+ * if it was missing. Its parent must exist. SPILL_REFUSED inside another store.
  */
 spill_code_t spill_folder_make(const char *folder, unsigned file_mode, bool *made,
                                spill_error_t *error);
 
 /*
- * Was the store closed, and has it lost since what it had then? SPILL_CORRUPT names the file. The
- * engine takes a list of its files that was cut short for what a crash leaves, and would delete
- * what is not in the list.
+ * Compare the engine's list of files with the one recorded at the last close. SPILL_CORRUPT names a
+ * file that has lost bytes since. The engine would treat a shortened list as the result of a crash,
+ * and delete the files that are not in the list.
  */
 spill_code_t spill_folder_compare(const char *folder, spill_error_t *error);
 
-/* The mark's file, locked, and what its second line was before. */
+/* The locked file SPILLWAY, and its second line before the lock. */
 typedef struct spill_folder_lock {
     int mark; /* -1: not locked */
     char before[128];
 } spill_folder_lock_t;
 
 /*
- * Mark the folder, with a file of these permissions if there is none, and take the lock. SPILL_BUSY
- * says who holds it; SPILL_CORRUPT as spill_folder_compare. *lock is then not locked.
+ * Lock the file SPILLWAY; make it with these permissions if it is missing. SPILL_BUSY names the
+ * process that holds the lock; SPILL_CORRUPT as spill_folder_compare. *lock is then not locked.
  */
 spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_folder_lock_t *lock,
                                spill_error_t *error);
 
-/* `closed`: the engine was closed in order, so that the mark can say what the store has. */
+/* `closed`: the engine was closed without error, so the file can record its list of files. */
 void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool closed);
 
-/* Mark a folder as a store that nobody writes to, for spill_folder_compare to compare with. */
+/* Label a folder as a closed store, for later calls of spill_folder_compare. */
 spill_code_t spill_folder_write_label(const char *folder, unsigned file_mode, spill_error_t *error);
 
 /* Delete a folder and the files in it, as far as possible. A link to a folder stays. */

@@ -1,5 +1,5 @@
 /*
- * Keys of records. docs/internals/format.md draws them.
+ * Keys of records. docs/internals/format.md has their layouts.
  *
  *   array records    be32 array id, owner key, kind byte, ...
  *   other fields     be32 collection id, owner key
@@ -15,10 +15,10 @@
 #include <stdbool.h>
 
 /*
- * Kinds of an owner's records, in the order in which they lie. The elements follow the head, the
- * latest incarnation and in it the newest first: the newest page is one seek and a few steps
- * forward. Records that belong to documents of one incarnation carry its incarnation, so that what
- * is left over from another never gets in the way.
+ * Kinds of an owner's records, in the order of keys. The elements follow the head: the latest
+ * incarnation first, and in it the newest element first. So reading the newest elements takes one
+ * seek and a few steps. Keys have the incarnation of their document (`epoch`), which separates them
+ * from leftovers of other incarnations.
  */
 typedef enum spill_record {
     SPILL_RECORD_HEAD = 0x10,    /* -                                       the head's state */
@@ -28,7 +28,7 @@ typedef enum spill_record {
     SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry */
     SPILL_RECORD_ID = 0x60,      /* be64 ~epoch, id's key, be64 seq         nothing */
     SPILL_RECORD_RANK = 0x70,    /* be64 ~epoch, rank's key, be64 ~seq      nothing */
-    /* Layout bucket: of all windows of an owner, under the owner's own key. */
+    /* Layout bucket: one index for all windows of an owner, under the owner's own key. */
     SPILL_RECORD_WINDOW_ID = 0x80, /* id's key, window, 00, be64 ~epoch, be64 seq   nothing */
     SPILL_RECORD_END = 0xff
 } spill_record_t;
@@ -42,11 +42,11 @@ typedef enum spill_system_record {
     SPILL_SYSTEM_DROPPED = 0x06     /* -                   varint: highest rev of a dropped head */
 } spill_system_record_t;
 
-/* Kind byte, and three numbers or two and an id's key. */
+/* The kind byte, and three numbers, or two numbers and an id's key. */
 #define SPILL_RECORD_SUFFIX_MAX (1 + 3 * 8 + SPILL_ELEMENT_ID_MAX)
 #define SPILL_RECORD_KEY_MAX (4 + SPILL_OWNER_KEY_MAX + SPILL_RECORD_SUFFIX_MAX)
 
-/* A key that is built: the owner's prefix stays, the suffix is set again and again. */
+/* A buffer for keys of one owner: the prefix stays, the functions below replace the suffix. */
 typedef struct spill_record_key {
     size_t prefix;
     size_t size;
@@ -56,7 +56,7 @@ typedef struct spill_record_key {
 /* The prefix of an owner under an array's or a collection's id; size == prefix. */
 void spill_record_key_init(spill_record_key_t *key, uint32_t id, const uint8_t *owner,
                            size_t owner_bytes);
-/* prefix and kind byte alone: before all records of that kind, after those of smaller kinds. */
+/* Only prefix and kind byte: before all records of that kind, after those of smaller kinds. */
 void spill_record_key_kind(spill_record_key_t *key, spill_record_t kind);
 void spill_record_key_element(spill_record_key_t *key, int64_t incarnation, int64_t seq);
 void spill_record_key_page(spill_record_key_t *key, int64_t page);
@@ -64,32 +64,32 @@ void spill_record_key_first(spill_record_key_t *key, int64_t incarnation, int64_
                             int64_t page);
 void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t ordinal);
 
-/* At most SPILL_ELEMENT_ID_MAX bytes of `id`. */
+/* `id` has at most SPILL_ELEMENT_ID_MAX bytes. */
 void spill_record_key_id(spill_record_key_t *key, int64_t incarnation, const spill_buffer_t *id,
                          int64_t seq);
 
-/* `rank` NULL: before all of the incarnation. */
+/* `rank` NULL: before all ranks of the incarnation. */
 void spill_record_key_rank(spill_record_key_t *key, int64_t incarnation, const spill_rank_t *rank,
                            int64_t seq);
-/* The owner is that of the windows. */
+/* `key` is of the owner of the windows. */
 void spill_record_key_window_id(spill_record_key_t *key, const spill_buffer_t *id,
                                 const char *window, int64_t incarnation, int64_t seq);
-/* Before all entries of that id, and window or ("") any; before those of windows behind it. */
+/* Before all entries of that id in that window ("": in any window). */
 void spill_record_key_window_ids(spill_record_key_t *key, const spill_buffer_t *id,
                                  const char *window, bool behind);
-/* Is `data` an entry of the id that `key` is about? Then its window, which borrows. */
+/* Is `data` an entry of the id of `key`? If so, set its window, which borrows. */
 bool spill_record_key_is_window_id(const spill_record_key_t *key, const spill_buffer_t *id,
                                    const uint8_t *data, size_t size, const char **window);
 
 /*
- * The highest sequence number, page, ordinal or count of a record, and the latest moment (the
- * incarnation and revision of a document, in microseconds since 1970). All are 0 or more: the order
- * of keys depends on that.
+ * The highest sequence number, page, ordinal or count of a record, and the latest time (incarnation
+ * and revision of a document, in microseconds since 1970). None is below 0: the order of keys
+ * depends on it.
  */
 #define SPILL_NUMBER_MAX (INT64_C(1) << 53)
 #define SPILL_MOMENT_MAX (INT64_C(1) << 60)
 
-/* Is `data` a key of this owner and kind, with numbers in range? Then its numbers. */
+/* Is `data` a key of this owner and kind, with numbers in range? If so, set the numbers. */
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                                  int64_t *incarnation, int64_t *seq);
 bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -107,7 +107,7 @@ bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data
 bool spill_record_key_is_rank(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                               int64_t *incarnation, int64_t *seq);
 
-/* Does it begin with this owner's prefix? Then its kind byte, else 0. */
+/* The kind byte of a key that begins with this owner's prefix; 0 for any other key. */
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size);
 
 /* be32 0, kind byte, name. `name` may be empty. */

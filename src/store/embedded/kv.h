@@ -1,7 +1,7 @@
 /*
- * What the embedded store needs of an ordered key-value engine, and nothing more. Keys order as
- * bytes do (memcmp, the shorter first). kv_rocksdb.c is the engine of stores on disk, kv_memory.c
- * one for tests, which can lose what was not synced.
+ * The interface of an ordered key-value engine, as far as the embedded store needs it. Keys sort by
+ * their bytes (memcmp; a prefix first). kv_rocksdb.c is the engine of stores on disk. kv_memory.c
+ * is one for tests; it can lose writes that were not synced.
  */
 #ifndef SPILL_STORE_EMBEDDED_KV_H
 #define SPILL_STORE_EMBEDDED_KV_H
@@ -14,47 +14,48 @@ typedef struct spill_kv spill_kv_t;
 typedef struct spill_kv_iter spill_kv_iter_t;
 
 typedef struct spill_kv_ops {
-    /* The value of a key, into `value` (cleared first). From any thread. */
+    /* Read the value of a key into `value` (cleared first). Any thread. */
     spill_code_t (*get)(spill_kv_t *kv, const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
                         bool *found, spill_error_t *error);
 
     /*
-     * Apply a batch: all of it or nothing, visible to readers at once. With `sync` it, and all that
-     * was written before, survives a crash of the machine once this returns. One thread at a time.
-     * After an error nothing of it is visible, nor will be; but after SPILL_UNKNOWN it may be.
+     * Apply a batch atomically; readers see it at once. After a call with `sync` returns, this
+     * batch and all earlier ones survive a crash of the machine. One thread at a time. After an
+     * error no change of the batch is or becomes visible; after SPILL_UNKNOWN the batch may be
+     * visible.
      */
     spill_code_t (*write)(spill_kv_t *kv, const spill_batch_t *batch, bool sync,
                           spill_error_t *error);
 
-    /* An iterator sees the engine as it was when it was made. From any thread; used by one. */
+    /* An iterator reads the engine as of the call. Any thread; one thread at a time uses it. */
     spill_kv_iter_t *(*iterate)(spill_kv_t *kv);
 
-    /* A copy of the whole into a folder that does not exist. NULL where an engine has no files. */
+    /* Copy the database into a new folder. NULL if the engine has no files. */
     spill_code_t (*checkpoint)(spill_kv_t *kv, const char *folder, spill_error_t *error);
 
-    /* Frees `kv`, in every case. */
+    /* Frees `kv`, also after an error. */
     spill_code_t (*close)(spill_kv_t *kv, spill_error_t *error);
 } spill_kv_ops_t;
 
 struct spill_kv {
     const spill_kv_ops_t *ops;
-    char *damage; /* what a partial open could not read, freed by close; NULL: nothing */
+    char *damage; /* what a partial open could not read, freed by close; or NULL */
 };
 
 typedef struct spill_kv_iter_ops {
     void (*seek)(spill_kv_iter_t *iter, const uint8_t *key, size_t key_bytes);
     void (*next)(spill_kv_iter_t *iter);
-    /* To the last key below this one. */
+    /* Go to the last key below this one. */
     void (*seek_before)(spill_kv_iter_t *iter, const uint8_t *key, size_t key_bytes);
-    /* SPILL_OK at the end of the keys; else why the iterator is not valid. */
+    /* Why the iterator is not valid; SPILL_OK at the end of the keys. */
     spill_code_t (*status)(spill_kv_iter_t *iter, spill_error_t *error);
     void (*free)(spill_kv_iter_t *iter);
 } spill_kv_iter_ops_t;
 
-/* Where it stands, if `valid`; the bytes are the engine's, until the iterator moves. */
+/* The current record, if `valid`. The engine owns the bytes; they last until the iterator moves. */
 struct spill_kv_iter {
     const spill_kv_iter_ops_t *ops;
-    const void *guard; /* engine_guard.cpp's own; other engines leave it NULL */
+    const void *guard; /* for engine_guard.cpp only; NULL in other engines */
     bool valid;
     const uint8_t *key;
     size_t key_bytes;

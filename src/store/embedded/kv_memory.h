@@ -1,6 +1,6 @@
 /*
- * An ordered engine in memory, for tests: what it holds outlives the handle that is opened on it,
- * as a disk outlives a process, and it knows what was not synced yet.
+ * An ordered engine in memory, for tests. Its data outlives the engine's handle, as a disk outlives
+ * a process. It records which writes were not synced yet.
  */
 #ifndef SPILL_STORE_EMBEDDED_KV_MEMORY_H
 #define SPILL_STORE_EMBEDDED_KV_MEMORY_H
@@ -12,27 +12,27 @@
 typedef struct spill_disk spill_disk_t;
 
 spill_disk_t *spill_disk_new(void);
-void spill_disk_free(spill_disk_t *disk); /* NULL is allowed; no engine may be open on it */
+void spill_disk_free(spill_disk_t *disk); /* NULL is allowed; close its engines first */
 
 /*
- * Open an engine on the disk; closing it leaves the disk as it is. Any number may be open. Thread
- * rules as kv.h has them; while a thread has an iterator, writers wait.
+ * Open an engine on the disk; closing it does not change the disk. Several may be open at once. For
+ * threads see kv.h; writers wait while a thread has an iterator.
  */
 spill_kv_t *spill_kv_memory_open(spill_disk_t *disk);
 
-/* Batches written since the last sync: a crash of the machine may lose the last of them. */
+/* The number of batches since the last sync; a crash of the machine may lose the last of them. */
 size_t spill_disk_unsynced(const spill_disk_t *disk);
 
-/* A crash of the machine: of the batches not synced only the first `kept` survive. */
+/* Crash the machine: of the batches that were not synced, only the first `kept` survive. */
 void spill_disk_crash(spill_disk_t *disk, size_t kept);
 
 /*
- * After `after` more writes that succeed, `count` writes fail with `code`. With SPILL_UNKNOWN they
- * are applied all the same; with any other code they are not.
+ * Let `after` more writes succeed; then `count` writes fail with `code`. With SPILL_UNKNOWN they
+ * are applied all the same, with any other code not.
  */
 void spill_disk_fail_writes(spill_disk_t *disk, size_t after, size_t count, spill_code_t code);
 
-/* Reads (get, seek, next) that come to this key fail with SPILL_CORRUPT. NULL: none any more. */
+/* Make reads (get, seek, next) of this key fail with SPILL_CORRUPT. NULL: end that. */
 void spill_disk_damage(spill_disk_t *disk, const uint8_t *key, size_t key_bytes);
 
 #endif

@@ -60,9 +60,9 @@ void spill_log_reader_close(spill_log_reader_t *reader);
 spill_log_step_t spill_log_reader_next(spill_log_reader_t *reader);
 
 /*
- * Has the log a part of a type that the engine uses in recycled logs? The logs of a store have none,
- * so it is damage. If RocksDB 7.8 skips damage, it reads such a part over and over, for ever. The
- * file is read from its start. O(bytes).
+ * Has the log a part of a type that the engine uses in recycled logs? The logs of a store have
+ * none, so it is damage. If RocksDB 7.8 skips damage, it reads such a part over and over, for ever.
+ * The file is read from its start. O(bytes).
  */
 bool spill_log_has_recycled_part(FILE *file);
 

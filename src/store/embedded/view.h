@@ -1,9 +1,9 @@
 /*
- * What the parts of a READ share: one iterator, so that all of it is seen at one moment.
+ * The parts of a READ share one iterator, so that they read the store as of one moment.
  *
- *   view.c         records, and which document is meant
- *   read.c         a document: its state, elements, operations, other fields
- *   read_referenced.c   elements apart, and those that rank highest
+ *   view.c             records; find the document
+ *   read.c             a document: state, elements, operations, other fields
+ *   read_referenced.c  referenced elements, and the highest-ranked of them
  */
 #ifndef SPILL_STORE_EMBEDDED_VIEW_H
 #define SPILL_STORE_EMBEDDED_VIEW_H
@@ -17,7 +17,7 @@ typedef struct spill_view {
     spill_response_t *response;
     spill_kv_iter_t *iter;
     spill_record_key_t key;
-    int64_t page; /* which document it turned out to be */
+    int64_t page; /* the document that was found */
 } spill_view_t;
 
 /* ---- view.c ---------------------------------------------------------------------------------- */
@@ -25,22 +25,22 @@ typedef struct spill_view {
 spill_code_t spill_view_corrupt(const spill_view_t *reading, spill_error_t *error,
                                 const char *what);
 
-/* Go to reading->key. *found: there is such a record. */
+/* Go to reading->key. *found: the record exists. */
 spill_code_t spill_view_seek(spill_view_t *reading, bool *found, spill_error_t *error);
 
 spill_code_t spill_view_read_state(spill_view_t *reading, int64_t page, spill_state_t *state,
                                    spill_error_t *error);
 
-/* The lowest number from `from` on whose element has the request's id; -1: none. */
+/* The lowest number >= `from` of an element with the request's id; -1: none. */
 spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t incarnation, int64_t from,
                                 int64_t *seq, spill_error_t *error);
 
-/* The state of the document that the request means. */
+/* Read the state of the document that the request selects. */
 spill_code_t spill_view_find_document(spill_view_t *reading, spill_error_t *error);
 
 /* ---- read.c ---------------------------------------------------------------------------------- */
 
-/* The run's elements from place `from` on, in the other order. */
+/* Reverse the run's elements from index `from` on. */
 void spill_view_reverse(spill_run_t *run, size_t from);
 
 /* ---- read_referenced.c
@@ -50,7 +50,7 @@ void spill_view_reverse(spill_run_t *run, size_t from);
 spill_code_t spill_view_read_elements(spill_view_t *reading, spill_error_t *error);
 spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error);
 
-/* The elements that a head shows. */
+/* Read the elements that a head shows. */
 spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error);
 
 #endif
