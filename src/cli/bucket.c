@@ -1,5 +1,6 @@
 #include "cli/bucket.h"
 
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <ctype.h>
@@ -9,7 +10,7 @@
 
 bool spill_cli_is_bucket(const spill_cli_session_t *session)
 {
-    return spill_array_get_definition(session->array)->layout == SPILL_LAYOUT_BUCKET;
+    return spill_schema_of(spill_array_get_definition(session->array))->has_windows;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */

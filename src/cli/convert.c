@@ -7,6 +7,7 @@
 #include "cli/interrupt.h"
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -147,7 +148,7 @@ static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bo
         if (code == SPILL_OK)
             code = save_definition(run, error);
     }
-    run->keeps_top_n = code == SPILL_OK && spill_keeps_top_n(&run->definition);
+    run->keeps_top_n = code == SPILL_OK && spill_schema_of(&run->definition)->keeps_top_n;
     return code;
 }
 
@@ -174,7 +175,7 @@ static void print_survey(const convert_run_t *run, const survey_t *survey)
 {
     const spill_definition_t *definition = &run->definition;
     const char *name = run->invocation->arguments[1];
-    bool windows = spill_array_get_definition(survey->array)->layout == SPILL_LAYOUT_BUCKET;
+    bool windows = spill_schema_of(spill_array_get_definition(survey->array))->has_windows;
     if (run->invocation->json) {
         fputs("{\"name\":", stdout);
         spill_cli_print_text(name);

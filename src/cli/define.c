@@ -3,6 +3,7 @@
 #include "cli/definition_options.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -132,7 +133,7 @@ static void print_definition(const spill_invocation_t *invocation,
         bson_destroy(&document);
         return;
     }
-    if (definition->layout == SPILL_LAYOUT_BUCKET) {
+    if (spill_schema_of(definition)->has_windows) {
         print_bucket(definition);
         return;
     }
@@ -141,12 +142,13 @@ static void print_definition(const spill_invocation_t *invocation,
         definition->order == SPILL_ARRAY_NEWEST_FIRST ? ", arrays newest first" : "";
     spill_cli_print("%s: %s, keep %s%s, threshold %lld, ", definition->name,
                     spill_layout_name(definition->layout),
-                    spill_keeps_top_n(definition) ? "best" : spill_keep_name(definition->keep),
+                    spill_schema_of(definition)->keeps_top_n ? "best"
+                                                             : spill_keep_name(definition->keep),
                     order, (long long)bounds->threshold);
-    if (!spill_definition_has_pages(definition)) {
+    if (!spill_schema_of(definition)->has_pages) {
         spill_cli_print("head %lld bytes, window %d; %s.%s", (long long)bounds->head_bytes_max,
                         definition->op_window, definition->collection, definition->array);
-        if (spill_keeps_top_n(definition))
+        if (spill_schema_of(definition)->keeps_top_n)
             spill_cli_print("; those highest by %s", definition->sort_field);
         print_elements(definition);
         return;
@@ -155,7 +157,7 @@ static void print_definition(const spill_invocation_t *invocation,
                     (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
                     (long long)bounds->page_bytes_max, definition->op_window,
                     definition->collection, definition->array, definition->page_collection);
-    if (spill_has_top(definition))
+    if (spill_schema_of(definition)->has_top)
         spill_cli_print(
             "; %s has the %lld %s%s", definition->top_field, (long long)definition->top_count,
             definition->sort_field[0] != '\0' ? "highest by " : "newest", definition->sort_field);
@@ -214,7 +216,7 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
 /* One collection, and one array in its documents; all parts alike, if not said otherwise. */
 static void set_bucket(const define_options_t *options, spill_definition_t *definition)
 {
-    if (definition->layout != SPILL_LAYOUT_BUCKET)
+    if (!spill_schema_of(definition)->has_windows)
         return;
     if (!options->page_collection)
         memcpy(definition->page_collection, definition->collection, SPILL_NAME_SIZE);
@@ -251,7 +253,7 @@ static spill_code_t set_bounds(const define_options_t *options, spill_definition
     set_number(options->threshold, &definition->bounds.threshold);
     set_number(options->page, &definition->bounds.page_capacity);
     set_number(options->head_bytes, &definition->bounds.head_bytes_max);
-    if (spill_definition_has_pages(definition))
+    if (spill_schema_of(definition)->has_pages)
         set_number(options->head_bytes, &definition->bounds.page_bytes_max);
     set_number(options->page_bytes, &definition->bounds.page_bytes_max);
     set_number(options->top, &definition->top_count);

@@ -3,6 +3,7 @@
 
 #include "cli/draw.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -66,7 +67,8 @@ static bool find(const bson_t *document, const char *path, bson_iter_t *found)
 static int64_t page_number(const explain_t *explain, const bson_t *document)
 {
     bson_iter_t iter;
-    bool counted = explain->next_page < 0 || spill_has_referenced_elements(explain->definition);
+    bool counted =
+        explain->next_page < 0 || spill_schema_of(explain->definition)->has_referenced_elements;
     return !counted && find(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
                                                          : explain->next_page;
 }
@@ -75,7 +77,7 @@ static int64_t low_of(const explain_t *explain, const bson_t *head)
 {
     char watermark[SPILL_NAME_SIZE + 16];
     bson_iter_t iter;
-    bool bucket = explain->definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(explain->definition)->has_windows;
     snprintf(watermark, sizeof watermark, "spill.%s%slow", bucket ? "" : explain->definition->array,
              bucket ? "" : ".");
     return find(head, watermark, &iter) ? bson_iter_as_int64(&iter) : 0;
@@ -88,14 +90,14 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     const spill_definition_t *definition = explain->definition;
     char first[SPILL_NAME_SIZE + 16], gaps[SPILL_NAME_SIZE + 16];
     char gone[SPILL_NAME_SIZE + 16];
-    bool nested = head && definition->layout != SPILL_LAYOUT_BUCKET;
+    bool nested = head && !spill_schema_of(definition)->has_windows;
     const char *array = nested ? definition->array : "";
     snprintf(first, sizeof first, "spill.%s%sfirst", array, nested ? "." : "");
     snprintf(gaps, sizeof gaps, "spill.%s%sgaps", array, nested ? "." : "");
     snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
     bson_iter_t iter;
     place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
-    bool referenced = spill_has_referenced_elements(definition);
+    bool referenced = spill_schema_of(definition)->has_referenced_elements;
     char journal[SPILL_NAME_SIZE + 16];
     snprintf(journal, sizeof journal, "spill.%s.journal", definition->array);
     if (referenced && !head)
@@ -110,7 +112,7 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     if (find(document, gaps, &iter))
         place->end += sum_of_gaps(&iter);
     place->slots =
-        definition->layout == SPILL_LAYOUT_CAPPED ? place->elements : place->end - place->first;
+        spill_schema_of(definition)->is_capped ? place->elements : place->end - place->first;
     place->bytes = document->len;
     place->limits = spill_document_limits(definition, &definition->bounds, head);
     if (referenced && !head)
@@ -124,7 +126,7 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
     const spill_definition_t *definition = explain->definition;
     char noted[SPILL_NAME_SIZE + 16], shown[2 * SPILL_NAME_SIZE];
     bson_iter_t iter;
-    if (!spill_has_top(definition))
+    if (!spill_schema_of(definition)->has_top)
         return false;
     snprintf(noted, sizeof noted, "spill.%s.top", definition->array);
     snprintf(shown, sizeof shown, "%s.%s", definition->array, definition->top_field);
@@ -175,7 +177,7 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
                        const bson_t *document)
 {
     char name[32] = "head";
-    bool referenced = page >= 0 && spill_has_referenced_elements(explain->definition);
+    bool referenced = page >= 0 && spill_schema_of(explain->definition)->has_referenced_elements;
     spill_cli_place_t place = {.name = name, .collection = collection};
     spill_cli_place_t top = {.name = "top", .collection = collection};
     int64_t known = 0;
@@ -183,7 +185,7 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
     place.watermark = explain->watermark;
     bool has_top = page < 0 && read_top(explain, document, &top, &known);
     int64_t number = referenced ? place.first : page;
-    if (explain->definition->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(explain->definition)->has_windows)
         snprintf(name, sizeof name, "part %" PRId64, page + 1);
     else if (page >= 0)
         snprintf(name, sizeof name, referenced ? "%" PRId64 : "page %" PRId64, number);
@@ -249,8 +251,8 @@ static bool visit(void *context, const char *collection, const bson_t *document)
     explain_t *explain = context;
     const explain_options_t *options = explain->session->invocation->options;
     const spill_definition_t *definition = explain->definition;
-    bool removed = spill_has_referenced_elements(definition) && explain->next_page >= 0 &&
-                   !bson_has_field(document, definition->page_owner);
+    bool removed = spill_schema_of(definition)->has_referenced_elements &&
+                   explain->next_page >= 0 && !bson_has_field(document, definition->page_owner);
     if (removed && !options->documents)
         return true;
     int64_t page = page_number(explain, document);
@@ -268,22 +270,22 @@ static bool visit(void *context, const char *collection, const bson_t *document)
 static void print_costs(const spill_definition_t *definition, const spill_count_t *count)
 {
     const spill_bounds_t *bounds = &definition->bounds;
-    bool newest = definition->keep == SPILL_KEEP_NEWEST;
-    if (spill_has_referenced_elements(definition)) {
+    bool newest = spill_schema_of(definition)->appends_to_head;
+    if (spill_schema_of(definition)->has_referenced_elements) {
         printf("append: the head, one operation; when %" PRId64 " %s in it, each is "
                "written to a document of its own (one operation each, and one on the head)\n",
                bounds->threshold,
                spill_cli_plural(bounds->threshold, "element waits", "elements wait"));
         puts("a page by cursor: the head, and one operation for all of its documents");
         puts("count and average: the head");
-        if (spill_has_top(definition))
+        if (spill_schema_of(definition)->has_top)
             spill_cli_print("the %" PRId64 " %s%s: the head\n", definition->top_count,
                             definition->sort_field[0] != '\0' ? "highest by " : "newest",
                             definition->sort_field);
         return;
     }
-    if (!spill_definition_has_pages(definition)) {
-        bool top_n = spill_keeps_top_n(definition);
+    if (!spill_schema_of(definition)->has_pages) {
+        bool top_n = spill_schema_of(definition)->keeps_top_n;
         printf("append: the head, one operation%s; past %" PRId64 " elements or %" PRId64
                " bytes its %s elements are dropped\n",
                top_n ? " (on a server a read and a write)" : "", bounds->threshold,

@@ -3,6 +3,7 @@
 #include "core/building.h"
 #include "core/windows.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"
 #include "layout/referenced.h"
@@ -38,7 +39,7 @@ spill_code_t spill_array_check_rank(const spill_definition_t *definition,
                                     const spill_value_t *element, spill_error_t *error)
 {
     spill_value_t value;
-    if (!spill_keeps_top_n(definition) ||
+    if (!spill_schema_of(definition)->keeps_top_n ||
         !spill_value_at(element, definition->sort_field, &value) ||
         value.type != BSON_TYPE_DECIMAL128)
         return SPILL_OK;
@@ -53,7 +54,7 @@ spill_code_t spill_array_check_top_n(const spill_owner_t *owner, const spill_val
                                      spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
-    if (!spill_keeps_top_n(definition))
+    if (!spill_schema_of(definition)->keeps_top_n)
         return SPILL_OK;
     int64_t most = definition->bounds.head_bytes_max;
     int64_t bytes = spill_part_bytes_alone(owner, true, 1, element->size_bytes);
@@ -81,7 +82,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         return spill_fail(error, SPILL_INVALID, "there is nothing to append");
     for (size_t i = 0; i < count; i++) {
         spill_code_t code = spill_array_check_element(&elements[i], i, error);
-        if (code == SPILL_OK && spill_has_referenced_elements(&owner->array->definition))
+        if (code == SPILL_OK && spill_schema_of(&owner->array->definition)->has_referenced_elements)
             code = check_stored(owner, &elements[i], i, error);
         if (code == SPILL_OK)
             code = spill_array_check_window(owner, &elements[i], error);
@@ -92,7 +93,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
             return spill_fail_prefix(error, code, "element %zu", i);
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
         int64_t page = spill_part_bytes_alone(owner, false, 1, elements[i].size_bytes);
-        if (bytes < page && spill_definition_has_pages(&owner->array->definition))
+        if (bytes < page && spill_schema_of(&owner->array->definition)->has_pages)
             bytes = page;
         if (bytes > SPILL_DOCUMENT_BYTES_MAX)
             return spill_fail(error, SPILL_TOO_BIG,
@@ -111,7 +112,7 @@ spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_va
     char window[SPILL_WINDOW_SIZE];
     spill_value_t of;
     const char *own;
-    if (definition->layout != SPILL_LAYOUT_BUCKET)
+    if (!spill_schema_of(definition)->has_windows)
         return SPILL_OK;
     spill_code_t code = spill_window_of_element(definition, element, window, error);
     if (code == SPILL_OK && spill_window_split(owner->value, &of, &own) && strcmp(window, own) != 0)
@@ -234,7 +235,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
                                  const spill_append_options_t *options,
                                  spill_append_result_t *result, spill_error_t *error)
 {
-    bool fill = options->fill && owner->array->definition.keep == SPILL_KEEP_OLDEST;
+    bool fill = options->fill && !spill_schema_of(&owner->array->definition)->appends_to_head;
     size_t at = 0;
     spill_code_t code = SPILL_OK;
     result->repeated = true;

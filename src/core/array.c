@@ -3,6 +3,7 @@
 #include "bson/update.h"
 #include "core/building.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/combine.h"
 #include "layout/referenced.h"
 #include "util/argument.h"
@@ -55,7 +56,7 @@ spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, c
                                       spill_error_t *error)
 {
     const spill_definition_t *definition = &array->definition;
-    if ((definition->layout == SPILL_LAYOUT_BUCKET) == bucket)
+    if ((spill_schema_of(definition)->has_windows) == bucket)
         return SPILL_OK;
     return spill_fail(error, SPILL_INVALID, "%s: the layout of '%s' is %s'bucket'", what,
                       definition->name, bucket ? "not " : "");
@@ -74,7 +75,7 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
         code = spill_owner_read_state(&own, SPILL_HEAD, &response, error);
     /* With keep oldest the head's n stands still once it is sealed: any value seen is a base. */
     if (code == SPILL_OK && response.state.pages > 0 &&
-        array->definition.keep == SPILL_KEEP_OLDEST) {
+        !spill_schema_of(&array->definition)->appends_to_head) {
         int64_t tail = response.state.pages - 1;
         int64_t incarnation = response.state.incarnation;
         *base = response.state.op_count;

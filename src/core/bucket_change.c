@@ -5,6 +5,7 @@
 #include "bson/match.h"
 #include "core/building.h"
 #include "core/windows.h"
+#include "definition/schema.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -247,7 +248,7 @@ void spill_windows_retain(spill_array_t *array, const spill_value_t *window)
     spill_value_t owner;
     const char *text;
     spill_error_t error;
-    if (definition->layout != SPILL_LAYOUT_BUCKET || !array->retains ||
+    if (!spill_schema_of(definition)->has_windows || !array->retains ||
         definition->keep_seconds == 0 || !spill_window_split(window, &owner, &text))
         return;
     spill_owner_t own = {.array = array, .value = &owner};

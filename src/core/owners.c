@@ -1,6 +1,7 @@
 /* Walks over the owners of an array, and over pages without one. */
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -141,7 +142,7 @@ spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
     spill_buffer_t after = SPILL_BUFFER_INIT;
     spill_buffer_t last = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
-    bool end = !spill_definition_has_pages(&array->definition);
+    bool end = !spill_schema_of(&array->definition)->has_pages;
     while (code == SPILL_OK && !end) {
         bson_t found;
         spill_orphan_query_t query = {.after = after.data,

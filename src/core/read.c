@@ -2,6 +2,7 @@
 #include "core/array.h"
 #include "core/reading.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -222,7 +223,7 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     while (again) {
         /* Of documents apart a copy may lack one in the middle: nothing would show it. */
         reading.may_be_old = tries == 0 && array->store->reads_copies &&
-                             !spill_has_referenced_elements(&array->definition);
+                             !spill_schema_of(&array->definition)->has_referenced_elements;
         code = read_once(&reading, options, error);
         again = code == SPILL_OK && reading.vanished;
         if (again && ++tries > 10) {

@@ -1,6 +1,7 @@
 #include "core/reading.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 
 bool spill_reading_finished(const spill_reading_t *reading)
@@ -10,7 +11,7 @@ bool spill_reading_finished(const spill_reading_t *reading)
 
 bool spill_reading_is_referenced(const spill_reading_t *reading)
 {
-    return spill_has_referenced_elements(&reading->owner->array->definition);
+    return spill_schema_of(&reading->owner->array->definition)->has_referenced_elements;
 }
 
 /* The first whole run is moved, not copied. */

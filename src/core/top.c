@@ -1,6 +1,7 @@
 /* Layout subset: the elements in the head's summary; capped, keeping the best: all of the head's.
  */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/owner.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -69,8 +70,8 @@ spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, i
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
     SPILL_CHECK_POINTERS(error, array, owner);
-    bool top_n = spill_keeps_top_n(&array->definition);
-    if (!spill_has_top(&array->definition) && !top_n)
+    bool top_n = spill_schema_of(&array->definition)->keeps_top_n;
+    if (!spill_schema_of(&array->definition)->has_top && !top_n)
         return spill_fail(error, SPILL_INVALID,
                           "'%s' has no top elements: its layout is '%s', not 'subset', or "
                           "'capped' with a sortField",

@@ -1,6 +1,7 @@
 /* The verifier: every owner, looked at again while it changes under the look. */
 #include "core/array.h"
 #include "core/verify_owner.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -39,7 +40,7 @@ static bool is_new_owner(verify_t *verify, const spill_owner_t *owner)
     const char *window;
     bson_iter_t iter;
     if (!spill_window_split(owner->value, &of, &window) ||
-        owner->array->definition.layout != SPILL_LAYOUT_BUCKET)
+        !spill_schema_of(&owner->array->definition)->has_windows)
         return true;
     if (bson_iter_init_find(&iter, &verify->last, "")) {
         last = spill_value_from_iter(&iter);

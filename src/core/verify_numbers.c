@@ -1,6 +1,7 @@
 #include "core/verify_numbers.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static void judge_before(spill_inspection_t *inspection, const spill_state_t *ne
     const spill_state_t *state = &before->state;
     const int64_t firsts[] = {state->first, ops->others_write ? -1 : before->after};
     int64_t end = spill_state_end(state);
-    bool gaps = array->definition.keep == SPILL_KEEP_NEWEST;
+    bool gaps = spill_schema_of(&array->definition)->appends_to_head;
     bool fits = end <= next->first && state->first >= before->after &&
                 (gaps || end == next->first || before->after < 0);
     spill_place_t place = {.page = before->page, .end = next->first, .seen_end = end};
@@ -182,15 +183,15 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
                                     spill_error_t *error)
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
-    bool newest = definition->keep == SPILL_KEEP_NEWEST,
-         referenced = spill_has_referenced_elements(definition);
+    bool newest = spill_schema_of(definition)->appends_to_head,
+         referenced = spill_schema_of(definition)->has_referenced_elements;
     int64_t end = newest ? head->first : progress->end;
     int64_t live = newest ? progress->live - progress->in_head : progress->live;
     int64_t dead = end - head->watermark - live, pages = head->pages;
     spill_code_t code = SPILL_OK;
     spill_fix_t fix = spill_fix_counts(SPILL_HEAD, head);
     fix.removed = dead;
-    if (!spill_definition_has_pages(definition) && head->watermark != head->first) {
+    if (!spill_schema_of(definition)->has_pages && head->watermark != head->first) {
         spill_inspection_add(inspection, SPILL_HEAD, 5,
                              "begins at %" PRId64 ", and counts the elements from %" PRId64 " on",
                              head->first, head->watermark);

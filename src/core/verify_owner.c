@@ -12,6 +12,7 @@
 #include "core/verify_numbers.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -130,7 +131,7 @@ static void check_window_stats(spill_inspection_t *inspection, int64_t page,
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
     spill_window_stats_t window_stats = {0};
-    if (!spill_window_stats_wanted(definition))
+    if (!spill_schema_of(definition)->has_windows)
         return;
     for (size_t i = 0; i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
@@ -218,7 +219,7 @@ static void check_ops(spill_inspection_t *inspection, int64_t page, const spill_
 static void check_order(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                         const spill_progress_t *progress)
 {
-    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(&inspection->owner->array->definition)->appends_to_head;
     if (progress->any && state->first < progress->end && progress->end > progress->watermark)
         spill_inspection_add(inspection, page, 4,
                              "starts at %" PRId64 ", before the end %" PRId64 " of the one before",
@@ -307,7 +308,7 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
                                  const spill_state_t *head, spill_progress_t *progress,
                                  int64_t *missing, spill_error_t *error)
 {
-    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(&inspection->owner->array->definition)->appends_to_head;
     spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *state = &response.state;
     bool readable;
@@ -384,11 +385,11 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
     spill_response_t response = SPILL_RESPONSE_INIT;
     int64_t page = head->pages;
     spill_code_t code;
-    if (!spill_definition_has_pages(definition))
+    if (!spill_schema_of(definition)->has_pages)
         return SPILL_OK;
-    if (spill_has_referenced_elements(definition))
+    if (spill_schema_of(definition)->has_referenced_elements)
         page = spill_state_end(head); /* each element of the head may have been put as a page */
-    else if (definition->keep == SPILL_KEEP_NEWEST) {
+    else if (spill_schema_of(definition)->appends_to_head) {
         code = inspect_uncut(inspection, head, &response, error);
         spill_response_release(&response);
         return code;
@@ -425,7 +426,7 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
 {
     *page = 0;
     if (head->watermark == 0 || head->pages == 0 ||
-        inspection->owner->array->definition.keep != SPILL_KEEP_NEWEST)
+        !spill_schema_of(&inspection->owner->array->definition)->appends_to_head)
         return SPILL_OK;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_request_t read =
@@ -465,7 +466,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
     spill_store_t *store = inspection->owner->array->store;
-    bool newest = definition->keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(definition)->appends_to_head;
     spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = &response.state;
     bool readable;
@@ -478,7 +479,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         inspection->head_pages = head->pages;
         if (!newest)
             check_document(inspection, SPILL_HEAD, &response, &progress);
-        if (spill_has_referenced_elements(definition))
+        if (spill_schema_of(definition)->has_referenced_elements)
             code = spill_inspect_referenced(inspection, &response, &progress.live, error);
         else
             code = inspect_pages(inspection, head, &progress, error);

@@ -5,6 +5,7 @@
 #include "core/verify_owner.h"
 
 #include "bson/value.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ static void add_value(referenced_t *referenced, const spill_sum_t *value)
 static void rank_element(referenced_t *referenced, const spill_element_t *element)
 {
     const spill_definition_t *definition = &referenced->inspection->owner->array->definition;
-    if (!spill_has_top(definition) || referenced->inspection->rest)
+    if (!spill_schema_of(definition)->has_top || referenced->inspection->rest)
         return;
     spill_top_entry_t entry = spill_top_entry_of(definition, element->seq, &element->value);
     spill_top_add(&referenced->top, (size_t)definition->top_count, &entry);
@@ -53,7 +54,7 @@ static void check_top(referenced_t *referenced)
     const spill_state_t *head = referenced->head;
     spill_top_t kept = {0};
     bool edit = head->intent && head->intent_edit;
-    if (!spill_has_top(definition))
+    if (!spill_schema_of(definition)->has_top)
         return;
     spill_top_copy(&head->top, &kept);
     if (edit)

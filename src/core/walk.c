@@ -2,6 +2,7 @@
 #include "core/walk.h"
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 #include "store/render.h"
 #include "util/argument.h"
@@ -43,7 +44,7 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
     read.seq = seq;
     read.limit = ELEMENTS_AT_A_TIME;
     spill_code_t code = spill_owner_call(owner, &read, &stretch->head, error);
-    bool newest = owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(&owner->array->definition)->appends_to_head;
     stretch->last = was_dropped(stretch);
     if (stretch->last)
         return code;
@@ -79,7 +80,7 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_str
         if (state->incarnation != stretch->head.state.incarnation)
             stretch->page.state.present = false; /* an earlier owner's */
         if (code == SPILL_OK && !state->present &&
-            owner->array->definition.keep == SPILL_KEEP_NEWEST)
+            spill_schema_of(&owner->array->definition)->appends_to_head)
             return look_again(owner, after, stretch, error);
     }
     stretch->last = after == SPILL_NO_DOCUMENT || !state->present || state->first <= stretch->next;
@@ -114,7 +115,8 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
     stretch->incarnation = head->incarnation;
     if (stretch->next < head->watermark)
         stretch->next = head->watermark;
-    if (spill_has_referenced_elements(&owner->array->definition) && stretch->next < head->first)
+    if (spill_schema_of(&owner->array->definition)->has_referenced_elements &&
+        stretch->next < head->first)
         return read_referenced(owner, stretch, error);
     code = spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME,
                                 &stretch->page, &where, error);
@@ -189,7 +191,7 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     read.want_fields = page == SPILL_HEAD;
     read.want_top = page == SPILL_HEAD;
     spill_code_t code = spill_owner_call(owner, &read, response, error);
-    bool removed = page != SPILL_HEAD && spill_has_referenced_elements(definition) &&
+    bool removed = page != SPILL_HEAD && spill_schema_of(definition)->has_referenced_elements &&
                    documents->plain && response->state.live == 0;
     if (code != SPILL_OK || !response->state.present || removed)
         return code;
@@ -232,7 +234,7 @@ static spill_code_t show_pages(const documents_t *documents, const spill_owner_t
                                const spill_state_t *head, spill_error_t *error)
 {
     spill_response_t response = SPILL_RESPONSE_INIT;
-    bool referenced = spill_has_referenced_elements(&documents->array->definition);
+    bool referenced = spill_schema_of(&documents->array->definition)->has_referenced_elements;
     int64_t missing = 0, counted;
     spill_code_t code = first_counted(owner, head, &counted, error);
     for (int64_t page = referenced ? head->watermark : 0; code == SPILL_OK && page < head->pages;

@@ -1,5 +1,6 @@
 #include "definition/fields.h"
 #include "definition/limits.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -29,7 +30,7 @@ static int64_t bytes_lowest(const spill_definition_t *definition)
                      definition->top_count * SPILL_TOP_ENTRY_BYTES_MAX;
     if (needed < SPILL_DOCUMENT_BYTES_LOWEST)
         needed = SPILL_DOCUMENT_BYTES_LOWEST;
-    return spill_has_top(definition) ? 2 * needed : needed;
+    return spill_schema_of(definition)->has_top ? 2 * needed : needed;
 }
 
 static spill_code_t check_numbers(const spill_definition_t *definition, spill_error_t *error)
@@ -55,7 +56,7 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
          false},
         {"keepSeconds (--retain-age)", definition->keep_seconds, 0, SPILL_KEEP_SECONDS_MAX, false},
     };
-    bool pages = spill_definition_has_pages(definition);
+    bool pages = spill_schema_of(definition)->has_pages;
     for (size_t i = 0; code == SPILL_OK && i < sizeof ranges / sizeof ranges[0]; i++)
         if (pages || !ranges[i].pages)
             code = check_range(ranges[i].label, ranges[i].value, ranges[i].lowest,
@@ -133,7 +134,7 @@ static spill_code_t check_name(const spill_definition_t *definition,
         return spill_fail(error, SPILL_INVALID, "%s is longer than %d bytes", field->label,
                           SPILL_NAME_SIZE - 1);
     if (name[0] == '\0')
-        return field->required && (!field->pages || spill_definition_has_pages(definition))
+        return field->required && (!field->pages || spill_schema_of(definition)->has_pages)
                    ? spill_fail(error, SPILL_INVALID, "%s is missing", field->label)
                    : SPILL_OK;
     const char *problem = problem_of(field->role, name);
@@ -149,7 +150,7 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
 {
     const spill_name_field_t *field = &spill_name_fields[index];
     const char *name = spill_definition_get_name(definition, field);
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(definition)->has_windows;
     bool alone = name[0] == '\0' || field->role == SPILL_NAME_OF_ELEMENT_FIELD ||
                  (bucket && field->role == SPILL_NAME_OF_COLLECTION);
     for (size_t i = 0; i < index && !alone; i++) {
@@ -177,7 +178,7 @@ static spill_code_t check_referenced(const spill_definition_t *definition, spill
         {"pageCount (--page-count)", definition->page_count},
     };
     const char *layout = spill_layout_name(definition->layout);
-    if (definition->keep != SPILL_KEEP_NEWEST)
+    if (!spill_schema_of(definition)->appends_to_head)
         return spill_fail(error, SPILL_INVALID, "layout '%s': keep is 'newest'", layout);
     if (spill_stored_element_reserves(definition, definition->id_field))
         return spill_fail(error, SPILL_INVALID,
@@ -225,19 +226,19 @@ static spill_code_t check_top_n(const spill_definition_t *definition, spill_erro
 static spill_code_t check_top(const spill_definition_t *definition, spill_error_t *error)
 {
     bool named = definition->top_field[0] != '\0' || definition->sort_field[0] != '\0';
-    if (spill_keeps_top_n(definition))
+    if (spill_schema_of(definition)->keeps_top_n)
         return check_top_n(definition, error);
-    if (spill_has_top(definition) && definition->top_field[0] == '\0')
+    if (spill_schema_of(definition)->has_top && definition->top_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID, "topField (--top-field) is missing");
-    if (spill_has_top(definition) &&
+    if (spill_schema_of(definition)->has_top &&
         spill_stored_element_reserves(definition, definition->sort_field))
         return fail_name(&spill_name_fields[SPILL_NAME_FIELDS - 1], definition->sort_field,
                          "is of the document that an element is kept as, not of the element",
                          error);
-    if (spill_has_top(definition) && has_number(definition->sort_field))
+    if (spill_schema_of(definition)->has_top && has_number(definition->sort_field))
         return fail_name(&spill_name_fields[SPILL_NAME_FIELDS - 1], definition->sort_field,
                          "has a number as a name", error);
-    if (spill_has_top(definition))
+    if (spill_schema_of(definition)->has_top)
         return check_range("topCount (--top)", definition->top_count, 1, SPILL_TOP_MAX, error);
     if (named || definition->top_count != 0)
         return spill_fail(
@@ -287,7 +288,7 @@ static spill_code_t check_bucket(const spill_definition_t *definition, spill_err
     bool by_field = definition->window == SPILL_WINDOW_FIELD;
     if (spill_window_name(definition->window) == NULL)
         return fail_bucket("window (--window) is missing", error);
-    if (definition->keep != SPILL_KEEP_OLDEST)
+    if (spill_schema_of(definition)->appends_to_head)
         return fail_bucket("keep is 'oldest': a full window continues in a next part", error);
     if (definition->window_field[0] == '\0')
         return fail_bucket("windowField (--window-field) is missing", error);
@@ -335,7 +336,7 @@ static spill_code_t check_no_bucket(const spill_definition_t *definition, spill_
 static spill_code_t check_capped(const spill_definition_t *definition, spill_error_t *error)
 {
     const char *layout = spill_layout_name(definition->layout);
-    if (definition->keep != SPILL_KEEP_NEWEST)
+    if (!spill_schema_of(definition)->appends_to_head)
         return spill_fail(error, SPILL_INVALID, "layout %s keeps the newest (--keep newest)",
                           layout);
     if (definition->keep_elements > 0)
@@ -378,17 +379,18 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
     if (spill_array_order_name(definition->order) == NULL)
         return spill_fail(error, SPILL_INVALID, "order %d is not known", (int)definition->order);
     spill_code_t code;
-    if (definition->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(definition)->has_windows)
         code = check_bucket(definition, error);
-    else if (definition->layout == SPILL_LAYOUT_CAPPED)
+    else if (spill_schema_of(definition)->is_capped)
         code = check_capped(definition, error);
     else
-        code = spill_has_referenced_elements(definition) ? check_referenced(definition, error)
-                                                         : check_outlier(definition, error);
-    if (code == SPILL_OK && definition->layout != SPILL_LAYOUT_BUCKET)
+        code = spill_schema_of(definition)->has_referenced_elements
+                   ? check_referenced(definition, error)
+                   : check_outlier(definition, error);
+    if (code == SPILL_OK && !spill_schema_of(definition)->has_windows)
         code = check_no_bucket(definition, error);
     if (code == SPILL_OK && definition->element_id_field[0] != '\0' &&
-        !spill_has_referenced_elements(definition))
+        !spill_schema_of(definition)->has_referenced_elements)
         code = spill_fail(error, SPILL_INVALID,
                           "elementIdField (--element-id-field) belongs to layouts 'reference' and "
                           "'subset'");
@@ -410,7 +412,8 @@ static spill_code_t fail_change(const spill_definition_t *definition, const char
 
 bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next)
 {
-    bool keeps = spill_has_referenced_elements(now) && now->element_id_field[0] == '\0' &&
+    bool keeps = spill_schema_of(now)->has_referenced_elements &&
+                 now->element_id_field[0] == '\0' &&
                  strcmp(next->element_id_field, SPILL_ELEMENT_ID_FIELD) == 0;
     if (keeps)
         next->element_id_field[0] = '\0';

@@ -11,6 +11,7 @@
 #include "bson/number.h"
 #include "definition/fields.h"
 #include "definition/limits.h"
+#include "definition/schema.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -44,7 +45,7 @@ void spill_definition_to_bson(const spill_definition_t *definition, bson_t *docu
     bson_init(document);
     if (definition == NULL)
         return;
-    bool pages = spill_definition_has_pages(definition);
+    bool pages = spill_schema_of(definition)->has_pages;
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name = spill_definition_get_name(definition, field);
@@ -95,7 +96,7 @@ static const char *read_text(const bson_t *document, const char *label, spill_er
 static spill_code_t read_name(const bson_t *document, const spill_name_field_t *field,
                               spill_definition_t *definition, spill_error_t *error)
 {
-    bool optional = field->added || (field->pages && !spill_definition_has_pages(definition));
+    bool optional = field->added || (field->pages && !spill_schema_of(definition)->has_pages);
     if (optional && !bson_has_field(document, field->label))
         return SPILL_OK;
     const char *text = read_text(document, field->label, error);
@@ -146,7 +147,7 @@ static spill_code_t read_order(const bson_t *document, spill_definition_t *defin
 static spill_code_t read_time_window(const bson_t *document, spill_definition_t *definition,
                                      spill_error_t *error)
 {
-    if (definition->layout != SPILL_LAYOUT_BUCKET)
+    if (!spill_schema_of(definition)->has_windows)
         return bson_has_field(document, "window")
                    ? fail_field("window", "belongs to layout 'bucket'", error)
                    : SPILL_OK;
@@ -259,7 +260,7 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
         code = read_layout(document, definition, error);
     if (code == SPILL_OK)
         code = read_names(document, definition, error);
-    bool pages = spill_definition_has_pages(definition);
+    bool pages = spill_schema_of(definition)->has_pages;
     if (code == SPILL_OK)
         code = read_keep(document, definition, error);
     if (code == SPILL_OK)

@@ -57,11 +57,6 @@ const char *spill_definition_get_name(const spill_definition_t *definition,
     return (const char *)definition + field->offset;
 }
 
-bool spill_definition_has_pages(const spill_definition_t *definition)
-{
-    return definition->layout != SPILL_LAYOUT_CAPPED;
-}
-
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field)
 {
     return *(const int64_t *)(const void *)((const char *)bounds + field->offset);
@@ -86,26 +81,6 @@ static const char *const window_names[] = {
 #define KEEPS (sizeof keep_names / sizeof keep_names[0])
 #define ORDERS (sizeof order_names / sizeof order_names[0])
 #define WINDOWS (sizeof window_names / sizeof window_names[0])
-
-bool spill_has_referenced_elements(const spill_definition_t *definition)
-{
-    return definition->layout == SPILL_LAYOUT_REFERENCE || spill_has_top(definition);
-}
-
-bool spill_has_top(const spill_definition_t *definition)
-{
-    return definition->layout == SPILL_LAYOUT_SUBSET;
-}
-
-bool spill_has_rank_index(const spill_definition_t *definition)
-{
-    return spill_has_top(definition) && definition->sort_field[0] != '\0';
-}
-
-bool spill_keeps_top_n(const spill_definition_t *definition)
-{
-    return definition->layout == SPILL_LAYOUT_CAPPED && definition->sort_field[0] != '\0';
-}
 
 const char *spill_layout_name(spill_layout_t layout)
 {

@@ -38,9 +38,6 @@ typedef struct spill_bound_field {
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
 extern const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS];
 
-/* Does its layout have pages? Where not, what is of pages is "" or 0, and not in the document. */
-bool spill_definition_has_pages(const spill_definition_t *definition);
-
 const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field);
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);
@@ -51,18 +48,6 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
  * program may define its preset again. True if `next` was changed.
  */
 bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next);
-
-/* Is each element a document of its own, whose number is the element's? (reference, subset) */
-bool spill_has_referenced_elements(const spill_definition_t *definition);
-
-/* Has the summary the elements that rank highest? (subset) */
-bool spill_has_top(const spill_definition_t *definition);
-
-/* ... by a value of theirs, so that there is an index of it? */
-bool spill_has_rank_index(const spill_definition_t *definition);
-
-/* Do those that rank highest stay, and not the newest? (capped, with a sortField) */
-bool spill_keeps_top_n(const spill_definition_t *definition);
 
 /*
  * "outlier"; "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for

@@ -1,5 +1,6 @@
 /* Two definitions in one store: whose documents and fields are whose. */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -58,7 +59,7 @@ static spill_code_t check_head_fields(const spill_definition_t *definition,
 /* What a collection holds that has a definition's heads, or its pages. */
 static const char *contents(const spill_definition_t *definition, bool heads)
 {
-    if (definition->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(definition)->has_windows)
         return "buckets";
     return heads ? "heads" : "pages";
 }
@@ -93,7 +94,7 @@ spill_code_t spill_definition_beside(const spill_definition_t *definition,
                           "the other has its %s; give it another --%s",
                           definition->name, other->name, contents(definition, false), pages,
                           contents(other, true),
-                          definition->layout == SPILL_LAYOUT_BUCKET ? "collection"
-                                                                    : "page-collection");
+                          spill_schema_of(definition)->has_windows ? "collection"
+                                                                   : "page-collection");
     return SPILL_OK;
 }

@@ -1,5 +1,6 @@
 /* The presets: the documents of the pattern's descriptions, field by field. */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -115,7 +116,7 @@ void spill_definition_init(spill_definition_t *definition, const char *name)
 /* What a subset has for its top elements, and no other layout. */
 static void set_top(spill_definition_t *definition)
 {
-    if (!spill_has_top(definition)) {
+    if (!spill_schema_of(definition)->has_top) {
         definition->top_field[0] = '\0';
         definition->sort_field[0] = '\0';
         definition->top_count = 0;
@@ -131,7 +132,7 @@ static void set_top(spill_definition_t *definition)
 /* Where elements are documents of their own, these store the elements' _id. */
 static void set_element_id(spill_definition_t *definition)
 {
-    if (!spill_has_referenced_elements(definition))
+    if (!spill_schema_of(definition)->has_referenced_elements)
         definition->element_id_field[0] = '\0';
     else if (definition->element_id_field[0] == '\0')
         strcpy(definition->element_id_field, SPILL_ELEMENT_ID_FIELD);
@@ -142,9 +143,9 @@ void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t 
     if (definition == NULL)
         return;
     const spill_definition_t *preset = &preset_definitions[1];
-    bool had_pages = spill_definition_has_pages(definition);
+    bool had_pages = spill_schema_of(definition)->has_pages;
     definition->layout = layout;
-    bool pages = spill_definition_has_pages(definition);
+    bool pages = spill_schema_of(definition)->has_pages;
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         char *name = (char *)definition + field->offset;

@@ -1,6 +1,7 @@
 #include "definition/window.h"
 
 #include "bson/value.h"
+#include "definition/schema.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -197,7 +198,7 @@ spill_code_t spill_window_of_element(const spill_definition_t *definition,
 {
     int64_t time_ms;
     window[0] = '\0';
-    if (definition->layout != SPILL_LAYOUT_BUCKET)
+    if (!spill_schema_of(definition)->has_windows)
         return spill_fail(error, SPILL_INVALID, "'%s' has no windows: its layout is not 'bucket'",
                           definition->name);
     if (!spill_value_valid(element))

@@ -2,6 +2,7 @@
  * What appends of all layouts share: the request, the judgement after a refusal, and for those that
  * go to the head alone the tries until one is carried out.
  */
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -20,13 +21,13 @@ bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes)
 {
     const spill_definition_t *definition = &owner->array->definition;
     spill_limits_t limits = spill_page_limits(&definition->bounds);
-    if (count == 1 || !spill_definition_has_pages(definition))
+    if (count == 1 || !spill_schema_of(definition)->has_pages)
         return true;
     if (!spill_limits_allow(&limits, count, count,
                             spill_part_bytes_alone(owner, false, count, bytes)))
         return false;
     int64_t top = spill_top_room(definition); /* is not for them */
-    return definition->keep == SPILL_KEEP_OLDEST ||
+    return !spill_schema_of(definition)->appends_to_head ||
            spill_part_bytes_alone(owner, true, count, bytes) - top <=
                (definition->bounds.head_bytes_max - top) / 2;
 }
@@ -56,7 +57,7 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
 static int64_t count_dropped(const spill_owner_t *owner, const spill_state_t *head, int64_t first,
                              int64_t count)
 {
-    if (spill_definition_has_pages(&owner->array->definition))
+    if (spill_schema_of(&owner->array->definition)->has_pages)
         return 0;
     return count - spill_state_live_within(head, first, first + count);
 }

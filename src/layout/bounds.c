@@ -1,3 +1,4 @@
+#include "definition/schema.h"
 #include "layout/outlier.h"
 
 /* Room for racers: how far a keep-newest head may pass the point where it spills. */
@@ -9,7 +10,7 @@ static int64_t slack(const spill_bounds_t *bounds)
 spill_limits_t spill_head_limits(const spill_definition_t *definition, const spill_bounds_t *bounds)
 {
     int64_t slots_max = bounds->threshold;
-    if (definition->keep == SPILL_KEEP_NEWEST && spill_definition_has_pages(definition))
+    if (spill_schema_of(definition)->appends_to_head && spill_schema_of(definition)->has_pages)
         slots_max += bounds->page_capacity + slack(bounds);
     return (spill_limits_t){.slots_max = slots_max, .bytes_max = bounds->head_bytes_max};
 }

@@ -6,6 +6,7 @@
  * missed by moving to a page meanwhile: it is found in the head, as that was read. The number found
  * stays the element's, wherever it moves.
  */
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -62,7 +63,7 @@ spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_respo
     const spill_state_t *state = &head->state;
     spill_code_t code = SPILL_OK;
     *where = SPILL_NO_DOCUMENT;
-    bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
+    bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
     bool in_head = head->run.count > 0;
     /* With keep newest so many elements are in pages; with keep oldest the head does not know. */
     bool in_pages = oldest ? !in_head : state->first - state->watermark - state->removed > 0;

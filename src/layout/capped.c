@@ -6,6 +6,7 @@
  * nothing half done. docs/internals/protocol.md has the table.
  */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -21,7 +22,7 @@ static spill_code_t too_big(spill_owner_t *owner, const spill_part_t *part, spil
                             spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
-    if (spill_keeps_top_n(definition))
+    if (spill_schema_of(definition)->keeps_top_n)
         return spill_fail(error, SPILL_TOO_BIG,
                           "an element of headBytesMax, %" PRId64 " bytes, would not fit a document "
                           "of %d beside the head's other fields, which take %" PRId64,

@@ -10,6 +10,7 @@
  * A client that finds an intent finishes it before it begins anything that needs the head's rev.
  */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "layout/referenced.h"
 #include "store/transition.h"
@@ -164,7 +165,7 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
 spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
                                 const spill_value_t *element, spill_error_t *error)
 {
-    if (spill_has_referenced_elements(&owner->array->definition))
+    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
         return spill_referenced_edit(owner, which, element, error);
     int tries = 0;
     while (true) {
@@ -210,7 +211,7 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
 
 spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
-    if (spill_has_referenced_elements(&owner->array->definition))
+    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
         return spill_referenced_remove(owner, which, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;

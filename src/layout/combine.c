@@ -3,6 +3,7 @@
 #include "definition/fields.h"
 #include "layout/referenced.h"
 
+#include "definition/schema.h"
 #include "util/hash.h"
 #include "util/queue.h"
 
@@ -194,11 +195,11 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
     *result = (spill_append_result_t){0};
-    if (spill_has_referenced_elements(&owner->array->definition))
+    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
         return spill_referenced_append(owner, part, result, error);
-    if (!spill_definition_has_pages(&owner->array->definition))
+    if (!spill_schema_of(&owner->array->definition)->has_pages)
         return spill_capped_append(owner, part, result, error);
-    if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
+    if (spill_schema_of(&owner->array->definition)->appends_to_head)
         return spill_newest_append(owner, part, result, error);
     return spill_oldest_append(owner, part, result, error);
 }
@@ -206,7 +207,8 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
 spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part,
                                   spill_append_result_t *result, spill_error_t *error)
 {
-    bool top_n = spill_keeps_top_n(&owner->array->definition); /* each is told what it lost */
+    bool top_n =
+        spill_schema_of(&owner->array->definition)->keeps_top_n; /* each is told what it lost */
     if (owner->array->combine == NULL || part->update != NULL || top_n)
         return spill_layout_append(owner, part, result, error);
     return spill_combine_append(owner->array->combine, owner, part, result, error);

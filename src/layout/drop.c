@@ -14,6 +14,7 @@
  * that name frees what it finds of incarnations that are over, also where there is no head.
  */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -67,8 +68,8 @@ spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state
     spill_response_t page = SPILL_RESPONSE_INIT;
     const spill_definition_t *definition = &owner->array->definition;
     if ((head->pages == 0 && !owner->array->store->ops->others_write) ||
-        definition->keep == SPILL_KEEP_OLDEST || !spill_definition_has_pages(definition) ||
-        spill_has_referenced_elements(definition))
+        !spill_schema_of(definition)->appends_to_head || !spill_schema_of(definition)->has_pages ||
+        spill_schema_of(definition)->has_referenced_elements)
         return SPILL_OK;
     spill_code_t code = spill_outlier_read_leased(owner, 0, &page, error);
     if (code == SPILL_OK && spill_page_is_leased(&page))
@@ -89,7 +90,7 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
     spill_response_t page = SPILL_RESPONSE_INIT;
     int tries = 0;
     int64_t before = -1;
-    if (!spill_definition_has_pages(&owner->array->definition))
+    if (!spill_schema_of(&owner->array->definition)->has_pages)
         return SPILL_OK;
     spill_code_t code = spill_outlier_find_left_over(owner, incarnation, &page, error);
     while (code == SPILL_OK && page.state.present) {
@@ -146,7 +147,7 @@ spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, sp
 {
     spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
     *any = false;
-    if (!spill_definition_has_pages(&owner->array->definition))
+    if (!spill_schema_of(&owner->array->definition)->has_pages)
         return SPILL_OK;
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
     while (code == SPILL_OK && page.state.present && !head.state.present) {
@@ -243,7 +244,7 @@ spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begu
 {
     spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
     *begun = false;
-    if (owner->array->definition.keep != SPILL_KEEP_OLDEST)
+    if (spill_schema_of(&owner->array->definition)->appends_to_head)
         return SPILL_OK;
     spill_code_t code = read_head(owner, &head, error);
     if (code == SPILL_OK && head.state.present && head.state.pages > 0) {
@@ -259,7 +260,7 @@ spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begu
 static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                              spill_error_t *error)
 {
-    bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
+    bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
     if (oldest && head->pages > 0)
         return try_drop_oldest(owner, head, done, error);
     spill_code_t code = spill_outlier_may_end(owner, head, error);
@@ -269,9 +270,9 @@ static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bo
      * With keep newest page number `pages` may have been put and not yet cut; with elements apart
      * those of all that the journal holds, and trimmed ones are gone.
      */
-    bool referenced = spill_has_referenced_elements(&owner->array->definition);
+    bool referenced = spill_schema_of(&owner->array->definition)->has_referenced_elements;
     int64_t count = oldest ? 0 : referenced ? spill_state_end(head) : head->pages + 1;
-    if (code == SPILL_OK && *done && spill_definition_has_pages(&owner->array->definition))
+    if (code == SPILL_OK && *done && spill_schema_of(&owner->array->definition)->has_pages)
         code = drop_pages(owner, head->incarnation, referenced ? head->watermark : 0, count, error);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "layout/outlier.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 
 int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end)
 {
@@ -33,7 +34,7 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
         *where = SPILL_HEAD;
         return SPILL_OK;
     }
-    bool referenced = spill_has_referenced_elements(&owner->array->definition);
+    bool referenced = spill_schema_of(&owner->array->definition)->has_referenced_elements;
     spill_request_t read =
         spill_owner_request(owner, SPILL_REQUEST_READ, referenced ? seq : SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
@@ -117,9 +118,9 @@ spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spi
         count->exists = true;
         count->head = head.state.live;
         count->pages = head.state.pages;
-        if (spill_has_referenced_elements(&owner->array->definition))
+        if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
             count_referenced(&head.state, count);
-        else if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
+        else if (spill_schema_of(&owner->array->definition)->appends_to_head)
             spill_head_count(&head.state, count);
         else
             code = count_oldest(owner, &head, count, error);

@@ -1,6 +1,7 @@
 #include "layout/owner.h"
 
 #include "bson/key.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "util/error.h"
 #include "util/hash.h"
@@ -16,7 +17,7 @@ spill_code_t spill_owner_init(spill_owner_t *owner, spill_array_t *array,
     const spill_definition_t *definition = &array->definition;
     spill_value_t of;
     const char *window;
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(definition)->has_windows;
     bool named = bucket && spill_window_split(value, &of, &window);
     if (named && spill_owner_check(&of, error) != SPILL_OK)
         return SPILL_INVALID;

@@ -14,6 +14,7 @@
 
 #include "bson/value.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ static spill_code_t add_documents(counting_t *counting, spill_error_t *error)
 static spill_code_t read_top_n(counting_t *counting, spill_error_t *error)
 {
     const spill_state_t *head = &counting->head.state;
-    if (!spill_has_top(definition_of(counting)))
+    if (!spill_schema_of(definition_of(counting))->has_top)
         return SPILL_OK;
     spill_request_t read = spill_owner_request(counting->owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.incarnation = head->incarnation;
@@ -173,7 +174,7 @@ static void judge_top(const counting_t *counting, spill_recount_t *recount)
     const spill_definition_t *definition = definition_of(counting);
     const spill_top_t *kept = &counting->head.state.top;
     spill_top_t *top = &recount->refill.top, journal = {0};
-    if (!spill_has_top(definition))
+    if (!spill_schema_of(definition)->has_top)
         return;
     spill_top_copy(&counting->top_n.top_n, top);
     spill_top_note(&journal, definition, &counting->head.run);

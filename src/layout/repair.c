@@ -18,6 +18,7 @@
  * it is meant to be are nothing to finish: the array is as it would be without a crash.
  */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 
 #include <inttypes.h>
@@ -75,7 +76,7 @@ static spill_code_t repair_tail(const repair_t *repair, const spill_state_t *hea
                                 spill_error_t *error)
 {
     const spill_array_t *array = repair->owner->array;
-    if (array->definition.keep != SPILL_KEEP_OLDEST || head->pages == 0)
+    if (spill_schema_of(&array->definition)->appends_to_head || head->pages == 0)
         return SPILL_OK;
     spill_response_t last = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(repair->owner, SPILL_REQUEST_READ, head->pages - 1);
@@ -96,7 +97,7 @@ static spill_code_t repair_trim(const repair_t *repair, const spill_state_t *hea
 {
     char text[96];
     int64_t from, end = head->watermark;
-    bool referenced = spill_has_referenced_elements(&repair->owner->array->definition);
+    bool referenced = spill_schema_of(&repair->owner->array->definition)->has_referenced_elements;
     spill_code_t code = referenced
                             ? spill_referenced_trimmed(repair->owner, head, &from, error)
                             : spill_outlier_trimmed_pages(repair->owner, head, &from, &end, error);
@@ -117,7 +118,7 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
     int tries = 0;
     spill_recount_t recount = {0};
     spill_code_t code = SPILL_OK;
-    if (!spill_has_referenced_elements(&repair->owner->array->definition))
+    if (!spill_schema_of(&repair->owner->array->definition)->has_referenced_elements)
         return SPILL_OK;
     while (code == SPILL_OK && !done) {
         code = spill_referenced_count(repair->owner, repair->look_only, &recount, error);
@@ -165,7 +166,7 @@ spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_ha
 {
     const repair_t repair = {owner, look_only, report, context};
     spill_response_t head = SPILL_RESPONSE_INIT;
-    if (!spill_definition_has_pages(&owner->array->definition))
+    if (!spill_schema_of(&owner->array->definition)->has_pages)
         return SPILL_OK; /* each of its steps is whole */
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
     if (code == SPILL_OK && head.state.present) {

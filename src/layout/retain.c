@@ -5,6 +5,7 @@
  */
 #include "bson/element.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/outlier.h"
 
 bool spill_retain_is_due(int64_t first, int64_t count, int64_t step)
@@ -28,9 +29,9 @@ static spill_code_t has_excess(const spill_owner_t *owner, const spill_trim_t *t
                                spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
-    bool capped = !spill_definition_has_pages(definition);
+    bool capped = !spill_schema_of(definition)->has_pages;
     *excess = true;
-    if (!capped && (definition->keep != SPILL_KEEP_NEWEST || trim->keep == 0))
+    if (!capped && (!spill_schema_of(definition)->appends_to_head || trim->keep == 0))
         return SPILL_OK;
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
@@ -48,7 +49,7 @@ void spill_outlier_retain(spill_owner_t *owner)
     const spill_definition_t *definition = &owner->array->definition;
     spill_trim_t trim = {.below = INT64_MAX, .keep = definition->keep_elements};
     if (!owner->array->retains || (trim.keep == 0 && definition->keep_seconds == 0) ||
-        definition->layout == SPILL_LAYOUT_BUCKET) /* of all windows: core/bucket_change.c */
+        spill_schema_of(definition)->has_windows) /* of all windows: core/bucket_change.c */
         return;
     if (definition->keep_seconds > 0) {
         trim.by_time = true;

@@ -4,12 +4,13 @@
  * trim that was cut short is finished by the next one.
  */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 #include "util/error.h"
 
 static bool is_bucket(const spill_owner_t *owner)
 {
-    return owner->array->definition.layout == SPILL_LAYOUT_BUCKET;
+    return spill_schema_of(&owner->array->definition)->has_windows;
 }
 
 /*
@@ -19,7 +20,7 @@ static bool is_bucket(const spill_owner_t *owner)
 static spill_code_t count_live(const spill_owner_t *owner, const spill_state_t *head, int64_t from,
                                int64_t end, int64_t *live, spill_error_t *error)
 {
-    bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
+    bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
     spill_response_t page = SPILL_RESPONSE_INIT;
     int64_t where;
     *live = oldest ? spill_state_live_within(head, from, end) : 0;
@@ -40,7 +41,7 @@ static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_
                                   int64_t watermark, int64_t *removed, spill_error_t *error)
 {
     int64_t end = watermark; /* of the numbers that `removed` counts and that go */
-    if (owner->array->definition.keep == SPILL_KEEP_NEWEST && watermark > head->first)
+    if (spill_schema_of(&owner->array->definition)->appends_to_head && watermark > head->first)
         end = head->first;
     *removed = head->removed;
     if (head->removed == 0 || end <= head->watermark)
@@ -151,7 +152,7 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
         code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
     if (code != SPILL_OK || !head->state.present || head->state.rev != rev)
         return code;
-    if (!spill_definition_has_pages(&owner->array->definition)) /* what was counted may be gone */
+    if (!spill_schema_of(&owner->array->definition)->has_pages) /* what was counted may be gone */
         spill_head_count(&head->state, &count);
     code = spill_outlier_trim_bound(owner, trim, &head->state, &count, watermark, error);
     if (code == SPILL_OK && *watermark < 0)
@@ -170,7 +171,8 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
      * An append to a head that keeps the best may drop the very elements that the trim counted as
      * the newest, or the young one at which it ends. If one comes between, look again.
      */
-    if ((trim->keep > 0 || trim->by_time) && spill_keeps_top_n(&owner->array->definition))
+    if ((trim->keep > 0 || trim->by_time) &&
+        spill_schema_of(&owner->array->definition)->keeps_top_n)
         request.seq = spill_state_end(&head->state);
     code = removed_above(owner, &head->state, *watermark, &request.removed, error);
     spill_response_t response = SPILL_RESPONSE_INIT;
@@ -184,7 +186,7 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
 spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *watermark,
                                 spill_error_t *error)
 {
-    if (spill_has_referenced_elements(&owner->array->definition))
+    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
         return spill_referenced_trim(owner, trim, watermark, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;

@@ -5,6 +5,7 @@
  */
 #include "bson/element.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 
 enum { RUN_ELEMENTS = 256 };
@@ -31,7 +32,7 @@ static spill_code_t begin(walk_t *walk, spill_error_t *error)
 
 static bool is_referenced(const walk_t *walk)
 {
-    return spill_has_referenced_elements(&walk->owner->array->definition);
+    return spill_schema_of(&walk->owner->array->definition)->has_referenced_elements;
 }
 
 /* Elements apart: those of all documents are read as one. `there`: the document at hand exists. */
@@ -84,7 +85,7 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
                                    spill_error_t *error)
 {
     const spill_state_t *head = walk->head;
-    bool newest = walk->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(&walk->owner->array->definition)->appends_to_head;
     *bound = head->watermark + excess;
     if (head->removed == 0 && (!newest || *bound <= head->first))
         return SPILL_OK; /* no number is missing there */

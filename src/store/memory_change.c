@@ -2,6 +2,7 @@
 
 #include "bson/update.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/transition.h"
 #include "store/unmanaged.h"
 
@@ -162,7 +163,7 @@ static void add_elements(const step_t *step, const spill_effect_t *effect)
 {
     const spill_request_t *request = step->request;
     spill_memory_document_t *document = step->document;
-    if (spill_keeps_top_n(request->definition))
+    if (spill_schema_of(request->definition)->keeps_top_n)
         keep_top_n(document, request, &step->all, effect->seq);
     else
         keep_newest(document, request, effect);

@@ -4,6 +4,7 @@
 #include "store/memory_store.h"
 
 #include "bson/key.h"
+#include "definition/schema.h"
 #include "store/unmanaged.h"
 
 #include <string.h>
@@ -157,7 +158,7 @@ spill_code_t spill_memory_orphans(spill_store_t *store, const spill_definition_t
                                memcmp(entry->key, only.data, only.size) != 0);
         if (entry->id != binding->array_id || other)
             break;
-        if (!find_orphan(owner, definition->keep == SPILL_KEEP_OLDEST, &orphan))
+        if (!find_orphan(owner, !spill_schema_of(definition)->appends_to_head, &orphan))
             continue;
         bson_reinit(&storage);
         if (!spill_owner_from_key(entry->key, entry->key_bytes, &storage, &orphan.owner))

@@ -1,3 +1,4 @@
+#include "definition/schema.h"
 #include "store/memory_store.h"
 
 #include <assert.h>
@@ -115,7 +116,7 @@ static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
 static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *owner,
                                                     const spill_request_t *request)
 {
-    bool oldest = request->definition->keep == SPILL_KEEP_OLDEST;
+    bool oldest = !spill_schema_of(request->definition)->appends_to_head;
     for (size_t i = owner->page_count; i > 0; i--) {
         spill_memory_document_t *page = owner->pages[i - 1];
         if (page->state.incarnation <= request->incarnation && (!oldest || page->count > 0))

@@ -1,6 +1,7 @@
 #include "store/render.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"
 #include "store/place.h"
@@ -47,7 +48,7 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
                                  int64_t live)
 {
     /* The runs lie between live elements and have two numbers each, whichever elements stay. */
-    bool gaps = spill_keeps_top_n(definition);
+    bool gaps = spill_schema_of(definition)->keeps_top_n;
     int64_t deleted = gaps ? 2 * (live + 1) : (int64_t)state->deleted.count;
     int64_t ops = state->op_count < definition->op_window ? state->op_count : definition->op_window;
     if (ops == 0)
@@ -76,7 +77,7 @@ static int64_t top_bytes(const spill_definition_t *definition, const spill_top_t
     int64_t noted = definition->top_count;
     int64_t shown = spill_array_framing((int64_t)top->shown) + top->shown_bytes;
     int64_t room = spill_top_room(definition);
-    if (!spill_has_top(definition))
+    if (!spill_schema_of(definition)->has_top)
         return 0;
     return field_bytes(definition->top_field, FRAME_BYTES + (shown > room ? shown : room)) +
            field_bytes("shown", SPILL_NUMBER_BYTES) +
@@ -132,12 +133,12 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
 {
     int64_t elements = array_bytes(live) + live_bytes;
     int64_t bytes = bookkeeping_bytes(definition, state, live);
-    if (spill_has_referenced_elements(definition))
+    if (spill_schema_of(definition)->has_referenced_elements)
         return bytes +
                (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
                            top_bytes(definition, &state->top) + field_bytes("journal", elements)
                      : page_bytes(definition, owner) + live_bytes);
-    if (definition->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(definition)->has_windows)
         return bytes + bucket_bytes(definition, owner, head, state) +
                field_bytes(definition->array, elements);
     if (head)
@@ -270,7 +271,7 @@ static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
 
 int64_t spill_state_count(const spill_definition_t *definition, const spill_state_t *state)
 {
-    if (definition->keep == SPILL_KEEP_NEWEST)
+    if (spill_schema_of(definition)->appends_to_head)
         return state->first - state->watermark - state->removed + state->live;
     int64_t end = state->pages == 0 ? spill_state_end(state) : state->total;
     return end - state->watermark - state->removed;
@@ -281,7 +282,7 @@ void spill_render_summary(const spill_definition_t *definition, const spill_stat
 {
     bson_t summary;
     bson_append_document_begin(document, definition->array, -1, &summary);
-    if (spill_has_top(definition))
+    if (spill_schema_of(definition)->has_top)
         append_elements(&summary, NULL, definition->top_field, top);
     spill_render_count(&summary, definition->stats_count, spill_state_count(definition, state));
     if (definition->stats_average[0] != '\0' && state->sum.values > 0)
@@ -310,7 +311,7 @@ static void append_head_numbers(bson_t *spill, const spill_definition_t *definit
     BSON_APPEND_INT64(spill, "pages", state->pages);
     BSON_APPEND_INT64(spill, "low", state->watermark);
     BSON_APPEND_INT64(spill, "removed", state->removed);
-    if (definition->keep == SPILL_KEEP_OLDEST)
+    if (!spill_schema_of(definition)->appends_to_head)
         BSON_APPEND_INT64(spill, "total", state->total);
     if (state->intent)
         spill_render_intent(spill, "intent", state);
@@ -325,11 +326,11 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     bson_append_document_begin(&arrays, definition->array, -1, &spill);
     append_bookkeeping(&spill, state);
     append_head_numbers(&spill, definition, state, ops);
-    if (spill_has_referenced_elements(definition)) {
+    if (spill_schema_of(definition)->has_referenced_elements) {
         spill_sum_append(&state->sum, "sum", &spill);
         append_elements(&spill, definition, "journal", run);
     }
-    if (spill_has_top(definition)) {
+    if (spill_schema_of(definition)->has_top) {
         BSON_APPEND_INT64(&spill, "shown", (int64_t)state->top.shown);
         spill_top_append(&state->top, "top", &spill);
     }
@@ -390,7 +391,7 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
                        const spill_ops_t *ops, bool without_bookkeeping, bson_t *document)
 {
     bson_iter_t id;
-    if (definition->layout == SPILL_LAYOUT_BUCKET && bson_iter_init_find(&id, fields, "_id")) {
+    if (spill_schema_of(definition)->has_windows && bson_iter_init_find(&id, fields, "_id")) {
         spill_value_t window = spill_value_from_iter(&id);
         render_bucket(definition, &window, true, state, fields, run, ops, without_bookkeeping,
                       document);
@@ -398,7 +399,7 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
     }
     bson_init(document);
     bson_concat(document, fields);
-    if (spill_has_referenced_elements(definition)) {
+    if (spill_schema_of(definition)->has_referenced_elements) {
         spill_render_summary(definition, state, top, document);
         if (!without_bookkeeping)
             append_head_bookkeeping(document, definition, state, ops, run);
@@ -439,7 +440,7 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
                        bool without_bookkeeping, bson_t *document)
 {
-    if (definition->layout == SPILL_LAYOUT_BUCKET) {
+    if (spill_schema_of(definition)->has_windows) {
         render_bucket(definition, owner, false, state, NULL, run, ops, without_bookkeeping,
                       document);
         return;
@@ -447,7 +448,7 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     bson_init(document);
     if (!without_bookkeeping)
         append_page_id(document, owner, state->page);
-    if (spill_has_referenced_elements(definition)) {
+    if (spill_schema_of(definition)->has_referenced_elements) {
         append_element_fields(document, definition, owner, run);
     } else {
         spill_value_append(owner, document, definition->page_owner);
@@ -460,11 +461,11 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     bson_t spill;
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
     append_bookkeeping(&spill, state);
-    if (definition->keep == SPILL_KEEP_NEWEST)
+    if (spill_schema_of(definition)->appends_to_head)
         BSON_APPEND_INT64(&spill, "src", state->source_rev);
     if (state->lease > 0)
         BSON_APPEND_INT64(&spill, "lease", state->lease);
-    if (definition->keep == SPILL_KEEP_OLDEST)
+    if (!spill_schema_of(definition)->appends_to_head)
         append_ops(&spill, definition, ops, spill_state_end(state));
     bson_append_document_end(document, &spill);
 }

@@ -1,4 +1,5 @@
 #include "store/state.h"
+#include "definition/schema.h"
 
 #include <bson/bson.h>
 #include <string.h>
@@ -175,7 +176,7 @@ int64_t spill_state_slots(const spill_state_t *state)
 
 int64_t spill_state_bounded(const spill_definition_t *definition, const spill_state_t *state)
 {
-    return definition->layout == SPILL_LAYOUT_CAPPED ? state->live : spill_state_slots(state);
+    return spill_schema_of(definition)->is_capped ? state->live : spill_state_slots(state);
 }
 
 int64_t spill_state_end(const spill_state_t *state)

@@ -1,6 +1,7 @@
 #include "store/step_top.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 
 static size_t top_most(const spill_request_t *request)
 {
@@ -52,7 +53,7 @@ void spill_step_appends_to_top(const spill_request_t *request, const spill_facts
 {
     spill_top_t old = {0};
     bool enters = false;
-    if (!spill_has_top(request->definition))
+    if (!spill_schema_of(request->definition)->has_top)
         return;
     spill_top_copy(&state->top, &old);
     for (size_t i = 0; i < request->element_count; i++) {
@@ -79,7 +80,7 @@ void spill_step_changes_top(const spill_request_t *request, const spill_facts_t 
                             const spill_value_t *edited, spill_state_t *state)
 {
     spill_top_t *top = &state->top, old = {0};
-    if (!spill_has_top(request->definition))
+    if (!spill_schema_of(request->definition)->has_top)
         return;
     spill_top_copy(top, &old);
     if (request->refill) {
@@ -104,7 +105,7 @@ void spill_step_replaces_top(const spill_request_t *request, spill_state_t *stat
 {
     spill_top_t *top = &state->top;
     size_t known = 0;
-    if (!spill_has_top(request->definition))
+    if (!spill_schema_of(request->definition)->has_top)
         return;
     spill_top_copy(request->refill, top);
     while (known < top->count && is_in_refill_run(request, top->at[known].seq))

@@ -2,6 +2,7 @@
 
 #include "bson/value.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/state.h"
 
 #include <math.h>
@@ -222,7 +223,7 @@ void spill_top_release(spill_top_t *top)
 
 int64_t spill_top_room(const spill_definition_t *definition)
 {
-    return spill_has_top(definition) ? definition->bounds.head_bytes_max / 2 : 0;
+    return spill_schema_of(definition)->has_top ? definition->bounds.head_bytes_max / 2 : 0;
 }
 
 void spill_top_show(spill_top_t *top, const spill_definition_t *definition, size_t most)

@@ -1,6 +1,7 @@
 #include "store/transition.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/step_top.h"
 #include "store/step_top_n.h"
 
@@ -13,7 +14,7 @@
 
 static bool keeps_newest(const spill_request_t *request)
 {
-    return request->definition->keep == SPILL_KEEP_NEWEST;
+    return spill_schema_of(request->definition)->appends_to_head;
 }
 
 static bool at_rev(const spill_request_t *request, const spill_state_t *state)
@@ -34,7 +35,7 @@ static bool is_leased(const spill_facts_t *facts, const spill_state_t *page)
 
 static bool is_referenced(const spill_request_t *request)
 {
-    return spill_has_referenced_elements(request->definition);
+    return spill_schema_of(request->definition)->has_referenced_elements;
 }
 
 /* Is element request->seq present, according to the state and to what the store found? */
@@ -48,7 +49,7 @@ static bool has_element(const spill_request_t *request, const spill_facts_t *fac
 
 static bool is_capped(const spill_request_t *request)
 {
-    return request->definition->layout == SPILL_LAYOUT_CAPPED;
+    return spill_schema_of(request->definition)->is_capped;
 }
 
 /* Capped: an element that is no longer in the head is trimmed, so `removed` need not count it. */
@@ -82,7 +83,7 @@ bool spill_needs_window_stats(const spill_request_t *request)
     bool changes = request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
                    request->kind == SPILL_REQUEST_DELETE || request->kind == SPILL_REQUEST_TRIM ||
                    request->counts;
-    return changes && spill_window_stats_wanted(request->definition);
+    return changes && spill_schema_of(request->definition)->has_windows;
 }
 
 bool spill_moves_array(const spill_request_t *request)
@@ -99,8 +100,8 @@ bool spill_is_deleted(const spill_state_t *after, int64_t seq)
 bool spill_needs_journal(const spill_request_t *request)
 {
     if (request->kind == SPILL_REQUEST_APPEND)
-        return spill_keeps_top_n(request->definition);
-    return spill_has_top(request->definition) && request->refill != NULL;
+        return spill_schema_of(request->definition)->keeps_top_n;
+    return spill_schema_of(request->definition)->has_top && request->refill != NULL;
 }
 
 spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
@@ -123,7 +124,7 @@ spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
 
 static void window_stats_appended(const spill_request_t *append, spill_state_t *state)
 {
-    if (!spill_window_stats_wanted(append->definition))
+    if (!spill_schema_of(append->definition)->has_windows)
         return;
     for (size_t i = 0; i < append->element_count; i++)
         spill_window_stats_add(&state->window_stats, append->definition, &append->elements[i]);
@@ -172,7 +173,7 @@ static void make_document(const spill_request_t *request, spill_state_t *state, 
     state->rev = rev;
     state->first = request->first;
     state->page = request->page == SPILL_HEAD ? 0 : request->page;
-    state->gaps = spill_keeps_top_n(request->definition);
+    state->gaps = spill_schema_of(request->definition)->keeps_top_n;
 }
 
 /* ---- append ---------------------------------------------------------------------------------- */
@@ -226,7 +227,7 @@ static bool top_n_fits(const spill_request_t *append, const spill_state_t *state
 static bool has_room(const spill_request_t *append, const spill_state_t *state,
                      int64_t fields_bytes)
 {
-    if (spill_keeps_top_n(append->definition))
+    if (spill_schema_of(append->definition)->keeps_top_n)
         return top_n_fits(append, state, fields_bytes);
     return is_capped(append) ? newest_fits(append, state, fields_bytes)
                              : append_fits(append, state, fields_bytes);
@@ -313,7 +314,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
                               spill_state_t *state, spill_effect_t *effect)
 {
     assert(request->element_count > 0 || request->skip > 0);
-    assert(request->skip == 0 || spill_keeps_top_n(request->definition));
+    assert(request->skip == 0 || spill_schema_of(request->definition)->keeps_top_n);
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
     if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
@@ -330,7 +331,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         spill_sum_add(&after.sum, &value);
     }
     window_stats_appended(request, &after);
-    bool top_n = spill_keeps_top_n(request->definition);
+    bool top_n = spill_schema_of(request->definition)->keeps_top_n;
     if (top_n && !spill_step_knows_all(facts, state))
         return SPILL_REFUSED_GUARD;
     if (is_capped(request) && !top_n && !evict_oldest(request, facts, end, &after, &first))
@@ -626,7 +627,7 @@ static spill_outcome_t recount_elements(const spill_request_t *request, const sp
     }
     if (facts->measured)
         state->live_bytes = facts->live_bytes;
-    if (spill_window_stats_wanted(request->definition))
+    if (spill_schema_of(request->definition)->has_windows)
         state->window_stats = facts->window_stats;
     if (head) {
         state->removed = request->removed;

@@ -1,6 +1,7 @@
 #include "store/unmanaged.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/place.h"
 #include "util/error.h"
 
@@ -111,9 +112,9 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
 /* Advice: how to bring elements of an unmanaged array into an array of this definition. */
 static const char *import_advice(const spill_definition_t *definition)
 {
-    if (definition->layout == SPILL_LAYOUT_OUTLIER && definition->keep == SPILL_KEEP_NEWEST)
+    if (definition->layout == SPILL_LAYOUT_OUTLIER && spill_schema_of(definition)->appends_to_head)
         return "`spillway migrate' has to lay them out before it takes over";
-    if (spill_keeps_top_n(definition))
+    if (spill_schema_of(definition)->keeps_top_n)
         return "save them elsewhere, unset the field, and append them (`spillway import')";
     if (definition->layout == SPILL_LAYOUT_OUTLIER)
         return "`spillway migrate' lays them out by a definition that keeps the newest, and "

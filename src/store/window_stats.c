@@ -2,6 +2,7 @@
 
 #include "bson/number.h"
 #include "bson/value.h"
+#include "definition/schema.h"
 #include "store/render.h"
 
 #include <math.h>
@@ -9,11 +10,6 @@
 
 /* So that at least 100 million values can be summed without overflow. */
 static const double AMOUNT_MAX = 1e300;
-
-bool spill_window_stats_wanted(const spill_definition_t *definition)
-{
-    return definition->layout == SPILL_LAYOUT_BUCKET;
-}
 
 /* ---- amounts --------------------------------------------------------------------------------- */
 

@@ -17,9 +17,6 @@ typedef struct spill_window_stats {
     spill_amount_t min, max;
 } spill_window_stats_t;
 
-/* Does the definition's layout have statistics? */
-bool spill_window_stats_wanted(const spill_definition_t *definition);
-
 /* Add the element's value, if it has one. */
 void spill_window_stats_add(spill_window_stats_t *window_stats,
                             const spill_definition_t *definition, const spill_value_t *element);

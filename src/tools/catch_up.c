@@ -3,6 +3,7 @@
 #include "bson/value_hash.h"
 #include "core/array.h"
 #include "core/building.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "tools/convert_checkpoint.h"
 #include "tools/copy_owner.h"
@@ -126,7 +127,7 @@ static void note(catch_up_t *catch_up, const spill_value_t *owner, const spill_c
 static spill_code_t drop(catch_up_t *catch_up, const spill_value_t *owner, spill_error_t *error)
 {
     spill_array_t *target = catch_up->copy.target.array;
-    bool windows = spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET;
+    bool windows = spill_schema_of(spill_array_get_definition(target))->has_windows;
     spill_code_t code = SPILL_UNKNOWN;
     /* An owner without a head is met by nobody again: after a lost answer the rest goes at once. */
     for (int tries = 0; code == SPILL_UNKNOWN && tries < TRIES_MAX; tries++) {
@@ -162,7 +163,7 @@ static spill_code_t drop_left_over(catch_up_t *catch_up, const spill_value_t *ow
 {
     spill_array_t *target = catch_up->copy.target.array;
     spill_count_t count;
-    if (spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(spill_array_get_definition(target))->has_windows)
         return SPILL_OK; /* windows: see drop_orphan */
     spill_code_t code = spill_array_count(target, owner, &count, error);
     return code == SPILL_OK && count.next == 0 ? finish_drop(catch_up, owner, error) : code;
@@ -297,7 +298,7 @@ static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spi
     spill_value_t owner = orphan->owner;
     const char *window;
     bool gone = false;
-    if (spill_array_get_definition(catch_up->copy.target.array)->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(spill_array_get_definition(catch_up->copy.target.array))->has_windows)
         spill_window_split(&orphan->owner, &owner, &window);
     spill_code_t code = is_deleted(catch_up, &owner, &gone, &failure);
     if (code == SPILL_OK)
@@ -337,7 +338,7 @@ spill_code_t spill_catch_up(spill_store_t *store, const char *original, const ch
         code = spill_each_owner(catch_up.copy.source.array, catch_up_owner, &catch_up, true, error);
     bool windows =
         code == SPILL_OK &&
-        spill_array_get_definition(catch_up.copy.target.array)->layout == SPILL_LAYOUT_BUCKET;
+        spill_schema_of(spill_array_get_definition(catch_up.copy.target.array))->has_windows;
     if (code == SPILL_OK)
         code = (windows ? spill_each_bucket_owner : spill_each_owner)(
             catch_up.copy.target.array, drop_deleted, &catch_up, true, error);

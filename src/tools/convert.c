@@ -2,6 +2,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "tools/convert_checkpoint.h"
 #include "tools/import_checkpoint.h"
@@ -21,7 +22,7 @@ static family_t family_of(spill_layout_t layout)
     spill_definition_t definition = {.layout = layout};
     if (layout == SPILL_LAYOUT_BUCKET)
         return WINDOWS;
-    return spill_has_referenced_elements(&definition) ? REFERENCED : ARRAYS;
+    return spill_schema_of(&definition)->has_referenced_elements ? REFERENCED : ARRAYS;
 }
 
 static void carry_name(const char *from, char *to)
@@ -80,8 +81,8 @@ static void change_shape(const spill_definition_t *from, family_t family,
  */
 static void carry_retention(const spill_definition_t *from, spill_definition_t *definition)
 {
-    bool capped = definition->layout == SPILL_LAYOUT_CAPPED;
-    bool both = !capped && definition->layout != SPILL_LAYOUT_BUCKET;
+    bool capped = spill_schema_of(definition)->is_capped;
+    bool both = !capped && !spill_schema_of(definition)->has_windows;
     definition->keep_elements = both ? from->keep_elements : 0;
     definition->keep_seconds = both || from->keep_elements == 0 ? from->keep_seconds : 0;
     if (capped && from->keep_elements > 0)
@@ -108,7 +109,7 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
                           "alone, not with %s",
                           spill_layout_name(layout));
     spill_definition_set_layout(definition, layout);
-    if (layout == SPILL_LAYOUT_CAPPED && spill_keeps_top_n(from))
+    if (layout == SPILL_LAYOUT_CAPPED && spill_schema_of(from)->keeps_top_n)
         strcpy(definition->sort_field, from->sort_field);
     carry_retention(from, definition);
     if (keep)

@@ -2,6 +2,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "util/error.h"
 
@@ -108,7 +109,7 @@ static void report(spill_copy_t *copy, const spill_copy_difference_t *found)
     spill_copy_difference_t difference = *found;
     spill_value_t owner;
     bool window = !copy->joins_windows &&
-                  spill_array_get_definition(copy->source.array)->layout == SPILL_LAYOUT_BUCKET &&
+                  spill_schema_of(spill_array_get_definition(copy->source.array))->has_windows &&
                   spill_window_split(difference.owner, &owner, &difference.window);
     if (window)
         difference.owner = &owner;
@@ -175,12 +176,12 @@ void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *def
     set_bound(bounds->threshold, &definition->bounds.threshold);
     set_bound(bounds->page_capacity, &definition->bounds.page_capacity);
     set_bound(bounds->head_bytes_max, &definition->bounds.head_bytes_max);
-    if (spill_definition_has_pages(definition))
+    if (spill_schema_of(definition)->has_pages)
         set_bound(bounds->head_bytes_max, &definition->bounds.page_bytes_max);
     set_bound(bounds->page_bytes_max, &definition->bounds.page_bytes_max);
-    if (definition->layout == SPILL_LAYOUT_BUCKET && bounds->threshold == 0)
+    if (spill_schema_of(definition)->has_windows && bounds->threshold == 0)
         set_bound(bounds->page_capacity, &definition->bounds.threshold); /* all parts alike */
-    if (definition->layout == SPILL_LAYOUT_BUCKET && bounds->page_capacity == 0)
+    if (spill_schema_of(definition)->has_windows && bounds->page_capacity == 0)
         set_bound(bounds->threshold, &definition->bounds.page_capacity);
 }
 

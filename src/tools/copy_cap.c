@@ -9,12 +9,13 @@
 
 #include "definition/fields.h"
 #include "definition/limits.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 bool spill_copy_is_capped(const spill_copy_t *copy)
 {
     const spill_definition_t *definition = spill_array_get_definition(copy->target.array);
-    return definition->layout == SPILL_LAYOUT_CAPPED && !spill_keeps_top_n(definition);
+    return spill_schema_of(definition)->is_capped && !spill_schema_of(definition)->keeps_top_n;
 }
 
 /* ---- what the cap keeps ---------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Comparing an owner's arrays, element by element, and the cursors that do it. */
 #include "bson/value_hash.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "tools/copy_owner.h"
 
 void spill_copy_cursor_source(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
@@ -62,9 +63,9 @@ static bool fell_off(const spill_copy_owner_t *owner, const spill_copy_cursor_t 
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->source.array);
     const spill_state_t *head = &source->stretch.head.state;
-    if (spill_keeps_top_n(definition))
+    if (spill_schema_of(definition)->keeps_top_n)
         return head->present && seq < spill_state_end(head);
-    return definition->layout == SPILL_LAYOUT_CAPPED && seq < head->watermark;
+    return spill_schema_of(definition)->is_capped && seq < head->watermark;
 }
 
 spill_code_t spill_copy_surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t *source,

@@ -11,6 +11,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "tools/storable.h"
 #include "util/error.h"
 
@@ -51,7 +52,7 @@ spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spi
 static bool drops_none(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
-    return definition->layout != SPILL_LAYOUT_CAPPED || spill_keeps_top_n(definition) ||
+    return !spill_schema_of(definition)->is_capped || spill_schema_of(definition)->keeps_top_n ||
            (owner->live == 0 && batch->placeholders == batch->count) ||
            owner->live + (int64_t)batch->count < definition->bounds.threshold;
 }
@@ -109,7 +110,7 @@ static spill_part_t make_part(const spill_copy_owner_t *owner, const spill_copy_
         .count = batch->count - at,
         .bytes = batch->count > 0 ? (int64_t)(batch->bytes.size - batch->offsets[at]) : 0,
         .skip = at == 0 ? batch->skip : 0,
-        .fill = definition->keep == SPILL_KEEP_OLDEST};
+        .fill = !spill_schema_of(definition)->appends_to_head};
 }
 
 /* An element that the source's document held may be too large with this one around it. */
@@ -117,7 +118,7 @@ static spill_code_t check_size(const spill_copy_owner_t *owner, const spill_part
                                int64_t seq, spill_error_t *error)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
-    bool head = definition->keep == SPILL_KEEP_NEWEST;
+    bool head = spill_schema_of(definition)->appends_to_head;
     if (part->count > 1 ||
         spill_part_bytes_alone(&owner->target, head, 1, part->bytes) <= SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_OK;
@@ -211,7 +212,7 @@ static spill_code_t remove_placeholders(const spill_copy_owner_t *owner,
 {
     const spill_copy_side_t *target = &owner->copy->target;
     int64_t end = batch->first + (int64_t)batch->count;
-    bool trims = spill_array_get_definition(target->array)->layout != SPILL_LAYOUT_BUCKET;
+    bool trims = !spill_schema_of(spill_array_get_definition(target->array))->has_windows;
     if (trims && batch->placeholders == batch->count && owner->live == 0) {
         spill_code_t code = spill_array_trim(target->array, owner->target.value, end, error);
         return spill_copy_failed(target, code, error);
@@ -253,7 +254,8 @@ spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *bat
 
 static const spill_value_t *placeholder_of(const spill_copy_side_t *target)
 {
-    return &PLACEHOLDERS[spill_has_referenced_elements(spill_array_get_definition(target->array))];
+    return &PLACEHOLDERS[spill_schema_of(spill_array_get_definition(target->array))
+                             ->has_referenced_elements];
 }
 
 /* Can the target have such an element? One that keeps the best has bounds in bytes besides. */
@@ -262,7 +264,7 @@ static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_e
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
     spill_code_t code = spill_storable_check(definition, &owner->source, element, error);
-    if (code != SPILL_OK || !spill_keeps_top_n(definition))
+    if (code != SPILL_OK || !spill_schema_of(definition)->keeps_top_n)
         return code;
     code = spill_array_check_top_n(&owner->target, &element->value, error);
     if (code == SPILL_OK)

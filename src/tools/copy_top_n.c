@@ -7,10 +7,11 @@
 #include "tools/copy_owner.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 
 bool spill_copy_keeps_top_n(const spill_copy_t *copy)
 {
-    return spill_keeps_top_n(spill_array_get_definition(copy->target.array));
+    return spill_schema_of(spill_array_get_definition(copy->target.array))->keeps_top_n;
 }
 
 /* One comparison: the target's elements, as they were read at one moment. */

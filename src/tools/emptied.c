@@ -1,6 +1,7 @@
 #include "tools/emptied.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/raw_admin.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *de
 static bool is_page(const spill_definition_t *definition, const char *collection,
                     const bson_t *document)
 {
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(definition)->has_windows;
     const char *paths[] = {bucket ? "_id.part" : "_id.page", "_id.owner", "spill.epoch"};
     bool page = bucket || strcmp(definition->page_collection, collection) == 0;
     for (size_t i = 0; page && i < sizeof paths / sizeof *paths; i++) {

@@ -5,6 +5,7 @@
 #include "definition/limits.h"
 #include "store/top.h"
 
+#include "definition/schema.h"
 #include "store/store.h"
 #include "tools/import_apply.h"
 #include "tools/import_checkpoint.h"
@@ -360,7 +361,7 @@ static spill_code_t work_off_all(import_t *import, spill_error_t *error)
 static bool choose_parts(import_t *import, spill_chunk_bounds_t *bounds)
 {
     int64_t half = import->definition->op_window / 2;
-    bool fill = import->definition->keep == SPILL_KEEP_OLDEST && half >= 5;
+    bool fill = !spill_schema_of(import->definition)->appends_to_head && half >= 5;
     bounds->parts_max = fill ? (half - 1) / 2 : half > 0 ? half : 1;
     return fill;
 }
@@ -392,7 +393,7 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
         .op_window = import->definition->op_window,
     };
     /* An element's own document has the owner in a field of that name. */
-    if (spill_has_referenced_elements(import->definition) &&
+    if (spill_schema_of(import->definition)->has_referenced_elements &&
         strcmp(parsing->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = parsing->owner;
     bool fill = choose_parts(import, &parsing->bounds);

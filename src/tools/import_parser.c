@@ -3,6 +3,7 @@
 #include "bson/key.h"
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/limits.h"
 #include "tools/import_decode.h"
@@ -218,7 +219,7 @@ static spill_code_t name_window(spill_parser_t *parser, spill_value_t *owner, sp
 {
     const spill_definition_t *definition = parser->options.definition;
     char window[SPILL_WINDOW_SIZE];
-    if (definition->layout != SPILL_LAYOUT_BUCKET)
+    if (!spill_schema_of(definition)->has_windows)
         return SPILL_OK;
     spill_value_t element = spill_value_from_document(&parser->pending.document);
     spill_code_t code = spill_owner_check(owner, error);
@@ -243,7 +244,7 @@ static spill_code_t check_stored(const spill_parser_t *parser, spill_error_t *er
 {
     const spill_definition_t *definition = parser->options.definition;
     spill_value_t element = spill_value_from_document(&parser->pending.document);
-    if (!spill_has_referenced_elements(definition))
+    if (!spill_schema_of(definition)->has_referenced_elements)
         return SPILL_OK;
     spill_code_t code =
         spill_stored_element_check(definition, &element, parser->options.bounds.without, error);

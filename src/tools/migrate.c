@@ -2,6 +2,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/reshape.h"
 #include "tools/parallel.h"
 #include "tools/planned.h"
@@ -43,7 +44,7 @@ static pass_t begin_pass(spill_array_t *array, const spill_migrate_options_t *op
 
 spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error)
 {
-    bool oldest = definition->keep == SPILL_KEEP_OLDEST;
+    bool oldest = !spill_schema_of(definition)->appends_to_head;
     if (spill_planned_in_place(definition))
         return SPILL_OK;
     return spill_fail(

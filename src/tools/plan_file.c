@@ -1,6 +1,7 @@
 #include "tools/plan_file.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -92,7 +93,7 @@ static spill_code_t read_definition(const char *file, const bson_t *entry, const
     spill_error_t cause;
     spill_code_t code = spill_definition_from_bson(definition, &document, &cause);
     /* A plan is written for a new definition: an entry that does not say has the default. */
-    if (code == SPILL_OK && spill_has_referenced_elements(definition) &&
+    if (code == SPILL_OK && spill_schema_of(definition)->has_referenced_elements &&
         !bson_has_field(&document, "elementIdField"))
         strcpy(definition->element_id_field, SPILL_ELEMENT_ID_FIELD);
     if (code == SPILL_OK)

@@ -1,5 +1,6 @@
 #include "tools/planned.h"
 
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -10,7 +11,8 @@ enum { PART_OF_HEAD = 4 };
 
 bool spill_planned_in_place(const spill_definition_t *definition)
 {
-    return definition->layout == SPILL_LAYOUT_OUTLIER && definition->keep == SPILL_KEEP_NEWEST;
+    return definition->layout == SPILL_LAYOUT_OUTLIER &&
+           spill_schema_of(definition)->appends_to_head;
 }
 
 /* What does not fit stays too long for spill_definition_check. */
@@ -47,7 +49,7 @@ void spill_planned_init(spill_planned_t *planned, const spill_definition_t *defi
 static spill_code_t check_cap(const spill_planned_t *planned, spill_error_t *error)
 {
     const spill_definition_t *definition = &planned->definition;
-    if (definition->layout != SPILL_LAYOUT_CAPPED ||
+    if (!spill_schema_of(definition)->is_capped ||
         strcmp(definition->collection, planned->original.collection) != 0)
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,

@@ -3,6 +3,7 @@
 #include "core/array.h"
 #include "core/building.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "tools/convert.h"
 #include "tools/convert_checkpoint.h"
@@ -456,7 +457,7 @@ spill_code_t spill_staged_count_dropped(const spill_staged_t *staged, int64_t *d
     const spill_definition_t *definition = &staged->planned->definition;
     counting_t counting = {.cap = definition->bounds.threshold};
     *dropped = 0;
-    if (definition->layout != SPILL_LAYOUT_CAPPED)
+    if (!spill_schema_of(definition)->is_capped)
         return SPILL_OK;
     spill_code_t code =
         spill_array_open(staged->store, original_name(staged), &counting.array, error);

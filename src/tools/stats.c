@@ -1,6 +1,7 @@
 #include "tools/stats.h"
 
 #include "core/array.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 
 #include <string.h>
@@ -120,7 +121,7 @@ static void begin_owner(collector_t *collector, const spill_value_t *owner)
     bson_iter_t iter;
     spill_value_t of = *owner;
     const char *window;
-    if (spill_array_get_definition(collector->array)->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(spill_array_get_definition(collector->array))->has_windows)
         spill_window_split(owner, &of, &window);
     if (collector->any && bson_iter_init_find(&iter, &collector->owner, "")) {
         spill_value_t last = spill_value_from_iter(&iter);

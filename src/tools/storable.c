@@ -3,6 +3,7 @@
 #include "core/array.h"
 #include "core/walk.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "util/error.h"
 
@@ -11,14 +12,16 @@
 
 bool spill_storable_is_asked(const spill_definition_t *definition)
 {
-    return spill_has_referenced_elements(definition) || spill_keeps_top_n(definition);
+    return spill_schema_of(definition)->has_referenced_elements ||
+           spill_schema_of(definition)->keeps_top_n;
 }
 
 bool spill_storable_differs(const spill_definition_t *from, const spill_definition_t *to)
 {
-    if (spill_has_referenced_elements(from) && spill_has_referenced_elements(to))
+    if (spill_schema_of(from)->has_referenced_elements &&
+        spill_schema_of(to)->has_referenced_elements)
         return !spill_stored_element_same_rules(from, to);
-    if (spill_keeps_top_n(from) && spill_keeps_top_n(to))
+    if (spill_schema_of(from)->keeps_top_n && spill_schema_of(to)->keeps_top_n)
         return strcmp(from->sort_field, to->sort_field) != 0;
     return spill_storable_is_asked(to);
 }
@@ -26,7 +29,7 @@ bool spill_storable_differs(const spill_definition_t *from, const spill_definiti
 spill_code_t spill_storable_check(const spill_definition_t *to, const spill_owner_t *owner,
                                   const spill_element_t *element, spill_error_t *error)
 {
-    spill_code_t code = spill_has_referenced_elements(to)
+    spill_code_t code = spill_schema_of(to)->has_referenced_elements
                             ? spill_stored_element_check(to, &element->value, NULL, error)
                             : spill_array_check_rank(to, &element->value, error);
     if (code == SPILL_OK)

@@ -6,6 +6,7 @@
 #include "pair.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "suite.h"
 
 #include <stdlib.h>
@@ -148,7 +149,7 @@ static void deliver_some_time(walk_t *walk, const spill_request_t *request)
 static void deliver_step(walk_t *walk, spill_request_t *step)
 {
     bool trim = step->kind == SPILL_REQUEST_TRIM;
-    if (spill_has_top(definition_of(walk)) && below(walk, 5) != 0) {
+    if (spill_schema_of(definition_of(walk))->has_top && below(walk, 5) != 0) {
         look_for_best(walk,
                       trim && step->watermark > walk->head.watermark ? step->watermark
                                                                      : walk->head.watermark,
@@ -511,7 +512,7 @@ static void read_somewhere(walk_t *walk)
                below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
     read.limit = 1 + below(walk, 5);
     read_both(walk, &read);
-    if (spill_has_top(definition_of(walk)))
+    if (spill_schema_of(definition_of(walk))->has_top)
         look_for_best(walk, walk->head.watermark + below(walk, 3), read.seq, 1 + below(walk, 6));
 }
 

@@ -4,6 +4,7 @@
 
 #include "bson/value.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "model/model.h"
 #include "tools/convert.h"
@@ -22,7 +23,7 @@ enum { OWNERS = 4, ELEMENTS = 19, CAP = 5, LISTED_MAX = 128 };
 
 static void set_bounds(spill_definition_t *definition, int64_t threshold)
 {
-    bool pages = definition->layout != SPILL_LAYOUT_CAPPED;
+    bool pages = !spill_schema_of(definition)->is_capped;
     definition->bounds.threshold = threshold;
     definition->bounds.page_capacity = pages ? 4 : 0;
     definition->op_window = 3;
@@ -57,7 +58,7 @@ void convert_define_source(spill_store_t *store, convert_kind_t kind, int64_t ca
     strcpy(base.id_field, "n");
     strcpy(base.time_field, "at");
     make_definition(&base, CONVERT_NAME, kind, &definition);
-    set_bounds(&definition, definition.layout == SPILL_LAYOUT_CAPPED ? cap : 3);
+    set_bounds(&definition, spill_schema_of(&definition)->is_capped ? cap : 3);
     assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
 }
 
@@ -113,7 +114,7 @@ static spill_value_t element(bson_t *storage, int64_t number)
 
 static void append(spill_array_t *array, const spill_value_t *owner, int64_t from, int64_t to)
 {
-    bool bucket = spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(spill_array_get_definition(array))->has_windows;
     for (int64_t i = from; i < to; i++) {
         bson_t storage = BSON_INITIALIZER;
         spill_value_t value = element(&storage, i);
@@ -130,7 +131,7 @@ static void remove_element(spill_array_t *array, const spill_value_t *owner, int
 {
     bson_t storage = BSON_INITIALIZER;
     spill_value_t id = spill_value_from_int64(&storage, number);
-    bool bucket = spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(spill_array_get_definition(array))->has_windows;
     char window[SPILL_WINDOW_SIZE];
     int64_t seq;
     spill_code_t code = bucket ? spill_bucket_remove_id(array, owner, &id, window, &seq, NULL)
@@ -220,7 +221,7 @@ static void list_owner(spill_array_t *array, int64_t number, const spill_definit
 {
     *list = (list_t){.owner = number, .windows = windows};
     assert_int_equal(spill_array_export(array, NULL, collect, list, NULL), SPILL_OK);
-    if (spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(spill_array_get_definition(array))->has_windows)
         return;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_int64(&storage, number);
@@ -258,7 +259,7 @@ static void expect_list(const spill_definition_t *from, const spill_definition_t
             list->at[i].seq = (int64_t)i;
         list->end = (int64_t)list->count;
     }
-    if (spill_keeps_top_n(to)) {
+    if (spill_schema_of(to)->keeps_top_n) {
         while (list->count > CAP)
             drop_lowest(list);
     } else if (to->layout == SPILL_LAYOUT_CAPPED) {

@@ -4,6 +4,7 @@
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "tools/convert.h"
 #include "tools/drop_definition.h"
@@ -233,20 +234,20 @@ static size_t expect(const world_t *world, int owner, listed_t *list)
 {
     model_t kept = world->models[owner], *model = &kept;
     const spill_definition_t *definition = &world->planned.definition;
-    while (spill_keeps_top_n(definition) && model->count > CAP)
+    while (spill_schema_of(definition)->keeps_top_n && model->count > CAP)
         drop_lowest(model);
     size_t from =
-        definition->layout == SPILL_LAYOUT_CAPPED && model->count > CAP ? model->count - CAP : 0;
+        spill_schema_of(definition)->is_capped && model->count > CAP ? model->count - CAP : 0;
     bson_t storage = BSON_INITIALIZER;
     for (size_t i = from; i < model->count; i++) {
         list[i - from] = (listed_t){.number = model->at[i], .place = (int64_t)i};
         spill_value_t value = element(&storage, model->at[i]);
-        if (definition->layout == SPILL_LAYOUT_BUCKET)
+        if (spill_schema_of(definition)->has_windows)
             assert_int_equal(
                 spill_bucket_window_of(definition, &value, list[i - from].window, NULL), SPILL_OK);
     }
     bson_destroy(&storage);
-    if (definition->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(definition)->has_windows)
         qsort(list, model->count, sizeof *list, by_window);
     return model->count - from;
 }

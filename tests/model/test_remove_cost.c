@@ -4,6 +4,7 @@
  * SPILLWAY_LONG is set) it reads and writes the head and one page at most, and the same requests go
  * out as for an owner of some thousands. Counted between the array and the embedded store.
  */
+#include "definition/schema.h"
 #include "store/fault.h"
 #include "support/embedded.h"
 
@@ -70,7 +71,7 @@ static spill_value_t owner_of(const world_t *world, const char *name, bson_t *st
     bson_init(storage);
     spill_value_t owner = spill_value_from_utf8(&own, name);
     spill_value_t result = owner;
-    if (spill_array_get_definition(world->array)->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(spill_array_get_definition(world->array))->has_windows)
         result = spill_bucket_name(storage, &owner, "2026");
     else
         result = spill_value_from_utf8(storage, name);

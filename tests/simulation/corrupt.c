@@ -7,6 +7,7 @@
 #include "world.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 
 bool sim_is_corrupted(const sim_world_t *world, int owner)
@@ -63,7 +64,7 @@ bool sim_miscount(sim_client_t *client, int owner)
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     sim_read_state(world, &request, &response);
     const spill_state_t *head = &response.state;
-    bool counts = spill_definition_has_pages(&client->array->definition);
+    bool counts = spill_schema_of(&client->array->definition)->has_pages;
     if (code == SPILL_OK && counts && head->present && !head->intent) {
         request.counts = true;
         request.rev = head->rev;

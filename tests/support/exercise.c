@@ -2,6 +2,7 @@
 
 #include "bson/value.h"
 #include "core/building.h"
+#include "definition/schema.h"
 #include "store/embedded/embedded.h"
 #include "tools/convert_checkpoint.h"
 #include "tools/import_checkpoint.h"
@@ -230,7 +231,7 @@ static void append_to(spill_array_t *array, const char *owner, int number, spill
     spill_value_t element = spill_value_from_document(document);
     char id[16];
     snprintf(id, sizeof id, "op%d", number);
-    if (spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET) {
+    if (spill_schema_of(spill_array_get_definition(array))->has_windows) {
         spill_bucket_append_options_t options;
         spill_bucket_base_t *bases;
         size_t count;
@@ -291,7 +292,7 @@ static void fill_store(spill_store_t *store, spill_array_t *array)
 {
     spill_error_t error;
     spill_code_t code;
-    bool bucket = spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(spill_array_get_definition(array))->has_windows;
     for (int i = 0; i < 12; i++) {
         append_to(array, "ada", i, &code, &error);
         must(code, &error);
@@ -690,7 +691,7 @@ static void run_open(ground_t *ground, spill_disk_t *disk, bool read_only, exerc
     if (NOTE("open the array",
              spill_array_open(ground->store, "feed", &ground->array, &ground->error)) == SPILL_OK) {
         ground->result->opened = true;
-        ground->bucket = spill_array_get_definition(ground->array)->layout == SPILL_LAYOUT_BUCKET;
+        ground->bucket = spill_schema_of(spill_array_get_definition(ground->array))->has_windows;
     }
     ground->ada = spill_value_from_utf8(&ground->storage[0], "ada");
     ground->id = spill_value_from_int64(&ground->storage[1], 7);

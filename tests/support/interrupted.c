@@ -1,4 +1,5 @@
 #include "support/interrupted.h"
+#include "definition/schema.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -90,7 +91,7 @@ static void append_run(stage_t *stage, int64_t first, size_t count)
         elements[i] = spill_value_from_document(documents[i]);
     }
     spill_code_t code;
-    if (stage->definition.layout == SPILL_LAYOUT_BUCKET) {
+    if (spill_schema_of(&stage->definition)->has_windows) {
         size_t windows;
         code = spill_bucket_append(stage->array, &stage->owner, elements, count, NULL, NULL,
                                    &windows, &error);
@@ -111,7 +112,7 @@ static void fill_owner(stage_t *stage)
 {
     spill_error_t error;
     append_run(stage, 0, ELEMENTS);
-    if (stage->definition.layout != SPILL_LAYOUT_BUCKET)
+    if (!spill_schema_of(&stage->definition)->has_windows)
         must(spill_array_remove(stage->array, &stage->owner, REMOVED, &error), &error);
 }
 
@@ -164,7 +165,7 @@ static void read_bases(stage_t *stage)
     spill_value_t elements[ELEMENTS];
     spill_error_t error;
     spill_code_t code;
-    if (stage->definition.layout != SPILL_LAYOUT_BUCKET) {
+    if (!spill_schema_of(&stage->definition)->has_windows) {
         must(spill_array_op_base(stage->array, &stage->owner, &stage->base, &error), &error);
         return;
     }
@@ -281,7 +282,7 @@ static void print_array(const stage_t *stage, bson_string_t *out)
     spill_count_t count;
     spill_error_t error;
     retain(stage);
-    if (stage->definition.layout == SPILL_LAYOUT_BUCKET) {
+    if (spill_schema_of(&stage->definition)->has_windows) {
         print_windows(stage, out);
         return;
     }
@@ -326,7 +327,7 @@ static bool check_window(void *context, const spill_bucket_window_t *window)
 static void check_verified(stage_t *stage)
 {
     spill_error_t error;
-    if (stage->definition.layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(&stage->definition)->has_windows)
         must(spill_bucket_windows(stage->array, &stage->owner, NULL, NULL, SPILL_OLDEST_FIRST,
                                   check_window, stage, &error),
              &error);

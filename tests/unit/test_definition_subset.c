@@ -1,5 +1,6 @@
 /* Definitions of layout subset: what their summaries show. */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "support/definition.h"
 
 #include <setjmp.h>
@@ -188,9 +189,9 @@ static void layouts_have_the_field_or_not(void **state)
     spill_definition_t definition = subset();
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         spill_definition_set_layout(&definition, layouts[i]);
-        assert_string_equal(definition.element_id_field, spill_has_referenced_elements(&definition)
-                                                             ? SPILL_ELEMENT_ID_FIELD
-                                                             : "");
+        assert_string_equal(
+            definition.element_id_field,
+            spill_schema_of(&definition)->has_referenced_elements ? SPILL_ELEMENT_ID_FIELD : "");
     }
 }
 

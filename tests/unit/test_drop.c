@@ -1,4 +1,5 @@
 /* A drop that dies leaves nothing behind for ever: the next one frees it. */
+#include "definition/schema.h"
 #include "layout/outlier.h"
 #include "store/fault.h"
 #include "store/memory.h"
@@ -91,7 +92,7 @@ static void close_fixture(fixture_t *fixture)
 static int pages_left(const fixture_t *fixture)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
-    bool oldest = fixture->direct->definition.keep == SPILL_KEEP_OLDEST;
+    bool oldest = !spill_schema_of(&fixture->direct->definition)->appends_to_head;
     int left = 0;
     for (int64_t number = 0; number < PAGES_MAX; number++) {
         must(spill_owner_read_state(&fixture->owner, number, &page, NULL), NULL);

@@ -1,5 +1,6 @@
 /* Documents as the sources have them, and the bound on their size. */
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/render.h"
 
 #include <setjmp.h>
@@ -278,7 +279,7 @@ static void make_random_state(subject_t *subject, uint64_t *random)
     state->intent = below(random, 2);
     state->source_rev = below(random, 2000);
     state->page = below(random, 2000);
-    state->gaps = spill_keeps_top_n(&subject->definition);
+    state->gaps = spill_schema_of(&subject->definition)->keeps_top_n;
     uint32_t deleted = below(random, 3) == 0 ? below(random, 250) : 0;
     for (uint32_t i = 0; i < deleted; i++)
         spill_seqs_insert(&state->deleted, state->first + below(random, 400));
@@ -309,7 +310,7 @@ static void the_bound_is_over_the_size_and_close(void **state)
         make_random_state(&subject, &random);
         for (int head = 1; head >= 0; head--) {
             bson_t document;
-            if (!head && subject.definition.keep == SPILL_KEEP_NEWEST)
+            if (!head && spill_schema_of(&subject.definition)->appends_to_head)
                 subject.state.op_count = 0; /* such a page knows of no operations */
             if (head)
                 spill_render_head(&subject.definition, &subject.state, &subject.fields,

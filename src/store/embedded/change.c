@@ -2,6 +2,7 @@
 
 #include "bson/update.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/embedded/codec.h"
 #include "store/embedded/view.h"
 #include "store/unmanaged.h"
@@ -44,7 +45,7 @@ typedef struct decision {
 
 static bool keeps_newest(const spill_request_t *request)
 {
-    return request->definition->keep == SPILL_KEEP_NEWEST;
+    return spill_schema_of(request->definition)->appends_to_head;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -350,7 +351,8 @@ static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t 
         bool uncut = head.present && request->page >= head.pages;
         decision->before.shared = uncut && page->present && page->incarnation == head.incarnation;
         decision->before.is_view = uncut && request->incarnation == head.incarnation;
-        bool edit = spill_has_referenced_elements(request->definition) && page->present && !uncut;
+        bool edit = spill_schema_of(request->definition)->has_referenced_elements &&
+                    page->present && !uncut;
         *allowed = head_allows(request, &head, decision->before.shared, edit);
     }
     spill_state_release(&head);

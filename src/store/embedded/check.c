@@ -1,6 +1,7 @@
 #include "store/embedded/check.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/embedded/codec.h"
 #include "util/error.h"
 
@@ -127,7 +128,7 @@ static void find_missing(const spill_checking_t *checking, int64_t page, const s
                          int64_t from, int64_t end)
 {
     /* A document that was put, and trimmed before it was cut, may have outlived its element. */
-    bool referenced = spill_has_referenced_elements(checking->request->definition);
+    bool referenced = spill_schema_of(checking->request->definition)->has_referenced_elements;
     for (int64_t seq = end - 1;; seq--) {
         seq = spill_seqs_pass_down(&state->deleted, seq);
         if (seq < from)
@@ -210,7 +211,7 @@ static bool fits(spill_checking_t *checking, const spill_state_t *state, int64_t
 static int64_t end_before(spill_checking_t *checking, int64_t page)
 {
     const spill_state_t *head = &checking->head;
-    bool newest = checking->request->definition->keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(checking->request->definition)->appends_to_head;
     spill_state_t before = {0};
     int64_t end = -1;
     if (page == 0 && newest)
@@ -245,7 +246,7 @@ static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_s
     spill_place_t place = {.page = page, .end = end, .seen_end = spill_state_end(state)};
     int found = 0;
     if (checking->broken || !checking->sure ||
-        spill_has_referenced_elements(checking->request->definition) ||
+        spill_schema_of(checking->request->definition)->has_referenced_elements ||
         spill_state_end(state) == end || (last && spill_state_end(state) > end))
         return false;
     const int64_t firsts[] = {state->first, end_before(checking, page)};
@@ -319,8 +320,8 @@ static int64_t count_pages(spill_checking_t *checking)
     const spill_definition_t *definition = checking->request->definition;
     spill_state_t state = {0};
     int64_t page = head->pages;
-    if (!head->present || definition->keep != SPILL_KEEP_NEWEST ||
-        spill_has_referenced_elements(definition))
+    if (!head->present || !spill_schema_of(definition)->appends_to_head ||
+        spill_schema_of(definition)->has_referenced_elements)
         return head->present ? page : 0;
     int64_t end = end_before(checking, page);
     while (end >= 0 && end < head->first && seek_state(checking, page, &state) && state.present &&
@@ -423,7 +424,7 @@ static void check_fields(spill_checking_t *checking)
 
 static void check_all(spill_checking_t *checking)
 {
-    bool newest = checking->request->definition->keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(checking->request->definition)->appends_to_head;
     seek_head(checking);
     spill_checking_page_index(checking);
     if (newest && checking->head.present)

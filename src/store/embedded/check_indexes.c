@@ -2,6 +2,7 @@
 #include "store/embedded/check.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/embedded/codec.h"
 #include "util/hash.h"
 
@@ -258,7 +259,7 @@ void spill_checking_ranks(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     int64_t incarnation, seq;
-    bool indexed = spill_has_rank_index(checking->request->definition);
+    bool indexed = spill_schema_of(checking->request->definition)->has_rank_index;
     key_set_t expected = {0}, entries = {0};
     if (indexed)
         expected = ranks_of_elements(checking);

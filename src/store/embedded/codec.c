@@ -3,6 +3,7 @@
 #include "bson/key.h"
 #include "bson/value.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/limits.h"
 
 #include <string.h>
@@ -451,7 +452,7 @@ bool spill_element_decode(const spill_definition_t *definition, const uint8_t *d
         return false;
     }
     *value = (spill_value_t){.data = data + 1, .size_bytes = (uint32_t)(size - 1), .type = data[0]};
-    if (spill_has_referenced_elements(definition) && value->type != BSON_TYPE_DOCUMENT)
+    if (spill_schema_of(definition)->has_referenced_elements && value->type != BSON_TYPE_DOCUMENT)
         return false;
     return spill_value_valid(value);
 }

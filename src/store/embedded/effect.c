@@ -1,6 +1,7 @@
 #include "store/embedded/embedded.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/embedded/codec.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ static bool has_ids(const making_t *making)
 
 static bool has_ranks(const making_t *making)
 {
-    return spill_has_rank_index(making->request->definition);
+    return spill_schema_of(making->request->definition)->has_rank_index;
 }
 
 static void set_entry(const making_t *making, const spill_record_key_t *key, bool put)
@@ -238,7 +239,7 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
 {
     const spill_request_t *request = making->request;
     int64_t skipped = effect->end > effect->seq ? effect->end - effect->seq : 0;
-    if (spill_keeps_top_n(request->definition))
+    if (spill_schema_of(request->definition)->keeps_top_n)
         return keep_top_n(making, effect->seq, error);
     for (int64_t i = (int64_t)request->element_count; i > skipped; i--)
         put_element(making, effect->seq + i - 1, &request->elements[i - 1]);

@@ -4,6 +4,7 @@
  */
 #include "store/embedded/embedded.h"
 
+#include "definition/schema.h"
 #include "store/embedded/codec.h"
 #include "util/error.h"
 
@@ -213,7 +214,7 @@ spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition
     spill_kv_t *kv = ((spill_embedded_t *)store)->kv;
     looking_t looking = {.store = (spill_embedded_t *)store,
                          .iter = kv->ops->iterate(kv),
-                         .oldest = definition->keep == SPILL_KEEP_OLDEST};
+                         .oldest = !spill_schema_of(definition)->appends_to_head};
     spill_code_t code;
     bson_init(found);
     spill_buffer_clear(last);

@@ -2,6 +2,7 @@
 #include "store/embedded/view.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 
 /* ---- elements apart -------------------------------------------------------------------------- */
 
@@ -126,7 +127,7 @@ static bool at_ranked(const spill_view_t *reading, int64_t *seq)
 {
     const spill_kv_iter_t *iter = reading->iter;
     int64_t incarnation;
-    bool ranked = spill_has_rank_index(reading->request->definition);
+    bool ranked = spill_schema_of(reading->request->definition)->has_rank_index;
     return iter->valid &&
            (ranked ? spill_record_key_is_rank(&reading->key, iter->key, iter->key_bytes,
                                               &incarnation, seq)
@@ -141,7 +142,7 @@ static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *
                                spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
-    bool ranked = spill_has_rank_index(request->definition);
+    bool ranked = spill_schema_of(request->definition)->has_rank_index;
     int64_t seq;
     bool found;
     *count = 0;

@@ -7,6 +7,7 @@
 
 #include "bson/element.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/embedded/codec.h"
 
 #include <string.h>
@@ -103,7 +104,7 @@ static bool rank_entry(reindexing_t *reindexing, int64_t incarnation, int64_t se
                        const spill_value_t *element)
 {
     const spill_definition_t *definition = reindexing->request->definition;
-    if (!spill_has_rank_index(definition))
+    if (!spill_schema_of(definition)->has_rank_index)
         return false;
     spill_rank_t rank = spill_rank_of(definition, element);
     spill_record_key_rank(&reindexing->entry, incarnation, &rank, seq);

@@ -1,5 +1,6 @@
 /* Records, as a READ sees them; and which document it means. */
 #include "store/embedded/view.h"
+#include "definition/schema.h"
 
 #include <string.h>
 
@@ -171,7 +172,7 @@ static spill_code_t read_entry(spill_view_t *reading, int64_t of, int64_t holdin
  */
 static spill_code_t find_left_over(spill_view_t *reading, spill_error_t *error)
 {
-    bool oldest = reading->request->definition->keep == SPILL_KEEP_OLDEST;
+    bool oldest = !spill_schema_of(reading->request->definition)->appends_to_head;
     int64_t incarnation = reading->request->incarnation, seq = -1;
     bool found = true;
     spill_code_t code = SPILL_OK;

@@ -4,6 +4,7 @@
  */
 #include "store/embedded/embedded.h"
 
+#include "definition/schema.h"
 #include "definition/window.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_
     spill_value_t owner;
     const char *window;
     spill_buffer_t owner_key = SPILL_BUFFER_INIT;
-    if (request->definition->layout != SPILL_LAYOUT_BUCKET ||
+    if (!spill_schema_of(request->definition)->has_windows ||
         !spill_window_split(request->owner, &owner, &window))
         return false;
     bool valid = spill_owner_key(&owner, &owner_key, NULL) == SPILL_OK;

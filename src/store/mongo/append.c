@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
@@ -456,9 +457,9 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     spill_mongo_document_init(&document, store, request);
     if (document.referenced)
         return spill_mongo_append_referenced(store, &document, response, error);
-    if (spill_keeps_top_n(request->definition))
+    if (spill_schema_of(request->definition)->keeps_top_n)
         return spill_mongo_append_top_n(store, &document, response, error);
-    if (request->definition->layout == SPILL_LAYOUT_CAPPED)
+    if (spill_schema_of(request->definition)->is_capped)
         return append_capped(store, &document, response, error);
     spill_mongo_hint_t hint;
     bool hinted = spill_mongo_hint(store->hints, &document, &hint);

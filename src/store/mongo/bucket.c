@@ -1,6 +1,7 @@
 /* Documents of layout bucket: their statistics, and the walk over an owner's windows. */
 #include "store/mongo/mongo.h"
 
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -10,7 +11,7 @@
 
 bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
 {
-    return document->request->definition->layout == SPILL_LAYOUT_BUCKET;
+    return spill_schema_of(document->request->definition)->has_windows;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */

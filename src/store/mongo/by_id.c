@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/place.h"
 
@@ -12,7 +13,7 @@
 
 void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE])
 {
-    if (spill_has_referenced_elements(definition))
+    if (spill_schema_of(definition)->has_referenced_elements)
         spill_stored_element_path(definition, definition->id_field, path);
     else
         snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s.%s", definition->page_array,

@@ -2,6 +2,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/collation.h"
 #include "store/render.h"
@@ -140,7 +141,7 @@ static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
     code = list_collections(store, &listing, error);
     if (code == SPILL_OK)
         code = spill_collation_judge(&listing, definition.collection, error);
-    if (code == SPILL_OK && spill_definition_has_pages(&definition))
+    if (code == SPILL_OK && spill_schema_of(&definition)->has_pages)
         code = spill_collation_judge(&listing, definition.page_collection, error);
     bson_destroy(&listing);
     return code == SPILL_DENIED ? SPILL_OK : code;
@@ -155,18 +156,19 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
 {
     spill_definition_t definition;
     spill_code_t code = spill_definition_from_bson(&definition, entry, error);
-    if (code != SPILL_OK || !spill_definition_has_pages(&definition))
+    if (code != SPILL_OK || !spill_schema_of(&definition)->has_pages)
         return code;
     bson_t *by_first = BCON_NEW(definition.page_owner, BCON_INT32(1));
     bson_t *by_page = BCON_NEW(definition.page_owner, BCON_INT32(1));
-    if (definition.layout == SPILL_LAYOUT_BUCKET) {
+    if (spill_schema_of(&definition)->has_windows) {
         BCON_APPEND(by_first, definition.window_field, BCON_INT32(1));
         BCON_APPEND(by_page, definition.window_field, BCON_INT32(1));
     }
     BCON_APPEND(by_first, "spill.first", BCON_INT32(1), "_id", BCON_INT32(1));
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
-    else if (spill_has_referenced_elements(&definition) && definition.time_field[0] != '\0')
+    else if (spill_schema_of(&definition)->has_referenced_elements &&
+             definition.time_field[0] != '\0')
         append_descending(&definition, definition.time_field, by_page);
     code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
     if (code == SPILL_OK)

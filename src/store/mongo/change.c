@@ -7,6 +7,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
@@ -64,13 +65,13 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         bson_append_int64(filter, spill_mongo_path(document, "lease", path), -1, before->lease);
     if (document->head) {
         bson_append_int64(filter, spill_mongo_path(document, "pages", path), -1, before->pages);
-        if (step->request->definition->keep == SPILL_KEEP_OLDEST && !step->assumed)
+        if (!spill_schema_of(step->request->definition)->appends_to_head && !step->assumed)
             bson_append_int64(filter, spill_mongo_path(document, "total", path), -1, before->total);
     }
-    bool capped = step->request->definition->layout == SPILL_LAYOUT_CAPPED; /* appends move it on */
+    bool capped = spill_schema_of(step->request->definition)->is_capped; /* appends move it on */
     if (capped || (step->assumed && step->request->kind == SPILL_REQUEST_CUT))
         bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
-    if (spill_keeps_top_n(step->request->definition))
+    if (spill_schema_of(step->request->definition)->keeps_top_n)
         spill_mongo_append_as_numbered(document, before, filter);
     bool summary = spill_mongo_summary_changes(document, before, &step->after);
     if (step->assumed) {
@@ -79,7 +80,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         BCON_APPEND(filter, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
                     BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
-    } else if ((depends_on_end(step) || summary) && !spill_keeps_top_n(step->request->definition) &&
+    } else if ((depends_on_end(step) || summary) &&
+               !spill_schema_of(step->request->definition)->keeps_top_n &&
                (document->head || !document->referenced)) /* a page of one element has no array */
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
 }
@@ -295,7 +297,7 @@ static bool changes_top(const step_t *step)
     bool changes = means_element(request) || request->kind == SPILL_REQUEST_PREPARE ||
                    request->kind == SPILL_REQUEST_COMPLETE || request->kind == SPILL_REQUEST_TRIM ||
                    request->kind == SPILL_REQUEST_RECOUNT;
-    return changes && step->document.head && spill_has_top(request->definition);
+    return changes && step->document.head && spill_schema_of(request->definition)->has_top;
 }
 
 /* -1: the element is not in the run. */

@@ -6,6 +6,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/render.h"
 
 void spill_mongo_append_as_read(const spill_mongo_document_t *document, const spill_state_t *state,
@@ -61,7 +62,7 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
         spill_mongo_append_op_guard(document, &filter);
     if (bucket) {
         spill_mongo_set_statistics(document, after, false, &set);
-    } else if (spill_has_top(document->request->definition)) {
+    } else if (spill_schema_of(document->request->definition)->has_top) {
         spill_mongo_set_sum(document, after, false, &set);
         spill_mongo_append_to_summary(document, before, after, &set, &push);
     } else {

@@ -1,6 +1,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/window.h"
 #include "store/render.h"
 #include "store/unmanaged.h"
@@ -18,14 +19,14 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
     *document = (spill_mongo_document_t){
         .request = request,
         .head = head,
-        .referenced = spill_has_referenced_elements(definition),
+        .referenced = spill_schema_of(definition)->has_referenced_elements,
         .sharded = store->sharded,
         .collection = head ? definition->collection : definition->page_collection,
         .array = head ? definition->array : definition->page_array,
         .count = head ? definition->count_field : definition->page_count,
     };
     /* A head may have several arrays; a page, and a bucket, has one. */
-    if (head && definition->layout != SPILL_LAYOUT_BUCKET)
+    if (head && !spill_schema_of(definition)->has_windows)
         snprintf(document->spill, sizeof document->spill, "spill.%s", definition->array);
     else
         strcpy(document->spill, "spill");
@@ -38,7 +39,7 @@ static void append_page_id(const spill_request_t *request, const char *key, int6
                            bson_t *to)
 {
     bson_t id;
-    if (request->definition->layout == SPILL_LAYOUT_BUCKET) {
+    if (spill_schema_of(request->definition)->has_windows) {
         spill_render_part_id(to, key, request->owner, page);
         return;
     }
@@ -53,7 +54,7 @@ void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filte
     spill_value_t of = *request->owner;
     const char *window = NULL;
     bson_t owner;
-    if (request->definition->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(request->definition)->has_windows)
         spill_window_split(request->owner, &of, &window);
     bson_append_document_begin(filter, request->definition->page_owner, -1, &owner);
     spill_value_append(&of, &owner, "$eq");
@@ -65,7 +66,7 @@ void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filte
 void spill_mongo_append_page_bound(const spill_definition_t *definition, const spill_value_t *owner,
                                    const char *operator, bool above, bson_t *condition)
 {
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(definition)->has_windows;
     bson_t id, window;
     bson_append_document_begin(condition, operator, - 1, &id);
     if (!bucket)
@@ -89,7 +90,7 @@ void spill_mongo_append_page_ids(const spill_definition_t *definition, const spi
 
 void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter)
 {
-    if (definition->layout == SPILL_LAYOUT_BUCKET) /* part 0 is the head */
+    if (spill_schema_of(definition)->has_windows) /* part 0 is the head */
         BCON_APPEND(filter, "_id.part", "{", "$gt", BCON_INT64(0), "$lte", BCON_INT64(pages), "}");
     else
         BCON_APPEND(filter, "_id.page", "{", "$lt", BCON_INT64(pages), "}");
@@ -184,7 +185,7 @@ size_t spill_mongo_own_fields(const spill_definition_t *definition,
                           definition->pages_field, ""};
     const char *bucket[] = {definition->array, definition->page_owner, definition->window_field,
                             definition->page_number, definition->stats_field};
-    const char **all = definition->layout == SPILL_LAYOUT_BUCKET ? bucket : head;
+    const char **all = spill_schema_of(definition)->has_windows ? bucket : head;
     size_t count = 0;
     for (size_t i = 0; i < SPILL_MONGO_OWN_FIELDS; i++)
         if (all[i][0] != '\0')
@@ -546,7 +547,7 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
     state->present = state->incarnation > 0;
-    state->gaps = state->present && spill_keeps_top_n(document->request->definition);
+    state->gaps = state->present && spill_schema_of(document->request->definition)->keeps_top_n;
     spill_code_t code = read_live(&parser, projected, state, error);
     if (code == SPILL_OK)
         code = spill_mongo_decode_top(document, projected, state, error);

@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/render.h"
 #include "store/transition.h"
@@ -238,7 +239,7 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
      * good, and go through all of the owner's. Where the right one was dropped, any has to do.
      */
     const char *collection = request->definition->page_collection;
-    bool ranked = spill_has_rank_index(request->definition);
+    bool ranked = spill_schema_of(request->definition)->has_rank_index;
     spill_error_t no_index;
     spill_code_t code = SPILL_INVALID;
     if (ranked)

@@ -9,6 +9,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/schema.h"
 #include "store/orphan.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -121,14 +122,14 @@ static void append_match(const spill_mongo_t *store, const spill_definition_t *d
 static void append_groups(const spill_definition_t *definition, bson_t *pipeline)
 {
     char array[SPILL_NAME_SIZE + 1];
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(definition)->has_windows;
     snprintf(array, sizeof array, "$%s", definition->page_array);
     bson_t *owner = bucket ? BCON_NEW("o", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
                            : BCON_NEW("o", "$_id.owner");
     BSON_APPEND_UTF8(owner, "epoch", "$spill.epoch");
     /* With keep oldest those without elements are tombstones, which stay. */
     bson_t *pages =
-        definition->keep == SPILL_KEEP_OLDEST
+        !spill_schema_of(definition)->appends_to_head
             ? BCON_NEW("$sum", "{", "$cond", "[", "{", "$gt", "[", "{", "$size", "{", "$cond", "[",
                        "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}",
                        "}", BCON_INT64(0), "]", "}", BCON_INT64(1), BCON_INT64(0), "]", "}")
@@ -152,7 +153,7 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
 static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
 {
     char incarnation[SPILL_NAME_SIZE + 32];
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(definition)->has_windows;
     if (bucket)
         snprintf(incarnation, sizeof incarnation, "$head");
     else
@@ -177,9 +178,8 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
 {
     (void)binding;
     listing_t listing = {.limit = query->limit, .found = found, .last = last, .query = query};
-    const char *collection = definition->layout == SPILL_LAYOUT_BUCKET
-                                 ? definition->collection
-                                 : definition->page_collection;
+    const char *collection = spill_schema_of(definition)->has_windows ? definition->collection
+                                                                      : definition->page_collection;
     bson_t pipeline = BSON_INITIALIZER;
     append_match((const spill_mongo_t *)store, definition, query, &pipeline);
     append_groups(definition, &pipeline);
@@ -187,7 +187,7 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
     bson_init(found);
     spill_buffer_clear(last);
     spill_code_t code = SPILL_OK;
-    if (definition->layout != SPILL_LAYOUT_CAPPED)
+    if (!spill_schema_of(definition)->is_capped)
         code = spill_mongo_each((spill_mongo_t *)store, collection, &pipeline, false, take,
                                 &listing, error);
     if (code == SPILL_OK && listing.unordered)

@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/oversized.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -195,7 +196,7 @@ static spill_code_t find_after(search_t *search, const uint8_t *after, size_t af
     search->error = error;
     bool placed = after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
                   bson_iter_init(&iter, &place) && bson_iter_next(&iter);
-    if (search->definition->layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of(search->definition)->has_windows)
         return find_buckets(search, placed ? &iter : NULL, error);
     if (placed) {
         int own = class_of((int)bson_iter_type(&iter));
@@ -228,7 +229,7 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
     (void)binding;
     char path[SPILL_NAME_SIZE + 16];
     snprintf(path, sizeof path, "spill.%s.epoch", definition->array);
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool bucket = spill_schema_of(definition)->has_windows;
     bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
                                            BCON_BOOL(true), "}")
                                 : BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}");
@@ -281,7 +282,7 @@ static void name(const spill_definition_t *definition, names_t *names)
 static void append_miscounted(const spill_definition_t *definition, const names_t *names,
                               bson_t *any)
 {
-    if (definition->count_field[0] == '\0' || definition->keep != SPILL_KEEP_NEWEST)
+    if (definition->count_field[0] == '\0' || !spill_schema_of(definition)->appends_to_head)
         return;
     BCON_APPEND(any, "3", "{", "$ne", "[", BCON_UTF8(names->count), "{", "$subtract", "[", "{",
                 "$add", "[", BCON_UTF8(names->first), "{", "$size", BCON_UTF8(names->array), "}",

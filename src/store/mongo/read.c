@@ -3,6 +3,7 @@
 
 #include "bson/element.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/place.h"
 #include "util/error.h"
 
@@ -81,9 +82,9 @@ static void append_left_over(const spill_mongo_document_t *document, bson_t *sta
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     match_pages(document, &match);
     BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->incarnation), "}");
-    if (definition->layout == SPILL_LAYOUT_BUCKET) /* heads lie beside them */
+    if (spill_schema_of(definition)->has_windows) /* heads lie beside them */
         spill_mongo_append_pages(definition, INT64_MAX, &match);
-    if (definition->keep == SPILL_KEEP_OLDEST) /* others are tombstones */
+    if (!spill_schema_of(definition)->appends_to_head) /* others are tombstones */
         BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
@@ -176,7 +177,7 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
     bool first = forward && request->seq <= 0; /* there is no number below */
     int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
     int64_t seq = request->seq;
-    if (spill_keeps_top_n(request->definition) ||
+    if (spill_schema_of(request->definition)->keeps_top_n ||
         (first && limit == INT32_MAX && !request->spare)) {
         project_all(document, projection);
         return;
@@ -281,7 +282,7 @@ static bool take_run(const spill_mongo_document_t *document, const bson_t *proje
     if (spill_grows_at_front(document->request->definition))
         reverse(run);
     number(state, from, run);
-    if (spill_keeps_top_n(document->request->definition))
+    if (spill_schema_of(document->request->definition)->keeps_top_n)
         choose(document->request, run);
     if (document->request->want == SPILL_WANT_BACKWARD)
         reverse(run);
@@ -329,7 +330,7 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     spill_mongo_project_state(document, ops, projection);
     if (request->want_now)
         BSON_APPEND_UTF8(projection, "now", "$$NOW");
-    bool top_n = spill_keeps_top_n(request->definition);
+    bool top_n = spill_schema_of(request->definition)->keeps_top_n;
     if (request->want == SPILL_WANT_ID && !top_n && (document->head || !document->referenced))
         spill_mongo_project_element(document, projection);
     else if (request->want != SPILL_WANT_NONE && (document->head || !document->referenced))

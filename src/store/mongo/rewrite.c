@@ -1,5 +1,6 @@
 #include "store/mongo/mongo.h"
 
+#include "definition/schema.h"
 #include "store/render.h"
 
 #include <stdio.h>
@@ -105,7 +106,7 @@ static void set_array(const rewrite_t *rewrite, bson_t *set)
 static void add_head_count(const rewrite_t *rewrite, const char *array, bson_t *terms)
 {
     const spill_mongo_document_t *document = rewrite->document;
-    bool newest = document->request->definition->keep == SPILL_KEEP_NEWEST;
+    bool newest = spill_schema_of(document->request->definition)->appends_to_head;
     char path[SPILL_MONGO_PATH_SIZE], other[SPILL_MONGO_PATH_SIZE];
     BCON_APPEND(terms, "0", "{", "$multiply", "[", BCON_INT32(-1), "{", "$add", "[",
                 BCON_UTF8(spill_mongo_ref(document, "low", path)),

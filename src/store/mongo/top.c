@@ -2,6 +2,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -11,7 +12,7 @@ enum { TOP_PATH_SIZE = 2 * SPILL_NAME_SIZE };
 
 static bool has_top(const spill_mongo_document_t *document)
 {
-    return document->head && spill_has_top(document->request->definition);
+    return document->head && spill_schema_of(document->request->definition)->has_top;
 }
 
 /* "reviewSummary.topReviews" */

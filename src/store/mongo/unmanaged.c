@@ -6,6 +6,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/schema.h"
 #include "store/place.h"
 #include "store/render.h"
 #include "store/unmanaged.h"
@@ -69,7 +70,7 @@ static void append_bookkeeping(const spill_mongo_document_t *document, int64_t i
                    {"removed", 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         BSON_APPEND_INT64(spill, numbers[i].name, numbers[i].value);
-    if (request->definition->keep == SPILL_KEEP_OLDEST)
+    if (!spill_schema_of(request->definition)->appends_to_head)
         BSON_APPEND_INT64(spill, "total", 0);
     spill_mongo_append_ops(request, "ops", spill);
     spill_mongo_append_open(document, incarnation, "open", spill);

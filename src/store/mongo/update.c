@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/render.h"
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -142,7 +143,7 @@ static void set_first_summary(const spill_mongo_document_t *document, bson_t *se
     for (size_t i = 0; i < request->element_count; i++) {
         spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
         spill_sum_add(&state.sum, &value);
-        if (!spill_has_top(request->definition))
+        if (!spill_schema_of(request->definition)->has_top)
             continue;
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, (int64_t)i, &request->elements[i]);
@@ -178,7 +179,7 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
                           numbers[i].value);
-    if (definition->keep == SPILL_KEEP_OLDEST)
+    if (!spill_schema_of(definition)->appends_to_head)
         BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
     spill_mongo_append_ops(request, spill_mongo_path(document, "ops", path), &parts.set);
     if (document->referenced) {

@@ -1,6 +1,7 @@
 #include "tools/bench/subject.h"
 
 #include "definition/limits.h"
+#include "definition/schema.h"
 #include "tools/bench/element.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@ enum { TOP = 3, FILL_BATCH = 500, DOCUMENTS_MAX = 100, RACERS = 64, ENTRY_BYTES 
 
 static bool is_bucket(const spill_array_t *array)
 {
-    return spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET;
+    return spill_schema_of(spill_array_get_definition(array))->has_windows;
 }
 
 static bool is_referenced(spill_layout_t layout)
@@ -153,7 +154,7 @@ spill_code_t spill_subject_given(spill_array_t *array, const spill_value_t *owne
     }
     spill_count_t count;
     spill_code_t code = spill_array_count(array, owner, &count, error);
-    bool capped = spill_array_get_definition(array)->layout == SPILL_LAYOUT_CAPPED;
+    bool capped = spill_schema_of(spill_array_get_definition(array))->is_capped;
     if (code == SPILL_OK)
         *given = capped ? count.next : count.count;
     return code;

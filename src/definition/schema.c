@@ -1,0 +1,69 @@
+#include "definition/schema.h"
+
+#include <stddef.h>
+
+/* Which of a layout's facts depend on the rest of the definition. */
+enum { UNSORTED, SORTED, SORTINGS };
+enum { KEEPS = SPILL_KEEP_NEWEST + 1 };
+
+typedef struct layout_schemas {
+    spill_keep_t usual;
+    spill_schema_t by_keep[KEEPS][SORTINGS];
+} layout_schemas_t;
+
+/* A layout whose facts, but appends_to_head, are the same for every keep and sort_field. */
+#define SAME(...)                                                                                  \
+    {                                                                                              \
+        [SPILL_KEEP_OLDEST] = {{__VA_ARGS__}, {__VA_ARGS__}}, [SPILL_KEEP_NEWEST] = {              \
+            {__VA_ARGS__, .appends_to_head = true},                                                \
+            {__VA_ARGS__, .appends_to_head = true},                                                \
+        }                                                                                          \
+    }
+
+/* A layout with a further fact if the definition has a sort_field. */
+#define IF_SORTED(fact, ...)                                                                       \
+    {                                                                                              \
+        [SPILL_KEEP_OLDEST] = {{__VA_ARGS__}, {__VA_ARGS__, .fact = true}}, [SPILL_KEEP_NEWEST] =  \
+        { {__VA_ARGS__, .appends_to_head = true},                                                  \
+          {__VA_ARGS__, .appends_to_head = true, .fact = true},                                    \
+        }                                                                                          \
+    }
+
+static const layout_schemas_t schemas[] = {
+    [SPILL_LAYOUT_OUTLIER] = {.usual = SPILL_KEEP_NEWEST,
+                              SAME(.name = "outlier", .has_pages = true)},
+    [SPILL_LAYOUT_REFERENCE] = {.usual = SPILL_KEEP_NEWEST,
+                                SAME(.name = "reference", .has_pages = true,
+                                     .has_referenced_elements = true)},
+    [SPILL_LAYOUT_BUCKET] = {.usual = SPILL_KEEP_OLDEST,
+                             SAME(.name = "bucket", .has_pages = true, .has_windows = true)},
+    [SPILL_LAYOUT_CAPPED] = {.usual = SPILL_KEEP_NEWEST,
+                             IF_SORTED(keeps_top_n, .name = "capped", .is_capped = true)},
+    [SPILL_LAYOUT_SUBSET] = {.usual = SPILL_KEEP_NEWEST,
+                             IF_SORTED(has_rank_index, .name = "subset", .has_pages = true,
+                                       .has_referenced_elements = true, .has_top = true)},
+};
+
+enum { LAYOUTS = sizeof schemas / sizeof *schemas };
+
+static const layout_schemas_t *find_layout(spill_layout_t layout)
+{
+    return (unsigned)layout < LAYOUTS ? &schemas[layout] : NULL;
+}
+
+const spill_schema_t *spill_schema_of(const spill_definition_t *definition)
+{
+    const layout_schemas_t *layout = find_layout(definition->layout);
+    spill_keep_t keep = definition->keep;
+    if (layout == NULL)
+        layout = &schemas[0];
+    if ((unsigned)keep >= KEEPS)
+        keep = layout->usual;
+    return &layout->by_keep[keep][definition->sort_field[0] != '\0' ? SORTED : UNSORTED];
+}
+
+const spill_schema_t *spill_schema_of_layout(spill_layout_t layout)
+{
+    const layout_schemas_t *found = find_layout(layout);
+    return found ? &found->by_keep[found->usual][UNSORTED] : NULL;
+}

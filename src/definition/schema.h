@@ -1,0 +1,34 @@
+/*
+ * What the documents of a layout look like. The stores, and everything above the layouts, read
+ * these facts and never ask which layout it is. What a layout does is in layout/layout.h.
+ */
+#ifndef SPILL_DEFINITION_SCHEMA_H
+#define SPILL_DEFINITION_SCHEMA_H
+
+#include <spillway/definition.h>
+
+#include <stdbool.h>
+
+typedef struct spill_schema {
+    const char *name;             /* of the layout, in definitions and options: "outlier" */
+    bool has_pages;               /* else the head is the only document of an owner */
+    bool appends_to_head;         /* appends go to the head; else to the last document, the tail */
+    bool has_windows;             /* an owner is a window of time, and has statistics */
+    bool has_referenced_elements; /* each element is a page of its own, whose number is its own */
+    bool has_top;                 /* the head shows the elements that rank highest */
+    bool has_rank_index;          /* ... by a value of theirs, which an index has */
+    bool is_capped;               /* an append to a full head drops elements of the head */
+    bool keeps_top_n;             /* ... those that rank lowest; else the oldest */
+} spill_schema_t;
+
+/*
+ * The facts of a definition, which depend on its layout, keep and sort_field. The layout and keep
+ * may be outside their enums: then the result is that of the first layout. Static. O(1). Any
+ * thread.
+ */
+const spill_schema_t *spill_schema_of(const spill_definition_t *definition);
+
+/* Of a layout with its usual keep, without a sort_field. NULL: there is no such layout. */
+const spill_schema_t *spill_schema_of_layout(spill_layout_t layout);
+
+#endif
