@@ -14,7 +14,7 @@
 
 #define COPY "copy"
 
-/* Where the copy is made, beside its place: "<folder>.partial-<pid>". */
+/* The temporary folder of the copy, next to its target: "<folder>.partial-<pid>". */
 static char *partial_path(const char *folder)
 {
     size_t length = strlen(folder);
@@ -31,10 +31,10 @@ static spill_code_t refuse_existing(const char *folder, spill_error_t *error)
                           folder);
     if (errno == ENOENT)
         return SPILL_OK;
-    return spill_fail_errno(error, errno, "%s: cannot be looked at", folder);
+    return spill_fail_errno(error, errno, "%s: cannot be examined", folder);
 }
 
-/* A rename that never replaces what came there meanwhile, where the file system knows of such. */
+/* Rename without replacing an existing file, if the file system supports that. */
 static spill_code_t move(const char *from, const char *to, spill_error_t *error)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
@@ -47,13 +47,13 @@ static spill_code_t move(const char *from, const char *to, spill_error_t *error)
     return spill_fail_errno(error, errno, "%s: cannot put the copy there", to);
 }
 
-/* What failed names the place where the copy is made: say first which copy it is. */
+/* The error names the temporary folder: put the target's name before it. */
 static spill_code_t name_target(const char *folder, spill_code_t code, spill_error_t *error)
 {
     return spill_fail_prefix(error, code, "%s: no copy was made", folder);
 }
 
-/* The engine can open the copy, undamaged unless a partial copy was asked for. */
+/* Check that the engine can open the copy, undamaged unless a partial copy was requested. */
 static spill_code_t check_copy(spill_embedded_t *store, const char *partial, spill_error_t *error)
 {
     spill_rocksdb_options_t options = {.read_only = true,
@@ -64,7 +64,7 @@ static spill_code_t check_copy(spill_embedded_t *store, const char *partial, spi
     return code == SPILL_OK ? copy->ops->close(copy, error) : code;
 }
 
-/* The engine makes the copy in a folder that no other user can open: "COPY.tmp", then "COPY". */
+/* The engine writes the copy in a folder that no other user can open: "COPY.tmp", then "COPY". */
 static void remove_partial(const char *partial)
 {
     static const char *const names[] = {COPY, COPY ".tmp"};
@@ -113,7 +113,7 @@ spill_code_t spill_embedded_backup(spill_store_t *base, const char *folder, spil
     if (code != SPILL_OK)
         return code;
     char *partial = partial_path(folder);
-    remove_partial(partial); /* left by a process of that number that died */
+    remove_partial(partial); /* left by a killed process with the same number */
     code = make_copy(store, partial, folder, error);
     bson_free(partial);
     return code;

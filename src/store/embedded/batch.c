@@ -3,7 +3,7 @@
 #include <bson/bson.h>
 #include <string.h>
 
-/* A batch that had to hold a huge value does not keep the memory for it. */
+/* A batch keeps at most this much memory when it is cleared. */
 enum { KEPT_BYTES_MAX = 4 * 1024 * 1024 };
 
 static uint64_t tag_of(const uint8_t *key, size_t key_bytes)

@@ -38,9 +38,9 @@ typedef struct catalog_change {
     const bson_t *expected;
     const bson_t *document; /* NULL: delete */
     const spill_binding_t
-        *array; /* delete: if the definition has it, which ends with it; or NULL */
+        *array; /* delete: only if the definition has this array, which then ends; or NULL */
     bool done;
-    spill_binding_t ended; /* if it has an array_id: what was taken from store->bindings */
+    spill_binding_t ended; /* if array_id is not 0: removed from store->bindings */
 } catalog_change_t;
 
 static bool as_expected(const catalog_change_t *change, const spill_system_access_t *access)
@@ -52,9 +52,9 @@ static bool as_expected(const catalog_change_t *change, const spill_system_acces
 }
 
 /*
- * End the array that `name` has, unless an owner has a head (change->done). With its number go the
- * records that are left, and requests that still have the number are refused, so that no later
- * array of that name meets what was written by either.
+ * End the array of `name`, unless an owner has a head (change->done). Delete its number and the
+ * rest of its records. Later requests with that number are refused, so that a later array of that
+ * name never sees old records.
  */
 static spill_code_t end_array(catalog_change_t *change, spill_system_access_t *access,
                               spill_error_t *error)
@@ -73,7 +73,7 @@ static spill_code_t end_array(catalog_change_t *change, spill_system_access_t *a
     return SPILL_OK;
 }
 
-/* A definition of another layout or other names begins a new array. */
+/* Save a definition. A different layout or different names start a new array. */
 static spill_code_t put_definition(catalog_change_t *change, spill_system_access_t *access,
                                    spill_error_t *error)
 {
@@ -135,7 +135,7 @@ static spill_code_t change_catalog(void *context, spill_batch_t *batch, spill_er
     return code;
 }
 
-/* The array did not end after all: its records are still there. */
+/* Undo the end of an array whose batch was not written: its records still exist. */
 static spill_code_t revive_array(void *context, spill_batch_t *batch, spill_error_t *error)
 {
     const catalog_change_t *change = context;

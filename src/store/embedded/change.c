@@ -9,23 +9,25 @@
 #include "util/error.h"
 
 /*
- * A page is a view: its record says which numbers are in it, and the element records are the
- * incarnation's. A page that was put but is not cut off yet is a view of records that are the
- * head's too. That asks for a look at the head, which this store has at hand, before
+ * A page is a view: its record has the range of its numbers, and the element records belong to the
+ * incarnation. A page that was put but not cut yet shares its element records with the head. So the
+ * store reads the head, which is cheap here, before these steps:
  *
- *   PUT_PAGE      of a page that the head counts already (it was trimmed away, and this comes too
- *                 late): refused, for it would be a view of other pages' records. Where there is no
- *                 head of its incarnation it comes too late as well, and harms nobody: it gets
- * records. EDIT, PULL    in a page that shares its records with the head: refused. EMPTY_PAGE,
- * DROP_PAGE of such a page: its elements stay.
+ *   PUT_PAGE    if the head already counts the page (the request is late; the page was trimmed):
+ *               refused, because it would be a view of other pages' records. If there is no head of
+ *               its incarnation, it is late too, but harmless: the page gets its own records.
+ *   EDIT,       in a page that shares its records with the head: refused.
+ *   DELETE
+ *   EMPTY_PAGE, of a page that shares its records with the head: the elements stay.
+ *   DROP_PAGE
  *
- * Clients edit, pull from and empty only pages that the head counts, and take a refusal for a race
- * that they lost.
+ * Clients edit, delete from and empty only pages that the head counts. They treat a refusal as a
+ * lost race.
  *
- * Elements apart: a PUT_PAGE of a page that is there and that the head counts is an edit.
+ * Referenced elements: a PUT_PAGE of an existing page that the head counts is an edit.
  */
 
-/* One request while it is being decided. */
+/* The decision on one request. */
 typedef struct decision {
     spill_embedded_t *store;
     const spill_request_t *request;
@@ -33,13 +35,13 @@ typedef struct decision {
     spill_state_t *state; /* the document, before and after */
     spill_record_key_t key;
     spill_facts_t facts;
-    spill_top_t journal;  /* how the document's elements rank, where it matters */
-    spill_seqs_t deleted; /* capped, keeping the best: the numbers that were, before */
+    spill_top_t journal;  /* ranks of the document's elements, if spill_needs_journal */
+    spill_seqs_t deleted; /* top-N capped: the deleted numbers before the step */
     spill_before_t before;
-    bson_t *fields;        /* what the head's other fields become; NULL: not touched */
-    spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the array that others keep */
+    bson_t *fields;        /* the head's new other fields; NULL: unchanged */
+    spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the unmanaged array */
     spill_buffer_t value;
-    spill_code_t failed; /* the transition could not be told a size; `error` says why */
+    spill_code_t failed; /* size_of could not read a size; `error` has the reason */
     spill_error_t *error;
 } decision_t;
 
@@ -50,7 +52,7 @@ static bool keeps_newest(const spill_request_t *request)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Look at one operation that the owner remembers. */
+/* Read one operation of the owner's window. */
 static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen, bool *forgotten,
                                spill_error_t *error)
 {
@@ -71,15 +73,16 @@ static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen
 }
 
 /*
- * Is the operation among those from its base on? The ones before base came before its first try.
- * Where one of them is missing the window was smaller for a time, and nobody can tell.
+ * Is the operation in the window, from its base on? Operations before its base came before its
+ * first try. If one from its base on is missing, the window was smaller for a time, and the answer
+ * is unknown.
  */
 static spill_code_t find_op(decision_t *decision, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
     spill_refusal_t refusal = spill_append_refusal(request, decision->state, false);
     if (refusal != SPILL_REFUSAL_NONE && refusal != SPILL_REFUSAL_FULL)
-        return SPILL_OK; /* refused anyway, as too late for one */
+        return SPILL_OK; /* it is refused as stale */
     int64_t n = decision->state->op_count;
     bool forgotten = false;
     int64_t ordinal = request->op->base < 0 ? 0 : request->op->base;
@@ -91,15 +94,15 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
     }
     if (forgotten)
         return spill_fail(error, SPILL_UNKNOWN,
-                          "whether the operation was applied is not known any more: fewer than %d "
-                          "operations were remembered when it may have been",
+                          "whether the operation was applied is no longer known: the window of "
+                          "operations had fewer than %d entries when it may have been applied",
                           request->op_window);
     return SPILL_OK;
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-/* The size of live element `seq`; -1 where it is not there, and that is right. */
+/* The size of live element `seq`; -1 if the state does not have it. */
 static spill_code_t measure(decision_t *decision, int64_t seq, int64_t *bytes, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
@@ -134,7 +137,7 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
     return measure(decision, request->seq, &decision->facts.old_bytes, error);
 }
 
-/* The document's elements, as they rank: layout subset, the journal's. */
+/* The ranks of the document's elements (layout subset: of the journal). */
 static spill_code_t rank_journal(decision_t *decision, spill_error_t *error)
 {
     const spill_state_t *state = decision->state;
@@ -157,7 +160,7 @@ static spill_code_t rank_journal(decision_t *decision, spill_error_t *error)
     return code;
 }
 
-/* For the transition, which refuses where it fails: then `failed` says why. */
+/* spill_facts_t.size_of. If it fails, the transition refuses, and `failed` has the reason. */
 static int64_t size_of(void *context, int64_t seq)
 {
     decision_t *decision = context;
@@ -166,7 +169,7 @@ static int64_t size_of(void *context, int64_t seq)
     return bytes;
 }
 
-/* The size of the head's live elements below request->low. */
+/* The size of the head's live elements below request->watermark. */
 static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
@@ -183,7 +186,7 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
            spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &incarnation,
                                        &seq) &&
            incarnation == state->incarnation && seq >= state->first) {
-        if (iter->value_bytes > 0) /* else the record is damaged: it goes as well */
+        if (iter->value_bytes > 0) /* an empty record is damaged; it is deleted as well */
             decision->facts.erased_bytes += (int64_t)iter->value_bytes - 1;
         iter->ops->next(iter);
     }
@@ -192,7 +195,7 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }
 
-/* RECOUNT with `place`: what is there of the numbers that the document is to have. */
+/* RECOUNT with `place`: read the elements in the range that the document gets. */
 static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
@@ -232,10 +235,10 @@ static spill_code_t read_elements(decision_t *decision, spill_response_t *all, s
 }
 
 /*
- * Of the document's elements, which are all written: statistics, where some change or go, and all
- * that is counted, where that is wanted.
+ * Read all of the document's elements, which are in the engine, and compute the window statistics
+ * after the step and, for a RECOUNT, the counts.
  */
-static spill_code_t look_at_elements(decision_t *decision, spill_error_t *error)
+static spill_code_t measure_elements(decision_t *decision, spill_error_t *error)
 {
     spill_response_t all = SPILL_RESPONSE_INIT;
     if (!decision->state->present)
@@ -265,7 +268,7 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
     return code;
 }
 
-/* UNMANAGE: all elements that the head has. */
+/* UNMANAGE: read all elements of the head. */
 static spill_code_t read_own(decision_t *decision, spill_response_t *own, spill_error_t *error)
 {
     spill_request_t read = *decision->request;
@@ -276,7 +279,7 @@ static spill_code_t read_own(decision_t *decision, spill_response_t *own, spill_
     return spill_embedded_read(decision->store, &read, own, error);
 }
 
-/* ADOPT, ADOPT_SPLIT and UNMANAGE: the array comes out of the fields, or goes into them. */
+/* ADOPT and ADOPT_SPLIT remove the array from the fields; UNMANAGE adds it. */
 static spill_code_t move_array(decision_t *decision, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
@@ -303,7 +306,7 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
     return code;
 }
 
-/* ---- what the head says of a page ------------------------------------------------------------ */
+/* ---- steps on a page that depend on its head ------------------------------------------------- */
 
 static bool asks_head(const spill_request_t *request)
 {
@@ -391,14 +394,14 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     }
     if (code == SPILL_OK &&
         (spill_needs_window_stats(decision->request) || decision->request->counts))
-        code = look_at_elements(decision, error);
+        code = measure_elements(decision, error);
     if (code == SPILL_OK &&
         spill_writes_fields(decision->request, decision->state, decision->facts.op_seen))
         code = make_fields(decision, error);
     return code;
 }
 
-/* Each time: a write before this one may have failed. */
+/* Write it after each drop, because an earlier write may have failed. */
 static void remember_dropped(decision_t *decision, int64_t rev)
 {
     if (!spill_ends_incarnation(decision->request))

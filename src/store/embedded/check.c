@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * Documents are walked from the highest numbers down, as the element records lie: with keep newest
- * the head and then the pages, with keep oldest the other way round.
+ * Check documents from the highest numbers down, in the order of the element records: with keep
+ * newest the head and then the pages, with keep oldest the pages and then the head.
  */
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ void spill_checking_find_in_index(const spill_checking_t *checking, int64_t page
     va_end(arguments);
 }
 
-/* A state that is not what all else says. */
+/* Report a state that contradicts all other records. */
 static void find_place(const spill_checking_t *checking, const spill_place_t *place,
                        const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -72,7 +72,7 @@ bool spill_checking_find_damage(const spill_checking_t *checking, int64_t page, 
     return true;
 }
 
-/* Is there a record? One that cannot be read is absent. */
+/* Find and read a state record. One that cannot be read is reported, and its state is absent. */
 static bool seek_state(spill_checking_t *checking, int64_t page, spill_state_t *state)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -111,7 +111,7 @@ void spill_checking_find_unknown(const spill_checking_t *checking, spill_record_
                             "there is a record of an unknown kind");
 }
 
-/* Is the iterator at an element of the incarnation that is looked at? */
+/* Is the iterator at an element of the checked incarnation? */
 static bool at_element(const spill_checking_t *checking, int64_t *seq)
 {
     int64_t incarnation;
@@ -127,7 +127,7 @@ static bool at_element(const spill_checking_t *checking, int64_t *seq)
 static void find_missing(const spill_checking_t *checking, int64_t page, const spill_state_t *state,
                          int64_t from, int64_t end)
 {
-    /* A document that was put, and trimmed before it was cut, may have outlived its element. */
+    /* A page that was put, and trimmed before it was cut, may have lost its element. */
     bool referenced = spill_schema_of(checking->request->definition)->has_referenced_elements;
     for (int64_t seq = end - 1;; seq--) {
         seq = spill_seqs_pass_down(&state->deleted, seq);
@@ -140,7 +140,7 @@ static void find_missing(const spill_checking_t *checking, int64_t page, const s
     }
 }
 
-/* Elements of a document's range, from the iterator's place on. */
+/* Check the elements of a document's range, from the iterator's position on. */
 static void check_range(spill_checking_t *checking, int64_t page, const spill_state_t *state)
 {
     int64_t end = spill_state_end(state);
@@ -162,7 +162,7 @@ static void check_range(spill_checking_t *checking, int64_t page, const spill_st
         find_missing(checking, page, state, state->first, end);
 }
 
-/* From the iterator's place down to `end`: no document has them. */
+/* Report elements from the iterator's position down to `end`, which no document has. */
 static void check_gap(spill_checking_t *checking, int64_t end)
 {
     int64_t seq;
@@ -173,7 +173,7 @@ static void check_gap(spill_checking_t *checking, int64_t end)
                             "element %" PRId64 " is in no document", seq);
 }
 
-/* Below the lowest document. */
+/* Report elements below the lowest document. */
 static void check_rest(spill_checking_t *checking)
 {
     if (checking->below == 0)
@@ -183,12 +183,12 @@ static void check_rest(spill_checking_t *checking)
     check_gap(checking, 0);
 }
 
-/* ---- what a document's numbers are ----------------------------------------------------------- */
+/* ---- the right numbers of a document --------------------------------------------------------- */
 
 /*
- * Are the records in [first, end) those of all of these numbers but the removed ones, and is their
- * size what the document counts? Then it is told by two, and by the documents beside it. (Nulls
- * have no size: where there are some, as many as it counts are wanted.)
+ * Do the records in [first, end) belong to the document? They do if exactly the numbers that are
+ * not deleted have records, and if the sum of the sizes is the document's. Nulls have no size; if
+ * there are any, the number of elements must be the document's, too.
  */
 static bool fits(spill_checking_t *checking, const spill_state_t *state, int64_t first, int64_t end)
 {
@@ -207,7 +207,7 @@ static bool fits(spill_checking_t *checking, const spill_state_t *state, int64_t
     return expected < first && bytes == state->live_bytes && (sized || live == state->live);
 }
 
-/* Where the document before this one ends; -1: that is not known. */
+/* The end of the document before this one; -1: unknown. */
 static int64_t end_before(spill_checking_t *checking, int64_t page)
 {
     const spill_state_t *head = &checking->head;
@@ -226,7 +226,7 @@ static int64_t end_before(spill_checking_t *checking, int64_t page)
     return end;
 }
 
-/* Behind the highest number that has a record. */
+/* The number after the highest one that has a record. */
 static int64_t end_of_all(spill_checking_t *checking)
 {
     int64_t seq;
@@ -236,8 +236,9 @@ static int64_t end_of_all(spill_checking_t *checking)
 }
 
 /*
- * A document whose numbers do not end where the next one begins: what they are, if there is one
- * answer. The last one may have lost what it claims, but not have elements that it does not know.
+ * The numbers of a document do not end where the next document begins. Find its right numbers and
+ * report them, if exactly one range is possible. The last document may have lost elements, so
+ * numbers without records at its end prove nothing.
  */
 static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_state_t *state)
 {
@@ -289,7 +290,7 @@ static void check_document(spill_checking_t *checking, int64_t page, const spill
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* The page record before that of `page`; its number, or -1. */
+/* Read the page record before that of `page`. Return its number, or -1. */
 static int64_t seek_page_before(spill_checking_t *checking, int64_t page, spill_state_t *state)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -297,22 +298,22 @@ static int64_t seek_page_before(spill_checking_t *checking, int64_t page, spill_
     spill_record_key_page(&checking->key, page);
     iter->ops->seek_before(iter, checking->key.data, checking->key.size);
     if (!iter->valid) {
-        checking->broken = true; /* the engine cannot read on, for there is the head before pages */
+        checking->broken = true; /* the engine cannot read: the head's record comes before pages */
         return -1;
     }
     if (!spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &before))
         return -1;
     if (!spill_state_decode(iter->value, iter->value_bytes, false, state)) {
-        checking->sure = false; /* the look at the index has told of it */
+        checking->sure = false; /* the check of the index has reported it */
         state->present = false;
     }
     return before;
 }
 
 /*
- * How many pages there are. One that the head does not count was put and not cut: its elements are
- * the head's, or another page's, or were removed since. But (keep newest) where such pages have all
- * that is between the last page and the head it is the head's count that is wrong.
+ * The right number of pages. A page that the head does not count was put but not cut: its elements
+ * are the head's or another page's, or were removed since. But with keep newest, if such pages have
+ * exactly the elements between the last counted page and the head, the head's count is wrong.
  */
 static int64_t count_pages(spill_checking_t *checking)
 {
@@ -334,7 +335,7 @@ static int64_t count_pages(spill_checking_t *checking)
     return end == head->first ? page : head->pages;
 }
 
-/* From the highest numbers down. */
+/* Check the pages from the highest numbers down. */
 static void check_pages(spill_checking_t *checking)
 {
     spill_state_t state = {0};
@@ -359,7 +360,7 @@ static bool has_pages(spill_checking_t *checking, int64_t of)
            incarnation == of;
 }
 
-/* Pages of an owner that is being dropped may have elements; elements without pages are lost. */
+/* Elements of another incarnation need a page (of an owner that is being dropped), or are lost. */
 static void check_others(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -374,7 +375,7 @@ static void check_others(spill_checking_t *checking)
                                 " are in no document",
                                 seq, incarnation);
         spill_record_key_element(&checking->key, incarnation - 1,
-                                 -1); /* the first of an earlier one */
+                                 -1); /* go to the first element of an earlier one */
         iter->ops->seek(iter, checking->key.data, checking->key.size);
     }
     spill_checking_find_damage(checking, SPILL_HEAD, "elements");
@@ -398,7 +399,7 @@ static void check_ops(spill_checking_t *checking)
         spill_checking_find_unknown(checking, SPILL_RECORD_ID);
 }
 
-/* A head has a record of other fields, which can be read. */
+/* A head must have a readable record of other fields. */
 static void check_fields(spill_checking_t *checking)
 {
     const spill_request_t *request = checking->request;

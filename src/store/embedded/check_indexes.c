@@ -1,4 +1,4 @@
-/* Are indexes what follows from the records? What is not is made anew by reindex.c. */
+/* Compare the indexes with the records. reindex.c rebuilds them. */
 #include "store/embedded/check.h"
 
 #include "definition/fields.h"
@@ -17,7 +17,7 @@ static bool is_there(spill_checking_t *checking, const spill_record_key_t *key)
            memcmp(iter->key, key->data, key->size) == 0;
 }
 
-/* A number of keys, and a sum over them by which two sets are told apart. */
+/* A number of keys and a sum over them, to compare two sets. */
 typedef struct key_set {
     int64_t count;
     uint64_t sum;
@@ -31,7 +31,7 @@ static void add_key(key_set_t *set, const uint8_t *key, size_t key_bytes)
 
 /* ---- the index of pages ---------------------------------------------------------------------- */
 
-/* The entries that pages of any incarnation are to have. */
+/* The entries that the pages of all incarnations must have. */
 static key_set_t entries_of_pages(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -106,7 +106,7 @@ static void find_entries_without_page(spill_checking_t *checking)
     }
 }
 
-/* Every page has one entry, and there are no others. */
+/* Each page must have one entry, and there must be no other entries. */
 void spill_checking_page_index(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -128,7 +128,7 @@ void spill_checking_page_index(spill_checking_t *checking)
 
 /* ---- the index of ids ------------------------------------------------------------------------ */
 
-/* Has the element at the iterator, if it has an id, its entries? The iterator moves. */
+/* Has the element at the iterator the entries of its id, if it has an id? The iterator moves. */
 static bool has_entry(spill_checking_t *checking, int64_t incarnation, int64_t seq, bool *has_id)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -150,7 +150,7 @@ static bool has_entry(spill_checking_t *checking, int64_t incarnation, int64_t s
     return has;
 }
 
-/* Every element that has an id, of any incarnation; how many of them have their entry. */
+/* Check each element with an id, of any incarnation. Return how many have their entry. */
 static int64_t check_ids_of_elements(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -175,7 +175,7 @@ static int64_t check_ids_of_elements(spill_checking_t *checking)
     return entries;
 }
 
-/* The iterator passes over the entries, which are to be as many as elements have. */
+/* Check the index of ids: elements and index must have the same number of entries. */
 void spill_checking_ids(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -202,7 +202,7 @@ void spill_checking_ids(spill_checking_t *checking)
 
 /* ---- the index of ranks ---------------------------------------------------------------------- */
 
-/* Has the element at the iterator its entry? The iterator comes back to it. */
+/* Has the element at the iterator its entry? The iterator returns to the element. */
 static bool has_rank(spill_checking_t *checking, int64_t incarnation, int64_t seq)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -218,7 +218,7 @@ static bool has_rank(spill_checking_t *checking, int64_t incarnation, int64_t se
     return has;
 }
 
-/* The entries that elements of any incarnation are to have. */
+/* The entries that the elements of all incarnations must have. */
 static key_set_t ranks_of_elements(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -254,7 +254,7 @@ static void find_elements_without_rank(spill_checking_t *checking)
     }
 }
 
-/* Every element has one entry, and there are no others. */
+/* Each element must have one entry, and there must be no other entries. */
 void spill_checking_ranks(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * The second form has what a subset's top notes at its end; in the third, gone numbers are runs;
- * the fourth, of a page, ends with its lease.
+ * The forms of a state record. TOP: it ends with a subset's top. GAPS: deleted numbers are runs.
+ * LEASE: a page's record, which ends with its lease.
  */
 enum { STATE_FORM = 1, STATE_FORM_TOP = 2, STATE_FORM_GAPS = 3, STATE_FORM_LEASE = 4 };
 
@@ -30,7 +30,7 @@ enum {
     FLAG_INTENT = 8,
     FLAG_DELETED = 16,
     FLAG_WINDOW_STATS = 32, /* layout bucket */
-    FLAG_SUM = 64,          /* elements apart */
+    FLAG_SUM = 64,          /* referenced elements */
     FLAG_EDIT = 128,        /* the intent is an edit */
     FLAG_ALL = 31 | FLAG_WINDOW_STATS | FLAG_SUM | FLAG_EDIT
 };
@@ -54,7 +54,7 @@ static void encode_double(double value, spill_buffer_t *bytes)
         spill_buffer_append_byte(bytes, (uint8_t)(bits >> shift));
 }
 
-/* Integers are summed as such: mostly the pair is 0, which a byte says. */
+/* A sum of integers has a pair of zeros, which takes one byte. */
 static void encode_sum(const spill_sum_t *sum, spill_buffer_t *bytes)
 {
     bool pair = sum->high != 0 || sum->low != 0;
@@ -78,7 +78,7 @@ static void encode_deleted(const spill_state_t *state, spill_buffer_t *bytes)
         }
 }
 
-/* Runs: how far each begins behind the one before, and how many numbers it has. */
+/* Runs: the distance of each from the end of the one before, and its length. */
 static void encode_gaps(const spill_state_t *state, spill_buffer_t *bytes)
 {
     int64_t last = state->first;
@@ -91,7 +91,7 @@ static void encode_gaps(const spill_state_t *state, spill_buffer_t *bytes)
     }
 }
 
-/* ---- tallies --------------------------------------------------------------------------------- */
+/* ---- window statistics ----------------------------------------------------------------------- */
 
 enum {
     WINDOW_STATS_REAL = 1,
@@ -207,8 +207,8 @@ static void decode_top(spill_reader_t *reader, spill_top_t *top)
 /* ---- whole states ---------------------------------------------------------------------------- */
 
 /*
- * A count, or 0 if it is negative: counts that were wrong before a change may pass 0. The record
- * stays readable then, and verify reports the count.
+ * Encode a count, or 0 if it is negative: a wrong count may fall below 0. The record stays
+ * readable, and verify reports the count.
  */
 static void encode_count(int64_t count, spill_buffer_t *bytes)
 {
@@ -256,7 +256,7 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         spill_buffer_append_varint(bytes, (uint64_t)state->lease);
 }
 
-/* A number from 0 to `most`. */
+/* Read a number from 0 to `most`. */
 static int64_t read_at_most(spill_reader_t *reader, uint64_t most)
 {
     uint64_t value = spill_reader_varint(reader);
@@ -270,7 +270,7 @@ static int64_t read_count(spill_reader_t *reader)
     return read_at_most(reader, SPILL_NUMBER_MAX);
 }
 
-/* A number from -most to `most`. */
+/* Read a number from -most to `most`. */
 static int64_t read_signed(spill_reader_t *reader, int64_t most)
 {
     int64_t value = spill_reader_zigzag(reader);
@@ -279,7 +279,7 @@ static int64_t read_signed(spill_reader_t *reader, int64_t most)
     return reader->bad ? 0 : value;
 }
 
-/* The incarnation: keys order by it as by a number that is never negative. */
+/* Read an incarnation, which is never negative, because keys sort by it. */
 static int64_t read_incarnation(spill_reader_t *reader)
 {
     int64_t incarnation = read_signed(reader, SPILL_MOMENT_MAX);
@@ -288,7 +288,7 @@ static int64_t read_incarnation(spill_reader_t *reader)
     return reader->bad ? 0 : incarnation;
 }
 
-/* A moment as its distance from another. */
+/* Read a time that is stored as its distance from `base`. */
 static int64_t read_moment_after(spill_reader_t *reader, int64_t base)
 {
     int64_t sum;
@@ -304,7 +304,7 @@ static void decode_deleted(spill_reader_t *reader, spill_state_t *state)
 {
     int64_t count = read_count(reader);
     int64_t last = state->first;
-    if (count > reader->end - reader->at) /* each takes a byte at least */
+    if (count > reader->end - reader->at) /* each has at least one byte */
         reader->bad = 1;
     for (int64_t i = 0; i < count && !reader->bad; i++) {
         int64_t step = read_count(reader);
@@ -465,7 +465,7 @@ bool spill_catalog_decode(const uint8_t *data, size_t size, bson_t *document)
            spill_document_valid(document);
 }
 
-/* Do the bytes of the value make this owner key? */
+/* Is this the owner key of the value? */
 static bool has_owner_key(const spill_value_t *id, const uint8_t *owner, size_t owner_bytes)
 {
     spill_buffer_t key = SPILL_BUFFER_INIT;
@@ -480,8 +480,7 @@ bool spill_fields_decode(const uint8_t *data, size_t size, const uint8_t *owner,
 {
     const char *name;
     spill_value_t id;
-    /* An unmanaged array among the fields holds elements of the deepest nesting, two levels down.
-     */
+    /* Elements of an unmanaged array may have the deepest nesting, two levels below the fields. */
     if (data == NULL || size == 0 || !bson_init_static(fields, data, size) ||
         !spill_answer_valid(fields))
         return false;

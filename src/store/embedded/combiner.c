@@ -1,19 +1,19 @@
 #include "store/embedded/combiner.h"
 
 /*
- * Bounds of a group: past them the rest waits for the next one. Jobs of the group are looked up in
- * the batch one change after the other, which stays cheap for a few hundred changes.
+ * Bounds of a group: the jobs above them wait for the next group. A job searches the batch
+ * linearly, which is cheap for a few hundred changes.
  */
 enum { GROUP_JOBS_MAX = 64, GROUP_BYTES_MAX = 1024 * 1024, GATHER_YIELDS = 32 };
 
-/* Without a sync: groups that a leader carries out, and how often one that waits gives way. */
+/* Without a sync: how many groups a leader carries out, and how often a waiting thread yields. */
 enum { GROUPS_MAX = 16, WAIT_YIELDS = 64 };
 
 typedef struct job {
-    spill_waiter_t waiter; /* first */
+    spill_waiter_t waiter; /* the first member */
     spill_job_fn execute;
     void *context;
-    bool alone; /* it reads ranges or deletes them, which a batch cannot answer for */
+    bool alone; /* it reads or deletes ranges, which needs an empty batch */
     spill_error_t *error;
     spill_code_t code;
 } job_t;
@@ -42,7 +42,7 @@ void spill_combiner_release(spill_combiner_t *combiner)
     spill_batch_release(&combiner->batch);
 }
 
-/* The group: a job that has to be alone, or the jobs before the next such. */
+/* Take the next group: one job that must be alone, or all jobs before the next such job. */
 static job_t *take_group(spill_queue_t *queue)
 {
     const job_t *last = job_of(queue->first);
@@ -60,7 +60,7 @@ static void undo(const spill_combiner_t *combiner)
         combiner->undone(combiner->undone_context);
 }
 
-/* Carry the jobs out until the batch is full; returns those that are left over. */
+/* Carry out jobs until the batch is full. Return the rest. */
 static job_t *execute(spill_combiner_t *combiner, job_t *group)
 {
     spill_batch_t *batch = &combiner->batch;
@@ -106,7 +106,7 @@ static void commit(spill_combiner_t *combiner, job_t *group)
     spill_batch_clear(&combiner->batch);
 }
 
-/* Carry out a group, and give back what is left over. The lock is held before and after. */
+/* Carry out a group and return the rest. The lock is held before and after. */
 static job_t *work(spill_combiner_t *combiner)
 {
     spill_queue_t *queue = &combiner->queue;
@@ -121,8 +121,8 @@ static job_t *work(spill_combiner_t *combiner)
 }
 
 /*
- * Carry out the group that begins with `own`. Without a sync a group is done sooner than another
- * thread would begin to lead, so a few more follow.
+ * Carry out the group that begins with `own`. Without a sync a group takes less time than the start
+ * of another leader, so carry out a few more groups.
  */
 static void lead(spill_combiner_t *combiner, job_t *own)
 {

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* Up to so many records are deleted one by one: a range that is deleted slows down later reads. */
+/* Delete up to this many records one by one, because a deleted range slows down later reads. */
 enum { SINGLE_DELETES_MAX = 1024 };
 
-/* One effect while its records are made. */
+/* One effect whose records are being written. */
 typedef struct making {
     spill_embedded_t *store;
     const spill_request_t *request;
@@ -51,7 +51,7 @@ static void set_entry(const making_t *making, const spill_record_key_t *key, boo
         spill_batch_delete(making->batch, key->data, key->size);
 }
 
-/* The entry, or in a bucket the two, that an element with an id has: put or deleted. */
+/* Put or delete the entry of an element with an id; in a bucket, both entries. */
 static void set_id(const making_t *making, int64_t incarnation, int64_t seq,
                    const spill_value_t *element, bool put)
 {
@@ -91,8 +91,8 @@ static void forget_element(const making_t *making, int64_t incarnation, int64_t 
 }
 
 /*
- * The entries of elements in [first, end), as far as they are there: before they go. `batch` may
- * be NULL where no change of it concerns them.
+ * Delete the index entries of the elements in [first, end), before the elements are deleted.
+ * `batch` may be NULL if it has no change of these elements.
  */
 static spill_code_t forget_elements(const making_t *making, const spill_batch_t *batch,
                                     int64_t incarnation, int64_t first, int64_t end,
@@ -119,7 +119,7 @@ static spill_code_t forget_elements(const making_t *making, const spill_batch_t 
     return code;
 }
 
-/* ---- elements that go ------------------------------------------------------------------------ */
+/* ---- deleting elements ----------------------------------------------------------------------- */
 
 static void delete_element(const making_t *making, int64_t incarnation, int64_t seq)
 {
@@ -127,7 +127,7 @@ static void delete_element(const making_t *making, int64_t incarnation, int64_t 
     spill_batch_delete(making->batch, making->key->data, making->key->size);
 }
 
-/* Elements in [first, end). In the order of keys the newest comes first. */
+/* Delete the elements in [first, end). In the order of keys the newest comes first. */
 static spill_code_t delete_elements(const making_t *making, int64_t incarnation, int64_t first,
                                     int64_t end, spill_error_t *error)
 {
@@ -154,7 +154,7 @@ static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry
     spill_batch_put_close(making->batch);
 }
 
-/* The operation is the owner's newest; the one that leaves the window is forgotten. */
+/* Record the operation as the owner's newest, and delete the one that leaves the window. */
 static void remember_op(const making_t *making, int64_t seq)
 {
     const spill_op_t *op = making->request->op;
@@ -174,8 +174,8 @@ static void remember_op(const making_t *making, int64_t seq)
 }
 
 /*
- * A page carries the window of its predecessor on. It is the owner's window already, so that there
- * is nothing to write, but where a client brings newer ones than the store remembers.
+ * A new page continues the window of the page before it. The store has one window for the owner, so
+ * it writes only operations that the client has and the store does not.
  */
 static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
 {
@@ -195,7 +195,7 @@ static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
     return code;
 }
 
-/* Capped: what falls off. Others of the batch may have put it, so ranges are not deleted here. */
+/* Capped: delete the oldest elements, one by one: the batch itself may have put some of them. */
 static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_error_t *error)
 {
     const spill_before_t *before = making->before;
@@ -209,7 +209,7 @@ static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_err
     return code;
 }
 
-/* Capped, keeping the best: elements that were there, and new ones, without those that are gone. */
+/* Top-N capped: delete the old elements, and skip the new ones, that the state has as deleted. */
 static spill_code_t keep_top_n(const making_t *making, int64_t first, spill_error_t *error)
 {
     const spill_before_t *before = making->before;
@@ -253,8 +253,8 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
 /* ---- documents ------------------------------------------------------------------------------- */
 
 /*
- * A page is put or made, where there was none or one that gives way. Elements are written only when
- * they are not there, as the head's.
+ * Write a new page, or a page in place of an older one. Write its elements only if they do not
+ * exist yet as the head's.
  */
 static spill_code_t fill(const making_t *making, spill_error_t *error)
 {
@@ -278,7 +278,7 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
     return code == SPILL_OK ? carry_ops(making, error) : code;
 }
 
-/* Pages are found by their first number, too. */
+/* Update the index of pages by first number. */
 static void index_page(const making_t *making)
 {
     const spill_before_t *before = making->before;
@@ -308,7 +308,7 @@ static void put_state(const making_t *making)
 
 /* ---- dropping a head ------------------------------------------------------------------------- */
 
-/* The operations that the incarnation remembers. */
+/* Delete the incarnation's window of operations. */
 static spill_code_t delete_ops(const making_t *making, spill_error_t *error)
 {
     const spill_record_key_t *key = making->key;
@@ -379,7 +379,7 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         if (request->indexes)
             code = spill_embedded_reindex(store, request, key, batch, error);
         break;
-    case SPILL_EFFECT_CUT: /* the elements are the page's now: it is a view of the same records */
+    case SPILL_EFFECT_CUT: /* the page is already a view of these records */
     case SPILL_EFFECT_DROP:
         break;
     }

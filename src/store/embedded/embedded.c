@@ -34,7 +34,7 @@ void spill_embedded_state_key(spill_record_key_t *key, int64_t page)
         spill_record_key_page(key, page);
 }
 
-/* The record of a state: for the leader perhaps from what it remembers of heads. */
+/* Read the record of a state. The leader uses the cache of heads. */
 static spill_code_t get_state_record(spill_embedded_t *store, const spill_batch_t *batch,
                                      const spill_record_key_t *key, bool head,
                                      spill_buffer_t *value, bool *found, spill_error_t *error)
@@ -122,7 +122,7 @@ spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_r
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Reads or deletes a range, which a batch that is not written yet cannot answer for. */
+/* Does it read or delete a range? Then it must not share a batch with other requests. */
 static bool needs_range(const spill_request_t *request)
 {
     if (spill_needs_window_stats(request) || request->counts || request->indexes)
@@ -177,7 +177,7 @@ static void forget_heads(void *heads)
     spill_head_cache_clear(heads);
 }
 
-/* One folder, whatever path leads there. */
+/* The stores are the same if their paths lead to the same folder. */
 static spill_code_t is_same(spill_store_t *store, spill_store_t *other, bool *same,
                             spill_error_t *error)
 {
@@ -189,7 +189,7 @@ static spill_code_t is_same(spill_store_t *store, spill_store_t *other, bool *sa
         if (!folders[i])
             return SPILL_OK;
         if (stat(folders[i], &about[i]) != 0)
-            return spill_fail_errno(error, errno, "%s: cannot be looked at", folders[i]);
+            return spill_fail_errno(error, errno, "%s: cannot be examined", folders[i]);
     }
     *same = about[0].st_dev == about[1].st_dev && about[0].st_ino == about[1].st_ino;
     return SPILL_OK;
@@ -242,7 +242,7 @@ static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *err
     return code;
 }
 
-/* What only the combiner's leader looks at. */
+/* Load what only the combiner's leader uses. */
 static spill_code_t load_for_writing(spill_embedded_t *store, spill_error_t *error)
 {
     spill_code_t code = spill_embedded_load_bindings(store, error);
@@ -256,7 +256,7 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     *store = NULL;
     spill_code_t code = spill_embedded_format(kv, uri, options->read_only, error);
     if (code == SPILL_CORRUPT && options->read_only)
-        code = SPILL_OK; /* what can be read may be more than that record */
+        code = SPILL_OK; /* other records may be readable */
     if (code != SPILL_OK) {
         kv->ops->close(kv, NULL);
         return code;
@@ -280,7 +280,7 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     return SPILL_OK;
 }
 
-/* Look at the folder, make it and lock it where that is due. */
+/* Check the folder; make it and lock it if the options require it. */
 static spill_code_t prepare_folder(const char *path, const spill_store_options_t *options,
                                    spill_folder_lock_t *lock, spill_error_t *error)
 {

@@ -5,8 +5,8 @@
 #include "store/unmanaged.h"
 
 /*
- * As owners are listed (owners.c): from the records of the heads' other fields. An array of others
- * lies in these; one of ours is told by its head's record.
+ * Like the listing of owners (owners.c), it walks the records of the heads' other fields. An
+ * unmanaged array is in these; a managed one has a head's record.
  */
 typedef struct listing {
     spill_embedded_t *store;
@@ -20,7 +20,7 @@ typedef struct listing {
     spill_buffer_t *last;
 } listing_t;
 
-/* Is there a head, and what is it? One that cannot be read is for who reads it next. */
+/* Read the head, if there is one. One that is damaged is skipped; its next reader reports it. */
 static spill_code_t read_head(listing_t *listing, const uint8_t *owner, size_t owner_bytes,
                               bool *readable, spill_error_t *error)
 {

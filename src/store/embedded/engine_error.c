@@ -10,7 +10,7 @@ typedef struct meaning {
     const char *advice;
 } meaning_t;
 
-/* The first line whose text is in the message counts. */
+/* The first line with a text that is in the message applies. */
 static const meaning_t meanings[] = {
     {"No space left on device", SPILL_NO_SPACE, "make room, then open the store again"},
     {"Disk quota exceeded", SPILL_NO_SPACE, "raise the quota, then open the store again"},
@@ -46,7 +46,7 @@ bool spill_engine_sync_failed(const char *message)
            strstr(message, "While sync_file_range") != NULL;
 }
 
-/* A table file that is missing is reported by the name that it had in LevelDB. */
+/* RocksDB reports a missing table file by the name that it would have in LevelDB. */
 static void correct_name(char *text)
 {
     for (char *at = text; (at = strstr(at, ".ldb:")) != NULL;)

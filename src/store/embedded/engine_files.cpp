@@ -169,7 +169,7 @@ class PinnedFileSystem : public rocksdb::FileSystemWrapper
     std::string folder_;
 };
 
-/* What the registry hands out to the thread that is about to open a database. */
+/* The environment that the registry returns to the thread that opens a database. */
 thread_local rocksdb::Env *next_env = nullptr;
 
 void register_env()

@@ -1,11 +1,11 @@
 /*
- * The border of the engine. RocksDB reports failures of files as text, but lets C++ exceptions pass
+ * The boundary to the engine. RocksDB reports failures of files as text, but throws C++ exceptions
  * if memory or threads run out. Each call of kv_rocksdb.c goes through a function here, which turns
  * an exception into an error.
  *
- * The engine is not made for exceptions: one that interrupts a write may leave a lock of the engine
- * taken. After that, nothing calls the engine again, and its memory and its lock on the folder stay
- * with the process. What was acknowledged is in the log, and the next process replays it.
+ * The engine is not exception-safe: an exception in a write may leave one of its locks taken. After
+ * that, nothing calls the engine again, and the process keeps its memory and its lock on the
+ * folder. Acknowledged writes are in the log; the next process replays it.
  */
 #include <atomic>
 #include <cerrno>
@@ -36,7 +36,7 @@ struct guarded_kv_t {
     std::atomic<bool> broken; /* an exception interrupted a write */
 };
 
-/* Call it in a handler: what the exception means. `place` is a folder. */
+/* Turn the current exception into an error; call it in a handler. `place` is a folder. */
 spill_code_t fail_exception(spill_error_t *error, const char *place)
 {
     try {
@@ -60,7 +60,7 @@ spill_code_t fail_exception(spill_error_t *error, const char *place)
     }
 }
 
-/* Only standard exceptions: a thread that is cancelled unwinds by one that has to pass. */
+/* Catch only standard exceptions: the cancellation of a thread must pass. */
 template <typename Call>
 spill_code_t guarded(spill_error_t *error, const char *place, bool *thrown, Call call)
 {
@@ -110,7 +110,7 @@ spill_code_t failed_status(spill_kv_iter_t * /*iter*/, spill_error_t *error)
                       "limit of memory (ulimit -v)");
 }
 
-/* To free an iterator the engine may take a lock. A broken engine keeps the iterator's memory. */
+/* Freeing an iterator may take a lock of the engine, so a broken engine keeps its iterators. */
 void free_guarded(spill_kv_iter_t *iter)
 {
     bool thrown;
@@ -127,7 +127,8 @@ void free_empty(spill_kv_iter_t *iter)
     bson_free(iter);
 }
 
-/* An iterator whose last step failed, one that could not be made, and two of a broken engine. */
+/* Functions of an iterator whose last step failed, of one that could not be made, and of
+ * iterators of a broken engine. */
 const spill_kv_iter_ops_t failed_ops = {stay_failed, stay_failed_next, stay_failed, failed_status,
                                         free_guarded};
 const spill_kv_iter_ops_t empty_ops = {stay_failed, stay_failed_next, stay_failed, failed_status,
@@ -220,7 +221,7 @@ spill_code_t guarded_get(spill_kv_t *base, const uint8_t *key, size_t key_bytes,
     return code;
 }
 
-/* Whether the interrupted write is in the log, nobody knows. */
+/* Whether the interrupted write is in the log is unknown. */
 spill_code_t guarded_write(spill_kv_t *base, const spill_batch_t *batch, bool sync,
                            spill_error_t *error)
 {

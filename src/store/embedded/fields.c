@@ -57,7 +57,7 @@ spill_code_t spill_embedded_get_fields_bytes(spill_embedded_t *store,
 
 /* ---- the other arrays of the collection ------------------------------------------------------ */
 
-/* Calls `visit` for each head that another array of the collection has for this owner. */
+/* Called for each head that another array of the collection has for this owner. */
 typedef void (*visit_fn)(void *context, const spill_record_key_t *key, spill_state_t *head);
 
 static spill_code_t visit_heads(spill_embedded_t *store, const spill_batch_t *batch,
@@ -144,7 +144,7 @@ spill_code_t spill_embedded_each_fields(spill_embedded_t *store, uint32_t collec
                                         spill_fields_fn call, void *context, spill_error_t *error)
 {
     spill_record_key_t from;
-    if (collection_id == 0) /* the store has no such collection; 0 is the id of system records */
+    if (collection_id == 0) /* no such collection; 0 is the id of system records */
         return SPILL_OK;
     spill_record_key_init(&from, collection_id, after, after_bytes);
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);

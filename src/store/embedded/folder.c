@@ -20,15 +20,15 @@
 #define MARK_BEGIN "A Spillway store."
 #define MARK_LINE MARK_BEGIN " The other files belong to RocksDB; do not change any.\n"
 
-/* What RocksDB writes before CURRENT. Without it and other files: left by one who died between. */
+/* RocksDB writes it before CURRENT. Alone, it is the rest of a process that died in between. */
 #define FIRST_MANIFEST "MANIFEST-000001"
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- recognizing a store --------------------------------------------------------------------- */
 
 typedef struct contents {
     bool mark;
     bool current; /* RocksDB begins with the file CURRENT */
-    bool engine;  /* files that RocksDB makes after CURRENT: of a store that was there */
+    bool engine;  /* files that RocksDB makes after CURRENT, so there was a store */
     bool other;
 } contents_t;
 
@@ -66,7 +66,7 @@ static bool belongs_to_store(const char *name)
            ends_with(name, ".blob") || ends_with(name, ".log") || ends_with(name, ".dbtmp");
 }
 
-/* Links are not: what they lead to may be another user's. A file that is gone is no other one. */
+/* A link is not: its target may be another user's file. A file that was just deleted counts. */
 static bool is_regular(int folder, const struct dirent *entry)
 {
     struct stat about;
@@ -114,7 +114,7 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
     return SPILL_OK;
 }
 
-/* The number of a log of the engine's; -1 where the name is not one's. */
+/* The number in the name of an engine's log; -1 for any other name. */
 static long log_number(const char *name)
 {
     char *end;
@@ -144,7 +144,7 @@ void spill_folder_logs(const char *folder, char *text, size_t size)
     closedir(entries);
 }
 
-/* The umask may take too much from mkdir's mode. */
+/* The umask may remove too many bits from mkdir's mode. */
 spill_code_t spill_folder_make(const char *folder, unsigned file_mode, bool *made,
                                spill_error_t *error)
 {
@@ -183,7 +183,7 @@ static void read_second_line(int mark, char *line, size_t size)
     text[length > 0 ? length : 0] = '\0';
     const char *second = strchr(text, '\n');
     snprintf(line, size, "%s", second ? second + 1 : "");
-    /* A writer that was killed may have left the end of a longer line behind this one. */
+    /* A killed writer may have left the end of a longer line behind this one. */
     char *end = strchr(line, '\n');
     if (end)
         end[1] = '\0';
@@ -212,8 +212,8 @@ static spill_code_t write_checkpoint(const char *folder, int mark, const char *h
 }
 
 /*
- * Whether the file is regular and empty or a mark: nothing else may be overwritten. An empty one is
- * new, and gets its permissions.
+ * Is the file regular, and empty or a store's label? No other file may be overwritten. An empty
+ * file is new, and gets its permissions here.
  */
 static bool is_mark(int mark, unsigned file_mode)
 {
@@ -283,13 +283,13 @@ static bool describe_closed(const char *folder, char *text, size_t size)
     return named;
 }
 
-/* The mark's second line against what the folder has. */
+/* Compare the second line of SPILLWAY with the folder. */
 static spill_code_t compare(const char *folder, const char *was, spill_error_t *error)
 {
     char is[128] = "";
     if (strncmp(was, "closed: ", 8) != 0)
         return SPILL_OK;
-    /* A store that was closed by an earlier version has no sum. */
+    /* A store that was closed by an earlier version has no hash. */
     size_t length = strcspn(was, "\n");
     bool described = describe_closed(folder, is, sizeof is);
     if (described && (strcmp(was, is) == 0 || (strncmp(was, is, length) == 0 && is[length] == ' ')))
@@ -321,7 +321,7 @@ spill_code_t spill_folder_compare(const char *folder, spill_error_t *error)
     spill_code_t code = compare(folder, was, error);
     read_second_line(mark, again, sizeof again);
     close(mark);
-    return strcmp(was, again) == 0 ? code : SPILL_OK; /* else a writer came meanwhile */
+    return strcmp(was, again) == 0 ? code : SPILL_OK; /* else a writer has changed the file */
 }
 
 spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_folder_lock_t *lock,
@@ -352,9 +352,9 @@ spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_fol
 }
 
 /*
- * Where the engine was not closed in order, what the mark said before is worth keeping while it is
- * true: a store that could not be opened may be opened by another in the same way. That the mark
- * cannot be written does no harm: the next opener then has nothing to compare with.
+ * If the engine was not closed without error, keep the old second line while it still holds: the
+ * store may only have failed to open. A failed write of the line does no harm: the next open then
+ * has nothing to compare with.
  */
 void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool closed)
 {

@@ -41,8 +41,8 @@ static void put_format(spill_batch_t *batch, uint64_t version)
 /* ---- from 1 to 2 ----------------------------------------------------------------------------- */
 
 /*
- * The key of an owner's record, taken apart. An array's keys are longer than a prefix: keys of
- * other fields, which have a collection's id, end with the owner.
+ * Parse the key of an owner's record in an array. Such a key is longer than its prefix. A key of
+ * other fields, which has a collection's id, ends with the owner.
  */
 static bool split_key(const spill_kv_iter_t *iter, spill_record_key_t *key)
 {
@@ -74,7 +74,7 @@ static spill_code_t index_page(upgrade_t *upgrade, spill_record_key_t *key, int6
     return SPILL_OK;
 }
 
-/* Write what was gathered. An iterator is not held meanwhile; the new one stands where it stood. */
+/* Write the collected changes without an open iterator; then open one at the same position. */
 static spill_code_t write_gathered(upgrade_t *upgrade, spill_error_t *error)
 {
     spill_buffer_t at = SPILL_BUFFER_INIT;
@@ -87,7 +87,7 @@ static spill_code_t write_gathered(upgrade_t *upgrade, spill_error_t *error)
     return code;
 }
 
-/* The pages of the owner that the iterator is in, which then is past them. */
+/* Index the pages of the iterator's current owner, and move the iterator behind them. */
 static spill_code_t index_owner(upgrade_t *upgrade, spill_record_key_t *key, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
@@ -107,7 +107,7 @@ static spill_code_t index_owner(upgrade_t *upgrade, spill_record_key_t *key, spi
     return code;
 }
 
-/* Indexing a page twice does no harm: after a crash it begins again. */
+/* Index all pages. After a crash it starts again; indexing a page twice does no harm. */
 static spill_code_t index_pages(upgrade_t *upgrade, spill_error_t *error)
 {
     spill_record_key_t key;
@@ -139,7 +139,7 @@ static spill_code_t bring_up_to_date(spill_kv_t *kv, const char *place, uint64_t
     return code;
 }
 
-/* ---- which format it is ---------------------------------------------------------------------- */
+/* ---- the version ----------------------------------------------------------------------------- */
 
 static spill_code_t is_empty(spill_kv_t *kv, bool *empty, spill_error_t *error)
 {
@@ -151,7 +151,7 @@ static spill_code_t is_empty(spill_kv_t *kv, bool *empty, spill_error_t *error)
     return code;
 }
 
-/* 0: the engine is empty. */
+/* *version is 0 if the engine is empty. */
 static spill_code_t read_format(spill_kv_t *kv, const char *place, uint64_t *version,
                                 spill_error_t *error)
 {

@@ -17,7 +17,7 @@ void spill_record_key_init(spill_record_key_t *key, uint32_t id, const uint8_t *
 {
     assert(owner_bytes <= SPILL_OWNER_KEY_MAX);
     spill_id_prefix(key->data, id);
-    if (owner_bytes > 0) /* none: before all owners */
+    if (owner_bytes > 0) /* no key: before all owners */
         memcpy(key->data + 4, owner, owner_bytes);
     key->prefix = 4 + owner_bytes;
     key->size = key->prefix;
@@ -101,7 +101,7 @@ void spill_record_key_window_ids(spill_record_key_t *key, const spill_buffer_t *
     add_id(key, id);
     memcpy(key->data + key->size, window, length);
     key->size += length;
-    if (behind) /* no text has such a byte */
+    if (behind) /* no text has this byte */
         key->data[key->size++] = 1;
 }
 
@@ -134,7 +134,7 @@ uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t 
     return data[owner->prefix];
 }
 
-/* A key of this owner and kind that ends with `count` numbers. */
+/* Is it a key of this owner and kind that ends with `count` numbers? */
 static bool is_kind(const spill_record_key_t *owner, spill_record_t kind, const uint8_t *data,
                     size_t size, size_t count)
 {

@@ -51,7 +51,7 @@ static int compare(const uint8_t *left, size_t left_bytes, const uint8_t *right,
     return (left_bytes > right_bytes) - (left_bytes < right_bytes);
 }
 
-/* The first node at or after the key; before[] gets the last nodes before it, by level. */
+/* Find the first node at or after the key; before[] gets the last node before it on each level. */
 static node_t *find(const map_t *map, const uint8_t *key, size_t key_bytes, node_t **before)
 {
     node_t *at = map->head;
@@ -126,8 +126,8 @@ static void map_free(map_t *map)
 /* ---- the disk -------------------------------------------------------------------------------- */
 
 /*
- * What a change that is not synced replaced, so that a crash can put it back. The undos of a batch
- * end with one that has no key.
+ * The old value of a key that an unsynced change replaced; a crash restores it. The undos of a
+ * batch end with one without a key.
  */
 typedef struct undo {
     uint8_t *key;
@@ -331,7 +331,7 @@ static spill_code_t memory_get(spill_kv_t *kv, const uint8_t *key, size_t key_by
     return damaged ? fail_damaged(error) : SPILL_OK;
 }
 
-/* The injected outcome of the write that comes now. The lock is held. */
+/* The injected result of the next write. The lock is held. */
 static spill_code_t next_outcome(spill_disk_t *disk)
 {
     if (disk->fail_count == 0)
@@ -409,7 +409,7 @@ static void memory_iter_free(spill_kv_iter_t *base)
     bson_free(iter);
 }
 
-/* The lock that it holds while it lives makes it a snapshot. */
+/* An iterator holds the lock until it is freed, so it reads a snapshot. */
 static spill_kv_iter_t *memory_iterate(spill_kv_t *kv)
 {
     static const spill_kv_iter_ops_t ops = {.seek = memory_seek,

@@ -14,9 +14,8 @@
 #include <string.h>
 
 /*
- * Memory: at most BUFFERS memtables, the block cache (which also holds index and filter blocks, so
- * that they do not grow with the data), and blocks in flight. docs/internals/benchmarks.md has the
- * sum.
+ * Memory: at most BUFFERS memtables, the block cache, and blocks in use. The cache also has index
+ * and filter blocks, so they do not grow with the data. docs/internals/benchmarks.md has the sum.
  */
 enum {
     BUFFER_BYTES = 24 * 1024 * 1024,
@@ -33,8 +32,8 @@ enum {
     MESSAGES_BYTES_MAX = 1024 * 1024,
     MESSAGES_KEPT = 4,
     LEVEL_WARN = 2,
-    TABLES_SLOW = 20,     /* on the first level: more of them slow writers down */
-    PENDING_SLOW_GIB = 64 /* the same: bytes that wait for compaction */
+    TABLES_SLOW = 20,     /* more tables on the first level slow down writers */
+    PENDING_SLOW_GIB = 64 /* more bytes that wait for compaction slow down writers */
 };
 
 /*
@@ -44,7 +43,7 @@ enum {
  */
 enum { REPLAY_COMPLETE = 1, REPLAY_UP_TO_HOLE = 2, REPLAY_SKIP_DAMAGED = 3 };
 
-/* A reader's engine has no place for messages: the folder may not be written to. */
+/* A reader's engine cannot write messages: it may not write to the folder. */
 #define NOWHERE "/dev/null/nowhere"
 
 typedef struct rocksdb_kv {
@@ -53,9 +52,9 @@ typedef struct rocksdb_kv {
     rocksdb_readoptions_t *read;
     rocksdb_writeoptions_t *write;
     rocksdb_writeoptions_t *write_sync;
-    rocksdb_writebatch_t *batch; /* the one writer's */
+    rocksdb_writebatch_t *batch; /* used by the only writer */
     bool read_only;
-    spill_code_t write_failed; /* the last write that failed, with this; SPILL_OK: none did */
+    spill_code_t write_failed; /* the code of the last failed write; SPILL_OK: none failed */
     char *folder;
     spill_pinned_t *pinned; /* a reader's files, and the engine's view of them; else NULL */
     spill_engine_files_t *files;
@@ -122,7 +121,7 @@ static spill_code_t write_batch(spill_kv_t *base, const spill_batch_t *batch, bo
     char *message = NULL;
     gather(kv->batch, batch);
     rocksdb_write(kv->db, sync ? kv->write_sync : kv->write, kv->batch, &message);
-    if (batch->bytes.size > KEPT_BYTES_MAX) { /* it would keep the memory */
+    if (batch->bytes.size > KEPT_BYTES_MAX) { /* else it keeps the memory */
         rocksdb_writebatch_destroy(kv->batch);
         kv->batch = rocksdb_writebatch_create();
     }
@@ -202,7 +201,7 @@ static spill_kv_iter_t *iterate(spill_kv_t *base)
     return &iter->base;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- checkpoint and close -------------------------------------------------------------------- */
 
 static spill_code_t checkpoint(spill_kv_t *base, const char *folder, spill_error_t *error)
 {
@@ -240,8 +239,8 @@ static uint64_t property(const rocksdb_kv_t *kv, const char *name)
 }
 
 /*
- * A flush waits until it would not slow writers down, for compactions to be done first. Where these
- * fail, for want of room, it would wait until somebody makes some. May it be called?
+ * May a flush be called? It waits for compactions if it would slow down writers. If compactions
+ * fail because the disk is full, it would wait until an administrator frees space.
  */
 static bool can_flush(const rocksdb_kv_t *kv)
 {
@@ -258,7 +257,7 @@ static bool can_flush(const rocksdb_kv_t *kv)
     return true;
 }
 
-/* The engine stops the process that syncs a log after a write to it has failed. */
+/* The engine aborts the process if it syncs a log after a failed write. */
 static spill_code_t sync_log(rocksdb_kv_t *kv, spill_error_t *error)
 {
     char *message = NULL;
@@ -272,8 +271,8 @@ static spill_code_t sync_log(rocksdb_kv_t *kv, spill_error_t *error)
 }
 
 /*
- * What is in memory goes to a file, so that the next open has no log to replay. Where that cannot
- * be done the log is synced, which is as safe.
+ * Write the memtables to a file, so that the next open has no log to replay. If that is not
+ * possible, sync the log, which is as safe.
  */
 static spill_code_t flush(rocksdb_kv_t *kv, spill_error_t *error)
 {
@@ -309,7 +308,7 @@ static void set_table_options(rocksdb_options_t *options, int64_t cache_bytes)
     rocksdb_block_based_options_set_block_size(table, BLOCK_BYTES);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
-    /* In parts: a part fits into the cache beside data, a whole filter of a table does not. */
+    /* Partitioned: a partition fits into the cache next to data, the whole filter does not. */
     rocksdb_block_based_options_set_index_type(
         table, rocksdb_block_based_table_index_type_two_level_index_search);
     rocksdb_block_based_options_set_partition_filters(table, 1);
@@ -323,8 +322,8 @@ static void set_table_options(rocksdb_options_t *options, int64_t cache_bytes)
 }
 
 /*
- * Large values lie in files of their own, so that flushes and compactions do not hold several of
- * them, raw and compressed, at a time; nor is such a value written again by every compaction.
+ * Store large values in separate files. Then flushes and compactions do not hold several of them in
+ * memory, raw and compressed, and a compaction does not write them again.
  */
 static void set_large_values(rocksdb_options_t *options)
 {
@@ -334,7 +333,7 @@ static void set_large_values(rocksdb_options_t *options)
     rocksdb_options_set_enable_blob_gc(options, 1);
 }
 
-/* The log callback speaks for the store; the engine's own messages go to the folder's LOG. */
+/* The engine's own messages go to the folder's LOG, not to the log callback. */
 static void set_messages(rocksdb_options_t *options)
 {
     rocksdb_options_set_info_log_level(options, LEVEL_WARN);
@@ -396,14 +395,14 @@ static rocksdb_kv_t *new_kv(rocksdb_t *db, const char *folder, const spill_rocks
     return kv;
 }
 
-/* One try at opening, and how. */
+/* The parameters of one attempt to open. */
 typedef struct attempt {
     const char *folder;
     const spill_rocksdb_options_t *from;
     int replay;
     bool read_only;
     spill_engine_files_t *files; /* NULL: the files that the folder has now */
-    bool paranoid;               /* a damaged table file fails the whole, not only what is in it */
+    bool paranoid; /* a damaged table file makes the open fail, not only reads of it */
 } attempt_t;
 
 static rocksdb_t *try_open(attempt_t attempt, char **message)
@@ -412,9 +411,9 @@ static rocksdb_t *try_open(attempt_t attempt, char **message)
     rocksdb_options_set_wal_recovery_mode(options, attempt.replay);
     rocksdb_options_set_paranoid_checks(options, attempt.paranoid);
     /*
-     * Open table files as they are needed, but for a reader at once, so that damage shows when it
-     * opens the store. A reader that shows what can be read must not: the engine then opens a
-     * database of a single table in a way that crashes if that table is damaged.
+     * A reader opens all table files at once, so that its open reports damage. A partial open must
+     * not: the engine then opens a database of a single table in a way that crashes if that table
+     * is damaged. A writer opens them when they are needed.
      */
     if (attempt.read_only && attempt.paranoid)
         rocksdb_options_set_max_open_files(options, -1);
@@ -434,7 +433,7 @@ static rocksdb_t *try_open(attempt_t attempt, char **message)
     return db;
 }
 
-/* The same with another way to replay the log; *message is freed and set again. */
+/* Try again with another way to replay the log; *message is freed and set again. */
 static rocksdb_t *try_replay(attempt_t attempt, int replay, char **message)
 {
     rocksdb_free(*message);
@@ -462,7 +461,7 @@ static rocksdb_t *open_partial(attempt_t attempt, const spill_pinned_t *pinned,
     if (!spill_log_stalls_engine(pinned))
         db = try_replay(attempt, REPLAY_SKIP_DAMAGED, &message);
     if (!db) { /* RocksDB 7.8 may refuse a good record behind a damaged one that spans blocks */
-        attempt.paranoid = true; /* else it does not stop at the damage */
+        attempt.paranoid = true; /* otherwise the engine reads past the damage */
         db = try_replay(attempt, REPLAY_UP_TO_HOLE, &message);
     }
     rocksdb_free(message);

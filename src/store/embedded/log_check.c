@@ -76,7 +76,7 @@ char *spill_log_path(const char *folder, uint64_t log)
     return bson_strdup_printf("%s/%06" PRIu64 ".log", folder, log);
 }
 
-/* Is there a table or value file that the engine began after the list's last record? */
+/* Has the engine begun a table or value file after the list's last record? */
 static spill_code_t find_later_table(const char *folder, const spill_manifest_t *manifest,
                                      bool *found, spill_error_t *error)
 {
@@ -117,7 +117,7 @@ static void set_state(walk_t *walk, spill_logs_health_t health, int64_t offset, 
     walk->stopped = health != SPILL_LOGS_TORN;
 }
 
-/* The record begins behind the change that comes next: changes between are missing. */
+/* The record begins behind the next change: the changes between are missing. */
 static void stop_at_gap(walk_t *walk, uint64_t sequence)
 {
     spill_logs_state_t *state = walk->state;
@@ -148,12 +148,12 @@ static void judge_record(walk_t *walk)
     if (batch.sequence + batch.count > walk->next)
         walk->next = batch.sequence + batch.count;
     walk->any = true;
-    walk->state->health = SPILL_LOGS_WHOLE; /* no change is missing at a torn end before */
+    walk->state->health = SPILL_LOGS_WHOLE; /* so no change is missing at an earlier torn end */
 }
 
 /*
- * Judge a break. A write that was cut off has nothing readable behind it. If the search gave up a
- * block, something readable may be there, so report damage: a torn end would be dropped.
+ * Classify a break. A write that was cut off has nothing readable behind it. If the search gave up
+ * a block, something readable may be there, so report damage: a torn end would be dropped.
  */
 static void judge_break(walk_t *walk)
 {
@@ -191,7 +191,7 @@ static spill_code_t walk_file(walk_t *walk, FILE *file, spill_error_t *error)
                                           walk->folder, walk->log);
 }
 
-/* *gone: the engine has deleted the log meanwhile. */
+/* *deleted: the engine has deleted the log during the check. */
 static spill_code_t walk_log(walk_t *walk, bool *deleted, spill_error_t *error)
 {
     char name[32];
@@ -227,7 +227,7 @@ static spill_code_t walk_logs(walk_t *walk, bool *moving, spill_error_t *error)
     return code;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the check ------------------------------------------------------------------------------- */
 
 /*
  * Does the first log that the list needs still exist? The engine deletes a log, and the tables that
@@ -244,7 +244,7 @@ static bool has_first_log(const walk_t *walk)
 }
 
 /*
- * Judge a list that ends in the middle of a record while later tables exist. If no log holds what
+ * Classify a list that ends in the middle of a record while later tables exist. If no log has what
  * is in these tables, and the engine has deleted the list's first log, acknowledged changes are
  * lost. If that log exists, the record was never synced, and the tables are unfinished work.
  */

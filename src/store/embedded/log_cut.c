@@ -36,7 +36,7 @@ typedef struct cutting {
     spill_log_losses_t losses;
 } cutting_t;
 
-/* ---- what is behind the cut ------------------------------------------------------------------ */
+/* ---- records behind the cut ------------------------------------------------------------------ */
 
 /* Add the readable records from `offset` on. */
 static void add_records(spill_log_losses_t *losses, FILE *file, int64_t offset)
@@ -80,7 +80,7 @@ static spill_code_t gather_losses(cutting_t *cutting, spill_log_cut_t *cut, spil
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* The name of the definition that has this number; false: there is none that can be read. */
+/* The name of the definition with this number; false: none can be read. */
 static bool find_definition(spill_kv_t *kv, uint32_t array_id, char *name, size_t size)
 {
     spill_buffer_t prefix = SPILL_BUFFER_INIT;
@@ -119,7 +119,8 @@ static void report_losses(const cutting_t *cutting, spill_log_loss_fn report, vo
     spill_rocksdb_options_t options = {
         .read_only = true, .partial = true, .cache_bytes = INT64_C(1) << 20};
     spill_kv_t *kv = NULL;
-    spill_kv_rocksdb_open(cutting->folder, &options, &kv, NULL); /* else names are not known */
+    spill_kv_rocksdb_open(cutting->folder, &options, &kv,
+                          NULL); /* if it fails, names are unknown */
     for (size_t i = 0; i < cutting->losses.count; i++)
         report_owner(cutting, &cutting->losses.owners[i], kv, report, context);
     if (kv)
@@ -147,8 +148,8 @@ static int copy_bytes(int from, int to, int64_t bytes)
 }
 
 /*
- * Make `to` a copy of the first bytes of a file (-1: all), by way of a temporary file: `to` is the
- * whole copy or is as before.
+ * Copy the first bytes of a file (-1: all) to `to`, through a temporary file: `to` is then the
+ * whole copy or unchanged.
  */
 static spill_code_t copy_file(const char *path, int64_t bytes, const char *temporary,
                               const char *to, spill_error_t *error)
@@ -205,7 +206,7 @@ static spill_code_t keep_log(const char *folder, uint64_t log, char *kept, size_
         problem = problem == EEXIST && same_file(path, to) ? 0 : problem;
     }
     spill_code_t code = SPILL_OK;
-    if (problem == EPERM || problem == ENOTSUP || problem == EMLINK) { /* no hard links here */
+    if (problem == EPERM || problem == ENOTSUP || problem == EMLINK) { /* no hard links possible */
         char *temporary = bson_strdup_printf("%s/cut-%06" PRIu64 ".tmp", folder, log);
         code = copy_file(path, -1, temporary, to, error);
         bson_free(temporary);
@@ -270,7 +271,7 @@ static spill_code_t cut_logs(const cutting_t *cutting, spill_log_cut_t *cut, spi
     return code;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the repair ------------------------------------------------------------------------------ */
 
 static spill_code_t cut_damage(cutting_t *cutting, bool look_only, spill_log_loss_fn report,
                                void *context, spill_log_cut_t *cut, spill_error_t *error)

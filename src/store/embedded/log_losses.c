@@ -32,7 +32,7 @@ static void grow(spill_log_losses_t *losses)
         insert(losses, i);
 }
 
-/* The owner, whose key was appended to the bytes; the key is removed again if it is known. */
+/* Find or add an owner. Its key is at the end of the bytes; remove it there if it is known. */
 static spill_log_owner_t *find_owner(spill_log_losses_t *losses, const spill_log_owner_t *wanted)
 {
     if (losses->count * 2 >= losses->slot_count)
@@ -56,7 +56,7 @@ static spill_log_owner_t *find_owner(spill_log_losses_t *losses, const spill_log
     return &losses->owners[losses->count++];
 }
 
-/* The owner of a record's key, and the kind of the record; NULL: it is of no owner's array. */
+/* The owner in a record's key, and the record's kind; NULL: the record is of no array. */
 static spill_log_owner_t *owner_of(spill_log_losses_t *losses, const uint8_t *key, size_t bytes,
                                    uint8_t *kind)
 {

@@ -13,7 +13,7 @@ enum { TYPE_RECYCLED_WHOLE = 5, TYPE_RECYCLED_LAST = 8 };
 /* Checksums cost time: how many bytes a search may sum in a block that is not the last one. */
 enum { SEARCH_BYTES_MAX = 32 * SPILL_LOG_BLOCK_BYTES };
 
-/* One part, or what stands in its place. */
+/* What was found at a position: a good part, a torn or bad one, or the end. */
 typedef enum part_kind { PART_GOOD, PART_TORN, PART_BAD, PART_END } part_kind_t;
 
 typedef struct part {
@@ -34,7 +34,7 @@ void spill_log_reader_close(spill_log_reader_t *reader)
     spill_buffer_release(&reader->joined);
 }
 
-/* Read the next block. A short block is the last: what is appended meanwhile is not read. */
+/* Read the next block. A short block is the last one, also if the file grows during the read. */
 static bool next_block(spill_log_reader_t *reader)
 {
     if (reader->last)
@@ -71,7 +71,7 @@ static size_t length_at(const uint8_t *header)
     return header[4] + ((size_t)header[5] << 8);
 }
 
-/* The part at the reader's place in the block, which has at least a header's bytes left. */
+/* The part at the reader's position. At least a header's bytes are left in the block. */
 static part_kind_t part_here(const spill_log_reader_t *reader, part_t *part)
 {
     const uint8_t *header = reader->block + reader->at;
@@ -90,7 +90,7 @@ static part_kind_t part_here(const spill_log_reader_t *reader, part_t *part)
     return checksum_holds(header, length) ? PART_GOOD : PART_BAD;
 }
 
-/* The next part. The reader's place is behind a good part, and at the start of any other. */
+/* The next part. The reader then is behind a good part, and at the start of any other part. */
 static part_kind_t next_part(spill_log_reader_t *reader, part_t *part)
 {
     while (reader->block_bytes - reader->at < HEADER_BYTES) {
@@ -153,7 +153,7 @@ static spill_log_step_t stop_at(spill_log_reader_t *reader, int64_t offset, bool
     return SPILL_LOG_BREAK;
 }
 
-/* The record of a whole part, or of the parts that are joined. */
+/* Return a record: the content of a whole part, or of joined parts. */
 static spill_log_step_t give_record(spill_log_reader_t *reader, const uint8_t *data, size_t bytes)
 {
     reader->record = bytes > 0 ? data : reader->block; /* no null pointer */

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Fields of a record, by RocksDB's numbers. They stand before the fields of single files. */
+/* RocksDB's numbers of a record's fields that come before the fields of single files. */
 enum {
     FIELD_COMPARATOR = 1,
     FIELD_LOG = 2,

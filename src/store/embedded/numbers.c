@@ -33,7 +33,7 @@ static spill_code_t find_number(spill_system_access_t *access, spill_system_reco
     iter->ops->seek(iter, prefix.data, prefix.size);
     for (; spill_system_at_name(iter, &prefix, other, sizeof other); iter->ops->next(iter)) {
         spill_reader_t reader = spill_reader_of(iter->value, iter->value_bytes);
-        uint32_t its = read_id(&reader); /* of an array: its own number comes first */
+        uint32_t its = read_id(&reader); /* an array's own number comes first */
         *found = *found || (least ? its >= number : its == number && strcmp(other, name) != 0);
     }
     spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
@@ -60,7 +60,7 @@ static spill_code_t check_unique(spill_system_access_t *access, const char *name
     return code;
 }
 
-/* A number that is given twice would mix two arrays: it is higher than all that records have. */
+/* Check that a new number is above all numbers in records: a number used twice mixes two arrays. */
 static spill_code_t check_highest(spill_system_access_t *access, uint32_t number,
                                   spill_error_t *error)
 {
@@ -177,7 +177,7 @@ spill_code_t spill_numbers_give(spill_system_access_t *access, const char *name,
     return SPILL_OK;
 }
 
-/* The collection's record and the array's have to agree. */
+/* Check that the collection's record and the array's record agree. */
 static spill_code_t check_collection(spill_system_access_t *access,
                                      const spill_definition_t *definition,
                                      const spill_binding_t *binding, spill_error_t *error)

@@ -1,6 +1,6 @@
 /*
- * Pages without a head: the records of an array are gone through from owner to owner, with a seek
- * or three for each. No other program writes here, so what has no head was dropped.
+ * List pages without a head: walk the records of an array from owner to owner, with one to three
+ * seeks for each. No other program writes here, so an owner without a head was dropped.
  */
 #include "store/embedded/embedded.h"
 
@@ -27,8 +27,8 @@ static bool at_key(const looking_t *looking)
 }
 
 /*
- * Seek to a key. A record that a failed read hides must not pass for one that is not there: repair
- * deletes pages that have no head.
+ * Seek to a key. Report a failed read: repair deletes pages without a head, so an unreadable head
+ * must not count as absent.
  */
 static spill_code_t seek(looking_t *looking, spill_error_t *error)
 {
@@ -54,7 +54,7 @@ static spill_code_t read_head(looking_t *looking, int64_t *incarnation, bool *re
     return SPILL_OK;
 }
 
-/* Does this page hold elements? The iterator moves. */
+/* Has this page elements? The iterator moves. */
 static spill_code_t holds_elements(looking_t *looking, int64_t page, bool *holds,
                                    spill_error_t *error)
 {
@@ -81,7 +81,7 @@ static spill_code_t pass_entry(looking_t *looking, int64_t incarnation, int64_t 
     return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
 }
 
-/* The pages of the latest incarnation before `incarnation` that has pages, by their index. */
+/* Find the pages of the latest incarnation before `incarnation` that has pages, by the index. */
 static spill_code_t find_pages(looking_t *looking, int64_t incarnation, spill_orphan_t *orphan,
                                spill_error_t *error)
 {
@@ -107,7 +107,7 @@ static spill_code_t find_pages(looking_t *looking, int64_t incarnation, spill_or
     return code;
 }
 
-/* With keep oldest each tombstone is in the index, but holds no element: elements are met first. */
+/* Keep oldest: tombstones are in the index too, so search for elements first. */
 static spill_code_t has_elements(looking_t *looking, int64_t incarnation, bool *has,
                                  spill_error_t *error)
 {
@@ -151,7 +151,7 @@ static spill_code_t look_at(looking_t *looking, uint32_t index, bson_t *found, b
                              looking->store->base.uri);
 }
 
-/* To the first record of the next owner, from the iterator's place on; false: there is none. */
+/* Go to the first record of the next owner; false: there is none. */
 static bool next_owner(looking_t *looking, uint32_t array_id)
 {
     spill_kv_iter_t *iter = looking->iter;
@@ -161,7 +161,7 @@ static bool next_owner(looking_t *looking, uint32_t array_id)
          iter->ops->next(iter)) {
         size_t length = spill_owner_key_length(iter->key + 4, iter->key_bytes - 4);
         if (length == 0 || length > SPILL_OWNER_KEY_MAX || iter->key_bytes == 4 + length)
-            continue; /* no owner's */
+            continue; /* not an owner's record */
         uint8_t owner[SPILL_OWNER_KEY_MAX];
         memcpy(owner, iter->key + 4, length);
         spill_record_key_init(&looking->key, array_id, owner, length);

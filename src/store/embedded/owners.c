@@ -7,9 +7,9 @@
 #include <string.h>
 
 /*
- * Owners are listed from the records of the heads' other fields, which hold their _id and lie side
- * by side. Skip those that have no head in this array. List a head whose record cannot be read: the
- * next read of that head reports the damage.
+ * List owners from the records of the heads' other fields, which have the _id and are adjacent.
+ * Skip owners without a head in this array. Include a head with a damaged record: the next read of
+ * that head reports the damage.
  */
 typedef struct listing {
     spill_embedded_t *store;
@@ -43,7 +43,7 @@ static void add_id(listing_t *listing, const spill_value_t *id)
     spill_value_append(id, listing->owners, key);
 }
 
-/* Name the owner that the key says: its record of other fields cannot be read. */
+/* Fail for an unreadable record of other fields, and name the owner by the key. */
 static spill_code_t fail_fields(const listing_t *listing, const uint8_t *owner, size_t owner_bytes,
                                 spill_error_t *error)
 {
@@ -100,7 +100,7 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
     spill_buffer_clear(last);
     spill_code_t code = spill_embedded_each_fields(listing.store, binding->collection_id, after,
                                                    after_bytes, take_owner, &listing, error);
-    if (code == SPILL_OK || listing.count > 0) /* the next call comes to what is wrong */
+    if (code == SPILL_OK || listing.count > 0) /* the next call returns the error */
         return SPILL_OK;
     bson_destroy(owners);
     return code;
@@ -108,7 +108,7 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
 
 /* ---- windows of an owner --------------------------------------------------------------------- */
 
-/* Go to the first window, in the order asked for. */
+/* Go to the first window in the query's order. */
 static void seek_window(spill_kv_iter_t *iter, const spill_buffer_t *bound, uint32_t collection_id,
                         bool newest_first)
 {
@@ -124,7 +124,7 @@ static void seek_window(spill_kv_iter_t *iter, const spill_buffer_t *bound, uint
     spill_buffer_release(&key);
 }
 
-/* As with owners: by the records of other fields. */
+/* Like owners, windows are listed from the records of other fields. */
 static spill_code_t list_windows(spill_embedded_t *store, const spill_binding_t *binding,
                                  const spill_window_query_t *query, const spill_window_keys_t *keys,
                                  bson_t *texts, spill_error_t *error)
@@ -179,14 +179,14 @@ spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition
     return code;
 }
 
-/* ---- what is left of an array ---------------------------------------------------------------- */
+/* ---- deleting the rest of an array ----------------------------------------------------------- */
 
 void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner)
 {
     spill_record_key_kind(owner, SPILL_RECORD_END);
     iter->ops->seek(iter, owner->data, owner->size);
     while (iter->valid && spill_record_key_kind_of(owner, iter->key, iter->key_bytes) != 0)
-        iter->ops->next(iter); /* a kind that no release writes */
+        iter->ops->next(iter); /* of an unknown kind */
 }
 
 /* *any: the array has a record. *head: one of its owners has a head. */
@@ -202,7 +202,7 @@ static spill_code_t look_for_heads(spill_kv_iter_t *iter, uint32_t array_id, boo
         size_t length = spill_owner_key_length(owner, iter->key_bytes - 4);
         *any = true;
         if (length == 0 || length > SPILL_OWNER_KEY_MAX || iter->key_bytes == 4 + length) {
-            iter->ops->next(iter); /* no owner's */
+            iter->ops->next(iter); /* not an owner's record */
             continue;
         }
         spill_record_key_init(&key, array_id, owner, length);

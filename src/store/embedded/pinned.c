@@ -136,7 +136,7 @@ static void measure_files(spill_pinned_t *pinned)
     }
 }
 
-/* ---- one moment ------------------------------------------------------------------------------ */
+/* ---- a consistent set of files --------------------------------------------------------------- */
 
 /* The list of files that CURRENT names, and its length. `name` is empty if there is none. */
 typedef struct list_state {

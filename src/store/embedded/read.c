@@ -7,9 +7,9 @@
 
 enum { RESERVED_BYTES_MAX = 1024 * 1024 };
 
-/* ---- its elements ---------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
-/* The numbers of the run: live ones from `high` down to `low`, at most `count`. */
+/* The numbers of the run: live numbers from `high` down to `low`, at most `count`. */
 typedef struct range {
     int64_t high;
     int64_t low;
@@ -17,8 +17,8 @@ typedef struct range {
 } range_t;
 
 /*
- * Either way the run is read from its highest number down, as the records lie. For a run upwards
- * from `seq`, that is the limit-th live number from there.
+ * Read a run from its highest number down, in the order of the records. If the run goes upwards
+ * from `seq`, its highest number is the limit-th live number from there.
  */
 static range_t range_of(const spill_request_t *request, const spill_state_t *state)
 {
@@ -60,10 +60,10 @@ static spill_code_t seek_element(spill_view_t *reading, int64_t seq, spill_error
 }
 
 /*
- * There is no record for a number that the document should hold. A page that is not committed is a
- * view of records that the head has, and may have removed since.
+ * A number of the document has no record. That is damage, unless the page is not committed: then it
+ * is a view of records of the head, which may have deleted them since.
  */
-static spill_code_t judge_missing(spill_view_t *reading, int64_t seq, spill_error_t *error)
+static spill_code_t check_missing(spill_view_t *reading, int64_t seq, spill_error_t *error)
 {
     int64_t page = reading->page;
     if (page != SPILL_HEAD) {
@@ -79,9 +79,9 @@ static spill_code_t judge_missing(spill_view_t *reading, int64_t seq, spill_erro
     return spill_view_corrupt(reading, error, "the record of an element is missing");
 }
 
-/* Is the iterator at the record of element `seq`? Then add it to the run. */
-static spill_code_t take_element(spill_view_t *reading, int64_t seq, bool *taken,
-                                 spill_error_t *error)
+/* If the iterator is at the record of element `seq`, add it to the run. */
+static spill_code_t add_element(spill_view_t *reading, int64_t seq, bool *taken,
+                                spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
     int64_t incarnation, number;
@@ -113,7 +113,7 @@ void spill_view_reverse(spill_run_t *run, size_t from)
     }
 }
 
-/* Room for the run, as far as it can be told from the document's average, in one piece. */
+/* Reserve the memory of the run at once, estimated from the document's average element. */
 static void reserve_run(spill_view_t *reading, const range_t *range)
 {
     const spill_state_t *state = &reading->response->state;
@@ -140,9 +140,9 @@ static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
             break;
         spill_code_t code = placed ? SPILL_OK : seek_element(reading, seq, error);
         if (code == SPILL_OK)
-            code = take_element(reading, seq, &taken, error);
+            code = add_element(reading, seq, &taken, error);
         if (code == SPILL_OK && !taken)
-            code = judge_missing(reading, seq, error);
+            code = check_missing(reading, seq, error);
         if (code != SPILL_OK)
             return code;
         placed = taken;
@@ -155,7 +155,7 @@ static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* The element that SPILL_WANT_ID means, if the document has it. */
+/* Read the element that SPILL_WANT_ID selects, if the document has it. */
 static spill_code_t read_id(spill_view_t *reading, spill_error_t *error)
 {
     const spill_state_t *state = &reading->response->state;
@@ -175,7 +175,7 @@ static spill_code_t read_id(spill_view_t *reading, spill_error_t *error)
     return code;
 }
 
-/* ---- what else is wanted --------------------------------------------------------------------- */
+/* ---- operations and other fields ------------------------------------------------------------- */
 
 static void reverse_ops(spill_ops_t *ops)
 {
@@ -187,9 +187,9 @@ static void reverse_ops(spill_ops_t *ops)
 }
 
 /*
- * The window is the incarnation's; a document's are the operations before its n, here from the
- * newest down to the first that is forgotten. By single reads: older ones were deleted one by one,
- * and an iterator would have to pass over each that is not yet compacted away.
+ * The incarnation has one window. A document's operations are those before its op_count, here from
+ * the newest down to the first missing one. Use single reads: older operations were deleted one by
+ * one, and an iterator would pass over each deletion that is not compacted yet.
  */
 static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
 {
@@ -198,7 +198,7 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
     const spill_state_t *state = &response->state;
     int64_t oldest = state->op_count - request->definition->op_window;
     if (!request->want_ops && request->op->base > oldest)
-        oldest = request->op->base; /* what came before is another operation */
+        oldest = request->op->base; /* an operation before that is another one */
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
     bool found = true;
@@ -246,7 +246,7 @@ static spill_code_t read_fields(spill_view_t *reading, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* An array of others lies among the other fields. */
+/* An unmanaged array is one of the other fields. */
 static spill_code_t read_unmanaged(spill_view_t *reading, spill_error_t *error)
 {
     bson_t *fields = NULL;

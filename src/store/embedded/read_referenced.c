@@ -1,14 +1,14 @@
-/* Elements apart, and those that rank highest. */
+/* Referenced elements, and the highest-ranked of them. */
 #include "store/embedded/view.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"
 
-/* ---- elements apart -------------------------------------------------------------------------- */
+/* ---- referenced elements --------------------------------------------------------------------- */
 
 /*
- * The elements that there are with numbers from `high` down to `low`, until the run has `limit`, or
- * so many bytes of these as there may be: then *stopped, where more may follow.
+ * Read the elements with numbers from `high` down to `low` until the run has `limit` elements or
+ * reaches bytes_most. *stopped: the bytes ended it, and more elements may follow.
  */
 static spill_code_t read_numbers(spill_view_t *reading, int64_t high, int64_t low, size_t limit,
                                  bool *stopped, spill_error_t *error)
@@ -41,8 +41,8 @@ static spill_code_t read_numbers(spill_view_t *reading, int64_t high, int64_t lo
 }
 
 /*
- * Upwards, in stretches of numbers, each from its upper end down, as many as there may be elements
- * missing yet. One with too many bytes is read again as one of half as many numbers.
+ * Read upwards in ranges of numbers, each from its upper end down. A range has as many numbers as
+ * elements are still wanted. If it has too many bytes, read half of it instead.
  */
 static spill_code_t read_upwards(spill_view_t *reading, int64_t from, int64_t last,
                                  spill_error_t *error)
@@ -75,7 +75,7 @@ static spill_code_t read_upwards(spill_view_t *reading, int64_t from, int64_t la
     return code;
 }
 
-/* The elements' records lie beside each other, the newest first. */
+/* The records of the elements are adjacent, the newest first. */
 spill_code_t spill_view_read_elements(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
@@ -88,9 +88,9 @@ spill_code_t spill_view_read_elements(spill_view_t *reading, spill_error_t *erro
                         error);
 }
 
-/* ---- what ranks highest ---------------------------------------------------------------------- */
+/* ---- the highest-ranked elements ------------------------------------------------------------- */
 
-/* Copy an element's record into the run; *found: it is there. */
+/* Copy an element's record into the run; *found: it exists. */
 static spill_code_t copy_element(spill_view_t *reading, int64_t incarnation, int64_t seq,
                                  spill_run_t *run, bool *found, spill_error_t *error)
 {
@@ -106,7 +106,7 @@ static spill_code_t copy_element(spill_view_t *reading, int64_t incarnation, int
     return SPILL_OK;
 }
 
-/* The elements that a head shows. */
+/* Read the elements that a head shows. */
 spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error)
 {
     const spill_state_t *state = &reading->response->state;
@@ -122,7 +122,7 @@ spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error)
     return code;
 }
 
-/* Is the iterator at an entry of the incarnation's by which elements follow as they rank? */
+/* Is the iterator at an entry of the incarnation in the index of ranks? */
 static bool at_ranked(const spill_view_t *reading, int64_t *seq)
 {
     const spill_kv_iter_t *iter = reading->iter;
@@ -136,8 +136,8 @@ static bool at_ranked(const spill_view_t *reading, int64_t *seq)
            incarnation == reading->request->incarnation;
 }
 
-/* The numbers of those that rank highest; of the journal's and of trimmed ones it passes over few.
- */
+/* List the numbers of the highest-ranked elements. It skips the journal's and trimmed elements,
+ * which are few. */
 static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *count,
                                spill_error_t *error)
 {
@@ -166,7 +166,7 @@ static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *
     return code;
 }
 
-/* SPILL_WANT_TOP_N: by the index of ranks, or as the records lie. */
+/* SPILL_WANT_TOP_N: use the index of ranks. */
 spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;

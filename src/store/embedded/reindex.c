@@ -1,7 +1,7 @@
 /*
- * RECOUNT with `indexes`: the entries that an owner's pages, and the ids and ranks of its elements,
- * are to have, of all its incarnations, are put where they are missing, and others deleted. The
- * batch has nothing else of the owner's, so what is in the engine is what is.
+ * RECOUNT with `indexes`: for all incarnations of an owner, put the missing index entries of its
+ * pages and of the ids and ranks of its elements, and delete wrong ones. The batch has no other
+ * change of the owner, so the engine has its current records.
  */
 #include "store/embedded/embedded.h"
 
@@ -18,7 +18,7 @@ typedef struct reindexing {
     spill_batch_t *batch;
     spill_kv_iter_t *iter;
     spill_record_key_t key;   /* of the record that is looked at or for */
-    spill_record_key_t entry; /* ... in an index */
+    spill_record_key_t entry; /* of an index entry */
     spill_buffer_t record, id, nothing;
 } reindexing_t;
 
@@ -60,8 +60,8 @@ static spill_code_t index_pages(reindexing_t *reindexing, spill_error_t *error)
     return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
 }
 
-/* The entry of a page that cannot be read may be right. */
-static spill_code_t delete_strange_pages(reindexing_t *reindexing, spill_error_t *error)
+/* Delete entries without a page. The entry of a page that cannot be read stays. */
+static spill_code_t delete_wrong_pages(reindexing_t *reindexing, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reindexing->iter;
     spill_state_t state = {0};
@@ -88,7 +88,7 @@ static spill_code_t delete_strange_pages(reindexing_t *reindexing, spill_error_t
 
 /* ---- ids and ranks --------------------------------------------------------------------------- */
 
-/* Into reindexing->entry. False: the element has no id. */
+/* Set reindexing->entry to the key of the entry. False: the element has no id. */
 static bool id_entry(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                      const spill_value_t *element)
 {
@@ -147,11 +147,11 @@ static spill_code_t index_elements(reindexing_t *reindexing, spill_error_t *erro
     return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
 }
 
-/* Is it the entry that this element is to have? */
+/* Set reindexing->entry to the entry that this element must have; false: none. */
 typedef bool (*entry_fn)(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                          const spill_value_t *element);
 
-static spill_code_t delete_if_strange(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
+static spill_code_t delete_if_wrong(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                                       entry_fn entry, spill_error_t *error)
 {
     const spill_kv_iter_t *iter = reindexing->iter;
@@ -200,7 +200,7 @@ static spill_code_t delete_strange(reindexing_t *reindexing, spill_record_t kind
     int64_t incarnation, seq;
     seek_kind(reindexing, kind);
     for (; code == SPILL_OK && at(reindexing, &incarnation, &seq); iter->ops->next(iter))
-        code = delete_if_strange(reindexing, incarnation, seq, entry, error);
+        code = delete_if_wrong(reindexing, incarnation, seq, entry, error);
     return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
 }
 
@@ -216,7 +216,7 @@ spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request
                                .entry = *key};
     spill_code_t code = index_pages(&reindexing, error);
     if (code == SPILL_OK)
-        code = delete_strange_pages(&reindexing, error);
+        code = delete_wrong_pages(&reindexing, error);
     if (code == SPILL_OK)
         code = index_elements(&reindexing, error);
     if (code == SPILL_OK)

@@ -1,4 +1,4 @@
-/* Records, as a READ sees them; and which document it means. */
+/* The records of a READ, and how it finds its document. */
 #include "store/embedded/view.h"
 #include "definition/schema.h"
 
@@ -9,7 +9,7 @@ spill_code_t spill_view_corrupt(const spill_view_t *reading, spill_error_t *erro
     return spill_embedded_corrupt(reading->store, reading->request, reading->page, error, what);
 }
 
-/* Go to reading->key. *found: there is such a record. */
+/* Go to reading->key. *found: the record exists. */
 spill_code_t spill_view_seek(spill_view_t *reading, bool *found, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
@@ -43,7 +43,7 @@ spill_code_t spill_view_read_state(spill_view_t *reading, int64_t page, spill_st
 
 /* ---- the page that holds a number ------------------------------------------------------------ */
 
-/* The page of the first entry, in the index's order, that is at or after (first, page); or -1. */
+/* The page of the first index entry at or after (first, page); or -1. */
 static spill_code_t seek_entry(spill_view_t *reading, int64_t *first, int64_t *page,
                                spill_error_t *error)
 {
@@ -85,7 +85,7 @@ static spill_code_t find_page(spill_view_t *reading, spill_error_t *error)
 
 /* ---- an element by its id -------------------------------------------------------------------- */
 
-/* The lowest number from `from` on, of the incarnation's, that has the id; -1: there is none. */
+/* The lowest number >= `from` of an element of the incarnation with the id; -1: none. */
 spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t incarnation, int64_t from,
                                 int64_t *seq, spill_error_t *error)
 {
@@ -124,14 +124,14 @@ static spill_code_t find_page_with_id(spill_view_t *reading, spill_error_t *erro
     reading->request = &holding;
     code = find_page(reading, error);
     reading->request = request;
-    if (seq >= spill_state_end(state)) /* the head's */
+    if (seq >= spill_state_end(state)) /* in the head */
         spill_state_release(state);
     return code;
 }
 
-/* ---- a page that is left over ---------------------------------------------------------------- */
+/* ---- SPILL_PAGE_LEFT_OVER -------------------------------------------------------------------- */
 
-/* An element of the incarnations up to request->incarnation, the latest one's newest. */
+/* Find the newest element of the latest incarnation up to request->incarnation. */
 static spill_code_t seek_left_over(spill_view_t *reading, int64_t *incarnation, int64_t *seq,
                                    bool *found, spill_error_t *error)
 {
@@ -145,7 +145,7 @@ static spill_code_t seek_left_over(spill_view_t *reading, int64_t *incarnation, 
 }
 
 /*
- * Read the page of the index's first entry from the iterator's place on. Leave the state absent if
+ * Read the page of the first index entry from the iterator's position on. Leave the state absent if
  * that page is not what the entry says, or (with an element number from 0 on) if it is of another
  * incarnation than `of` or does not hold that element: the element is then in no page.
  */
@@ -167,8 +167,8 @@ static spill_code_t read_entry(spill_view_t *reading, int64_t of, int64_t holdin
 }
 
 /*
- * Pages lie in the index, the latest incarnation first. With keep oldest every tombstone does, too,
- * so the way to a page that is none goes by an element.
+ * The index lists pages, the latest incarnation first. With keep oldest it lists tombstones too, so
+ * find an element first, and then its page.
  */
 static spill_code_t find_left_over(spill_view_t *reading, spill_error_t *error)
 {

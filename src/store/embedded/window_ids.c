@@ -1,6 +1,6 @@
 /*
- * Layout bucket: the index of ids over all windows of an owner. Within a window elements have the
- * entries that those of every layout have; these here say which windows to look at.
+ * Layout bucket: the index of ids over all windows of an owner. It says which windows have an
+ * element with an id. The ordinary index of ids then finds the element in the window.
  */
 #include "store/embedded/embedded.h"
 
@@ -28,7 +28,7 @@ bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_
     return valid;
 }
 
-/* The windows that have entries of the id, each once: one seek for each. */
+/* List each window with an entry of the id once, with one seek for each. */
 static spill_code_t list(const spill_embedded_t *store, const spill_window_query_t *query,
                          const spill_buffer_t *id, spill_record_key_t *key, bson_t *texts,
                          spill_error_t *error)
