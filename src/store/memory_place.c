@@ -143,19 +143,19 @@ static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
 
 /* ---- referenced elements --------------------------------------------------------------------- */
 
-static void take_page(const spill_memory_document_t *page, const spill_request_t *request,
-                      spill_run_t *run)
+static void add_page_element(const spill_memory_document_t *page, const spill_request_t *request,
+                             spill_run_t *run)
 {
     if (page->state.incarnation == request->incarnation && page->count > 0)
         spill_run_add(run, page->state.page, &page->elements[0]);
 }
 
 /* Add the page's element to the run, unless the run has reached its number or bytes. */
-static bool take_next(const spill_memory_document_t *page, const spill_request_t *request,
-                      spill_response_t *response)
+static bool add_next_element(const spill_memory_document_t *page, const spill_request_t *request,
+                             spill_response_t *response)
 {
     spill_run_t *run = &response->run;
-    take_page(page, request, run);
+    add_page_element(page, request, run);
     response->stopped = request->bytes_most > 0 && (int64_t)run->arena.size >= request->bytes_most;
     return (int64_t)run->count < request->limit && !response->stopped;
 }
@@ -178,7 +178,7 @@ static void read_top_n(const spill_memory_owner_t *owner, size_t first, size_t e
     }
     spill_top_show(top_n, request->definition, SIZE_MAX);
     for (size_t i = 0; i < top_n->shown; i++)
-        take_page(find_page(owner, top_n->at[i].seq), request, &response->run);
+        add_page_element(find_page(owner, top_n->at[i].seq), request, &response->run);
 }
 
 void spill_memory_read_top(const spill_memory_store_t *memory, const spill_request_t *request,
@@ -212,12 +212,12 @@ void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_
     } else if (request->want == SPILL_WANT_FORWARD) {
         size_t at = seek_page(owner, owner->page_count, request->seq);
         for (at = at < first ? first : at; more && at < end; at++)
-            more = take_next(owner->pages[at], request, response);
+            more = add_next_element(owner->pages[at], request, response);
     } else {
         int64_t beyond = request->seq < INT64_MAX ? request->seq + 1 : INT64_MAX;
         size_t at = seek_page(owner, owner->page_count, beyond);
         for (at = at > end ? end : at; more && at > first; at--)
-            more = take_next(owner->pages[at - 1], request, response);
+            more = add_next_element(owner->pages[at - 1], request, response);
     }
 }
 

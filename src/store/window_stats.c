@@ -121,7 +121,7 @@ bool spill_window_stats_equal(const spill_window_stats_t *left, const spill_wind
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-static void take_average(spill_statistics_t *statistics)
+static void compute_average(spill_statistics_t *statistics)
 {
     statistics->average =
         statistics->values > 0 ? statistics->sum.value / (double)statistics->values : 0;
@@ -138,7 +138,7 @@ void spill_window_stats_derive(const spill_window_stats_t *window_stats, int64_t
         .min = window_stats->min,
         .max = window_stats->max,
     };
-    take_average(statistics);
+    compute_average(statistics);
 }
 
 void spill_statistics_join(spill_statistics_t *statistics, const spill_statistics_t *next)
@@ -158,7 +158,7 @@ void spill_statistics_join(spill_statistics_t *statistics, const spill_statistic
     if (statistics->values == 0 || compare(&next->max, &statistics->max) > 0)
         statistics->max = next->max;
     statistics->values += next->values;
-    take_average(statistics);
+    compute_average(statistics);
 }
 
 /* ---- in documents ---------------------------------------------------------------------------- */

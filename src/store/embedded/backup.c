@@ -35,7 +35,7 @@ static spill_code_t refuse_existing(const char *folder, spill_error_t *error)
 }
 
 /* Rename without replacing an existing file, if the file system supports that. */
-static spill_code_t move(const char *from, const char *to, spill_error_t *error)
+static spill_code_t rename_to_new(const char *from, const char *to, spill_error_t *error)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return SPILL_OK;
@@ -93,7 +93,7 @@ static spill_code_t make_copy(spill_embedded_t *store, const char *partial, cons
         code = spill_folder_write_label(copy, mode, error);
     if (code == SPILL_OK)
         code = check_copy(store, copy, error);
-    code = code == SPILL_OK ? move(copy, folder, error) : name_target(folder, code, error);
+    code = code == SPILL_OK ? rename_to_new(copy, folder, error) : name_target(folder, code, error);
     if (made)
         remove_partial(partial);
     bson_free(copy);

@@ -53,8 +53,8 @@ static bool keeps_newest(const spill_request_t *request)
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* Read one operation of the owner's window. */
-static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen, bool *forgotten,
-                               spill_error_t *error)
+static spill_code_t read_op(decision_t *decision, int64_t ordinal, bool *seen, bool *forgotten,
+                            spill_error_t *error)
 {
     bool found;
     spill_op_entry_t entry;
@@ -87,8 +87,7 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
     bool forgotten = false;
     int64_t ordinal = request->op->base < 0 ? 0 : request->op->base;
     for (; ordinal < n; ordinal++) {
-        spill_code_t code =
-            look_at_op(decision, ordinal, &decision->facts.op_seen, &forgotten, error);
+        spill_code_t code = read_op(decision, ordinal, &decision->facts.op_seen, &forgotten, error);
         if (code != SPILL_OK || decision->facts.op_seen)
             return code;
     }

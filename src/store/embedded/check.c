@@ -16,8 +16,8 @@
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-static void tell(const spill_checking_t *checking, spill_store_finding_t finding,
-                 const char *format, va_list arguments)
+static void report_finding(const spill_checking_t *checking, spill_store_finding_t finding,
+                           const char *format, va_list arguments)
 {
     char text[256];
     vsnprintf(text, sizeof text, format, arguments);
@@ -31,8 +31,8 @@ void spill_checking_find(const spill_checking_t *checking, int64_t page, int inv
 {
     va_list arguments;
     va_start(arguments, format);
-    tell(checking, (spill_store_finding_t){.page = page, .invariant = invariant}, format,
-         arguments);
+    report_finding(checking, (spill_store_finding_t){.page = page, .invariant = invariant}, format,
+                   arguments);
     va_end(arguments);
 }
 
@@ -41,9 +41,10 @@ void spill_checking_find_in_index(const spill_checking_t *checking, int64_t page
 {
     va_list arguments;
     va_start(arguments, format);
-    tell(checking,
-         (spill_store_finding_t){.page = page, .invariant = SPILL_CHECK_RECOVERABLE, .index = true},
-         format, arguments);
+    report_finding(
+        checking,
+        (spill_store_finding_t){.page = page, .invariant = SPILL_CHECK_RECOVERABLE, .index = true},
+        format, arguments);
     va_end(arguments);
 }
 
@@ -56,10 +57,10 @@ static void find_place(const spill_checking_t *checking, const spill_place_t *pl
 {
     va_list arguments;
     va_start(arguments, format);
-    tell(checking,
-         (spill_store_finding_t){
-             .page = place->page, .invariant = SPILL_CHECK_NUMBERED, .place = place},
-         format, arguments);
+    report_finding(checking,
+                   (spill_store_finding_t){
+                       .page = place->page, .invariant = SPILL_CHECK_NUMBERED, .place = place},
+                   format, arguments);
     va_end(arguments);
 }
 

@@ -107,7 +107,7 @@ static void commit(spill_combiner_t *combiner, job_t *group)
 }
 
 /* Carry out a group and return the rest. The lock is held before and after. */
-static job_t *work(spill_combiner_t *combiner)
+static job_t *carry_out_group(spill_combiner_t *combiner)
 {
     spill_queue_t *queue = &combiner->queue;
     job_t *group = take_group(queue);
@@ -129,10 +129,10 @@ static void lead(spill_combiner_t *combiner, job_t *own)
     spill_queue_t *queue = &combiner->queue;
     if (combiner->sync)
         spill_queue_gather(queue, GATHER_YIELDS);
-    job_t *group = work(combiner);
+    job_t *group = carry_out_group(combiner);
     for (int i = 1; !combiner->sync && i < GROUPS_MAX && queue->first; i++) {
         spill_queue_finish(queue, &group->waiter, &own->waiter);
-        group = work(combiner);
+        group = carry_out_group(combiner);
     }
     spill_queue_hand_over(queue, &group->waiter, &own->waiter);
 }

@@ -55,8 +55,8 @@ static bool is_oversized(const listing_t *listing, const bson_t *fields,
            head->live_bytes + (int64_t)fields->len >= listing->query->bytes;
 }
 
-static spill_code_t look_at(void *context, const spill_kv_iter_t *iter, bool *more,
-                            spill_error_t *error)
+static spill_code_t add_if_oversized(void *context, const spill_kv_iter_t *iter, bool *more,
+                                     spill_error_t *error)
 {
     listing_t *listing = context;
     const uint8_t *owner = iter->key + 4;
@@ -92,7 +92,7 @@ spill_code_t spill_embedded_oversized(spill_store_t *store, const spill_definiti
     spill_buffer_clear(last);
     spill_code_t code =
         spill_embedded_each_fields(listing.store, binding->collection_id, query->after,
-                                   query->after_bytes, look_at, &listing, error);
+                                   query->after_bytes, add_if_oversized, &listing, error);
     spill_state_release(&listing.head);
     spill_buffer_release(&listing.value);
     if (code != SPILL_OK)

@@ -122,8 +122,8 @@ static spill_code_t index_pages(upgrade_t *upgrade, spill_error_t *error)
     return code == SPILL_OK ? upgrade->iter->ops->status(upgrade->iter, error) : code;
 }
 
-static spill_code_t bring_up_to_date(spill_kv_t *kv, const char *place, uint64_t version,
-                                     spill_error_t *error)
+static spill_code_t upgrade_format(spill_kv_t *kv, const char *place, uint64_t version,
+                                   spill_error_t *error)
 {
     upgrade_t upgrade = {.kv = kv, .place = place, .batch = SPILL_BATCH_INIT};
     spill_code_t code = SPILL_OK;
@@ -199,5 +199,5 @@ spill_code_t spill_embedded_format(spill_kv_t *kv, const char *place, bool read_
                           "%s: is of format %" PRIu64 ", and Spillway %s writes format %d: open it "
                           "once for writing, which upgrades it",
                           place, version, spill_version(), SPILL_FORMAT_VERSION);
-    return bring_up_to_date(kv, place, version == 0 ? SPILL_FORMAT_VERSION : version, error);
+    return upgrade_format(kv, place, version == 0 ? SPILL_FORMAT_VERSION : version, error);
 }

@@ -134,7 +134,7 @@ static void stop_at_gap(walk_t *walk, uint64_t sequence)
     set_state(walk, walk->any ? SPILL_LOGS_DAMAGED : SPILL_LOGS_LOST, walk->reader->offset, what);
 }
 
-static void judge_record(walk_t *walk)
+static void classify_record(walk_t *walk)
 {
     spill_log_batch_t batch;
     if (!spill_log_batch_open(&batch, walk->reader->record, walk->reader->record_bytes)) {
@@ -155,7 +155,7 @@ static void judge_record(walk_t *walk)
  * Classify a break. A write that was cut off has nothing readable behind it. If the search gave up
  * a block, something readable may be there, so report damage: a torn end would be dropped.
  */
-static void judge_break(walk_t *walk)
+static void classify_break(walk_t *walk)
 {
     int64_t offset = walk->reader->offset;
     bool torn = walk->reader->torn;
@@ -180,9 +180,9 @@ static spill_code_t walk_file(walk_t *walk, FILE *file, spill_error_t *error)
         spill_log_step_t step = spill_log_reader_next(walk->reader);
         more = step == SPILL_LOG_RECORD;
         if (step == SPILL_LOG_RECORD)
-            judge_record(walk);
+            classify_record(walk);
         else if (step == SPILL_LOG_BREAK)
-            judge_break(walk);
+            classify_break(walk);
     }
     int failed = walk->reader->failed;
     spill_log_reader_close(walk->reader);
@@ -248,7 +248,7 @@ static bool has_first_log(const walk_t *walk)
  * is in these tables, and the engine has deleted the list's first log, acknowledged changes are
  * lost. If that log exists, the record was never synced, and the tables are unfinished work.
  */
-static spill_code_t judge_list(const walk_t *walk, spill_error_t *error)
+static spill_code_t classify_list(const walk_t *walk, spill_error_t *error)
 {
     const spill_manifest_t *manifest = &walk->state->manifest;
     bool found;
@@ -280,7 +280,7 @@ spill_code_t spill_log_check_pinned(const spill_pinned_t *pinned, spill_logs_sta
     walk.reader = bson_malloc(sizeof *walk.reader);
     code = walk_logs(&walk, &deleted, error);
     if (code == SPILL_OK)
-        code = judge_list(&walk, error);
+        code = classify_list(&walk, error);
     bson_free(walk.reader);
     return code;
 }
@@ -299,7 +299,7 @@ static spill_code_t check_once(const char *folder, spill_logs_state_t *state, bo
     walk.reader = bson_malloc(sizeof *walk.reader);
     code = walk_logs(&walk, moving, error);
     if (code == SPILL_OK && !*moving)
-        code = judge_list(&walk, error);
+        code = classify_list(&walk, error);
     bson_free(walk.reader);
     spill_manifest_t after;
     *moving = *moving || spill_manifest_read(folder, &after, NULL) != SPILL_OK ||

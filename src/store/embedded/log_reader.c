@@ -154,7 +154,7 @@ static spill_log_step_t stop_at(spill_log_reader_t *reader, int64_t offset, bool
 }
 
 /* Return a record: the content of a whole part, or of joined parts. */
-static spill_log_step_t give_record(spill_log_reader_t *reader, const uint8_t *data, size_t bytes)
+static spill_log_step_t return_record(spill_log_reader_t *reader, const uint8_t *data, size_t bytes)
 {
     reader->record = bytes > 0 ? data : reader->block; /* no null pointer */
     reader->record_bytes = bytes;
@@ -182,7 +182,7 @@ static spill_log_step_t join_parts(spill_log_reader_t *reader, const part_t *fir
         }
         spill_buffer_append(&reader->joined, part.content, part.bytes);
         if (part.type == TYPE_LAST)
-            return give_record(reader, reader->joined.data, reader->joined.size);
+            return return_record(reader, reader->joined.data, reader->joined.size);
     }
 }
 
@@ -201,7 +201,7 @@ spill_log_step_t spill_log_reader_next(spill_log_reader_t *reader)
         }
         reader->offset = part.offset;
         if (part.type == TYPE_WHOLE)
-            return give_record(reader, part.content, part.bytes);
+            return return_record(reader, part.content, part.bytes);
         if (part.type == TYPE_FIRST)
             return join_parts(reader, &part);
         if (!after_break) /* the first part of this record is missing */

@@ -61,8 +61,8 @@ static spill_code_t fail_fields(const listing_t *listing, const uint8_t *owner, 
     return code;
 }
 
-static spill_code_t take_owner(void *context, const spill_kv_iter_t *iter, bool *more,
-                               spill_error_t *error)
+static spill_code_t add_owner(void *context, const spill_kv_iter_t *iter, bool *more,
+                              spill_error_t *error)
 {
     listing_t *listing = context;
     const uint8_t *owner = iter->key + 4;
@@ -99,7 +99,7 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
     bson_init(owners);
     spill_buffer_clear(last);
     spill_code_t code = spill_embedded_each_fields(listing.store, binding->collection_id, after,
-                                                   after_bytes, take_owner, &listing, error);
+                                                   after_bytes, add_owner, &listing, error);
     if (code == SPILL_OK || listing.count > 0) /* the next call returns the error */
         return SPILL_OK;
     bson_destroy(owners);
@@ -190,8 +190,8 @@ void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner)
 }
 
 /* *any: the array has a record. *head: one of its owners has a head. */
-static spill_code_t look_for_heads(spill_kv_iter_t *iter, uint32_t array_id, bool *any, bool *head,
-                                   spill_error_t *error)
+static spill_code_t find_heads(spill_kv_iter_t *iter, uint32_t array_id, bool *any, bool *head,
+                               spill_error_t *error)
 {
     spill_record_key_t key;
     spill_record_key_init(&key, array_id, NULL, 0);
@@ -220,7 +220,7 @@ spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t 
 {
     bool any, head;
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
-    spill_code_t code = look_for_heads(iter, array_id, &any, &head, error);
+    spill_code_t code = find_heads(iter, array_id, &any, &head, error);
     iter->ops->free(iter);
     *deleted = code == SPILL_OK && !head;
     if (!*deleted || !any)

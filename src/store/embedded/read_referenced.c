@@ -122,7 +122,7 @@ spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error)
     return code;
 }
 
-/* Is the iterator at an entry of the incarnation in the index of ranks? */
+/* Is the iterator at a record of the incarnation in rank order: an index entry or an element? */
 static bool at_ranked(const spill_view_t *reading, int64_t *seq)
 {
     const spill_kv_iter_t *iter = reading->iter;
@@ -166,7 +166,7 @@ static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *
     return code;
 }
 
-/* SPILL_WANT_TOP_N: use the index of ranks. */
+/* SPILL_WANT_TOP_N: use the index of ranks, or the elements' own order if there is none. */
 spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;

@@ -17,7 +17,7 @@ typedef struct reindexing {
     const spill_request_t *request;
     spill_batch_t *batch;
     spill_kv_iter_t *iter;
-    spill_record_key_t key;   /* of the record that is looked at or for */
+    spill_record_key_t key;   /* of the current record */
     spill_record_key_t entry; /* of an index entry */
     spill_buffer_t record, id, nothing;
 } reindexing_t;
@@ -152,7 +152,7 @@ typedef bool (*entry_fn)(reindexing_t *reindexing, int64_t incarnation, int64_t 
                          const spill_value_t *element);
 
 static spill_code_t delete_if_wrong(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
-                                      entry_fn entry, spill_error_t *error)
+                                    entry_fn entry, spill_error_t *error)
 {
     const spill_kv_iter_t *iter = reindexing->iter;
     spill_value_t element;
