@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* An owner that others keep editing is left to the next pass. */
+/* If clients edit an owner during every try, the next pass copies it. */
 enum { TRIES_MAX = 3 };
 
 typedef struct catch_up {
@@ -21,13 +21,13 @@ typedef struct catch_up {
     spill_catch_up_result_t *result;
     const char *original;
     const char *name;
-    int64_t owners;   /* of the original, that this pass has met */
-    bool over;        /* another run has finished or undone it, or is about to */
-    int64_t began_us; /* the last turn */
+    int64_t owners;   /* of the original, that this pass has visited */
+    bool over;        /* another run is finishing or undoing the migration, or has done so */
+    int64_t began_us; /* when the last turn began */
     int64_t units;
 } catch_up_t;
 
-/* ---- is it still to be brought? -------------------------------------------------------------- */
+/* ---- is the copy still wanted? --------------------------------------------------------------- */
 
 spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, const char *name,
                                   spill_error_t *error)
@@ -38,21 +38,21 @@ spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, co
     bool forms = building.stored && !building.undoing && strcmp(building.original, original) == 0;
     if (code == SPILL_OK && forms)
         code = spill_convert_checkpoint_load(store, original, &checkpoint, error);
-    bool ends = strcmp(checkpoint.as, name) == 0; /* also where no array is left: `emptied` */
+    bool ends = strcmp(checkpoint.as, name) == 0; /* also after the last array: `emptied` */
     spill_building_release(&building);
     spill_convert_checkpoint_release(&checkpoint);
     if (code == SPILL_OK && (!forms || ends))
         return spill_fail(error, SPILL_REFUSED,
                           "the migration to '%s' is being finished or undone, or it was: nothing "
-                          "more is brought there",
+                          "is copied there any longer",
                           name);
     return code;
 }
 
 /*
- * Asked before anything is appended to the target or dropped from it, after what shows that it has
- * to be. Where an owner of the original went because the migration is being finished, the mark of
- * that is there already.
+ * Call this before each append to the target and each drop from it, after the read that showed the
+ * need. If finishing the migration removed an owner of the original, its checkpoint was saved
+ * before, so this call sees it.
  */
 static spill_code_t check_building(catch_up_t *catch_up, spill_error_t *error)
 {
@@ -65,10 +65,10 @@ static spill_code_t check_building(catch_up_t *catch_up, spill_error_t *error)
 /* ---- pace ------------------------------------------------------------------------------------ */
 
 /*
- * The turn before this one took so long. It may have waited any time: what is appended then has to
- * be wanted still.
+ * Report the last turn's duration to the throttle and wait for the next turn. The wait may take any
+ * time, so check afterwards that the copy is still wanted.
  */
-static spill_code_t turn(void *context, int64_t elements, spill_error_t *error)
+static spill_code_t wait_for_turn(void *context, int64_t elements, spill_error_t *error)
 {
     catch_up_t *catch_up = context;
     spill_throttle_t *throttle = catch_up->options->throttle;
@@ -84,30 +84,30 @@ static spill_code_t turn(void *context, int64_t elements, spill_error_t *error)
     return check_building(catch_up, error);
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
-static void tell(const catch_up_t *catch_up, const spill_migrated_t *migrated)
+static void report_owner(const catch_up_t *catch_up, const spill_migrated_t *migrated)
 {
     if (catch_up->options->migrated)
         catch_up->options->migrated(catch_up->options->context, migrated);
 }
 
-static spill_code_t pass_over(catch_up_t *catch_up, const spill_value_t *owner, spill_code_t code,
-                              const spill_error_t *failure, spill_error_t *error)
+static spill_code_t skip_owner(catch_up_t *catch_up, const spill_value_t *owner, spill_code_t code,
+                               const spill_error_t *failure, spill_error_t *error)
 {
     spill_migrated_t migrated = {.owner = owner, .failed = failure};
-    if (catch_up->over || !spill_migrate_is_the_owners(code)) {
+    if (catch_up->over || !spill_migrate_is_owner_failure(code)) {
         if (error)
             *error = *failure;
         return code;
     }
     catch_up->result->failed++;
-    tell(catch_up, &migrated);
+    report_owner(catch_up, &migrated);
     return SPILL_OK;
 }
 
-static void note(catch_up_t *catch_up, const spill_value_t *owner, const spill_copied_t *copied,
-                 bool anew)
+static void count_copied(catch_up_t *catch_up, const spill_value_t *owner,
+                         const spill_copied_t *copied, bool anew)
 {
     spill_migrated_t migrated = {.owner = owner,
                                  .elements = copied->elements,
@@ -118,18 +118,19 @@ static void note(catch_up_t *catch_up, const spill_value_t *owner, const spill_c
     spill_value_add_hash(owner, &hash);
     catch_up->result->hash += hash;
     catch_up->result->anew += anew ? 1 : 0;
-    tell(catch_up, &migrated);
+    report_owner(catch_up, &migrated);
 }
 
 /* ---- one owner ------------------------------------------------------------------------------- */
 
-/* What is there of it in the target, also what a document that was replaced has left behind. */
-static spill_code_t drop(catch_up_t *catch_up, const spill_value_t *owner, spill_error_t *error)
+/* Drop the owner in the target, with what a replaced document has left of it. */
+static spill_code_t drop_copy(catch_up_t *catch_up, const spill_value_t *owner,
+                              spill_error_t *error)
 {
     spill_array_t *target = catch_up->copy.target.array;
     bool windows = spill_schema_of(spill_array_get_definition(target))->has_windows;
     spill_code_t code = SPILL_UNKNOWN;
-    /* An owner without a head is met by nobody again: after a lost answer the rest goes at once. */
+    /* No later pass visits an owner without a head: if an answer is lost, drop the rest now. */
     for (int tries = 0; code == SPILL_UNKNOWN && tries < TRIES_MAX; tries++) {
         code = check_building(catch_up, error);
         if (code == SPILL_OK)
@@ -140,9 +141,9 @@ static spill_code_t drop(catch_up_t *catch_up, const spill_value_t *owner, spill
 }
 
 /*
- * An owner that has no head in the target is not there yet. It may have been: its document was
- * replaced, with the head's fields in it, and pages or elements are left. One that has a head is
- * left alone, also if it got that at this moment.
+ * Drop the pages and elements that an owner without a head has in the target. They are left over if
+ * the application replaced the document, and with it the head's fields. If the owner has a head,
+ * even one created at this moment, nothing is dropped.
  */
 static spill_code_t finish_drop(catch_up_t *catch_up, const spill_value_t *value,
                                 spill_error_t *error)
@@ -178,13 +179,13 @@ static spill_code_t copy_again(catch_up_t *catch_up, const spill_value_t *owner,
         spill_copy_result_t before = *result;
         *anew = tries > 0;
         if (*anew)
-            code = drop(catch_up, owner, error);
+            code = drop_copy(catch_up, owner, error);
         if (code == SPILL_OK)
             code = spill_copy_one(&catch_up->copy, owner, copied, error);
         if (code != SPILL_OK || copied->difference.count == 0)
             break;
         before.elements = result->elements;
-        *result = before; /* what was compared, and dropped, counts once */
+        *result = before; /* count what was compared and dropped once */
     }
     return code;
 }
@@ -195,23 +196,23 @@ static spill_code_t catch_up_owner(void *context, const spill_value_t *owner, sp
     spill_copied_t copied = {0};
     spill_error_t failure = {0};
     bool anew = false;
-    spill_code_t code = turn(catch_up, 1, error);
+    spill_code_t code = wait_for_turn(catch_up, 1, error);
     catch_up->owners++;
     if (code != SPILL_OK)
         return code;
     code = copy_again(catch_up, owner, &copied, &anew, &failure);
     if (code == SPILL_OK && copied.difference.count > 0) {
         spill_fail(&failure, SPILL_CONFLICT,
-                   "it changes as fast as it is brought (element %" PRId64
-                   ": %s); start again to go on with it",
+                   "it changes as fast as it is copied (element %" PRId64
+                   ": %s); start again to continue",
                    copied.difference.seq, copied.difference.text);
         spill_owner_t own = {.array = catch_up->copy.source.array, .value = owner};
         code = spill_owner_name(&own, SPILL_CONFLICT, &failure);
     }
     catch_up->copy.result->owners++;
     if (code != SPILL_OK)
-        return pass_over(catch_up, owner, code, &failure, error);
-    note(catch_up, owner, &copied, anew);
+        return skip_owner(catch_up, owner, code, &failure, error);
+    count_copied(catch_up, owner, &copied, anew);
     spill_copy_progress(&catch_up->copy);
     return SPILL_OK;
 }
@@ -223,12 +224,13 @@ static spill_code_t refuse_pages(void *context, const spill_orphan_t *orphan, sp
     const spill_definition_t *original = context;
     if (orphan->dropped)
         return SPILL_OK;
-    return spill_fail(error, SPILL_REFUSED,
-                      "'%s' has %" PRId64 " pages of an array without a head: its document was "
-                      "replaced or deleted by another program, and they may be the only copy. Look "
-                      "at them (`spillway verify %s' names them); `spillway drop' of the owner "
-                      "there removes them",
-                      original->name, orphan->pages, original->name);
+    return spill_fail(
+        error, SPILL_REFUSED,
+        "'%s' has %" PRId64 " pages of an array without a head: its document was "
+        "replaced or deleted by another program, and they may be the only copy. Check "
+        "them (`spillway verify %s' names them); `spillway drop' of the owner "
+        "there removes them",
+        original->name, orphan->pages, original->name);
 }
 
 spill_code_t spill_catch_up_check_pages(spill_array_t *original, const spill_value_t *owner,
@@ -237,23 +239,24 @@ spill_code_t spill_catch_up_check_pages(spill_array_t *original, const spill_val
     return spill_each_orphan(original, owner, refuse_pages, &original->definition, error);
 }
 
-/* An original without any array was dropped itself, more likely than all of its arrays. */
+/* If the original has no array at all, its collection was probably dropped: keep the copies. */
 static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_t *value,
                                   spill_error_t *error)
 {
     spill_owner_t own = {.array = catch_up->copy.target.array, .value = value};
     spill_code_t code = SPILL_OK;
     if (catch_up->owners == 0)
-        code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' has no array at all, so this one is not taken for removed, and is "
-                          "kept in '%s': --undo drops it there",
-                          catch_up->original, catch_up->name);
+        code =
+            spill_fail(error, SPILL_REFUSED,
+                       "'%s' has no array at all, so this owner may not have been deleted and is "
+                       "kept in '%s': --undo drops it there",
+                       catch_up->original, catch_up->name);
     else
         code = spill_catch_up_check_pages(catch_up->copy.source.array, value, error);
     return code == SPILL_REFUSED ? spill_owner_name(&own, code, error) : code;
 }
 
-/* Neither is it ours in the original, nor is there an array of others in its place. */
+/* Report whether the original has neither a head for this owner nor an unmanaged array. */
 static spill_code_t is_deleted(const catch_up_t *catch_up, const spill_value_t *value, bool *gone,
                                spill_error_t *error)
 {
@@ -277,19 +280,19 @@ static spill_code_t drop_deleted(void *context, const spill_value_t *owner, spil
     if (code == SPILL_OK && gone)
         code = check_deleted(catch_up, owner, &failure);
     if (code == SPILL_OK && gone)
-        code = drop(catch_up, owner, &failure);
+        code = drop_copy(catch_up, owner, &failure);
     if (code != SPILL_OK)
-        return pass_over(catch_up, owner, code, &failure, error);
+        return skip_owner(catch_up, owner, code, &failure, error);
     spill_migrated_t migrated = {.owner = owner, .gone = true};
     catch_up->result->gone += gone ? 1 : 0;
     if (gone)
-        tell(catch_up, &migrated);
+        report_owner(catch_up, &migrated);
     return SPILL_OK;
 }
 
 /*
- * Pages that a drop has left which was broken off: of an owner that has gone since, or of a window.
- * Nothing is in them that is nowhere else, but where the original has such pages, too.
+ * Drop pages that an interrupted drop has left, of a deleted owner or of a window. If the original
+ * has pages without a head for this owner too, these are kept: they may be the only copy.
  */
 static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
@@ -306,12 +309,12 @@ static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spi
                     : spill_catch_up_check_pages(catch_up->copy.source.array, &owner, &failure);
     if (code == SPILL_OK)
         code = finish_drop(catch_up, &orphan->owner, &failure);
-    return code == SPILL_OK ? code : pass_over(catch_up, &owner, code, &failure, error);
+    return code == SPILL_OK ? code : skip_owner(catch_up, &owner, code, &failure, error);
 }
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
-static void show(void *context, const spill_copy_result_t *result)
+static void show_progress(void *context, const spill_copy_result_t *result)
 {
     const catch_up_t *catch_up = context;
     if (catch_up->options->caught_up)
@@ -324,8 +327,11 @@ spill_code_t spill_catch_up(spill_store_t *store, const char *original, const ch
 {
     catch_up_t catch_up = {
         .options = options, .result = result, .original = original, .name = name};
-    spill_copy_options_t copy = {
-        .as = name, .building = true, .turn = turn, .progress = show, .context = &catch_up};
+    spill_copy_options_t copy = {.as = name,
+                                 .building = true,
+                                 .turn = wait_for_turn,
+                                 .progress = show_progress,
+                                 .context = &catch_up};
     catch_up.copy = (spill_copy_t){.source = {.name = "original", .store = store},
                                    .target = {.name = "planned", .store = store},
                                    .options = &copy,

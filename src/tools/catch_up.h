@@ -1,8 +1,9 @@
 /*
- * Bring: one pass from a definition whose arrays are laid out in place, the original, into the one
- * that is planned for them, which is forming (core/building.h), owner by owner. It is a copy
- * (tools/copy.h) into arrays that nobody else changes, so what does not agree with the original any
- * more is made anew. The original is only read.
+ * Catch up: one pass that copies the arrays of a definition, the original, into its planned
+ * definition, owner by owner. The original is an array migrated in place. The planned definition is
+ * still building (core/building.h), so no other program writes to it. A pass is a copy
+ * (tools/copy.h). If an owner no longer agrees with the original, the pass drops its copy and
+ * copies it again. The pass only reads the original.
  */
 #ifndef SPILL_TOOLS_CATCH_UP_H
 #define SPILL_TOOLS_CATCH_UP_H
@@ -10,35 +11,35 @@
 #include "tools/copy.h"
 #include "tools/migrate.h"
 
-/* Added to. */
+/* A pass adds to these numbers. */
 typedef struct spill_catch_up_result {
-    spill_copy_result_t copied; /* `differences`: owners that were changed as fast as that */
-    int64_t anew;               /* owners brought from the start again: they had been edited */
-    int64_t gone;               /* owners dropped, whose document or array the application has */
-    int64_t failed;             /* owners that were passed over */
-    uint64_t hash; /* the sum of one for each owner: the same for the same arrays, in any order */
+    spill_copy_result_t copied; /* `differences`: owners that changed during every attempt */
+    int64_t anew;               /* owners copied again from the start: they had been edited */
+    int64_t gone;   /* owners dropped: the application has removed their document or array */
+    int64_t failed; /* owners that were skipped */
+    uint64_t hash;  /* sum of one hash per owner: equal for equal arrays, in any order */
 } spill_catch_up_result_t;
 
 /*
- * Are arrays of `original` still to be brought into `name`? SPILL_REFUSED: that is being finished
- * or undone, or was. Two reads.
+ * Check that the arrays of `original` are still to be copied into `name`. SPILL_REFUSED: the
+ * migration is being finished or undone, or was finished or undone. Cost: two reads.
  */
 spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, const char *name,
                                   spill_error_t *error);
 
 /*
- * Has the original pages without a head (of this owner; NULL: of any), which no drop has left? They
- * may be the only copy of their elements. SPILL_REFUSED.
+ * Check that the original has no pages without a head, except what an interrupted drop left. Such
+ * pages may be the only copy of their elements: SPILL_REFUSED. `owner`: NULL checks all owners.
  */
 spill_code_t spill_catch_up_check_pages(spill_array_t *original, const spill_value_t *owner,
                                         spill_error_t *error);
 
 /*
- * Bring all owners of `original` into `name`, and compare them element for element. SPILL_REFUSED:
- * it is being finished or undone. Owners that
- * fail (an element that the planned layout cannot have; a damaged array) are passed over and told.
- * Whatever ends the pass, the same call goes on. `progress` of the options is not called. Cost: as
- * spill_copy; an owner that was brought before is read and compared.
+ * Catch up all owners of `original` in `name`, and compare them element by element. SPILL_REFUSED:
+ * the migration is being finished or undone. An owner that fails is skipped and reported, for
+ * example if its array is damaged or the planned layout cannot store an element. After an
+ * interruption, call again to continue. The options' `progress` is not called. Cost: as spill_copy;
+ * an owner that is already in `name` is read and compared.
  */
 spill_code_t spill_catch_up(spill_store_t *store, const char *original, const char *name,
                             const spill_migrate_options_t *options, spill_catch_up_result_t *result,

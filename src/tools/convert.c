@@ -14,7 +14,7 @@
 
 /* ---- the new definition ---------------------------------------------------------------------- */
 
-/* What a definition's documents are: arrays in heads and pages, elements apart, or windows. */
+/* The kinds of documents: arrays in heads and pages, referenced elements, or windows. */
 typedef enum family { ARRAYS, REFERENCED, WINDOWS } family_t;
 
 static family_t family_of(spill_layout_t layout)
@@ -31,8 +31,7 @@ static void carry_name(const char *from, char *to)
         strcpy(to, from);
 }
 
-/* Statistics are of the value that they were of; where there was none, how many elements there are.
- */
+/* Keep the statistics of the same value. If there was no such value, keep only the count. */
 static void carry_statistics(const spill_definition_t *from, spill_definition_t *definition)
 {
     strcpy(definition->value_field, from->value_field);
@@ -47,8 +46,8 @@ static void carry_statistics(const spill_definition_t *from, spill_definition_t 
 }
 
 /*
- * Other documents have other fields, and other bounds: what says something of owners and elements
- * is the old definition's, the rest is that of a preset.
+ * The documents change their shape, so a preset gives their fields and bounds. What
+ * describes owners and elements is copied from the old definition.
  */
 static void change_shape(const spill_definition_t *from, family_t family,
                          spill_definition_t *definition)
@@ -76,8 +75,8 @@ static void change_shape(const spill_definition_t *from, family_t family,
 }
 
 /*
- * What is retained. Where a number and an age are, an element stays that either keeps: of the two
- * a cap has the number, and windows, which have no number, keep everything.
+ * Set the retention. Given a number and an age, an element is kept if either keeps it. A cap can
+ * express only the number. Windows have no number, so they keep everything.
  */
 static void carry_retention(const spill_definition_t *from, spill_definition_t *definition)
 {
@@ -105,8 +104,8 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
     strcpy(definition->collection, as);
     if (keep && layout != SPILL_LAYOUT_OUTLIER)
         return spill_fail(error, SPILL_INVALID,
-                          "which elements a head keeps (--keep) is to choose with layout outlier "
-                          "alone, not with %s",
+                          "which elements a head keeps (--keep) can be chosen for layout outlier "
+                          "only, not for %s",
                           spill_layout_name(layout));
     spill_definition_set_layout(definition, layout);
     if (layout == SPILL_LAYOUT_CAPPED && spill_schema_of(from)->keeps_top_n)
@@ -121,7 +120,7 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
     return spill_definition_check(definition, error);
 }
 
-/* ---- bringing arrays ------------------------------------------------------------------------- */
+/* ---- copying arrays -------------------------------------------------------------------------- */
 
 static spill_code_t refuse_itself(const char *name, const char *as, spill_error_t *error)
 {
@@ -129,18 +128,18 @@ static spill_code_t refuse_itself(const char *name, const char *as, spill_error_
         return SPILL_OK;
     return spill_fail(error, SPILL_INVALID,
                       "'%s' cannot be converted into itself: the old documents stay beside the "
-                      "new ones, so it takes a definition of another name",
+                      "new ones, so the conversion needs a definition of another name",
                       name);
 }
 
-/* What is left of a definition that is being dropped is nothing to begin a conversion with. */
+/* No conversion can begin from what is left of a definition that is being dropped. */
 static spill_code_t refuse_dropped(const char *name, const spill_convert_checkpoint_t *checkpoint,
                                    spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
-                      "'%s' is being dropped, and part of it may be gone: '%s' may be the only "
-                      "whole copy, so let nothing be dropped there. Convert as '%s' with --finish "
-                      "goes on; dropping '%s' removes what is left of it",
+                      "'%s' is being dropped, and part of it may be deleted: '%s' may be the only "
+                      "complete copy, so drop nothing there. Convert as '%s' with --finish "
+                      "continues; dropping '%s' removes what is left of it",
                       name, checkpoint->as, checkpoint->as, name);
 }
 
@@ -172,35 +171,36 @@ static spill_code_t refuse_differences(const char *name, const char *as, int64_t
 {
     if (ahead > 0)
         return spill_fail(error, SPILL_REFUSED,
-                          "'%s' is kept: %" PRId64 " of its owners are not the same in '%s', and "
-                          "of %" PRId64 " '%s' has more than '%s': it may be the only whole copy, "
-                          "so let nothing be dropped there before it is known why",
+                          "'%s' is kept: %" PRId64
+                          " of its owners are not the same in '%s', and %" PRId64
+                          " of these have more in '%s' than in '%s': it may be the only complete "
+                          "copy, so drop nothing there before you know why",
                           name, differences, as, ahead, as, name);
     return spill_fail(error, SPILL_REFUSED,
                       "'%s' is kept: %" PRId64 " of its owners are not the same in '%s', which has "
-                      "no more of them than '%s'. Look at both; where nobody but convert has "
-                      "written to '%s', an owner that is dropped there is brought anew",
+                      "no more of them than '%s'. Compare both; if only convert has written to "
+                      "'%s', an owner that is dropped there is copied again",
                       name, differences, as, name, as);
 }
 
-/* What is left of a source that is being dropped differs: it cannot be brought anew. */
+/* What is left of a source that is being dropped differs: it cannot be copied again. */
 static spill_code_t refuse_rest(const char *name, const char *as, int64_t differences,
                                 spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
                       "'%s' was being dropped, and %" PRId64 " of the owners that are left are not "
-                      "the same in '%s', which may be the only whole copy: let nothing be dropped "
-                      "there. Once it is known that nothing of '%s' is needed, dropping '%s' "
-                      "removes what is left of it",
+                      "the same in '%s', which may be the only complete copy: drop nothing "
+                      "there. If nothing of '%s' is needed, dropping '%s' removes what is left of "
+                      "it",
                       name, differences, as, name, name);
 }
 
-/* It is migrate's, which brings anew what differs. */
+/* The target belongs to a migration: its next pass copies the changed owners again. */
 static spill_code_t refuse_changed(const char *name, int64_t differences, spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
                       "'%s' is kept: %" PRId64 " of its owners were changed since they were "
-                      "brought. Stop what writes to them, and start again",
+                      "copied. Stop the programs that write to them, and start again",
                       name, differences);
 }
 
@@ -229,7 +229,7 @@ static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
-/* `forming`: the arrays were laid out in documents of the application. */
+/* `building`: the arrays were migrated in place, in the application's documents. */
 static spill_code_t drop_owners(spill_store_t *store, const char *name, bool building,
                                 spill_error_t *error)
 {
@@ -257,7 +257,7 @@ static spill_code_t check_end(void *context, const spill_value_t *value, spill_e
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
-/* May all of them be dropped? Else none is. Only where other programs write there are leases. */
+/* Check that every owner may be dropped, before any is. Only stores with other writers lease. */
 static spill_code_t check_ends(spill_store_t *store, const char *name, spill_error_t *error)
 {
     spill_array_t *array;
@@ -271,8 +271,11 @@ static spill_code_t check_ends(spill_store_t *store, const char *name, spill_err
     return code;
 }
 
-/* The mark is saved before the first array goes, and says so before the definition does: one that
- * gets the old name later is not taken for what is left of this one. */
+/*
+ * Save the checkpoint before the first array is dropped, and record that no array is left before
+ * the definition is dropped. A new definition of the old name is then not mistaken for the rest of
+ * this one.
+ */
 static spill_code_t drop_all(spill_store_t *store, const char *name,
                              const spill_copy_options_t *options,
                              spill_convert_checkpoint_t *checkpoint, spill_error_t *error)
@@ -280,7 +283,7 @@ static spill_code_t drop_all(spill_store_t *store, const char *name,
     const char *as = options->as;
     spill_code_t code = SPILL_OK;
     if (!spill_convert_checkpoint_stands(checkpoint)) {
-        code = spill_import_marks_drop(store, name, error); /* and what a mark was before */
+        code = spill_import_checkpoints_drop(store, name, error); /* also an older conversion's */
         spill_convert_checkpoint_release(checkpoint);
         if (code == SPILL_OK)
             code = spill_convert_checkpoint_save(store, name, as, false, checkpoint, error);

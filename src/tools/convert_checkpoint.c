@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The catalog's name for it: those of imports end with 16 hexadecimal digits. */
-#define MARK_NAME_SIZE (SPILL_NAME_SIZE + 16)
+/* The catalog's name for the checkpoint; the names of imports end with 16 hexadecimal digits. */
+#define CHECKPOINT_NAME_SIZE (SPILL_NAME_SIZE + 16)
 
-static void checkpoint_name(const char *definition, char name[MARK_NAME_SIZE])
+static void checkpoint_name(const char *definition, char name[CHECKPOINT_NAME_SIZE])
 {
-    snprintf(name, MARK_NAME_SIZE, "%s:convert", definition);
+    snprintf(name, CHECKPOINT_NAME_SIZE, "%s:convert", definition);
 }
 
 bool spill_convert_checkpoint_stands(const spill_convert_checkpoint_t *checkpoint)
@@ -25,7 +25,7 @@ void spill_convert_checkpoint_release(spill_convert_checkpoint_t *checkpoint)
     *checkpoint = (spill_convert_checkpoint_t){0};
 }
 
-static bool decode(spill_convert_checkpoint_t *checkpoint)
+static bool decode_checkpoint(spill_convert_checkpoint_t *checkpoint)
 {
     bson_iter_t as, emptied;
     if (!bson_iter_init_find(&as, checkpoint->stored, "as") || !BSON_ITER_HOLDS_UTF8(&as) ||
@@ -41,12 +41,12 @@ spill_code_t spill_convert_checkpoint_load(spill_store_t *store, const char *nam
                                            spill_convert_checkpoint_t *checkpoint,
                                            spill_error_t *error)
 {
-    char entry[MARK_NAME_SIZE];
+    char entry[CHECKPOINT_NAME_SIZE];
     *checkpoint = (spill_convert_checkpoint_t){0};
     checkpoint_name(name, entry);
     spill_code_t code =
         store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, entry, &checkpoint->stored, error);
-    if (code == SPILL_OK && checkpoint->stored && !decode(checkpoint))
+    if (code == SPILL_OK && checkpoint->stored && !decode_checkpoint(checkpoint))
         code = spill_fail(error, SPILL_CORRUPT,
                           "%s: the checkpoint of the conversion of '%s' cannot be read; restore a "
                           "backup",
@@ -58,7 +58,7 @@ spill_code_t spill_convert_checkpoint_save(spill_store_t *store, const char *nam
                                            bool emptied, spill_convert_checkpoint_t *checkpoint,
                                            spill_error_t *error)
 {
-    char entry[MARK_NAME_SIZE];
+    char entry[CHECKPOINT_NAME_SIZE];
     checkpoint_name(name, entry);
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "definition", name);
@@ -68,8 +68,7 @@ spill_code_t spill_convert_checkpoint_save(spill_store_t *store, const char *nam
     spill_code_t code = store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, entry,
                                                 checkpoint->stored, &document, &done, error);
     if (code == SPILL_OK && !done)
-        code =
-            spill_fail(error, SPILL_CONFLICT, "'%s' is being dropped by another one already", name);
+        code = spill_fail(error, SPILL_CONFLICT, "another process is dropping '%s' already", name);
     if (code == SPILL_OK) {
         spill_convert_checkpoint_release(checkpoint);
         checkpoint->stored = bson_copy(&document);

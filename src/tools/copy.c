@@ -41,13 +41,13 @@ spill_code_t spill_copy_check_dropped(spill_copy_owner_t *owner, const spill_own
     bool begun;
     spill_code_t code = spill_outlier_drop_has_begun(target, &begun, error);
     if (code == SPILL_OK && begun)
-        spill_copy_differs(owner, -1, "in the target a drop of it was begun and broken off");
+        spill_copy_differs(owner, -1, "in the target an unfinished drop has begun to delete it");
     return spill_copy_failed(&owner->copy->target, code, error);
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-/* Copy what is missing, then compare. Fields come first: they count towards the head's bytes. */
+/* Copy what is missing, then compare. Copy fields first: they count towards the head's bytes. */
 static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *error)
 {
     spill_code_t looked = spill_copy_check_dropped(owner, &owner->target, error);
@@ -59,7 +59,7 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     bool fields_go = !copy->joins_windows && !copy->options->building;
     spill_code_t code = fields_go ? spill_copy_fields(owner, error) : SPILL_OK;
     int64_t fields = owner->difference.count;
-    owner->difference.count = 0; /* a field that cannot be set is no reason to keep elements back */
+    owner->difference.count = 0; /* copy the elements even if a field cannot be set */
     if (code == SPILL_OK)
         code = spill_copy_elements(owner, error);
     result->before += owner->live - (result->elements - copied);
@@ -82,12 +82,12 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
                                   error);
     if (code == SPILL_OK && ahead)
         spill_copy_differs_ahead(owner, owner->end,
-                                 "the target has given more numbers than the source");
+                                 "the target has used more numbers than the source");
     owner->difference.count += fields;
     return code;
 }
 
-/* Windows of an owner come one after the other: is it the owner of the one before? */
+/* Report whether the previous call had the same owner: the windows of an owner are consecutive. */
 static bool is_counted(spill_copy_t *copy, const spill_value_t *owner)
 {
     bson_iter_t iter;
@@ -103,7 +103,7 @@ static bool is_counted(spill_copy_t *copy, const spill_value_t *owner)
     return false;
 }
 
-static void report(spill_copy_t *copy, const spill_copy_difference_t *found)
+static void report_difference(spill_copy_t *copy, const spill_copy_difference_t *found)
 {
     const spill_copy_options_t *options = copy->options;
     spill_copy_difference_t difference = *found;
@@ -126,7 +126,7 @@ static void report(spill_copy_t *copy, const spill_copy_difference_t *found)
     spill_copy_progress(copy);
 }
 
-/* Where an owner is not one document's, but that of windows, it has a name alone. */
+/* An owner that stands for several windows is not one document: it needs no key. */
 static spill_code_t init_side(spill_owner_t *owner, spill_array_t *array, bool windows,
                               const spill_value_t *value, spill_error_t *error)
 {
@@ -159,7 +159,7 @@ static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_
     spill_copied_t copied;
     spill_code_t code = spill_copy_one(context, value, &copied, error);
     if (code == SPILL_OK)
-        report(context, &copied.difference);
+        report_difference(context, &copied.difference);
     return code;
 }
 
@@ -180,12 +180,12 @@ void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *def
         set_bound(bounds->head_bytes_max, &definition->bounds.page_bytes_max);
     set_bound(bounds->page_bytes_max, &definition->bounds.page_bytes_max);
     if (spill_schema_of(definition)->has_windows && bounds->threshold == 0)
-        set_bound(bounds->page_capacity, &definition->bounds.threshold); /* all parts alike */
+        set_bound(bounds->page_capacity, &definition->bounds.threshold); /* equal documents */
     if (spill_schema_of(definition)->has_windows && bounds->page_capacity == 0)
         set_bound(bounds->threshold, &definition->bounds.page_capacity);
 }
 
-/* The definition as it is to be in the target. */
+/* Make the definition for the target. */
 static spill_code_t make_definition(const spill_copy_t *copy, const spill_definition_t *source,
                                     spill_definition_t *definition, spill_error_t *error)
 {
@@ -202,8 +202,8 @@ static spill_code_t make_definition(const spill_copy_t *copy, const spill_defini
     return code;
 }
 
-/* Windows that both have are copied one by one, as they are. */
-static void look_at_windows(spill_copy_t *copy, const spill_definition_t *source,
+/* If source and target have the same windows, each window is copied as an owner. */
+static void compare_windows(spill_copy_t *copy, const spill_definition_t *source,
                             const spill_definition_t *target)
 {
     bool same = source->layout == target->layout && source->window == target->window &&
@@ -214,20 +214,20 @@ static void look_at_windows(spill_copy_t *copy, const spill_definition_t *source
     copy->drops_windows = copy->joins_windows && copy->options->dropping;
 }
 
-static spill_code_t define(spill_copy_t *copy, const char *name, spill_error_t *error)
+static spill_code_t define_target(spill_copy_t *copy, const char *name, spill_error_t *error)
 {
     spill_definition_t source, definition;
     spill_code_t code = spill_store_definition(copy->source.store, name, &source, error);
     if (code != SPILL_OK)
         return spill_copy_failed(&copy->source, code, error);
     code = make_definition(copy, &source, &definition, error);
-    look_at_windows(copy, &source, &definition);
+    compare_windows(copy, &source, &definition);
     if (code == SPILL_OK)
         code = spill_store_define(copy->target.store, &definition, error);
     return spill_copy_failed(&copy->target, code, error);
 }
 
-/* The tail of an owner would be copied to its own end, again and again. */
+/* A copy of a definition onto itself would append each owner's elements to it without end. */
 static spill_code_t refuse_itself(const spill_copy_t *copy, const char *name, spill_error_t *error)
 {
     const char *as = copy->options->as;
@@ -244,7 +244,7 @@ static spill_code_t open_side(spill_copy_side_t *side, const char *name, spill_e
 {
     spill_code_t code = spill_array_open(side->store, name, &side->array, error);
     if (code == SPILL_OK)
-        side->array->retains = false; /* what is copied is compared, and trimmed by later appends */
+        side->array->retains = false; /* later appends trim; a copy must compare everything */
     if (code == SPILL_OK)
         code = spill_store_definitions(side->store, &side->definitions, &side->definition_count,
                                        error);
@@ -262,7 +262,7 @@ spill_code_t spill_copy_begin(spill_copy_t *copy, const char *name, spill_error_
     const char *as = copy->options->as;
     spill_code_t code = refuse_itself(copy, name, error);
     if (code == SPILL_OK)
-        code = define(copy, name, error);
+        code = define_target(copy, name, error);
     if (code == SPILL_OK)
         code = open_side(&copy->source, name, error);
     if (code == SPILL_OK)

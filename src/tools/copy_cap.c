@@ -1,9 +1,8 @@
 /*
- * A capped target that keeps the newest. It is given what its cap keeps: the newest `threshold`
- * elements of the source, or one fewer where the source's last number is that of no element any
- * more, since a placeholder has to stand there once; and of these the newest that fit its bytes,
- * which the store itself sees to. What is older is not appended; its numbers are given to
- * placeholders, many at a time.
+ * A capped target with keep newest. It receives what its cap keeps: the newest `threshold` elements
+ * of the source. If the source's last number has no element, it receives one fewer, because a
+ * placeholder must occupy that number once. The store drops the oldest of these if they do not fit
+ * its bytes. Older elements are not appended; placeholders get their numbers, many at a time.
  */
 #include "tools/copy_owner.h"
 
@@ -20,9 +19,9 @@ bool spill_copy_is_capped(const spill_copy_t *copy)
 
 /* ---- what the cap keeps ---------------------------------------------------------------------- */
 
-/* The next older element of the source: is it kept, too? */
-static bool keep(spill_copy_owner_t *owner, const spill_bounds_t *bounds, int64_t seq,
-                 size_t size_bytes, int64_t *count, int64_t *bytes)
+/* Count the next older element of the source. False: the cap does not keep it. */
+static bool keep_element(spill_copy_owner_t *owner, const spill_bounds_t *bounds, int64_t seq,
+                         size_t size_bytes, int64_t *count, int64_t *bytes)
 {
     if (*count == 0 && owner->cap_room == bounds->threshold && seq != owner->end - 1)
         owner->cap_room--;
@@ -34,8 +33,8 @@ static bool keep(spill_copy_owner_t *owner, const spill_bounds_t *bounds, int64_
     return true;
 }
 
-static spill_code_t look_at_numbers(spill_copy_owner_t *owner, const spill_bounds_t *bounds,
-                                    spill_error_t *error)
+static spill_code_t find_kept(spill_copy_owner_t *owner, const spill_bounds_t *bounds,
+                              spill_error_t *error)
 {
     spill_read_options_t read;
     spill_read_options_init(&read);
@@ -55,7 +54,8 @@ static spill_code_t look_at_numbers(spill_copy_owner_t *owner, const spill_bound
         int64_t read_bytes = 0;
         for (size_t i = 0; i < slice->count; i++) {
             const spill_element_t *element = &slice->elements[i];
-            if (!keep(owner, bounds, element->seq, element->value.size_bytes, &count, &bytes)) {
+            if (!keep_element(owner, bounds, element->seq, element->value.size_bytes, &count,
+                              &bytes)) {
                 more = false;
                 break;
             }
@@ -67,8 +67,8 @@ static spill_code_t look_at_numbers(spill_copy_owner_t *owner, const spill_bound
     return code;
 }
 
-static spill_code_t look_at_windows(spill_copy_owner_t *owner, const spill_bounds_t *bounds,
-                                    spill_error_t *error)
+static spill_code_t find_kept_in_windows(spill_copy_owner_t *owner, const spill_bounds_t *bounds,
+                                         spill_error_t *error)
 {
     spill_bucket_read_options_t read;
     spill_bucket_read_options_init(&read);
@@ -86,7 +86,8 @@ static spill_code_t look_at_windows(spill_copy_owner_t *owner, const spill_bound
         more = slice->more;
         int64_t read_bytes = 0;
         for (size_t i = 0; i < slice->count; i++) {
-            if (!keep(owner, bounds, --seq, slice->elements[i].value.size_bytes, &count, &bytes)) {
+            if (!keep_element(owner, bounds, --seq, slice->elements[i].value.size_bytes, &count,
+                              &bytes)) {
                 more = false;
                 break;
             }
@@ -108,7 +109,7 @@ static spill_code_t read_head(const spill_copy_owner_t *owner, spill_response_t 
     return spill_copy_failed(&owner->copy->target, code, error);
 }
 
-spill_code_t spill_copy_cap_look(spill_copy_owner_t *owner, spill_error_t *error)
+spill_code_t spill_copy_cap_read(spill_copy_owner_t *owner, spill_error_t *error)
 {
     const spill_copy_t *copy = owner->copy;
     const spill_bounds_t *bounds = &spill_array_get_definition(copy->target.array)->bounds;
@@ -120,16 +121,17 @@ spill_code_t spill_copy_cap_look(spill_copy_owner_t *owner, spill_error_t *error
     spill_response_release(&head);
     if (code != SPILL_OK)
         return code;
-    code = copy->joins_windows ? look_at_windows(owner, bounds, error)
-                               : look_at_numbers(owner, bounds, error);
+    code = copy->joins_windows ? find_kept_in_windows(owner, bounds, error)
+                               : find_kept(owner, bounds, error);
     if (code == SPILL_OK && owner->has > 0 && owner->cap_from == owner->end)
-        code = spill_fail(error, SPILL_CONFLICT, "its elements go while they are counted");
+        code = spill_fail(error, SPILL_CONFLICT, "its elements are deleted while they are counted");
     return spill_copy_failed(&copy->source, code, error);
 }
 
-/* ---- making the target ready ----------------------------------------------------------------- */
+/* ---- preparing the target -------------------------------------------------------------------- */
 
-static spill_code_t trim(const spill_copy_owner_t *owner, int64_t below, spill_error_t *error)
+static spill_code_t trim_target(const spill_copy_owner_t *owner, int64_t below,
+                                spill_error_t *error)
 {
     const spill_copy_side_t *target = &owner->copy->target;
     spill_code_t code = spill_array_trim(target->array, owner->target.value, below, error);
@@ -147,23 +149,23 @@ spill_code_t spill_copy_cap_begin(spill_copy_owner_t *owner, spill_error_t *erro
     if ((trims || skips) && options->turn)
         code = options->turn(options->context, 1, error);
     if (code == SPILL_OK && trims)
-        code = trim(owner, below, error);
+        code = trim_target(owner, below, error);
     if (code == SPILL_OK && skips) {
         code = spill_copy_skip(owner, owner->cap_from, error);
         if (code == SPILL_OK)
-            code = trim(owner, owner->cap_from, error);
+            code = trim_target(owner, owner->cap_from, error);
     }
     if (code == SPILL_OK && (skips || trims))
-        code = spill_copy_look_at_target(owner, error);
-    if (code == SPILL_OK && owner->next != next) /* a late append: its end is to be checked, too */
+        code = spill_copy_read_target(owner, error);
+    if (code == SPILL_OK && owner->next != next) /* a late append: check its elements, too */
         code = spill_copy_failed(&owner->copy->target,
                                  spill_fail(error, SPILL_CONFLICT, "another copy appends"), error);
     return code;
 }
 
-/* ---- is it what the cap keeps? --------------------------------------------------------------- */
+/* ---- comparing with the cap ------------------------------------------------------------------ */
 
-/* The newest element of the source below a number, and its size; -1 where there is none. */
+/* Find the newest element of the source below a number, and its size; *seq is -1 if none. */
 static spill_code_t newest_below(const spill_copy_owner_t *owner, int64_t below, int64_t *seq,
                                  int64_t *bytes, spill_error_t *error)
 {
@@ -197,7 +199,7 @@ static spill_code_t newest_below(const spill_copy_owner_t *owner, int64_t below,
     return spill_copy_failed(&copy->source, code, error);
 }
 
-/* What a batch noted while it was appended is beside it. */
+/* Leave room for the operation that a batch records when it is appended. */
 bool spill_copy_holds_one_more(const spill_copy_owner_t *owner, const spill_state_t *head,
                                int64_t room, int64_t bytes)
 {
@@ -219,7 +221,7 @@ spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spil
         code = newest_below(owner, *from, &seq, &bytes, error);
         if (code == SPILL_OK && seq >= 0 &&
             spill_copy_holds_one_more(owner, &head.state, owner->cap_room, bytes))
-            spill_copy_differs(owner, seq, "the target has not this element");
+            spill_copy_differs(owner, seq, "the target does not have this element");
     }
     if (code == SPILL_OK && owner->has > owner->live)
         owner->copy->result->dropped += owner->has - owner->live;

@@ -55,8 +55,8 @@ spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t 
 }
 
 /*
- * Of a capped source: has the element fallen off there since it was copied? Where the best are
- * kept, that may be anywhere among its numbers, and looks as if it had been removed.
+ * Report whether a capped source has dropped the element since it was copied. A top-N source drops
+ * elements of any number, which then look as if they had been removed.
  */
 static bool fell_off(const spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
                      int64_t seq)
@@ -76,7 +76,7 @@ spill_code_t spill_copy_surplus(spill_copy_owner_t *owner, const spill_copy_curs
         return spill_copy_remove(owner, element->seq, error);
     }
     spill_copy_differs_ahead(owner, element->seq,
-                             "the target has an element that the source has not");
+                             "the target has an element that the source does not have");
     return SPILL_OK;
 }
 
@@ -90,7 +90,7 @@ void spill_copy_count_equal(spill_copy_owner_t *owner, const spill_value_t *valu
         spill_copy_progress(owner->copy);
 }
 
-/* One step of the merge: the lower number of the two, or the one that both have. */
+/* One step of the merge: handle the lower number of the two, or the number that both have. */
 static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t *source,
                                  spill_copy_cursor_t *target, int64_t *equal, spill_error_t *error)
 {
@@ -101,7 +101,7 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
     if (code != SPILL_OK || (source->ended && target->ended))
         return code;
     if (target->ended || (!source->ended && here.seq < there.seq)) {
-        spill_copy_differs(owner, here.seq, "the target has not this element");
+        spill_copy_differs(owner, here.seq, "the target does not have this element");
         source->at++;
         return SPILL_OK;
     }
@@ -115,7 +115,7 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
         return spill_copy_surplus(owner, source, &there, error);
     source->at++;
     if (!spill_value_equal(&here.value, &there.value)) {
-        spill_copy_differs(owner, here.seq, "the target's element is another one");
+        spill_copy_differs(owner, here.seq, "the target has another element of this number");
     } else {
         spill_copy_count_equal(owner, &here.value, equal);
     }

@@ -1,11 +1,11 @@
 /*
- * Appending what the target has not yet.
+ * Appending the elements that the target does not have yet.
  *
- * A batch is one atomic append, or with keep oldest one for each document that it fills. The
- * operation id of each is made of its first number alone. So of all appends that were ever sent to
- * begin at a number, by this copy, by an earlier one that was killed with a request under way, or
- * by another that runs at the same time, at most one is applied. The base is read before the
- * target's next number: an operation that begins at that number has not been applied then.
+ * A batch is one atomic append, or with keep oldest one append for each document that it fills. The
+ * operation id of an append consists of its first number alone. So of all appends that begin at a
+ * number, at most one is applied: of this copy, of an earlier one that was killed while a request
+ * was in progress, or of a concurrent one. The base is read before the target's next number, so no
+ * operation that begins at that number was applied at that time.
  */
 #include "tools/copy_owner.h"
 
@@ -19,10 +19,10 @@
 #include <stdio.h>
 
 #define BATCH_BYTES (1024 * 1024)
-#define TRIES_MAX 5        /* without an element more */
-#define SKIPPED_MAX 100000 /* numbers in one append, of which a capped target writes few */
+#define TRIES_MAX 5        /* without progress */
+#define SKIPPED_MAX 100000 /* numbers in one append; a capped target stores few of them */
 
-/* {placeholder: MinKey}, where elements have to be documents. */
+/* {placeholder: MinKey}, for layouts that store only documents. */
 static const uint8_t PLACEHOLDER_DOCUMENT[] = "\x12\0\0\0\xffplaceholder\0";
 static const spill_value_t PLACEHOLDERS[] = {
     {.data = (const uint8_t *)"", .type = BSON_TYPE_MINKEY},
@@ -46,8 +46,8 @@ spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spi
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /*
- * Where the target is capped, no placeholder may take the place of an element: it is removed before
- * the next batch, and then there is room as the source had it.
+ * In a capped target no placeholder may push out an element. It is removed before the next batch,
+ * so that the target then has the same room as the source.
  */
 static bool drops_none(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch)
 {
@@ -100,7 +100,8 @@ void spill_copy_batch_add(spill_copy_batch_t *batch, const spill_value_t *value,
     batch->placeholders += gap;
 }
 
-/* The batch from `at` on as one atomic append, or with keep oldest what of it fills a document. */
+/* The batch from index `at` on as one atomic append; with keep oldest, as much as fills a document.
+ */
 static spill_part_t make_part(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch,
                               size_t at)
 {
@@ -113,7 +114,7 @@ static spill_part_t make_part(const spill_copy_owner_t *owner, const spill_copy_
         .fill = !spill_schema_of(definition)->appends_to_head};
 }
 
-/* An element that the source's document held may be too large with this one around it. */
+/* An element that fits a document of the source may be too large with the target's bookkeeping. */
 static spill_code_t check_size(const spill_copy_owner_t *owner, const spill_part_t *part,
                                int64_t seq, spill_error_t *error)
 {
@@ -123,7 +124,7 @@ static spill_code_t check_size(const spill_copy_owner_t *owner, const spill_part
         spill_part_bytes_alone(&owner->target, head, 1, part->bytes) <= SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
-                      "element %" PRId64 " has %" PRId64 " bytes: no document holds it", seq,
+                      "element %" PRId64 " has %" PRId64 " bytes: it fits no document", seq,
                       part->bytes);
 }
 
@@ -133,13 +134,13 @@ static spill_code_t fail_misplaced(const spill_copy_owner_t *owner, int64_t seq,
     spill_fail(
         error, SPILL_REFUSED,
         "element %" PRId64 " of the source was given the number %" PRId64
-        ": someone else appends to this owner; see to it that nobody does. Once nothing that "
-        "the target alone has is needed, drop the owner there, and copy again",
+        ": another client appends to this owner; make sure that none does. If nothing that only "
+        "the target has is needed, drop the owner there, and copy again",
         seq, got);
     return spill_owner_name(&owner->target, SPILL_REFUSED, error);
 }
 
-/* Append a part that begins at a number, at most once; *count elements of it were. */
+/* Append a part that begins at a number, at most once; set *count to its appended elements. */
 static spill_code_t append_at(spill_copy_owner_t *owner, const spill_part_t *elements, int64_t seq,
                               int64_t *count, spill_error_t *error)
 {
@@ -160,7 +161,7 @@ static spill_code_t append_at(spill_copy_owner_t *owner, const spill_part_t *ele
     return spill_copy_failed(&owner->copy->target, code, error);
 }
 
-/* Append the next part of the batch; *at moves on. */
+/* Append the next part of the batch; advance *at. */
 static spill_code_t append_part(spill_copy_owner_t *owner, const spill_copy_batch_t *batch,
                                 size_t *at, spill_error_t *error)
 {
@@ -194,8 +195,8 @@ spill_code_t spill_copy_skip(spill_copy_owner_t *owner, int64_t to, spill_error_
     return code;
 }
 
-static spill_code_t append(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
-                           spill_error_t *error)
+static spill_code_t append_batch(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
+                                 spill_error_t *error)
 {
     spill_copy_batch_finish(batch);
     spill_code_t code;
@@ -206,7 +207,7 @@ static spill_code_t append(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
     return code;
 }
 
-/* Numbers that no element of the source has any more. A run at the array's start is trimmed. */
+/* Remove the batch's placeholders. If they are at the array's start, trim them. */
 static spill_code_t remove_placeholders(const spill_copy_owner_t *owner,
                                         const spill_copy_batch_t *batch, spill_error_t *error)
 {
@@ -234,7 +235,7 @@ spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *bat
     if (options->turn)
         code = options->turn(options->context, batch->count > 0 ? (int64_t)batch->count : 1, error);
     if (code == SPILL_OK)
-        code = append(owner, batch, error);
+        code = append_batch(owner, batch, error);
     if (code == SPILL_OK)
         code = remove_placeholders(owner, batch, error);
     if (code != SPILL_OK)
@@ -258,7 +259,7 @@ static const spill_value_t *placeholder_of(const spill_copy_side_t *target)
                              ->has_referenced_elements];
 }
 
-/* Can the target have such an element? One that keeps the best has bounds in bytes besides. */
+/* Check that the target can store the element. A top-N target also bounds its bytes. */
 static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_element_t *element,
                                   spill_error_t *error)
 {
@@ -288,8 +289,8 @@ spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batc
 
 /* ---- one owner ------------------------------------------------------------------------------- */
 
-/* Numbers up to `end` that no element of the source has. */
-static spill_code_t pass_gap(spill_copy_owner_t *owner, spill_copy_batch_t *batch, int64_t next,
+/* Append placeholders, or skip the numbers, up to `end`: the source has no elements there. */
+static spill_code_t fill_gap(spill_copy_owner_t *owner, spill_copy_batch_t *batch, int64_t next,
                              int64_t end, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
@@ -313,7 +314,7 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
         code = spill_copy_cursor_get(cursor, &element, error);
         int64_t end = cursor->ended ? owner->end : element.seq;
         if (code == SPILL_OK)
-            code = pass_gap(owner, batch, next, end, error);
+            code = fill_gap(owner, batch, next, end, error);
         next = next < end ? end : next;
         if (code == SPILL_OK && !cursor->ended)
             code = check_element(owner, &element, error);
@@ -327,8 +328,8 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
 }
 
 /*
- * Refuse an owner with an element that the target cannot have, before any element is appended.
- * Cost: a read of all missing elements, if the target may refuse any.
+ * Refuse an owner with an element that the target cannot store, before any element is appended.
+ * Cost: reads all missing elements, if the target may refuse any.
  */
 static spill_code_t check_missing(const spill_copy_owner_t *owner, spill_error_t *error)
 {
@@ -365,7 +366,7 @@ static spill_code_t append_missing(spill_copy_owner_t *owner, spill_error_t *err
     return code;
 }
 
-spill_code_t spill_copy_look_at_source(spill_copy_owner_t *owner, spill_error_t *error)
+spill_code_t spill_copy_read_source(spill_copy_owner_t *owner, spill_error_t *error)
 {
     const spill_copy_side_t *source = &owner->copy->source;
     spill_count_t here = {0};
@@ -383,7 +384,7 @@ spill_code_t spill_copy_look_at_source(spill_copy_owner_t *owner, spill_error_t 
     return code;
 }
 
-spill_code_t spill_copy_look_at_target(spill_copy_owner_t *owner, spill_error_t *error)
+spill_code_t spill_copy_read_target(spill_copy_owner_t *owner, spill_error_t *error)
 {
     const spill_copy_side_t *target = &owner->copy->target;
     const spill_value_t *value = owner->target.value;
@@ -396,21 +397,21 @@ spill_code_t spill_copy_look_at_target(spill_copy_owner_t *owner, spill_error_t 
     return spill_copy_failed(target, code, error);
 }
 
-/* What is there: the base first, then the target, then the source, which is never behind it. */
-static spill_code_t look(spill_copy_owner_t *owner, spill_error_t *error)
+/* Read the base, then the target, then the source, which is therefore never behind the target. */
+static spill_code_t read_both(spill_copy_owner_t *owner, spill_error_t *error)
 {
-    spill_code_t code = spill_copy_look_at_target(owner, error);
+    spill_code_t code = spill_copy_read_target(owner, error);
     if (code == SPILL_OK)
-        code = spill_copy_look_at_source(owner, error);
+        code = spill_copy_read_source(owner, error);
     if (code == SPILL_OK && owner->copy->drops_windows && owner->next > owner->end) {
         owner->begin = owner->next - owner->end;
         owner->end = owner->next;
     }
-    return code == SPILL_OK && spill_copy_is_capped(owner->copy) ? spill_copy_cap_look(owner, error)
+    return code == SPILL_OK && spill_copy_is_capped(owner->copy) ? spill_copy_cap_read(owner, error)
                                                                  : code;
 }
 
-/* Is the target's end, where the copy goes on, the source's? Differences are counted. */
+/* Compare the end of the target, from which the copy continues, and count differences. */
 static spill_code_t check_tail(spill_copy_owner_t *owner, spill_error_t *error)
 {
     int64_t from = owner->next < SPILL_COPY_BATCH ? 0 : owner->next - SPILL_COPY_BATCH;
@@ -420,10 +421,10 @@ static spill_code_t check_tail(spill_copy_owner_t *owner, spill_error_t *error)
     return spill_copy_compare(owner, from, owner->next, NULL, error);
 }
 
-/* One try, from what is there now. */
+/* Try once to copy what is missing now. */
 static spill_code_t try_elements(spill_copy_owner_t *owner, spill_error_t *error)
 {
-    spill_code_t code = look(owner, error);
+    spill_code_t code = read_both(owner, error);
     bool missing = owner->next < owner->end;
     bool capped = spill_copy_is_capped(owner->copy);
     owner->cap_begins = capped;

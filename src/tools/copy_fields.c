@@ -1,9 +1,9 @@
-/* The head's other fields: those of the application. */
+/* The application's fields in the head. */
 #include "tools/copy_owner.h"
 
 #include <string.h>
 
-/* Another definition of the store, on the same heads, that this field is a part of. */
+/* Report whether the field belongs to another definition of the store on the same heads. */
 static bool is_of_another(const spill_copy_side_t *side, const char *name)
 {
     const spill_definition_t *own = spill_array_get_definition(side->array);
@@ -18,7 +18,7 @@ static bool is_of_another(const spill_copy_side_t *side, const char *name)
     return false;
 }
 
-/* The names that an update would take for a path or an operator. */
+/* An update would read other names as a path or an operator. */
 static bool can_be_set(const char *name)
 {
     return name[0] != '\0' && name[0] != '$' && strchr(name, '.') == NULL;
@@ -42,7 +42,7 @@ static bool has_equal(const bson_t *fields, const char *name, const spill_value_
     return spill_value_equal(&there, value);
 }
 
-/* {$set: ...} of what the target has not, or has otherwise. False where there is nothing. */
+/* Make {$set: ...} of the fields that the target lacks or has with other values. False: none. */
 static bool make_update(spill_copy_owner_t *owner, const bson_t *source, const bson_t *target,
                         bson_t *update)
 {
@@ -85,7 +85,7 @@ spill_code_t spill_copy_fields(spill_copy_owner_t *owner, spill_error_t *error)
         code = read_fields(target, &owner->target, &there, error);
     if (code == SPILL_OK && make_update(owner, here.fields, there.fields, &update)) {
         code = spill_array_update(target->array, owner->target.value, &update, error);
-        if (code == SPILL_UNKNOWN) /* the same once more does no harm */
+        if (code == SPILL_UNKNOWN) /* applying the same update twice is harmless */
             code = spill_array_update(target->array, owner->target.value, &update, error);
         code = spill_copy_failed(target, code, error);
     }

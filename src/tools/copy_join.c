@@ -1,4 +1,4 @@
-/* A source's windows as one array: one window after the other, numbered from 0. */
+/* The windows of a source as one array: in their order, numbered from 0. */
 #include "tools/copy_owner.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static bool find_window(void *context, const spill_bucket_window_t *window)
     return false;
 }
 
-/* The window that holds number `from`: those before it have cursor->first elements. */
+/* Find the window with number `from`; the windows before it have cursor->first elements. */
 static spill_code_t find_start(spill_copy_cursor_t *cursor, int64_t from, spill_error_t *error)
 {
     search_t search = {.cursor = cursor, .from = from};
@@ -47,13 +47,13 @@ static spill_code_t find_start(spill_copy_cursor_t *cursor, int64_t from, spill_
     spill_code_t code = spill_bucket_windows(cursor->side->array, cursor->owner->value, NULL, NULL,
                                              SPILL_OLDEST_FIRST, find_window, &search, error);
     if (code == SPILL_OK)
-        cursor->ended = true; /* there are not so many */
+        cursor->ended = true; /* the windows have fewer elements */
     return code == SPILL_CANCELLED ? SPILL_OK : code;
 }
 
-/* ---- reading on ------------------------------------------------------------------------------ */
+/* ---- the next read --------------------------------------------------------------------------- */
 
-static spill_code_t read_on(spill_copy_cursor_t *cursor, spill_error_t *error)
+static spill_code_t read_next(spill_copy_cursor_t *cursor, spill_error_t *error)
 {
     spill_bucket_slice_t *last = cursor->slice;
     spill_bucket_read_options_t read;
@@ -93,7 +93,7 @@ spill_code_t spill_copy_cursor_join(spill_copy_cursor_t *cursor, spill_element_t
         cursor->ended = cursor->slice && !cursor->slice->more;
         if (cursor->ended)
             break;
-        code = read_on(cursor, error);
+        code = read_next(cursor, error);
         if (code == SPILL_OK && cursor->first < from) {
             int64_t before = from - cursor->first;
             size_t count = cursor->slice->count;

@@ -1,4 +1,4 @@
-/* Copying one owner; what the parts of a copy share. */
+/* Copying one owner; what the files of a copy share. */
 #ifndef SPILL_TOOLS_COPY_OWNER_H
 #define SPILL_TOOLS_COPY_OWNER_H
 
@@ -7,8 +7,8 @@
 
 #include <spillway/bucket.h>
 
-/* Elements of a batch at most; so many numbers below its end, an unfinished copy may have left
- * placeholders. */
+/* Most elements of a batch. An unfinished copy leaves placeholders only among the last numbers, at
+ * most this many. */
 #define SPILL_COPY_BATCH 1000
 
 /* One store's side of a copy. */
@@ -16,7 +16,7 @@ typedef struct spill_copy_side {
     const char *name; /* "source" or "target", for messages */
     spill_store_t *store;
     spill_array_t *array;
-    spill_definition_t *definitions; /* all that the store has: some may share heads */
+    spill_definition_t *definitions; /* all of the store: some may share heads */
     size_t definition_count;
 } spill_copy_side_t;
 
@@ -24,15 +24,15 @@ typedef struct spill_copy {
     spill_copy_side_t source;
     spill_copy_side_t target;
     /*
-     * Between two definitions of the same windows, each window is an owner. Else a source that has
-     * windows is one array for each owner, the windows one after the other, its elements numbered
-     * from 0 in that order; and in a target that has windows each element goes to its own.
+     * If both definitions have the same windows, each window is copied as an owner, and both are
+     * false. joins_windows: each owner's windows are read as one array, numbered from 0, in their
+     * order. makes_windows: each element is appended to its window of the target.
      */
     bool joins_windows;
     bool makes_windows;
     /*
-     * The source is being dropped: of windows that are one array the first may be gone. Then the
-     * source is what the target ends with.
+     * The source is being dropped, and the first of its joined windows may be deleted. Then the
+     * source's elements are the last elements of the target.
      */
     bool drops_windows;
     const spill_copy_options_t *options;
@@ -42,165 +42,164 @@ typedef struct spill_copy {
     bool last_ahead;
 } spill_copy_t;
 
-/* One owner while it is its turn. */
+/* The owner that is being copied. */
 typedef struct spill_copy_owner {
     const spill_copy_t *copy;
     spill_owner_t source;
     spill_owner_t target;
-    int64_t begin;    /* where the source's numbers begin: not at 0 where windows that are one
-                         array were dropped meanwhile */
-    int64_t end;      /* they are copied below this */
-    int64_t has;      /* elements of the source below it */
+    int64_t begin;    /* the source's first number: above 0 if first windows were dropped */
+    int64_t end;      /* numbers below it are copied */
+    int64_t has;      /* elements of the source below `end` */
     int64_t next;     /* of the target */
     int64_t live;     /* elements in the target */
     int64_t base;     /* of the next operation there */
-    int64_t cap_room; /* capped target: so many elements it keeps at most, */
-    int64_t cap_from; /* and they are among those from this number of the source on */
-    int64_t cap_low;  /* where what it holds begins */
-    bool cap_begins;  /* what it holds below that is still to go, and may be placeholders */
-    uint64_t hash;    /* of the elements that were compared, in the source's order */
-    spill_copy_difference_t difference; /* `ahead` is of all of them */
+    int64_t cap_room; /* capped target: most elements that it keeps */
+    int64_t cap_from; /* the source's number from which on its cap may keep elements */
+    int64_t cap_low;  /* the target's trim watermark */
+    bool cap_begins;  /* elements below cap_from are not trimmed yet, and may be placeholders */
+    uint64_t hash;    /* of the compared elements, in the source's order */
+    spill_copy_difference_t difference; /* `ahead` is set if any difference is */
 } spill_copy_owner_t;
 
-/* What was found of an owner. */
+/* The result for one owner. */
 typedef struct spill_copied {
-    spill_copy_difference_t difference; /* count 0: there is none */
-    int64_t elements;                   /* of the source, */
-    uint64_t hash;                      /* and of those that were compared, in its order */
+    spill_copy_difference_t difference; /* count 0: none */
+    int64_t elements;                   /* of the source */
+    uint64_t hash;                      /* of the compared elements, in the source's order */
 } spill_copied_t;
 
 /*
- * A copy, owner by owner: begin, one for each, end (in every case). Zero it but for stores, names
- * of sides, options, result and `last`. (copy.c)
+ * A copy, owner by owner: begin, one call for each owner, end (in every case). Before, set stores,
+ * names of sides, options, result and `last`, and zero the rest. (copy.c)
  */
 spill_code_t spill_copy_begin(spill_copy_t *copy, const char *name, spill_error_t *error);
 spill_code_t spill_copy_one(spill_copy_t *copy, const spill_value_t *value, spill_copied_t *copied,
                             spill_error_t *error);
 void spill_copy_end(spill_copy_t *copy);
 
-/* Put the side before the message of an error. */
+/* Put the side in front of an error's message. */
 spill_code_t spill_copy_failed(const spill_copy_side_t *side, spill_code_t code,
                                spill_error_t *error);
 
-/* Count a difference, and keep it where it is the owner's first. `text` is static. */
+/* Count a difference, and store it if it is the owner's first. `text` is static. */
 void spill_copy_differs(spill_copy_owner_t *owner, int64_t seq, const char *text);
-/* The same, where the target has more than the source. */
+/* The same, for a target that has more than the source. */
 void spill_copy_differs_ahead(spill_copy_owner_t *owner, int64_t seq, const char *text);
 
-/* One that is being dropped differs, whatever elements it has still: the next append or repair
- * takes them. `target` is the owner there, or one of its windows. */
+/* Count a difference if a drop of the target has begun: the next append or repair there deletes its
+ * elements. `target` is the owner there, or one of its windows. */
 spill_code_t spill_copy_check_dropped(spill_copy_owner_t *owner, const spill_owner_t *target,
                                       spill_error_t *error);
 
 void spill_copy_progress(const spill_copy_t *copy);
 
-/* Make the other fields of the target's head those of the source's. (copy_fields.c) */
+/* Set the other fields of the target's head as in the source. (copy_fields.c) */
 spill_code_t spill_copy_fields(spill_copy_owner_t *owner, spill_error_t *error);
 
 /*
- * Compare the numbers in [from, to), and remove placeholders that an unfinished copy has
- * left in the target, and what has fallen off a capped source since it was copied. *equal (may be
- * NULL) is raised by the elements that are. (copy_compare.c)
+ * Compare the numbers in [from, to). Remove placeholders that an unfinished copy has left in the
+ * target, and elements that a capped source has dropped since they were copied. Add the number of
+ * equal elements to *equal (may be NULL). (copy_compare.c)
  */
 spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t to, int64_t *equal,
                                 spill_error_t *error);
 
-/* Both have this element: *equal (NULL: nothing is counted) and the hash are raised. */
+/* Count an element that both have: in *equal (NULL: not counted) and in the hash. */
 void spill_copy_count_equal(spill_copy_owner_t *owner, const spill_value_t *value, int64_t *equal);
 
 /*
- * Only the target has this number, by what the cursor of the source has read: a difference, or it
- * is removed where it is a placeholder, or fell off a capped source. (copy_compare.c)
+ * Handle a number that only the target has, as read by the source's cursor. Remove the element if
+ * it is a placeholder or if a capped source has dropped it; else count a difference.
+ * (copy_compare.c)
  */
 typedef struct spill_copy_cursor spill_copy_cursor_t;
 spill_code_t spill_copy_surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
                                 const spill_element_t *element, spill_error_t *error);
 
-/* Append what the source has and the target has not yet. (copy_elements.c) */
+/* Append the elements of the source that the target does not have yet. (copy_elements.c) */
 spill_code_t spill_copy_elements(spill_copy_owner_t *owner, spill_error_t *error);
 
-/* Set end and has; next, live and base, the base being read first. (copy_elements.c) */
-spill_code_t spill_copy_look_at_source(spill_copy_owner_t *owner, spill_error_t *error);
-spill_code_t spill_copy_look_at_target(spill_copy_owner_t *owner, spill_error_t *error);
+/* Set end and has; set next, live and base. The second reads the base first. (copy_elements.c) */
+spill_code_t spill_copy_read_source(spill_copy_owner_t *owner, spill_error_t *error);
+spill_code_t spill_copy_read_target(spill_copy_owner_t *owner, spill_error_t *error);
 
-/* A placeholder: MinKey, a type that applications do not store, or a document of it. */
+/* A placeholder is MinKey, a type that applications do not store, or a document with it. */
 bool spill_copy_is_placeholder(const spill_value_t *value);
 
-/* Remove a placeholder; that it is gone already is as good. (copy_elements.c) */
+/* Remove a placeholder, if it was not removed already. (copy_elements.c) */
 spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spill_error_t *error);
 
 /* ---- batches (copy_elements.c) --------------------------------------------------------------- */
 
 typedef struct spill_copy_batch {
     int64_t first; /* the first number that it gives in the target */
-    int64_t skip;  /* target that keeps the best: so many of no element, before the elements */
+    int64_t skip;  /* top-N target: numbers to skip before its first element */
     size_t count;
     size_t placeholders;
     spill_buffer_t bytes;
     spill_value_t values[SPILL_COPY_BATCH];
-    size_t offsets[SPILL_COPY_BATCH]; /* of the values' bytes */
-    bool gaps[SPILL_COPY_BATCH];      /* which are placeholders */
+    size_t offsets[SPILL_COPY_BATCH]; /* of the values in `bytes` */
+    bool gaps[SPILL_COPY_BATCH];      /* true for placeholders */
 } spill_copy_batch_t;
 
 /* A batch that begins at a number of the target. Free it with spill_copy_batch_free. */
 spill_copy_batch_t *spill_copy_batch_new(int64_t first);
 void spill_copy_batch_free(spill_copy_batch_t *batch);
 
-/* Is it short enough for one more, whatever the target? */
+/* Report whether one more value fits, for any target. */
 bool spill_copy_batch_is_short(const spill_copy_batch_t *batch, const spill_value_t *value);
 /* Copies the value's bytes. */
 void spill_copy_batch_add(spill_copy_batch_t *batch, const spill_value_t *value, bool gap);
-/* Let the values point to their bytes: after the last was added. */
+/* Make the values point to their bytes; call it after the last add. */
 void spill_copy_batch_finish(spill_copy_batch_t *batch);
 
-/* Put a value into the batch; what is in it is appended first where it does not fit. */
+/* Add a value to the batch. If it does not fit, append the batch first. */
 spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
                              const spill_value_t *value, bool gap, spill_error_t *error);
 
-/* Append what is in the batch, at most once; it goes on behind that. */
+/* Append the batch, at most once; the empty batch then begins behind it. */
 spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
                               spill_error_t *error);
 
-/* Capped target, which holds nothing: give the numbers from its next one up to `to`. */
+/* Capped target without elements: give the numbers from its next one up to `to`. */
 spill_code_t spill_copy_skip(spill_copy_owner_t *owner, int64_t to, spill_error_t *error);
 
 /* ---- a capped target (copy_cap.c) ------------------------------------------------------------ */
 
-/* ... that keeps the newest. */
+/* ... with keep newest. */
 bool spill_copy_is_capped(const spill_copy_t *copy);
 
-/* Would the target's head, which keeps at most `room`, hold one more element of that size? */
+/* Would the target's head, which keeps at most `room` elements, keep one more of this size? */
 bool spill_copy_holds_one_more(const spill_copy_owner_t *owner, const spill_state_t *head,
                                int64_t room, int64_t bytes);
 
-/* Set cap_low, cap_room and cap_from, by what both have now. Reads what the cap keeps. */
-spill_code_t spill_copy_cap_look(spill_copy_owner_t *owner, spill_error_t *error);
+/* Set cap_low, cap_room and cap_from from both arrays. Reads the elements that the cap keeps. */
+spill_code_t spill_copy_cap_read(spill_copy_owner_t *owner, spill_error_t *error);
 
 /*
- * Trim what the cap will not keep, and give the numbers up to it; next, live and base are as they
- * are then. SPILL_CONFLICT where something was appended meanwhile.
+ * Trim elements that the cap will not keep, and give the numbers up to the first that it keeps; set
+ * next, live and base again. SPILL_CONFLICT: something was appended meanwhile.
  */
 spill_code_t spill_copy_cap_begin(spill_copy_owner_t *owner, spill_error_t *error);
 
 /*
- * What the target holds begins at *from. A difference where an element below that should be there:
- * one more is within the cap, and fits its bytes.
+ * Set *from to the first number that the target must have. Count a difference if the element before
+ * it should be there too: the cap and the bytes have room for one more.
  */
 spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spill_error_t *error);
 
-/* ---- a target that keeps the best (copy_top_n.c) ----------------------------------------------
- */
+/* ---- a top-N target (copy_top_n.c) ----------------------------------------------------------- */
 
 bool spill_copy_keeps_top_n(const spill_copy_t *copy);
 
 /*
- * As spill_copy_compare, which calls it: what the target has not is a difference where it ranks
- * above what is there, or there is room for it.
+ * As spill_copy_compare, which calls it. A missing element is a difference if it ranks above an
+ * element of the target or if the target has room for it.
  */
 spill_code_t spill_copy_compare_top_n(spill_copy_owner_t *owner, int64_t from, int64_t to,
                                       int64_t *equal, spill_error_t *error);
 
-/* Set live, and count what was dropped. */
+/* Set live, and count the elements that the cap dropped. */
 spill_code_t spill_copy_count_top_n(spill_copy_owner_t *owner, spill_error_t *error);
 
 /* ---- a target with windows (copy_windows.c) -------------------------------------------------- */
@@ -218,11 +217,11 @@ struct spill_copy_cursor {
     spill_stretch_t stretch;
     size_t at;
     bool ended;
-    bool joins;                     /* windows, one after the other: */
-    spill_bucket_slice_t *slice;    /* what is read of them, `at` being a place in it; or NULL */
+    bool joins;                     /* reads joined windows, with: */
+    spill_bucket_slice_t *slice;    /* the elements read last, `at` being an index in it; or NULL */
     int64_t first;                  /* number of its first element */
-    int64_t limit;                  /* elements of the next read; 0: of the first */
-    char window[SPILL_WINDOW_SIZE]; /* where the first slice begins; "" where there is none */
+    int64_t limit;                  /* elements of the next read; 0: the first read */
+    char window[SPILL_WINDOW_SIZE]; /* where the first slice begins; "" if not set */
 };
 
 void spill_copy_cursor_source(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
@@ -232,24 +231,24 @@ void spill_copy_cursor_target(spill_copy_cursor_t *cursor, const spill_copy_owne
 void spill_copy_cursor_release(spill_copy_cursor_t *cursor);
 
 /*
- * The element that the cursor stands on; cursor->ended where there is none. Borrowed until the
- * cursor has been moved on (cursor->at++) and is asked again.
+ * Get the element at the cursor; at the end, set cursor->ended. The element is borrowed until the
+ * call after the next move of the cursor (cursor->at++).
  */
 spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t *element,
                                    spill_error_t *error);
 
-/* The same of windows: spill_copy_cursor_get calls it. (copy_join.c) */
+/* The same for joined windows: spill_copy_cursor_get calls it. (copy_join.c) */
 spill_code_t spill_copy_cursor_join(spill_copy_cursor_t *cursor, spill_element_t *element,
                                     spill_error_t *error);
 
 /*
- * Reads of several documents at once begin with few elements, and go on with as many as their sizes
- * allow, so that large ones do not fill the memory. (copy_join.c)
+ * A read of several documents at once begins with few elements. Each later read has as many as the
+ * sizes of the last ones allow, so that large elements do not fill the memory. (copy_join.c)
  */
 enum { SPILL_COPY_FIRST_READ = 4 };
 int64_t spill_copy_next_limit(int64_t limit, size_t count, int64_t bytes);
 
-/* How many elements an owner's windows have, those that are one array. (copy_join.c) */
+/* Count the elements of an owner's joined windows. (copy_join.c) */
 spill_code_t spill_copy_join_count(const spill_copy_side_t *side, const spill_owner_t *owner,
                                    int64_t *count, spill_error_t *error);
 

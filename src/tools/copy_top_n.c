@@ -1,8 +1,8 @@
 /*
- * A capped target that keeps the best: those of the source's elements that rank highest, as many as
- * its cap and its bytes allow. All that come are appended in their order, and the store keeps what
- * is to stay; numbers that no element of the source has are skipped, in the same step. So a target
- * needs no placeholders, and its cost is that of the source's elements.
+ * A capped top-N target: it keeps the highest-ranked elements of the source, as many as its cap and
+ * its bytes allow. All elements are appended in their order, and the store drops the others.
+ * Numbers without an element in the source are skipped in the same step. So such a target needs no
+ * placeholders, and its cost depends only on the source's elements.
  */
 #include "tools/copy_owner.h"
 
@@ -14,13 +14,13 @@ bool spill_copy_keeps_top_n(const spill_copy_t *copy)
     return spill_schema_of(spill_array_get_definition(copy->target.array))->keeps_top_n;
 }
 
-/* One comparison: the target's elements, as they were read at one moment. */
+/* One comparison with the target's elements, which were read at one moment. */
 typedef struct comparison {
     spill_copy_owner_t *owner;
     spill_response_t head;
-    spill_top_entry_t lowest; /* of the target's, if it has any */
-    bool misses;              /* elements of the source that rank below it, of which the highest: */
-    spill_top_entry_t highest_missing;
+    spill_top_entry_t lowest;          /* of the target's elements, if it has any */
+    bool misses;                       /* the target misses elements that rank below `lowest` */
+    spill_top_entry_t highest_missing; /* the highest of these */
 } comparison_t;
 
 static const spill_definition_t *target_definition(const spill_copy_owner_t *owner)
@@ -48,21 +48,22 @@ static spill_code_t read_target(comparison_t *comparison, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* An element of the source that the target has not: does it rank below all that are there? */
-static void miss(comparison_t *comparison, const spill_element_t *element)
+/* Count a missing element as a difference, unless it ranks below all elements of the target. */
+static void count_missing(comparison_t *comparison, const spill_element_t *element)
 {
     spill_top_entry_t entry =
         spill_top_entry_of(target_definition(comparison->owner), element->seq, &element->value);
     bool empty = comparison->head.run.count == 0;
     if (empty || spill_top_compare(&entry, &comparison->lowest) > 0) {
-        spill_copy_differs(comparison->owner, element->seq, "the target has not this element");
+        spill_copy_differs(comparison->owner, element->seq,
+                           "the target does not have this element");
     } else if (!comparison->misses || spill_top_compare(&entry, &comparison->highest_missing) > 0) {
         comparison->highest_missing = entry;
         comparison->misses = true;
     }
 }
 
-/* One step of the merge: the lower number of the two, or the one that both have. */
+/* One step of the merge: handle the lower number of the two, or the number that both have. */
 static spill_code_t compare_next(comparison_t *comparison, spill_copy_cursor_t *source, size_t *at,
                                  int64_t to, int64_t *equal, spill_error_t *error)
 {
@@ -77,7 +78,7 @@ static spill_code_t compare_next(comparison_t *comparison, spill_copy_cursor_t *
         there = spill_run_element(run, *at);
     if (!has || (!source->ended && here.seq < there.seq)) {
         if (!source->ended)
-            miss(comparison, &here);
+            count_missing(comparison, &here);
         source->at++;
         return SPILL_OK;
     }
@@ -88,7 +89,7 @@ static spill_code_t compare_next(comparison_t *comparison, spill_copy_cursor_t *
     if (spill_value_equal(&here.value, &there.value))
         spill_copy_count_equal(owner, &here.value, equal);
     else
-        spill_copy_differs(owner, here.seq, "the target's element is another one");
+        spill_copy_differs(owner, here.seq, "the target has another element of this number");
     return SPILL_OK;
 }
 
@@ -110,7 +111,7 @@ spill_code_t spill_copy_compare_top_n(spill_copy_owner_t *owner, int64_t from, i
         spill_copy_holds_one_more(owner, &comparison.head.state, room,
                                   comparison.highest_missing.size_bytes))
         spill_copy_differs(owner, comparison.highest_missing.seq,
-                           "the target has not this element");
+                           "the target does not have this element");
     spill_copy_cursor_release(&source);
     spill_response_release(&comparison.head);
     return code;

@@ -1,10 +1,10 @@
 /*
- * A target with windows: each element goes to the window that it lies in, in the order of the
- * source. So the number of an element in its window is how many of the source's elements before it
- * lie in the same one; and what a window has already says how far a copy has come there. A pass
- * over the source goes on from that, or compares: elements are gathered, sorted by window, and each
- * window's taken together. Appends are made at most once, as everywhere (copy_elements.c): their
- * ids are made of the number in the window.
+ * A target with windows: each element is appended to its window, in the source's order. So the
+ * number of an element in its window is the count of the source's earlier elements in that window.
+ * The target's count in a window shows how far a copy has come there. A pass over the source
+ * continues from that count, or compares. It gathers elements, sorts them by window, and handles
+ * each window's elements together. Appends are applied at most once, as everywhere
+ * (copy_elements.c): their ids contain the number in the window.
  */
 #include "tools/copy_owner.h"
 
@@ -17,34 +17,34 @@
 
 #define TRIES_MAX 5
 
-/* A window of the owner, as far as a pass has come. */
+/* A window of the owner, and how far the pass has come in it. */
 typedef struct place {
     char window[SPILL_WINDOW_SIZE];
-    int64_t begin; /* the number of the source's first element in it: 0, but of a source that is
+    int64_t begin; /* the number of the source's first element in it: above 0 only if the source is
                       being dropped */
-    int64_t seen;  /* the number of the next one */
+    int64_t seen;  /* the number of the source's next element in it */
     int64_t next;  /* of the target */
     int64_t base;  /* of the next operation there */
-    bool looked;   /* at both */
+    bool looked;   /* next and base were read */
 } place_t;
 
 typedef struct pass {
     spill_copy_owner_t *owner;
-    bool counts;     /* how many elements lie in each window: nothing else */
-    bool compares;   /* else it appends */
-    place_t *places; /* in the order of their texts */
+    bool counts;     /* only count the elements of each window */
+    bool compares;   /* compare; else append */
+    place_t *places; /* ordered by window */
     size_t count;
     size_t capacity;
-    spill_copy_batch_t *batch;              /* gathered, of any windows */
-    size_t at[SPILL_COPY_BATCH];            /* each one's place; SIZE_MAX once it is taken */
-    int64_t seqs[SPILL_COPY_BATCH];         /* and its number in the source */
-    spill_value_t values[SPILL_COPY_BATCH]; /* those of one window */
+    spill_copy_batch_t *batch;              /* gathered elements of any windows */
+    size_t at[SPILL_COPY_BATCH];            /* the index of each one's place; SIZE_MAX: done */
+    int64_t seqs[SPILL_COPY_BATCH];         /* the number of each in the source */
+    spill_value_t values[SPILL_COPY_BATCH]; /* the elements of one window */
     int64_t numbers[SPILL_COPY_BATCH];
 } pass_t;
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* Where the window is, or is to be. */
+/* The index of the window, or the index at which to insert it. */
 static size_t find_place(const pass_t *pass, const char *window)
 {
     size_t low = 0, high = pass->count;
@@ -84,22 +84,22 @@ static size_t make_place(pass_t *pass, const char *window)
     return index;
 }
 
-/* ---- one window's part of what was gathered -------------------------------------------------- */
+/* ---- the gathered elements of one window ----------------------------------------------------- */
 
 typedef struct group {
-    spill_copy_owner_t window; /* of the target, as an owner */
+    spill_copy_owner_t window; /* the target's window, as an owner */
     const spill_value_t *values;
     const int64_t *seqs; /* in the source */
-    int64_t first;       /* number of the first one in the window */
+    int64_t first;       /* number of the first element in the window */
     int64_t count;
 } group_t;
 
-static void differ(pass_t *pass, int64_t seq, const char *text)
+static void report_difference(pass_t *pass, int64_t seq, const char *text)
 {
     spill_copy_differs(pass->owner, seq, text);
 }
 
-/* Compare elements [from, to) of the group, which the target has, or should. */
+/* Compare elements [from, to) of the group with the target, which should have them. */
 static spill_code_t compare_group(pass_t *pass, const group_t *group, int64_t from, int64_t to,
                                   spill_error_t *error)
 {
@@ -123,9 +123,10 @@ static spill_code_t compare_group(pass_t *pass, const group_t *group, int64_t fr
         for (; from < end; from++) {
             bool there = i < slice->count && slice->elements[i].seq == group->first + from;
             if (!there)
-                differ(pass, group->seqs[from], "the target has not this element");
+                report_difference(pass, group->seqs[from], "the target does not have this element");
             else if (!spill_value_equal(&slice->elements[i].value, &group->values[from]))
-                differ(pass, group->seqs[from], "the target's element is another one");
+                report_difference(pass, group->seqs[from],
+                                  "the target has another element of this number");
             else if (pass->compares)
                 pass->owner->copy->result->verified++;
             i += there;
@@ -135,12 +136,12 @@ static spill_code_t compare_group(pass_t *pass, const group_t *group, int64_t fr
     return spill_copy_failed(target, code, error);
 }
 
-static int64_t within(int64_t number, int64_t highest)
+static int64_t clamp(int64_t number, int64_t highest)
 {
     return number < 0 ? 0 : number < highest ? number : highest;
 }
 
-/* Append elements of the group from `from` on. */
+/* Append the elements of the group, beginning at index `from`. */
 static spill_code_t append_group(group_t *group, int64_t from, spill_error_t *error)
 {
     spill_copy_batch_t *batch = spill_copy_batch_new(group->first + from);
@@ -153,7 +154,7 @@ static spill_code_t append_group(group_t *group, int64_t from, spill_error_t *er
     return code;
 }
 
-/* Append what the target has not yet; of what it has, the end is compared. */
+/* Append what the target does not have yet; compare the end of what it has. */
 static spill_code_t complete_group(pass_t *pass, group_t *group, place_t *place,
                                    spill_error_t *error)
 {
@@ -161,13 +162,13 @@ static spill_code_t complete_group(pass_t *pass, group_t *group, place_t *place,
     spill_code_t code = SPILL_OK;
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         if (!place->looked) {
-            code = spill_copy_look_at_target(window, error);
+            code = spill_copy_read_target(window, error);
             if (code != SPILL_OK)
                 break;
         }
         place->looked = true;
-        int64_t there = within(window->next - group->first, group->count);
-        int64_t from = within(window->next - SPILL_COPY_BATCH - group->first, there);
+        int64_t there = clamp(window->next - group->first, group->count);
+        int64_t from = clamp(window->next - SPILL_COPY_BATCH - group->first, there);
         pass->owner->live += tries == 0 ? there : 0;
         code = compare_group(pass, group, from, there, error);
         if (code == SPILL_OK && pass->owner->difference.count == 0)
@@ -181,7 +182,7 @@ static spill_code_t complete_group(pass_t *pass, group_t *group, place_t *place,
     return code;
 }
 
-static spill_code_t take_group(pass_t *pass, place_t *place, group_t *group, spill_error_t *error)
+static spill_code_t handle_group(pass_t *pass, place_t *place, group_t *group, spill_error_t *error)
 {
     const spill_copy_t *copy = pass->owner->copy;
     bson_t storage = BSON_INITIALIZER;
@@ -198,8 +199,8 @@ static spill_code_t take_group(pass_t *pass, place_t *place, group_t *group, spi
     return code;
 }
 
-/* All that was gathered, window by window. */
-static spill_code_t take_all(pass_t *pass, spill_error_t *error)
+/* Handle all gathered elements, window by window. */
+static spill_code_t handle_gathered(pass_t *pass, spill_error_t *error)
 {
     spill_copy_batch_t *batch = pass->batch;
     spill_code_t code = SPILL_OK;
@@ -216,9 +217,9 @@ static spill_code_t take_all(pass_t *pass, spill_error_t *error)
             pass->numbers[group.count++] = pass->seqs[i];
             pass->at[i] = SIZE_MAX;
         }
-        code = take_group(pass, &pass->places[at], &group, error);
+        code = handle_group(pass, &pass->places[at], &group, error);
         if (!pass->compares && pass->owner->difference.count > 0)
-            break; /* nothing is appended to what is another array */
+            break; /* do not append to a different array */
     }
     batch->count = 0;
     spill_buffer_clear(&batch->bytes);
@@ -246,7 +247,7 @@ static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_e
     if (pass->compares)
         spill_value_add_hash(&element->value, &pass->owner->hash);
     if (!spill_copy_batch_is_short(pass->batch, &element->value))
-        code = take_all(pass, error);
+        code = handle_gathered(pass, error);
     if (code == SPILL_OK) {
         size_t at = make_place(pass, window);
         pass->at[pass->batch->count] = at;
@@ -256,7 +257,7 @@ static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_e
     return code;
 }
 
-static spill_code_t go_over(pass_t *pass, spill_error_t *error)
+static spill_code_t read_source(pass_t *pass, spill_error_t *error)
 {
     spill_copy_cursor_t cursor;
     spill_copy_cursor_source(&cursor, pass->owner, 0, pass->owner->end);
@@ -270,12 +271,12 @@ static spill_code_t go_over(pass_t *pass, spill_error_t *error)
         cursor.at++;
     }
     if (code == SPILL_OK)
-        code = take_all(pass, error);
+        code = handle_gathered(pass, error);
     spill_copy_cursor_release(&cursor);
     return code;
 }
 
-/* ---- what the target has besides ------------------------------------------------------------- */
+/* ---- windows that only the target has -------------------------------------------------------- */
 
 static spill_code_t check_window(void *context, const spill_value_t *name, const char *window,
                                  bool last, bool *stop, spill_error_t *error)
@@ -286,7 +287,7 @@ static spill_code_t check_window(void *context, const spill_value_t *name, const
     size_t index = find_place(pass, window);
     int64_t seen = is_place(pass, index, window) ? pass->places[index].seen : 0;
     if (pass->owner->copy->drops_windows && seen == 0)
-        return SPILL_OK; /* its elements are dropped */
+        return SPILL_OK; /* the source has dropped its elements */
     spill_count_t count;
     spill_owner_t own;
     spill_array_t *array = pass->owner->copy->target.array;
@@ -311,7 +312,7 @@ static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
     pass->owner->difference.count = 0;
     pass->owner->hash = 0;
     pass->compares = true;
-    spill_code_t code = go_over(pass, error);
+    spill_code_t code = read_source(pass, error);
     if (code == SPILL_OK)
         code = spill_copy_failed(target,
                                  spill_each_window(target->array, pass->owner->target.value, &range,
@@ -321,14 +322,14 @@ static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
 }
 
 /*
- * Of a source whose first windows may be dropped already: its elements are the last ones of each
- * window of the target.
+ * For a source whose first windows may be dropped already: find where its elements begin in each
+ * window of the target. They are the last ones there.
  */
 static spill_code_t find_begins(pass_t *pass, spill_error_t *error)
 {
     const spill_copy_side_t *target = &pass->owner->copy->target;
     pass->counts = true;
-    spill_code_t code = go_over(pass, error);
+    spill_code_t code = read_source(pass, error);
     pass->counts = false;
     for (size_t i = 0; code == SPILL_OK && i < pass->count; i++) {
         place_t *place = &pass->places[i];
@@ -350,11 +351,11 @@ spill_code_t spill_copy_to_windows(spill_copy_owner_t *owner, spill_error_t *err
     pass_t *pass = bson_malloc0(sizeof *pass);
     pass->owner = owner;
     pass->batch = spill_copy_batch_new(0);
-    spill_code_t code = spill_copy_look_at_source(owner, error);
+    spill_code_t code = spill_copy_read_source(owner, error);
     if (code == SPILL_OK && owner->copy->drops_windows)
         code = find_begins(pass, error);
     if (code == SPILL_OK)
-        code = go_over(pass, error);
+        code = read_source(pass, error);
     result->before += owner->live;
     if (code == SPILL_OK && !owner->copy->options->unverified)
         code = compare_all(pass, error);

@@ -47,7 +47,7 @@ static spill_code_t drop_building(spill_store_t *store, const char *name, const 
                           name, original);
     if (code == SPILL_OK)
         code = spill_store_drop(store, name, error);
-    return code == SPILL_OK ? spill_import_marks_drop(store, name, error) : code;
+    return code == SPILL_OK ? spill_import_checkpoints_drop(store, name, error) : code;
 }
 
 spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill_error_t *error)
@@ -62,7 +62,7 @@ spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill
     if (code == SPILL_OK && building.stored) {
         code = drop_building(store, name, building.original, error);
     } else if (code == SPILL_OK) {
-        code = spill_import_marks_drop(store, name, error);
+        code = spill_import_checkpoints_drop(store, name, error);
         if (code == SPILL_OK)
             code = spill_store_drop(store, name, error);
     }

@@ -1,4 +1,4 @@
-/* The writer's side of an import: bases, marks and appends, chunk by chunk. */
+/* The writing side of an import: bases, checkpoints and appends, chunk by chunk. */
 #include "tools/import.h"
 
 #include "definition/fields.h"
@@ -28,11 +28,11 @@ typedef struct import {
     const spill_definition_t *definition;
     const spill_import_options_t *options;
     spill_import_result_t *result;
-    char *source; /* the import's name: `as`, or the absolute path; NULL: no mark is kept */
+    char *source; /* the import's name: `as`, or the absolute path; NULL: saves no checkpoint */
     char checkpoint_name[SPILL_IMPORT_CHECKPOINT_NAME_SIZE];
     spill_import_checkpoint_t checkpoint;
-    bson_t *stored; /* the mark as the catalog has it */
-    bson_t *loaded; /* what the mark's strings borrow from */
+    bson_t *stored; /* the checkpoint as stored in the catalog */
+    bson_t *loaded; /* owns the strings of `checkpoint` */
     spill_parser_options_t parsing;
     spill_parser_t *parser;
     spill_import_writer_t writer;
@@ -40,7 +40,7 @@ typedef struct import {
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/* A folder is told apart before its name is asked for a format. */
+/* Refuse a folder before its name is searched for a format. */
 static spill_code_t check_not_folder(const char *path, spill_error_t *error)
 {
     struct stat status;
@@ -58,19 +58,19 @@ static spill_code_t find_format(import_t *import, spill_error_t *error)
                    ? SPILL_OK
                    : spill_fail(error, SPILL_INVALID,
                                 "format '%s' is not ndjson, json, csv or bson, with .gz or .zst "
-                                "where it is compressed",
+                                "if it is compressed",
                                 options->format);
     bool known =
         strcmp(options->path, "-") == 0 ||
         spill_import_format(options->path, true, &import->parsing.format, &import->parsing.codec);
     return known ? SPILL_OK
                  : spill_fail(error, SPILL_INVALID,
-                              "the name of %s does not tell its format: say ndjson, json, csv or "
-                              "bson, with .gz or .zst where it is compressed",
+                              "the name of %s does not show its format: give ndjson, json, csv or "
+                              "bson, with .gz or .zst if it is compressed",
                               options->path);
 }
 
-/* ---- the mark -------------------------------------------------------------------------------- */
+/* ---- the job checkpoint ---------------------------------------------------------------------- */
 
 static spill_code_t find_source(import_t *import, spill_error_t *error)
 {
@@ -87,13 +87,13 @@ static spill_code_t find_source(import_t *import, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* A mark of which nothing came, as when --owner was mistyped, binds nobody. */
+/* A checkpoint of an import that appended nothing, as after a mistyped --owner, is ignored. */
 static bool checkpoint_binds(const spill_import_checkpoint_t *checkpoint)
 {
     return !checkpoint->applied || checkpoint->before + checkpoint->records > 0;
 }
 
-/* Is this the import that the mark tells of? */
+/* Check that the options and bounds are those of the import that the checkpoint describes. */
 static spill_code_t check_checkpoint(const import_t *import, spill_error_t *error)
 {
     const spill_import_checkpoint_t *checkpoint = &import->checkpoint;
@@ -103,8 +103,8 @@ static spill_code_t check_checkpoint(const import_t *import, spill_error_t *erro
     if (strcmp(checkpoint->owner, options->owner) != 0 || strcmp(checkpoint->id, id) != 0 ||
         checkpoint->strings != options->strings)
         return spill_fail(error, SPILL_REFUSED,
-                          "the import of %s was begun with --owner %s%s%s%s: go on with these "
-                          "options, give it another name with --as, or start anew with --again",
+                          "the import of %s was begun with --owner %s%s%s%s: continue with these "
+                          "options, name it differently with --as, or start over with --again",
                           import->source, checkpoint->owner, *checkpoint->id ? " --id " : "",
                           checkpoint->id, checkpoint->strings ? " --strings" : "");
     bool same_bounds = checkpoint->bounds.page_capacity == bounds->page_capacity &&
@@ -123,7 +123,7 @@ static spill_code_t check_checkpoint(const import_t *import, spill_error_t *erro
     return SPILL_OK;
 }
 
-static void describe(import_t *import)
+static void init_checkpoint(import_t *import)
 {
     spill_import_checkpoint_t *checkpoint = &import->checkpoint;
     const spill_import_options_t *options = import->options;
@@ -135,7 +135,7 @@ static void describe(import_t *import)
     checkpoint->strings = options->strings;
 }
 
-/* Load the mark and say to the parser where to go on. */
+/* Load the checkpoint and set the position from which the parser continues. */
 static spill_code_t load_checkpoint(import_t *import, spill_error_t *error)
 {
     spill_import_checkpoint_t *checkpoint = &import->checkpoint;
@@ -157,7 +157,7 @@ static spill_code_t load_checkpoint(import_t *import, spill_error_t *error)
         spill_import_checkpoint_release(checkpoint);
         *checkpoint = (spill_import_checkpoint_t){.run = run, .applied = true};
     }
-    describe(import);
+    init_checkpoint(import);
     return code;
 }
 
@@ -177,7 +177,7 @@ static spill_code_t save_applied(import_t *import, bool finished, spill_error_t 
     return save_checkpoint(import, error);
 }
 
-/* The first chunk of a resumed import has to be what the mark tells of. */
+/* The first chunk of a resumed import must be the one that the checkpoint describes. */
 static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chunk,
                                 spill_error_t *error)
 {
@@ -193,14 +193,14 @@ static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chu
     }
     return spill_fail(error, SPILL_REFUSED,
                       "%s is not what was imported under this name before: bytes %" PRId64
-                      " to %" PRId64 " differ; give the new input another name with --as, or "
+                      " to %" PRId64 " differ; name the new input differently with --as, or "
                       "import it from the start with --again",
                       import->source, checkpoint->offset, checkpoint->end_offset);
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* The mark of a chunk that is about to be applied. */
+/* Save the checkpoint of a chunk that is about to be applied. */
 static spill_code_t checkpoint_chunk(import_t *import, const spill_chunk_t *chunk,
                                      spill_error_t *error)
 {
@@ -243,22 +243,22 @@ static void report_progress(const import_t *import)
     }
 }
 
-/* Nothing of the chunk was applied, and it may look otherwise when the import goes on. */
-static void take_back_checkpoint(import_t *import, const spill_chunk_t *chunk)
+/* Nothing of the chunk was applied, and a resumed import may parse it differently. */
+static void withdraw_checkpoint(import_t *import, const spill_chunk_t *chunk)
 {
     import->checkpoint.end_offset = chunk->offset;
     import->checkpoint.end_line = chunk->line;
     import->checkpoint.records = 0;
-    spill_error_t late; /* the error that is reported is why the import ends */
+    spill_error_t late; /* ignored: the caller reports why the import ends */
     save_applied(import, false, &late);
 }
 
 /*
- * An element may be too big only together with the bookkeeping of its document, which the append
- * alone can tell. Such an element stands alone in its chunk, so that its record can be named.
+ * An element may be too big only together with the bookkeeping of its document, which only the
+ * append finds out. Such an element has a chunk of its own, so the message can name its record.
  */
-static spill_code_t judge_large(import_t *import, const spill_chunk_t *chunk, spill_code_t code,
-                                spill_error_t *error)
+static spill_code_t report_large(import_t *import, const spill_chunk_t *chunk, spill_code_t code,
+                                 spill_error_t *error)
 {
     if (code != SPILL_TOO_BIG || chunk->record_count != 1)
         return code;
@@ -266,7 +266,7 @@ static spill_code_t judge_large(import_t *import, const spill_chunk_t *chunk, sp
     spill_parser_place(import->parser, chunk->record_line, chunk->record_offset, place);
     spill_fail_prefix(error, code, "%s", place);
     if (import->result->skipped >= import->options->skip_max) {
-        take_back_checkpoint(import, chunk);
+        withdraw_checkpoint(import, chunk);
         return code;
     }
     import->result->skipped++;
@@ -292,15 +292,15 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
         import->result->records = import->writer.records;
         import->result->repeated = import->writer.repeated;
         import->result->dropped = import->writer.dropped;
-        code = judge_large(import, chunk, code, error);
+        code = report_large(import, chunk, code, error);
     }
     return code;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole import ------------------------------------------------------------------------ */
 
-static spill_code_t work_off(import_t *import, const spill_chunk_t *chunk, bool resumed,
-                             spill_error_t *error)
+static spill_code_t process_chunk(import_t *import, const spill_chunk_t *chunk, bool resumed,
+                                  spill_error_t *error)
 {
     spill_code_t code = resumed ? check_chunk(import, chunk, error) : SPILL_OK;
     if (code != SPILL_OK)
@@ -314,7 +314,7 @@ static spill_code_t work_off(import_t *import, const spill_chunk_t *chunk, bool 
     return code;
 }
 
-/* The input ended with this chunk, well or not; all that was good in it is applied. */
+/* The input ended with this chunk, with or without an error; all its good records are applied. */
 static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, bool was_finished,
                                spill_error_t *error)
 {
@@ -322,7 +322,7 @@ static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, boo
         import->result->skipped == 0)
         return spill_fail(error, SPILL_REFUSED,
                           "%s was imported into '%s' already (%" PRId64
-                          " records) and has nothing new: --again imports all of it once more",
+                          " records) and has nothing new: --again imports all of it again",
                           import->source, import->definition->name, import->result->before);
     spill_code_t code = save_applied(import, chunk->code == SPILL_OK, error);
     if (code == SPILL_OK && chunk->code != SPILL_OK) {
@@ -332,7 +332,7 @@ static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, boo
     return code;
 }
 
-static spill_code_t work_off_all(import_t *import, spill_error_t *error)
+static spill_code_t process_chunks(import_t *import, spill_error_t *error)
 {
     bool resumed = import->parsing.end_offset > import->parsing.offset;
     bool was_finished = import->checkpoint.finished;
@@ -340,23 +340,24 @@ static spill_code_t work_off_all(import_t *import, spill_error_t *error)
     bool last = false;
     while (code == SPILL_OK && !last) {
         spill_chunk_t *chunk = spill_parser_next(import->parser);
-        if (spill_store_stopped(import->store)) /* the chunk may end early because of that */
+        if (spill_store_stopped(import->store)) /* an interruption may have cut the chunk short */
             code = spill_fail(error, SPILL_CANCELLED, "the import was interrupted");
         else
-            code = work_off(import, chunk, resumed, error);
+            code = process_chunk(import, chunk, resumed, error);
         resumed = false;
         last = chunk->last;
         if (code == SPILL_OK && last)
             code = end_import(import, chunk, was_finished, error);
         report_progress(import);
-        spill_parser_give_back(import->parser, chunk);
+        spill_parser_return(import->parser, chunk);
     }
     return code;
 }
 
 /*
- * The batch of an owner takes no more than half of the window. Filling documents may make two parts
- * of each and one more; where that leaves less than two, documents are not filled.
+ * Bound an owner's batch to half of the operation window. A batch that fills documents up needs up
+ * to two parts for each of its parts, and one more. If half of the window has no room for two such
+ * parts, do not fill documents up.
  */
 static bool choose_parts(import_t *import, spill_chunk_bounds_t *bounds)
 {
@@ -366,14 +367,14 @@ static bool choose_parts(import_t *import, spill_chunk_bounds_t *bounds)
     return fill;
 }
 
-/* Of a head, half of what is not for a summary's elements and what is noted of them. */
+/* Half of the head's bytes that remain after a summary's elements and their entries. */
 static int64_t half_of_head(const spill_definition_t *definition)
 {
     int64_t noted = definition->top_count * SPILL_TOP_ENTRY_BYTES_MAX;
     return (definition->bounds.head_bytes_max - spill_top_room(definition)) / 2 - noted;
 }
 
-static spill_code_t prepare(import_t *import, spill_error_t *error)
+static spill_code_t prepare_import(import_t *import, spill_error_t *error)
 {
     spill_parser_options_t *parsing = &import->parsing;
     const spill_bounds_t *bounds = &import->definition->bounds;
@@ -392,7 +393,7 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
         .part_bytes_max = bounds->page_bytes_max < half_head ? bounds->page_bytes_max : half_head,
         .op_window = import->definition->op_window,
     };
-    /* An element's own document has the owner in a field of that name. */
+    /* A referenced element's document stores the owner in a field of this name. */
     if (spill_schema_of(import->definition)->has_referenced_elements &&
         strcmp(parsing->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = parsing->owner;
@@ -429,9 +430,9 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
         .options = options,
         .result = result,
     };
-    spill_code_t code = prepare(&import, error);
+    spill_code_t code = prepare_import(&import, error);
     if (code == SPILL_OK)
-        code = work_off_all(&import, error);
+        code = process_chunks(&import, error);
     result->resumable = import.parser && import.stored && checkpoint_binds(&import.checkpoint);
     spill_parser_stop(import.parser);
     spill_import_checkpoint_release(&import.checkpoint);

@@ -1,14 +1,15 @@
 /*
- * Import: the records of a file become elements of their owners' arrays, in the file's order.
+ * Import: append the records of a file to their owners' arrays, in the file's order.
  *
- * Exactly once, whatever kills the process. The input is worked off in chunks. Before a chunk is
- * applied, a mark in the store's catalog says which bytes it is and, for each owner in it, the base
- * of the operation that will append its elements; then each owner gets one batch with operation id
- * "<import>.<run>:<chunk>". An import that is started again reads the marked chunk again and
- * applies it with the same ids and bases: what was applied is recognized, what was not is appended.
+ * Each record is appended exactly once, even if the process is killed. The input is processed in
+ * chunks. Before a chunk is applied, a job checkpoint in the store's catalog records its bytes and,
+ * for each owner in it, the base of the next append. Then each owner gets one batch with operation
+ * id "<import>.<run>:<chunk>". An import that is started again reads that chunk again and applies
+ * it with the same ids and bases. Batches that were applied are recognized, the others are
+ * appended.
  *
  *      parser thread                         calling thread
- *      source -> records -> decode -> chunk  ---queue--->  bases, mark, appends, progress
+ *      source -> records -> decode -> chunk  ---queue--->  bases, checkpoint, appends, progress
  */
 #ifndef SPILL_TOOLS_IMPORT_H
 #define SPILL_TOOLS_IMPORT_H
@@ -16,48 +17,48 @@
 #include <spillway/array.h>
 
 typedef struct spill_import_progress {
-    int64_t records;     /* of this run: appended, or recognized as appended before */
+    int64_t records;     /* of this run: appended, or recognized as already appended */
     int64_t skipped;     /* bad records */
-    int64_t bytes_done;  /* of the file as it lies on disk */
-    int64_t bytes_total; /* -1: not known */
+    int64_t bytes_done;  /* of the file as stored on disk, before decompression */
+    int64_t bytes_total; /* -1: unknown */
 } spill_import_progress_t;
 
 typedef struct spill_import_options {
     const char *path;   /* "-": stdin */
     const char *as;     /* the import's name; NULL: the file's absolute path */
-    const char *format; /* "ndjson", "json", "csv" or "bson", with ".gz" or ".zst" where it is
+    const char *format; /* "ndjson", "json", "csv" or "bson", with ".gz" or ".zst" if it is
                            compressed; NULL: by the file's name, and ndjson for stdin */
     const char *owner;  /* the field that names a record's owner; dots reach into sub-documents */
     const char *id;     /* the field that is a record's operation id, or NULL */
-    bool again;         /* from the start, whatever the mark says */
+    bool again;         /* import from the start and ignore the job checkpoint */
     bool strings;       /* CSV: every value stays a string */
-    int64_t skip_max;   /* bad records to pass over; 0: stop at the first */
+    int64_t skip_max;   /* bad records to skip; 0: stop at the first */
 
     /* Both may be NULL; called on the calling thread. */
-    void (*bad)(void *context, const char *message); /* a record that is passed over */
+    void (*bad)(void *context, const char *message); /* a record that is skipped */
     void (*progress)(void *context, const spill_import_progress_t *progress); /* after each chunk */
     void *context;
 } spill_import_options_t;
 
 typedef struct spill_import_result {
     int64_t records;  /* of this run */
-    int64_t repeated; /* of which recognized as appended before */
-    int64_t dropped;  /* layout capped: of which the cap did not keep when they came */
+    int64_t repeated; /* of these, recognized as already appended */
+    int64_t dropped;  /* layout capped: of these, dropped at once because of the cap */
     int64_t skipped;  /* bad records passed over in this run */
     int64_t before;   /* records of earlier runs of this import */
-    bool resumable;   /* is there a mark to go on from? */
+    bool resumable;   /* a job checkpoint exists, from which the import can continue */
 } spill_import_result_t;
 
 /*
- * Import a file into an array of the store. An import of stdin without a name of its own (`as`)
- * keeps no mark: it cannot be resumed.
+ * Import a file into an array of the store. An import of stdin without a name (`as`) saves no job
+ * checkpoint: it cannot be resumed.
  *
- * Errors: SPILL_PARSE (a malformed record, or one without a proper owner; the message names
- * file:line), SPILL_TOO_BIG (an element that no document can hold); everything before that record
- * is appended, nothing of it is, and the same call goes on from it once it is mended. SPILL_REFUSED
- * (imported already; or the input is not what the mark tells of), SPILL_UNKNOWN, and those of
- * spill_array_append. *result is filled in every case. One thread; memory: a few chunks, and 32 MiB
- * of text for the longest record.
+ * Errors: SPILL_PARSE (a malformed record, or one without a valid owner; the message names
+ * file:line), SPILL_TOO_BIG (an element that fits no document). In both cases all records before
+ * the bad one are appended; after the record is repaired, the same call continues with it.
+ * SPILL_REFUSED (already imported, or the input is not what the checkpoint describes),
+ * SPILL_UNKNOWN, and the errors of spill_array_append. *result is filled in every case. One thread;
+ * memory: a few chunks, and 32 MiB of text for the longest record.
  */
 spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
                           const spill_import_options_t *options, spill_import_result_t *result,

@@ -21,9 +21,9 @@ spill_code_t spill_import_read_bases(spill_import_writer_t *writer, const spill_
     return code;
 }
 
-static spill_code_t append(spill_import_writer_t *writer, const spill_value_t *owner,
-                           const spill_value_t *values, size_t count, const spill_op_t *op,
-                           spill_append_result_t *result, spill_error_t *error)
+static spill_code_t append_values(spill_import_writer_t *writer, const spill_value_t *owner,
+                                  const spill_value_t *values, size_t count, const spill_op_t *op,
+                                  spill_append_result_t *result, spill_error_t *error)
 {
     spill_append_options_t options;
     spill_append_options_init(&options);
@@ -37,7 +37,7 @@ static spill_code_t append(spill_import_writer_t *writer, const spill_value_t *o
     return code;
 }
 
-/* ---- a batch an owner ------------------------------------------------------------------------ */
+/* ---- one batch per owner --------------------------------------------------------------------- */
 
 static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                  const spill_chunk_owner_t *entry, int64_t base,
@@ -56,17 +56,17 @@ static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chun
     spill_op_t op = {id, (size_t)length, base};
     spill_value_t owner = spill_chunk_owner_value(chunk, entry);
     spill_append_result_t result;
-    return append(writer, &owner, writer->values, count, writer->prefix[0] ? &op : NULL, &result,
-                  error);
+    return append_values(writer, &owner, writer->values, count, writer->prefix[0] ? &op : NULL,
+                         &result, error);
 }
 
-/* ---- an operation a record ------------------------------------------------------------------- */
+/* ---- one operation per record ---------------------------------------------------------------- */
 
 /*
- * A record with an id of its own may have been appended by an earlier import, so its operation
- * looks back as far as the window reaches from `*n`, the owner's count of operations. Where others
- * raised that count meanwhile it is read again. All this is exact as long as the window reaches
- * back to before this chunk was first tried, `first_n`.
+ * An earlier import may have appended a record with an id. So the base of its operation is as old
+ * as the window allows, counted from `*n`, the owner's operation count. If other clients raised
+ * that count meanwhile, read it again. This is exact as long as the window still has all
+ * operations since `first_n`, the count before this chunk was first tried.
  */
 static spill_code_t append_with_id(spill_import_writer_t *writer, const spill_value_t *owner,
                                    const spill_value_t *value, spill_op_t *op, int64_t first_n,
@@ -77,7 +77,7 @@ static spill_code_t append_with_id(spill_import_writer_t *writer, const spill_va
     while (code == SPILL_UNKNOWN) {
         op->base = *n > reach ? *n - reach : 0;
         spill_append_result_t result;
-        code = append(writer, owner, value, 1, op, &result, error);
+        code = append_values(writer, owner, value, 1, op, &result, error);
         if (code == SPILL_OK) {
             *n = result.op_base;
         } else if (code == SPILL_UNKNOWN) {
@@ -101,7 +101,7 @@ static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_c
     if (code == SPILL_OK && n - (writer->op_window - 1) > first_n)
         code = spill_fail(error, SPILL_UNKNOWN,
                           "the window of operations does not reach back to where the import was "
-                          "interrupted: what it had appended can no longer be told");
+                          "interrupted: what it had appended is no longer known");
     for (uint32_t at = entry->first; code == SPILL_OK && at != SPILL_CHUNK_NONE;) {
         const spill_chunk_record_t *record = &chunk->records[at];
         spill_value_t value = spill_chunk_element(chunk, record);

@@ -56,7 +56,8 @@ static void encode(const spill_import_checkpoint_t *checkpoint, bson_t *document
                        (uint32_t)(checkpoint->base_count * sizeof *checkpoint->bases));
 }
 
-static bool find(const bson_t *document, const char *field, bson_type_t type, bson_iter_t *iter)
+static bool find_field(const bson_t *document, const char *field, bson_type_t type,
+                       bson_iter_t *iter)
 {
     return bson_iter_init_find(iter, document, field) && bson_iter_type(iter) == type;
 }
@@ -64,7 +65,7 @@ static bool find(const bson_t *document, const char *field, bson_type_t type, bs
 static bool get_text(const bson_t *document, const char *field, const char **text)
 {
     bson_iter_t iter;
-    bool found = find(document, field, BSON_TYPE_UTF8, &iter);
+    bool found = find_field(document, field, BSON_TYPE_UTF8, &iter);
     *text = found ? bson_iter_utf8(&iter, NULL) : "";
     return found;
 }
@@ -72,7 +73,7 @@ static bool get_text(const bson_t *document, const char *field, const char **tex
 static bool get_int64(const bson_t *document, const char *field, int64_t *number)
 {
     bson_iter_t iter;
-    bool found = find(document, field, BSON_TYPE_INT64, &iter);
+    bool found = find_field(document, field, BSON_TYPE_INT64, &iter);
     *number = found ? bson_iter_int64(&iter) : 0;
     return found;
 }
@@ -80,7 +81,7 @@ static bool get_int64(const bson_t *document, const char *field, int64_t *number
 static bool get_bool(const bson_t *document, const char *field, bool *value)
 {
     bson_iter_t iter;
-    bool found = find(document, field, BSON_TYPE_BOOL, &iter);
+    bool found = find_field(document, field, BSON_TYPE_BOOL, &iter);
     *value = found && bson_iter_bool(&iter);
     return found;
 }
@@ -90,7 +91,7 @@ static bool get_bases(const bson_t *document, spill_import_checkpoint_t *checkpo
     bson_iter_t iter;
     uint32_t size = 0;
     const uint8_t *data = NULL;
-    if (!find(document, "bases", BSON_TYPE_BINARY, &iter))
+    if (!find_field(document, "bases", BSON_TYPE_BINARY, &iter))
         return false;
     bson_iter_binary(&iter, NULL, &size, &data);
     checkpoint->base_count = size / sizeof *checkpoint->bases;
@@ -156,7 +157,7 @@ spill_code_t spill_import_checkpoint_save(spill_store_t *store, const char *name
                                                 &document, &done, error);
     if (code == SPILL_OK && !done)
         code = spill_fail(error, SPILL_CONFLICT,
-                          "another import of %s into '%s' is under way; only one can be",
+                          "another import of %s into '%s' is in progress; only one can run",
                           checkpoint->source, checkpoint->definition);
     if (code == SPILL_OK) {
         bson_destroy(*stored);
@@ -179,8 +180,8 @@ static spill_code_t drop_checkpoint(spill_store_t *store, const char *name, cons
     return code;
 }
 
-spill_code_t spill_import_marks_drop(spill_store_t *store, const char *definition,
-                                     spill_error_t *error)
+spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *definition,
+                                           spill_error_t *error)
 {
     bson_t names;
     spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error);

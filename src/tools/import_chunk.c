@@ -9,7 +9,7 @@
 #define TABLE_SIZE_MIN 1024
 #define KEEP_BYTES_MAX (6 * 1024 * 1024)
 
-/* What a document needs besides its elements, each element and each remembered operation. */
+/* What a document needs: for itself, for each element and for each operation in its window. */
 #define PAGE_OVERHEAD_BYTES 4096
 #define ELEMENT_OVERHEAD_BYTES 16
 #define OP_OVERHEAD_BYTES 192
@@ -84,7 +84,7 @@ static uint32_t table_find(const spill_chunk_t *chunk, uint64_t hash, const uint
     return SPILL_CHUNK_NONE;
 }
 
-/* The owner whose key was appended to `keys` at key_offset; a key that is known is taken back. */
+/* Find the owner of the key at key_offset, the last one in `keys`. Remove a known key there. */
 static uint32_t find_owner(spill_chunk_t *chunk, size_t key_offset, bool *made)
 {
     if (chunk->owner_count * 2 >= chunk->table_size)
@@ -114,7 +114,7 @@ static uint32_t find_owner(spill_chunk_t *chunk, size_t key_offset, bool *made)
     return (uint32_t)chunk->owner_count++;
 }
 
-/* Would this record begin another part of the owner's batch? */
+/* Count another part of the owner's batch if this record does not fit the current one. */
 static void count_parts(spill_chunk_owner_t *owner, const spill_chunk_bounds_t *bounds,
                         uint32_t size_bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * A chunk: a run of records, grouped by owner, that is applied as one batch for each owner. Nothing
- * in it borrows from anywhere else.
+ * A chunk: consecutive records, grouped by owner. Each owner's records are appended as one batch.
+ * A chunk owns all its memory.
  */
 #ifndef SPILL_TOOLS_IMPORT_CHUNK_H
 #define SPILL_TOOLS_IMPORT_CHUNK_H
@@ -27,33 +27,33 @@ typedef struct spill_chunk_owner {
     uint32_t first; /* record */
     uint32_t last;
     uint32_t count;
-    int64_t parts; /* batches that fit a page, counted generously */
+    int64_t parts; /* batches that fit a page; an upper bound */
     int64_t part_count;
     int64_t part_bytes;
 } spill_chunk_owner_t;
 
 #define SPILL_CHUNK_NONE UINT32_MAX
 
-/* When a chunk is full. */
+/* The limits that make a chunk full. */
 typedef struct spill_chunk_bounds {
     size_t records_max;
     size_t bytes_max;
-    int64_t parts_max; /* of one owner: a split batch needs a place in the window for each part */
+    int64_t parts_max; /* of one owner: each part needs an entry of the operation window */
     int64_t page_capacity;
-    int64_t part_bytes_max; /* bookkeeping and owner included */
+    int64_t part_bytes_max; /* includes bookkeeping and owner */
     int64_t op_window;
-    const char *without; /* a field that elements do not keep of their records; or NULL */
+    const char *without; /* a field of the record that its element does not store; or NULL */
 } spill_chunk_bounds_t;
 
 typedef struct spill_chunk {
-    /* Where it stands in the input. */
+    /* Its place in the input. */
     int64_t number;
     int64_t offset;
     int64_t line;
     int64_t end_offset; /* behind the last record, good or bad */
     int64_t end_line;
     uint64_t hash;       /* of the records' bytes */
-    int64_t record_line; /* where the last good record stands */
+    int64_t record_line; /* line of the last good record */
     int64_t record_offset;
 
     spill_chunk_record_t *records;
@@ -80,12 +80,12 @@ typedef struct spill_chunk {
 
 void spill_chunk_release(spill_chunk_t *chunk);
 
-/* Empty it for a new use. Memory is kept, but for what a huge record took. */
+/* Empty it for another use. Its memory is kept, unless a huge record has enlarged it. */
 void spill_chunk_clear(spill_chunk_t *chunk);
 
 /*
  * Add a record. `owner`, which may lie within `document`, and `id` (size 0: none) are borrowed.
- * SPILL_PARSE where the owner cannot be one. Sets chunk->full when another record might not fit.
+ * SPILL_PARSE: the value is no valid owner. Sets chunk->full if another record might not fit.
  */
 spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
                              const bson_t *document, const spill_value_t *owner, const void *id,
@@ -93,7 +93,7 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
 
 void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message);
 
-/* The owner as a value, and a record's document as one; borrowed from the chunk. */
+/* The owner as a value, and a record's document as a value; both borrowed from the chunk. */
 spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner);
 spill_value_t spill_chunk_element(const spill_chunk_t *chunk, const spill_chunk_record_t *record);
 

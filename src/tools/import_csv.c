@@ -21,7 +21,7 @@ static spill_code_t fail_column(const spill_csv_t *csv, const char *what, spill_
     return spill_fail(error, SPILL_PARSE, "column %zu: %s", csv->column, what);
 }
 
-/* From behind the opening quote to behind the closing one. */
+/* Read from behind the opening quote to behind the closing quote. */
 static spill_code_t read_quoted(spill_csv_t *csv, spill_error_t *error)
 {
     for (;;) {
@@ -37,7 +37,7 @@ static spill_code_t read_quoted(spill_csv_t *csv, spill_error_t *error)
     }
 }
 
-static spill_code_t read_unmanaged(spill_csv_t *csv, spill_error_t *error)
+static spill_code_t read_unquoted(spill_csv_t *csv, spill_error_t *error)
 {
     const uint8_t *comma = memchr(csv->at, ',', (size_t)(csv->end - csv->at));
     size_t size = (size_t)((comma ? comma : csv->end) - csv->at);
@@ -54,12 +54,12 @@ spill_code_t spill_csv_next(spill_csv_t *csv, spill_csv_field_t *field, spill_er
     spill_buffer_clear(&csv->text);
     bool quoted = csv->at < csv->end && *csv->at == '"';
     csv->at += quoted;
-    spill_code_t code = quoted ? read_quoted(csv, error) : read_unmanaged(csv, error);
+    spill_code_t code = quoted ? read_quoted(csv, error) : read_unquoted(csv, error);
     if (code != SPILL_OK)
         return code;
     csv->more = csv->at < csv->end;
     if (csv->more && *csv->at != ',')
-        return fail_column(csv, "a comma should follow the closing quote", error);
+        return fail_column(csv, "expected a comma after the closing quote", error);
     csv->at += csv->more;
     size_t size = csv->text.size;
     spill_buffer_append_byte(&csv->text, '\0');

@@ -1,4 +1,4 @@
-/* One CSV record (RFC 4180): fields between commas, in quotes where they hold commas or lines. */
+/* One CSV record (RFC 4180): fields between commas, quoted if they contain commas or newlines. */
 #ifndef SPILL_TOOLS_IMPORT_CSV_H
 #define SPILL_TOOLS_IMPORT_CSV_H
 
@@ -14,7 +14,7 @@ typedef struct spill_csv_field {
     bool quoted;
 } spill_csv_field_t;
 
-/* Reads the fields of one record, which is what `at` and `end` bound, line end excluded. */
+/* Reads the fields of one record, from `at` to `end`, without its line end. */
 typedef struct spill_csv {
     const uint8_t *at;
     const uint8_t *end;
@@ -26,7 +26,8 @@ typedef struct spill_csv {
 void spill_csv_init(spill_csv_t *csv, const uint8_t *data, size_t size);
 void spill_csv_release(spill_csv_t *csv);
 
-/* The next field while csv->more; borrowed until the next call. SPILL_PARSE names the column. */
+/* Read the next field while csv->more; borrowed until the next call. SPILL_PARSE: the message
+ * names the column. */
 spill_code_t spill_csv_next(spill_csv_t *csv, spill_csv_field_t *field, spill_error_t *error);
 
 #endif

@@ -17,7 +17,7 @@ static spill_code_t add_name(spill_decoder_t *decoder, const spill_csv_field_t *
     size_t column = decoder->name_count + 1;
     if (field->size == 0 || strlen(field->text) != field->size ||
         !bson_utf8_validate(field->text, field->size, false))
-        return spill_fail(error, SPILL_PARSE, "the header's column %zu has no proper name", column);
+        return spill_fail(error, SPILL_PARSE, "the header's column %zu has no valid name", column);
     for (size_t i = 0; i < decoder->name_count; i++) {
         if (strcmp(decoder->names[i], field->text) == 0)
             return spill_fail(error, SPILL_PARSE, "the header has two columns named '%s'",
@@ -67,8 +67,7 @@ static bool parse_integer(const char *text, int64_t *number)
     return errno == 0;
 }
 
-/* A decimal fraction whose text comes back from the number, so that nothing is lost: 5.10 is not.
- */
+/* A decimal fraction that printing the number reproduces, so nothing is lost; 5.10 is none. */
 static bool parse_fraction(const char *text, double *number)
 {
     const char *digits = text + (*text == '-');
@@ -118,7 +117,7 @@ static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_recor
     }
     spill_csv_release(&csv);
     if (code == SPILL_OK && count != decoder->name_count)
-        code = spill_fail(error, SPILL_PARSE, "%zu fields, where the header has %zu", count,
+        code = spill_fail(error, SPILL_PARSE, "%zu fields, but the header has %zu", count,
                           decoder->name_count);
     if (code != SPILL_OK)
         bson_destroy(document);
@@ -136,7 +135,7 @@ static spill_code_t decode_json(const spill_record_t *record, bson_t *document,
     if (code != SPILL_OK)
         return code;
     if (kind == SPILL_JSON_OTHER)
-        return spill_fail(error, SPILL_PARSE, "a record has to be a document, {...}");
+        return spill_fail(error, SPILL_PARSE, "a record must be a document, {...}");
     bson_error_t reason;
     if (!bson_init_from_json(document, text, (ssize_t)record->size, &reason))
         return spill_fail(error, SPILL_PARSE, "malformed Extended JSON: %s", reason.message);
@@ -156,8 +155,8 @@ static size_t string_size(const uint8_t *data)
 }
 
 /*
- * Names and texts, in a well-formed document. On false `name` tells the innermost field at fault.
- * (bson_validate with BSON_VALIDATE_UTF8 passes over texts that are not UTF-8.)
+ * Check that the names and texts of a well-formed document are UTF-8. If not, `name` is the
+ * innermost field at fault. (bson_validate with BSON_VALIDATE_UTF8 does not find all of them.)
  */
 static bool texts_are_utf8(const uint8_t *document, char *name, size_t name_size)
 {

@@ -17,8 +17,8 @@
 
 #define CHUNKS 3
 /*
- * A record above this stands alone in its chunk, and is decoded only when all chunks before it are
- * applied: so there is never more than one of its size in memory, text and document.
+ * A larger record has a chunk of its own, and is decoded only after all chunks before it were
+ * applied. So memory holds the text and the document of at most one such record.
  */
 #define LARGE_BYTES (1024 * 1024)
 
@@ -26,7 +26,7 @@
 typedef struct pending {
     bool there;
     bson_t document;
-    spill_record_t place; /* offset and line; its bytes are gone */
+    spill_record_t place; /* offset and line; `data` is no longer valid */
     uint64_t hash;
     int64_t end_offset;
     int64_t end_line;
@@ -39,11 +39,11 @@ struct spill_parser {
     spill_decoder_t decoder;
     pending_t pending;
     spill_buffer_t id;
-    bson_t window; /* the pending record's, as an owner */
+    bson_t window; /* the pending record's window, as an owner */
     int64_t number;
-    int64_t end_offset; /* of the chunk before: where the next begins */
+    int64_t end_offset; /* of the previous chunk: where the next one begins */
     int64_t end_line;
-    int64_t exact_end; /* of the first chunk, where it is given; then 0 */
+    int64_t exact_end; /* end of the first chunk, if given; 0 after that chunk */
     int64_t skipped;
 
     pthread_t thread;
@@ -51,7 +51,7 @@ struct spill_parser {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     spill_chunk_t chunks[CHUNKS]; /* filled and applied in turn */
-    size_t filled;                /* how many were ever filled, and how many given back */
+    size_t filled;                /* chunks ever filled, and ever returned */
     size_t returned;
     size_t taken;
     bool stop;
@@ -95,7 +95,7 @@ spill_chunk_t *spill_parser_next(spill_parser_t *parser)
     return chunk;
 }
 
-void spill_parser_give_back(spill_parser_t *parser, spill_chunk_t *chunk)
+void spill_parser_return(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     spill_chunk_clear(chunk);
     raise_count(parser, &parser->returned);
@@ -103,20 +103,20 @@ void spill_parser_give_back(spill_parser_t *parser, spill_chunk_t *chunk)
 
 /* ---- filling a chunk ------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t more)
+static uint64_t mix_hash(uint64_t hash, uint64_t more)
 {
     return (hash ^ more) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
 }
 
 static void end_chunk_after(spill_chunk_t *chunk, uint64_t hash, int64_t offset, int64_t line)
 {
-    chunk->hash = mix(chunk->hash, hash);
+    chunk->hash = mix_hash(chunk->hash, hash);
     chunk->end_offset = offset;
     chunk->end_line = line;
 }
 
-/* The input ends here, in this way. */
-static void finish(spill_chunk_t *chunk, spill_code_t code, const spill_error_t *error)
+/* End the input with this chunk and this result. */
+static void end_input(spill_chunk_t *chunk, spill_code_t code, const spill_error_t *error)
 {
     chunk->last = true;
     chunk->code = code;
@@ -124,13 +124,13 @@ static void finish(spill_chunk_t *chunk, spill_code_t code, const spill_error_t 
         chunk->error = *error;
 }
 
-/* A bad record: pass over it, if that was asked for and can be; else the input ends here. */
-static bool pass_over(spill_parser_t *parser, spill_chunk_t *chunk, bool more, uint64_t hash,
-                      spill_code_t code, const spill_error_t *error)
+/* Skip a bad record if skip_max allows it and its end is known; otherwise end the input here. */
+static bool skip_record(spill_parser_t *parser, spill_chunk_t *chunk, bool more, uint64_t hash,
+                        spill_code_t code, const spill_error_t *error)
 {
     bool bad_record = code == SPILL_PARSE || code == SPILL_TOO_BIG;
     if (!bad_record || !more || parser->skipped >= parser->options.skip_max) {
-        finish(chunk, code, error);
+        end_input(chunk, code, error);
         return false;
     }
     parser->skipped++;
@@ -148,14 +148,14 @@ static spill_code_t fail_record(const spill_parser_t *parser, const spill_record
     return spill_fail_prefix(error, code, "%s", place);
 }
 
-static spill_code_t decode(spill_parser_t *parser, const spill_record_t *record,
-                           spill_error_t *error)
+static spill_code_t decode_record(spill_parser_t *parser, const spill_record_t *record,
+                                  spill_error_t *error)
 {
     pending_t *pending = &parser->pending;
     spill_code_t code = spill_decode(&parser->decoder, record, &pending->document, error);
     if (code == SPILL_OK && pending->document.len > SPILL_DOCUMENT_BYTES_MAX) {
         code = spill_fail(error, SPILL_TOO_BIG,
-                          "the element has %u bytes, and a document holds 16 MiB at most",
+                          "the element has %u bytes, and a document holds at most 16 MiB",
                           pending->document.len);
         bson_destroy(&pending->document);
     }
@@ -169,7 +169,7 @@ static spill_code_t decode(spill_parser_t *parser, const spill_record_t *record,
     return SPILL_OK;
 }
 
-/* Read up to the next good record. False where the input ends before one. */
+/* Read the next good record. False: the input ended before one. */
 static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     for (;;) {
@@ -180,25 +180,25 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         uint64_t hash = 0;
         spill_code_t code = spill_records_next(parser->records, &record, &end, &more, &error);
         if (code == SPILL_OK && end) {
-            finish(chunk, SPILL_OK, NULL);
+            end_input(chunk, SPILL_OK, NULL);
             return false;
         }
         if (code == SPILL_OK) {
             more = true;
             if (record.size > LARGE_BYTES)
                 wait_until_idle(parser);
-            code = decode(parser, &record, &error);
+            code = decode_record(parser, &record, &error);
             if (code == SPILL_OK)
                 return true;
             hash = spill_hash(record.data, record.size);
         }
-        if (!pass_over(parser, chunk, more, hash, code, &error))
+        if (!skip_record(parser, chunk, more, hash, code, &error))
             return false;
     }
 }
 
-/* The operation id of a record is its id field's key, which tells 1 from "1". */
-static spill_code_t find_id(spill_parser_t *parser, spill_error_t *error)
+/* The operation id of a record is the key of its id field; keys of 1 and "1" differ. */
+static spill_code_t read_id(spill_parser_t *parser, spill_error_t *error)
 {
     spill_value_t id;
     spill_buffer_clear(&parser->id);
@@ -207,10 +207,11 @@ static spill_code_t find_id(spill_parser_t *parser, spill_error_t *error)
     if (code == SPILL_OK)
         code = spill_owner_key(&id, &parser->id, error);
     if (code == SPILL_OK && parser->id.size > SPILL_OP_ID_MAX)
-        code = spill_fail(error, SPILL_PARSE,
-                          "the id in '%s' is too long: as an operation id it has %zu bytes, and "
-                          "%d is the most",
-                          parser->options.id, parser->id.size, SPILL_OP_ID_MAX);
+        code =
+            spill_fail(error, SPILL_PARSE,
+                       "the id in '%s' is too long: as an operation id it has %zu bytes, at most "
+                       "%d are possible",
+                       parser->options.id, parser->id.size, SPILL_OP_ID_MAX);
     return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
 }
 
@@ -239,7 +240,7 @@ static spill_code_t check_rank(const spill_parser_t *parser, spill_error_t *erro
     return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
 }
 
-/* Layouts reference and subset: can the record be kept as a document of its own? */
+/* Layouts reference and subset: check that the record can be stored as a document of its own. */
 static spill_code_t check_stored(const spill_parser_t *parser, spill_error_t *error)
 {
     const spill_definition_t *definition = parser->options.definition;
@@ -251,7 +252,7 @@ static spill_code_t check_stored(const spill_parser_t *parser, spill_error_t *er
     return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
 }
 
-/* Move the pending record into the chunk. False where it is bad and the input ends with it. */
+/* Move the pending record into the chunk. False: it is bad and the input ends with it. */
 static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     pending_t *pending = &parser->pending;
@@ -266,7 +267,7 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     if (code == SPILL_OK)
         code = check_stored(parser, &error);
     if (code == SPILL_OK && parser->options.id)
-        code = find_id(parser, &error);
+        code = read_id(parser, &error);
     if (code == SPILL_OK)
         code = spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
                                parser->id.data, parser->id.size, &error);
@@ -278,7 +279,7 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         end_chunk_after(chunk, pending->hash, pending->end_offset, pending->end_line);
     } else {
         fail_record(parser, &pending->place, code, &error);
-        going_on = pass_over(parser, chunk, true, pending->hash, code, &error);
+        going_on = skip_record(parser, chunk, true, pending->hash, code, &error);
     }
     bson_destroy(&pending->document);
     pending->there = false;
@@ -317,7 +318,7 @@ static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
     parser->end_line = chunk->end_line;
 }
 
-static void *run(void *context)
+static void *run_parser(void *context)
 {
     spill_parser_t *parser = context;
     bool last = false;
@@ -371,7 +372,7 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
     spill_code_t code = open_input(made, error);
     if (code != SPILL_OK)
         return code;
-    int failure = pthread_create(&made->thread, NULL, run, made);
+    int failure = pthread_create(&made->thread, NULL, run_parser, made);
     made->started = failure == 0;
     return failure == 0 ? SPILL_OK : spill_fail_errno(error, failure, "cannot start a thread");
 }

@@ -1,6 +1,6 @@
 /*
- * The parser's side of an import: a thread that reads the input ahead of the writer and hands over
- * chunks, in order, through a queue that holds a few. Bounded memory whatever the input's size.
+ * The parsing side of an import: a thread that reads the input ahead of the writer. It passes
+ * chunks, in order, through a queue of a few. Memory is bounded for inputs of any size.
  */
 #ifndef SPILL_TOOLS_IMPORT_PARSER_H
 #define SPILL_TOOLS_IMPORT_PARSER_H
@@ -14,13 +14,13 @@ typedef struct spill_parser_options {
     spill_format_t format;
     const char *owner;
     const char *id;                       /* or NULL */
-    const spill_definition_t *definition; /* layout bucket: which window a record is of */
+    const spill_definition_t *definition; /* layout bucket: decides a record's window */
     bool strings;
     int64_t skip_max;
     spill_chunk_bounds_t bounds;
-    const atomic_bool *stop; /* borrowed; once true, a pipe is not waited for. NULL: none */
+    const atomic_bool *stop; /* borrowed; once true, no longer wait for a pipe. NULL: none */
 
-    /* Where to go on. With end_offset > offset, the first chunk is exactly what lies between. */
+    /* Where to continue. If end_offset > offset, the first chunk is exactly these bytes. */
     int64_t number;
     int64_t offset;
     int64_t line;
@@ -34,17 +34,17 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
                                 spill_error_t *error);
 void spill_parser_stop(spill_parser_t *parser); /* waits for the thread; NULL is allowed */
 
-/* The next chunk, waiting for it. After one with `last` set there is none. */
+/* Wait for the next chunk. After a chunk with `last` set, do not call it again. */
 spill_chunk_t *spill_parser_next(spill_parser_t *parser);
 
-/* Done with a chunk: it will be filled again. */
-void spill_parser_give_back(spill_parser_t *parser, spill_chunk_t *chunk);
+/* Return a chunk after use: the parser fills it again. */
+void spill_parser_return(spill_parser_t *parser, spill_chunk_t *chunk);
 
 /* Bytes of the file read so far, and its size or -1. */
 int64_t spill_parser_position(const spill_parser_t *parser);
 int64_t spill_parser_size(const spill_parser_t *parser);
 
-/* How a record of this input is named in messages. */
+/* The name of a record of this input for messages. */
 void spill_parser_place(const spill_parser_t *parser, int64_t line, int64_t offset,
                         char place[SPILL_PLACE_SIZE]);
 

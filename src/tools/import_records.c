@@ -10,7 +10,7 @@
 #define WINDOW_BYTES_MIN (256 * 1024)
 #define STEP_BYTES_MAX (4 * 1024 * 1024)
 
-/* data[begin, end) is what was read and not yet consumed; `offset` is the place of data[begin]. */
+/* data[begin, end) was read and is not yet consumed; `offset` is the place of data[begin]. */
 struct spill_records {
     spill_source_t *source;
     spill_format_t format;
@@ -18,16 +18,16 @@ struct spill_records {
     size_t begin;
     size_t end;
     size_t capacity;
-    bool ended; /* the source has no more */
+    bool ended; /* the source has no more bytes */
     int64_t offset;
     int64_t line;
-    bool array;      /* JSON: the documents stand in one array */
-    bool comma_due;  /* ... and one was read */
-    bool array_done; /* ... and it was closed */
+    bool array;      /* JSON: the documents are in one array, ... */
+    bool comma_due;  /* ... a document of it was read, ... */
+    bool array_done; /* ... and its closing bracket was read */
     spill_record_t header;
 };
 
-static size_t window(const spill_records_t *records)
+static size_t window_size(const spill_records_t *records)
 {
     return records->end - records->begin;
 }
@@ -44,14 +44,14 @@ static void consume(spill_records_t *records, size_t size)
 }
 
 /*
- * Get more bytes into the window, which may move: up to twice as many as there were, so that
- * looking through a growing window again costs little, but no more than STEP_BYTES_MAX beyond what
- * may be needed. At the source's end `ended` is set.
+ * Read more bytes into the window, which may move. Read at most as many bytes as the window has, so
+ * that scanning a growing window again stays cheap, and at most STEP_BYTES_MAX. At the source's end
+ * set `ended`.
  */
 static spill_code_t fill(spill_records_t *records, spill_error_t *error)
 {
     if (records->begin > 0) {
-        memmove(records->data, front(records), window(records));
+        memmove(records->data, front(records), window_size(records));
         records->end -= records->begin;
         records->begin = 0;
     }
@@ -73,11 +73,11 @@ static spill_code_t fill(spill_records_t *records, spill_error_t *error)
     return code;
 }
 
-/* A window that one huge record made grow is given back. */
+/* Shrink a window that grew for one huge record. */
 static void shrink(spill_records_t *records)
 {
-    if (records->capacity > 4 * WINDOW_BYTES_MIN && window(records) < WINDOW_BYTES_MIN / 2) {
-        memmove(records->data, front(records), window(records));
+    if (records->capacity > 4 * WINDOW_BYTES_MIN && window_size(records) < WINDOW_BYTES_MIN / 2) {
+        memmove(records->data, front(records), window_size(records));
         records->end -= records->begin;
         records->begin = 0;
         records->capacity = WINDOW_BYTES_MIN;
@@ -105,15 +105,15 @@ static spill_code_t fail_here(const spill_records_t *records, spill_code_t code,
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static spill_scan_t scan(const spill_records_t *records, size_t *length)
+static spill_scan_t scan_record(const spill_records_t *records, size_t *length)
 {
     switch (records->format) {
     case SPILL_FORMAT_CSV:
-        return spill_scan_csv(front(records), window(records), length);
+        return spill_scan_csv(front(records), window_size(records), length);
     case SPILL_FORMAT_JSON:
-        return spill_scan_document(front(records), window(records), length);
+        return spill_scan_document(front(records), window_size(records), length);
     default:
-        return spill_scan_line(front(records), window(records), length);
+        return spill_scan_line(front(records), window_size(records), length);
     }
 }
 
@@ -128,18 +128,18 @@ static int64_t count_lines(const uint8_t *data, size_t size)
     return lines;
 }
 
-/* Drop a record that is too long, up to the end of its last line; JSON has no end to look for. */
+/* Drop a record that is too long, up to the end of its last line; JSON has no such end. */
 static spill_code_t drop_long(spill_records_t *records, bool *more, spill_error_t *error)
 {
     spill_error_t late;
     spill_code_t code = fail_here(records, SPILL_TOO_BIG,
                                   "the record's text is longer than 32 MiB, so it cannot be an "
-                                  "element, which has 16 MiB at most",
+                                  "element, which has at most 16 MiB",
                                   error);
     *more = records->format != SPILL_FORMAT_JSON;
     while (*more) {
         size_t length = 0;
-        spill_scan_t found = spill_scan_line(front(records), window(records), &length);
+        spill_scan_t found = spill_scan_line(front(records), window_size(records), &length);
         consume(records, length);
         if (found == SPILL_SCAN_WHOLE || records->ended)
             break;
@@ -154,14 +154,14 @@ static spill_code_t next_text(spill_records_t *records, spill_record_t *record, 
                               spill_error_t *error)
 {
     size_t length = 0;
-    spill_scan_t found = scan(records, &length);
+    spill_scan_t found = scan_record(records, &length);
     while (found == SPILL_SCAN_MORE && !records->ended) {
-        if (window(records) > SPILL_RECORD_BYTES_MAX)
+        if (window_size(records) > SPILL_RECORD_BYTES_MAX)
             return drop_long(records, more, error);
         spill_code_t code = fill(records, error);
         if (code != SPILL_OK)
             return code;
-        found = scan(records, &length);
+        found = scan_record(records, &length);
     }
     if (found == SPILL_SCAN_BAD ||
         (found == SPILL_SCAN_MORE && records->format == SPILL_FORMAT_JSON))
@@ -175,24 +175,24 @@ static spill_code_t next_text(spill_records_t *records, spill_record_t *record, 
     return SPILL_OK;
 }
 
-/* ---- JSON that is not a document a line ------------------------------------------------------ */
+/* ---- JSON other than one document per line --------------------------------------------------- */
 
 static bool is_space(uint8_t byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-/* Pass over white space; false at the end of the input. */
+/* Skip white space; *end is true at the end of the input. */
 static spill_code_t skip_space(spill_records_t *records, bool *end, spill_error_t *error)
 {
     *end = false;
     for (;;) {
-        while (window(records) > 0 && is_space(*front(records))) {
+        while (window_size(records) > 0 && is_space(*front(records))) {
             records->line += *front(records) == '\n';
             consume(records, 1);
         }
-        if (window(records) > 0 || records->ended) {
-            *end = window(records) == 0;
+        if (window_size(records) > 0 || records->ended) {
+            *end = window_size(records) == 0;
             return SPILL_OK;
         }
         spill_code_t code = fill(records, error);
@@ -201,7 +201,7 @@ static spill_code_t skip_space(spill_records_t *records, bool *end, spill_error_
     }
 }
 
-/* Between the documents of an array: a comma, or the closing bracket and then nothing. */
+/* Between the documents of an array: a comma, or the closing bracket and nothing after it. */
 static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_error_t *error)
 {
     if (*front(records) == ']' && !records->array_done) {
@@ -249,8 +249,8 @@ static spill_code_t fail_cut_off(const spill_records_t *records, int64_t length,
                                  spill_error_t *error)
 {
     char what[128];
-    snprintf(what, sizeof what, "the document is cut off: of %" PRId64 " bytes %zu are there",
-             length, window(records));
+    snprintf(what, sizeof what, "the document is cut off: %" PRId64 " bytes expected, %zu found",
+             length, window_size(records));
     return fail_here(records, SPILL_PARSE, what, error);
 }
 
@@ -258,13 +258,13 @@ static spill_code_t drop_long_bson(spill_records_t *records, int64_t length, boo
                                    spill_error_t *error)
 {
     char what[128];
-    snprintf(what, sizeof what, "the document has %" PRId64 " bytes, an element 16 MiB at most",
+    snprintf(what, sizeof what, "the document has %" PRId64 " bytes, an element at most 16 MiB",
              length);
     spill_code_t code = fail_here(records, SPILL_TOO_BIG, what, error);
     spill_error_t late;
     *more = true;
     while (*more && length > 0) {
-        size_t part = window(records) < (size_t)length ? window(records) : (size_t)length;
+        size_t part = window_size(records) < (size_t)length ? window_size(records) : (size_t)length;
         consume(records, part);
         length -= (int64_t)part;
         *more = length == 0 || (!records->ended && fill(records, &late) == SPILL_OK);
@@ -278,7 +278,7 @@ static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, 
     size_t wanted = 4;
     int32_t length = 0;
     for (;;) {
-        if (window(records) >= 4) {
+        if (window_size(records) >= 4) {
             length = bson_length(front(records));
             if (length < 5)
                 return fail_here(records, SPILL_PARSE, "this is not a BSON document", error);
@@ -286,7 +286,7 @@ static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, 
                 return drop_long_bson(records, length, more, error);
             wanted = (size_t)length;
         }
-        if (window(records) >= wanted)
+        if (window_size(records) >= wanted)
             break;
         if (records->ended)
             return fail_cut_off(records, length, error);
@@ -318,13 +318,13 @@ spill_code_t spill_records_next(spill_records_t *records, spill_record_t *record
     shrink(records);
     do {
         spill_code_t code = SPILL_OK;
-        if (window(records) == 0 && !records->ended)
+        if (window_size(records) == 0 && !records->ended)
             code = fill(records, error);
         if (code == SPILL_OK && records->format == SPILL_FORMAT_JSON)
             code = before_document(records, end, error);
         if (code != SPILL_OK)
             return code;
-        if (*end || window(records) == 0) {
+        if (*end || window_size(records) == 0) {
             *end = true;
             return SPILL_OK;
         }
@@ -376,9 +376,9 @@ spill_code_t spill_records_open(spill_source_t *source, spill_format_t format,
     made->data = bson_malloc(made->capacity);
     made->line = 1;
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && window(made) < 3 && !made->ended)
+    while (code == SPILL_OK && window_size(made) < 3 && !made->ended)
         code = fill(made, error);
-    if (format != SPILL_FORMAT_BSON && window(made) >= 3 &&
+    if (format != SPILL_FORMAT_BSON && window_size(made) >= 3 &&
         memcmp(front(made), "\xEF\xBB\xBF", 3) == 0)
         consume(made, 3);
     if (code == SPILL_OK && format == SPILL_FORMAT_JSON)
@@ -419,7 +419,8 @@ spill_code_t spill_records_seek(spill_records_t *records, int64_t offset, int64_
     if (distance < 0)
         return spill_fail(error, SPILL_REFUSED, "%s: the header has changed",
                           spill_source_name(records->source));
-    size_t buffered = (int64_t)window(records) < distance ? window(records) : (size_t)distance;
+    size_t buffered =
+        (int64_t)window_size(records) < distance ? window_size(records) : (size_t)distance;
     consume(records, buffered);
     int64_t passed = 0;
     spill_code_t code =

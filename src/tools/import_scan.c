@@ -13,8 +13,7 @@ spill_scan_t spill_scan_line(const uint8_t *data, size_t size, size_t *length)
 spill_scan_t spill_scan_csv(const uint8_t *data, size_t size, size_t *length)
 {
     bool quoted = false;
-    bool may_open =
-        true; /* a field begins, or a quote was closed: two in a row are one in a text */
+    bool may_open = true; /* at a field's start, or after a quote: two quotes stand for one */
     for (size_t i = 0; i < size; i++) {
         uint8_t byte = data[i];
         if (quoted) {

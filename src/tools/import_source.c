@@ -14,14 +14,14 @@
 #include <zstd.h>
 
 #define INPUT_BYTES (256 * 1024)
-#define STOP_MS 100           /* between two looks whether to stop waiting */
-#define GZIP_WINDOW (15 + 16) /* zlib's way to say: gzip, largest window */
+#define STOP_MS 100           /* between two reads of *stop while waiting */
+#define GZIP_WINDOW (15 + 16) /* zlib: expect gzip, with the largest window */
 
 struct spill_source {
     char *name;
     int fd;
     bool plain_file; /* seekable and not compressed */
-    bool waits;      /* a pipe or the like, in which there may be nothing yet */
+    bool waits;      /* a pipe or the like, which may have no bytes yet */
     const atomic_bool *stop;
     bool stopped;
     int64_t size;
@@ -30,7 +30,7 @@ struct spill_source {
     z_stream gzip;
     ZSTD_DCtx *zstd;
     bool inside;         /* within a compressed member or frame */
-    spill_code_t failed; /* damage that was met after bytes which are good: told by the next read */
+    spill_code_t failed; /* damage found behind good bytes: the next read reports it */
     spill_error_t failure;
     uint8_t *input;
     size_t input_at;
@@ -45,9 +45,9 @@ static spill_code_t open_codec(spill_source_t *source, spill_error_t *error)
     if (source->codec == SPILL_CODEC_GZIP)
         return inflateInit2(&source->gzip, GZIP_WINDOW) == Z_OK
                    ? SPILL_OK
-                   : spill_fail(error, SPILL_IO, "zlib does not start");
+                   : spill_fail(error, SPILL_IO, "zlib cannot be initialized");
     source->zstd = ZSTD_createDCtx();
-    return source->zstd ? SPILL_OK : spill_fail(error, SPILL_IO, "zstd does not start");
+    return source->zstd ? SPILL_OK : spill_fail(error, SPILL_IO, "zstd cannot be initialized");
 }
 
 spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_source_t **source,
@@ -64,7 +64,7 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
         return spill_fail_errno(error, errno, "cannot open %s", path);
     struct stat status;
     if (fstat(made->fd, &status) != 0)
-        return spill_fail_errno(error, errno, "cannot look at %s", path);
+        return spill_fail_errno(error, errno, "cannot read the properties of %s", path);
     made->waits = !S_ISREG(status.st_mode);
     if (!made->waits) {
         made->size = status.st_size;
@@ -105,7 +105,7 @@ bool spill_source_check_stop(spill_source_t *source)
     return source->stopped;
 }
 
-/* Until there is something to read, or the end; also for a pipe's first writer. */
+/* Wait for bytes or the end of the input; for a pipe also wait for its first writer. */
 static void wait_for_bytes(spill_source_t *source)
 {
     struct pollfd ready = {.fd = source->fd, .events = POLLIN};
@@ -142,7 +142,7 @@ static spill_code_t fail_damaged(const spill_source_t *source, const char *what,
                       spill_source_position(source) - left, what);
 }
 
-/* A gzip file may be several members, one after the other. */
+/* A gzip file may consist of several members. */
 static spill_code_t gunzip(spill_source_t *source, uint8_t *data, size_t size, size_t *got,
                            spill_error_t *error)
 {

@@ -15,20 +15,20 @@
 #include <pthread.h>
 
 /*
- * So many owners are searched for together: where they are only counted; and where something is
- * done for each, during which the next are searched for.
+ * How many owners one query returns: when they are only counted, and when each is reshaped while
+ * the next query runs.
  */
 enum { OWNERS_SURVEYED = 256, OWNERS_AT_A_TIME = 16 };
 
 /*
- * A pass over an array's owners, of which several threads may each have one. The throttle has a
- * lock of its own: who waits for its turn holds it, and with it all who come next.
+ * A pass over an array's owners. Several threads may each work on one owner. The throttle has a
+ * lock of its own: a thread that waits for its turn holds it, and later threads queue behind it.
  */
 typedef struct pass {
     spill_array_t *array;
     const spill_migrate_options_t *options;
     spill_migrate_result_t *result;
-    pthread_mutex_t telling; /* held over `result`, and while the caller is told */
+    pthread_mutex_t telling; /* held over `result`, and while the callbacks run */
     pthread_mutex_t pacing;  /* held over the throttle */
 } pass_t;
 
@@ -47,31 +47,30 @@ spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_err
     bool oldest = !spill_schema_of(definition)->appends_to_head;
     if (spill_planned_in_place(definition))
         return SPILL_OK;
-    return spill_fail(
-        error, SPILL_INVALID,
-        "'%s' has layout %s%s. Other programs' arrays are laid out in place, and what "
-        "they push is moved, with layout outlier, keep newest, alone",
-        definition->name, spill_layout_name(definition->layout),
-        definition->layout == SPILL_LAYOUT_OUTLIER && oldest ? ", keep oldest" : "");
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' has layout %s%s. Unmanaged arrays are migrated in place, and pushed "
+                      "elements are moved, only with layout outlier, keep newest",
+                      definition->name, spill_layout_name(definition->layout),
+                      definition->layout == SPILL_LAYOUT_OUTLIER && oldest ? ", keep oldest" : "");
 }
 
-/* ---- owners that are to be laid out ---------------------------------------------------------- */
+/* ---- owners to reshape ----------------------------------------------------------------------- */
 
 typedef spill_code_t (*visit_fn)(pass_t *pass, const spill_oversized_t *oversized,
                                  spill_error_t *error);
 
-/* A walk over them, each once, in the store's order. */
+/* A walk over these owners, each once, in the store's order. */
 typedef struct walk {
     pass_t *pass;
     visit_fn visit;
-    size_t at_a_time; /* so many are searched for together */
+    size_t at_a_time; /* owners per query */
     bson_t found;
-    bson_iter_t iter; /* of those that were found */
+    bson_iter_t iter; /* in `found` */
     spill_buffer_t after;
-    bool ended; /* none were found behind `after` */
+    bool ended; /* no owners are left behind `after` */
 } walk_t;
 
-/* From how many bytes on a document may have no room for what ADOPT adds, some 300. */
+/* From this size on, a document may have no room for the bytes that ADOPT adds, about 300. */
 static int64_t document_bytes(const spill_migrate_options_t *options)
 {
     enum { ROOM_BYTES = 1024 };
@@ -79,8 +78,8 @@ static int64_t document_bytes(const spill_migrate_options_t *options)
                                               : SPILL_DOCUMENT_BYTES_MAX - ROOM_BYTES;
 }
 
-/* Those that come next, into `found`. */
-static spill_code_t search(walk_t *walk, spill_error_t *error)
+/* Query the next owners into `found`. */
+static spill_code_t find_oversized(walk_t *walk, spill_error_t *error)
 {
     const spill_array_t *array = walk->pass->array;
     const spill_bounds_t *bounds = &array->definition.bounds;
@@ -104,14 +103,14 @@ static spill_code_t search(walk_t *walk, spill_error_t *error)
     return code;
 }
 
-/* *item: a document with the next one as its field, or NULL. */
+/* *item: a document with the next owner as its field, or NULL. */
 static spill_code_t next_oversized(void *context, void **item, spill_error_t *error)
 {
     walk_t *walk = context;
     spill_code_t code = SPILL_OK;
     bool any = bson_iter_next(&walk->iter);
     if (!any && !walk->ended) {
-        code = search(walk, error);
+        code = find_oversized(walk, error);
         any = code == SPILL_OK && bson_iter_next(&walk->iter);
         walk->ended = !any;
     }
@@ -149,7 +148,7 @@ static spill_code_t each_oversized(pass_t *pass, visit_fn visit, size_t at_a_tim
     return code;
 }
 
-static void count(spill_migrate_result_t *result, const spill_oversized_t *oversized)
+static void count_owner(spill_migrate_result_t *result, const spill_oversized_t *oversized)
 {
     result->owners++;
     result->plain += oversized->ours ? 0 : 1;
@@ -158,20 +157,21 @@ static void count(spill_migrate_result_t *result, const spill_oversized_t *overs
     result->bytes += oversized->bytes;
 }
 
-/* ---- what there is to do --------------------------------------------------------------------- */
+/* ---- what must be done ----------------------------------------------------------------------- */
 
 /*
- * How many elements of the mean size go to a page, or stay in a head when its spill is done, where
- * bytes bound it more than their number does.
+ * How many elements of the mean size go to a page, or stay in a head after its spill. The number
+ * of slots and the bytes both bound it.
  */
-static int64_t within(int64_t slots, int64_t bytes_max, const spill_oversized_t *oversized)
+static int64_t elements_that_fit(int64_t slots, int64_t bytes_max,
+                                 const spill_oversized_t *oversized)
 {
     int64_t mean = oversized->bytes / (oversized->elements > 0 ? oversized->elements : 1);
     int64_t fit = mean > 0 ? bytes_max / mean : slots;
     return fit < 1 ? 1 : fit < slots ? fit : slots;
 }
 
-/* Report an owner that the migration will pass over. */
+/* Report an owner that the migration will skip. */
 static spill_code_t predict_failure(const pass_t *pass, const spill_oversized_t *oversized,
                                     spill_code_t code, spill_error_t *failure)
 {
@@ -185,15 +185,16 @@ static spill_code_t predict_failure(const pass_t *pass, const spill_oversized_t 
     return SPILL_OK;
 }
 
-static spill_code_t survey(pass_t *pass, const spill_oversized_t *oversized, spill_error_t *error)
+static spill_code_t survey_owner(pass_t *pass, const spill_oversized_t *oversized,
+                                 spill_error_t *error)
 {
     (void)error;
     spill_error_t failure;
     const spill_bounds_t *bounds = &pass->array->definition.bounds;
-    int64_t page = within(bounds->page_capacity, bounds->page_bytes_max, oversized);
+    int64_t page = elements_that_fit(bounds->page_capacity, bounds->page_bytes_max, oversized);
     int64_t target = spill_newest_bytes_target(bounds);
-    int64_t stays = within(bounds->threshold, target, oversized);
-    count(pass->result, oversized);
+    int64_t stays = elements_that_fit(bounds->threshold, target, oversized);
+    count_owner(pass->result, oversized);
     spill_code_t code = spill_reshape_check(oversized, &failure);
     if (code != SPILL_OK)
         return predict_failure(pass, oversized, code, &failure);
@@ -205,7 +206,7 @@ static spill_code_t survey(pass_t *pass, const spill_oversized_t *oversized, spi
     return SPILL_OK;
 }
 
-/* Of a definition that is not saved, an embedded store has no heads. */
+/* An embedded store has no heads for a definition that is not saved. */
 spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t *definition,
                                   const spill_migrate_options_t *options,
                                   spill_migrate_result_t *result, spill_error_t *error)
@@ -217,7 +218,7 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
         return code;
     code = store->ops->bind(store, definition, &array.binding, error);
     return code == SPILL_OK || code == SPILL_NOT_FOUND
-               ? each_oversized(&pass, survey, OWNERS_SURVEYED, error)
+               ? each_oversized(&pass, survey_owner, OWNERS_SURVEYED, error)
                : code;
 }
 
@@ -244,22 +245,23 @@ spill_code_t spill_migrate_has_unmanaged(spill_store_t *store, const spill_defin
     return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
 }
 
-/* ---- doing it -------------------------------------------------------------------------------- */
+/* ---- migrating ------------------------------------------------------------------------------- */
 
-bool spill_migrate_is_the_owners(spill_code_t code)
+bool spill_migrate_is_owner_failure(spill_code_t code)
 {
     return code == SPILL_REFUSED || code == SPILL_TOO_BIG || code == SPILL_CORRUPT ||
            code == SPILL_CONFLICT || code == SPILL_INVALID;
 }
 
-/* `added` is what this owner adds to the result. */
-static spill_code_t tell(pass_t *pass, spill_code_t code, const spill_error_t *failure,
-                         const spill_migrate_result_t *added, spill_migrated_t *migrated,
-                         spill_error_t *error)
+/* `added`: what this owner adds to the result. */
+static spill_code_t report_owner(pass_t *pass, spill_code_t code, const spill_error_t *failure,
+                                 const spill_migrate_result_t *added, spill_migrated_t *migrated,
+                                 spill_error_t *error)
 {
     const spill_migrate_options_t *options = pass->options;
     spill_migrate_result_t *result = pass->result;
-    bool passed_over = spill_migrate_is_the_owners(code), goes_on = code == SPILL_OK || passed_over;
+    bool passed_over = spill_migrate_is_owner_failure(code),
+         goes_on = code == SPILL_OK || passed_over;
     migrated->failed = passed_over ? failure : NULL;
     pthread_mutex_lock(&pass->telling);
     result->owners += added->owners;
@@ -294,7 +296,7 @@ static spill_code_t wait_for_turn(pass_t *pass, int64_t *started_us, spill_error
     return goes_on ? SPILL_OK : spill_walk_stopped(error);
 }
 
-static void took(pass_t *pass, int64_t elements, int64_t started_us)
+static void end_turn(pass_t *pass, int64_t elements, int64_t started_us)
 {
     spill_throttle_t *throttle = pass->options->throttle;
     if (!throttle)
@@ -321,7 +323,7 @@ static spill_code_t reshape(pass_t *pass, const spill_oversized_t *oversized, sp
     spill_owner_release(&owner);
     spill_migrate_result_t added = {
         .moved = reshaped.elements, .pages = reshaped.pages, .changed = reshaped.changed};
-    count(&added, oversized);
+    count_owner(&added, oversized);
     added.full = reshaped.at_once ? 1 : 0;
     spill_migrated_t migrated = {.owner = &oversized->owner,
                                  .elements = oversized->elements,
@@ -330,13 +332,12 @@ static spill_code_t reshape(pass_t *pass, const spill_oversized_t *oversized, sp
                                  .hash = reshaped.hash,
                                  .taken = reshaped.taken,
                                  .at_once = reshaped.at_once};
-    code = tell(pass, code, &failure, &added, &migrated, error);
-    took(pass, reshaped.elements > 0 ? reshaped.elements : 1, started_us);
+    code = report_owner(pass, code, &failure, &added, &migrated, error);
+    end_turn(pass, reshaped.elements > 0 ? reshaped.elements : 1, started_us);
     return code;
 }
 
-/* ---- what the planned definition cannot have --------------------------------------------------
- */
+/* ---- elements that the planned definition cannot store --------------------------------------- */
 
 static spill_code_t predict(pass_t *pass, const spill_value_t *value, spill_error_t *error)
 {
@@ -348,7 +349,8 @@ static spill_code_t predict(pass_t *pass, const spill_value_t *value, spill_erro
     if (code == SPILL_OK)
         code = spill_storable_check_owner(pass->options->planned, &owner, &failure);
     spill_owner_release(&owner);
-    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
+    return code == SPILL_OK ? SPILL_OK
+                            : report_owner(pass, code, &failure, &nothing, &migrated, error);
 }
 
 static spill_code_t predict_unmanaged(pass_t *pass, const spill_oversized_t *oversized,
@@ -378,11 +380,11 @@ spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_
                                      : code;
 }
 
-/* ---- pages that belong to nobody ------------------------------------------------------------- */
+/* ---- pages without a head -------------------------------------------------------------------- */
 
 /*
- * A plain array beside the pages was visited by the pass, which has refused it then: it is not told
- * again.
+ * Report whether the pass visited the unmanaged array beside the pages. It refused and reported
+ * that array, so do not report it again.
  */
 static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill_error_t *error)
 {
@@ -394,7 +396,7 @@ static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
-/* The copy of a full document that was given up, and then deleted or emptied: it is nobody's. */
+/* Free an abandoned copy of a full document that was deleted or emptied afterwards. */
 static spill_code_t free_given_up(const spill_owner_t *owner, bool *freed, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
@@ -408,7 +410,7 @@ static spill_code_t free_given_up(const spill_owner_t *owner, bool *freed, spill
     return code;
 }
 
-static spill_code_t tell_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+static spill_code_t report_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
     pass_t *pass = context;
     spill_owner_t owner;
@@ -432,19 +434,20 @@ static spill_code_t tell_orphan(void *context, const spill_orphan_t *orphan, spi
         spill_owner_name(&owner, code, &failure);
     }
     spill_owner_release(&owner);
-    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
+    return code == SPILL_OK ? SPILL_OK
+                            : report_owner(pass, code, &failure, &nothing, &migrated, error);
 }
 
-/* Owners whose document was deleted or replaced. One search; two small ones for each found. */
-static spill_code_t tell_orphans(pass_t *pass, spill_error_t *error)
+/* Report owners whose document was deleted or replaced. One search, and two reads for each. */
+static spill_code_t report_orphans(pass_t *pass, spill_error_t *error)
 {
     spill_array_t *array = pass->array;
     return array->store->ops->others_write
-               ? spill_each_orphan(array, NULL, tell_orphan, pass, error)
+               ? spill_each_orphan(array, NULL, report_orphan, pass, error)
                : SPILL_OK;
 }
 
-/* ---- laying out ------------------------------------------------------------------------------ */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *options,
                            spill_migrate_result_t *result, spill_error_t *error)
@@ -453,12 +456,12 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
     spill_code_t code = spill_migrate_check(&array->definition, error);
     if (code == SPILL_OK)
         code = each_oversized(&pass, reshape, OWNERS_AT_A_TIME, error);
-    return code == SPILL_OK ? tell_orphans(&pass, error) : code;
+    return code == SPILL_OK ? report_orphans(&pass, error) : code;
 }
 
-/* ---- undoing it ------------------------------------------------------------------------------ */
+/* ---- undo ------------------------------------------------------------------------------------ */
 
-static spill_code_t measure(void *context, const spill_value_t *value, spill_error_t *error)
+static spill_code_t check_fits(void *context, const spill_value_t *value, spill_error_t *error)
 {
     pass_t *pass = context;
     spill_owner_t owner;
@@ -471,10 +474,11 @@ static spill_code_t measure(void *context, const spill_value_t *value, spill_err
     pass->result->owners++;
     spill_migrate_result_t nothing = {0};
     spill_migrated_t migrated = {.owner = value};
-    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
+    return code == SPILL_OK ? SPILL_OK
+                            : report_owner(pass, code, &failure, &nothing, &migrated, error);
 }
 
-static spill_code_t give_back(pass_t *pass, const spill_value_t *value, spill_error_t *error)
+static spill_code_t unmanage(pass_t *pass, const spill_value_t *value, spill_error_t *error)
 {
     spill_owner_t owner;
     spill_error_t failure;
@@ -486,22 +490,23 @@ static spill_code_t give_back(pass_t *pass, const spill_value_t *value, spill_er
     if (code == SPILL_OK)
         code = spill_unmanage(&owner, &elements, &failure);
     spill_owner_release(&owner);
-    took(pass, elements > 0 ? elements : 1, started_us);
+    end_turn(pass, elements > 0 ? elements : 1, started_us);
     spill_migrate_result_t added = {.owners = 1, .elements = elements};
     spill_migrated_t migrated = {.owner = value, .elements = elements, .given_back = true};
-    return tell(pass, code, &failure, &added, &migrated, error);
+    return report_owner(pass, code, &failure, &added, &migrated, error);
 }
 
 static spill_code_t unmanage_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
-    return give_back(context, owner, error);
+    return unmanage(context, owner, error);
 }
 
 /*
- * What an earlier call, that died, left of the pages of one that it had given back. And what is
- * ours again by now: somebody takes arrays over at this moment.
+ * Free the pages that an earlier undo left when it died after it had unmanaged the array. Skip an
+ * array that is managed: some client has adopted it again meanwhile.
  */
-static spill_code_t finish(pass_t *pass, const spill_oversized_t *oversized, spill_error_t *error)
+static spill_code_t finish_undo(pass_t *pass, const spill_oversized_t *oversized,
+                                spill_error_t *error)
 {
     spill_owner_t owner;
     spill_error_t failure;
@@ -513,7 +518,8 @@ static spill_code_t finish(pass_t *pass, const spill_oversized_t *oversized, spi
     if (code == SPILL_OK)
         code = spill_free_pages(&owner, &failure);
     spill_owner_release(&owner);
-    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
+    return code == SPILL_OK ? SPILL_OK
+                            : report_owner(pass, code, &failure, &nothing, &migrated, error);
 }
 
 static spill_code_t count_ours(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -524,15 +530,15 @@ static spill_code_t count_ours(void *context, const spill_value_t *owner, spill_
     return SPILL_OK;
 }
 
-static spill_code_t look_who_is_back(spill_array_t *array, spill_error_t *error)
+static spill_code_t check_none_adopted(spill_array_t *array, spill_error_t *error)
 {
     int64_t ours = 0;
     spill_code_t code = spill_each_owner(array, count_ours, &ours, true, error);
     if (code == SPILL_OK && ours > 0)
         return spill_fail(error, SPILL_REFUSED,
-                          "%" PRId64 " arrays of '%s' are Spillway's again: stop what takes them "
-                          "over (`spillway sweep', another migration, programs with the library), "
-                          "then undo once more",
+                          "%" PRId64 " arrays of '%s' are managed again: stop the programs that "
+                          "adopt them (`spillway sweep', another migration, programs with the "
+                          "library), then undo once more",
                           ours, array->definition.name);
     return code;
 }
@@ -544,7 +550,7 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
     spill_code_t code = spill_migrate_check(&array->definition, error);
     int64_t failed = result->failed;
     if (code == SPILL_OK)
-        code = spill_each_owner(array, measure, &pass, false, error);
+        code = spill_each_owner(array, check_fits, &pass, false, error);
     if (code == SPILL_OK && result->failed > failed)
         return spill_fail(error, SPILL_TOO_BIG,
                           "%" PRId64 " owners of '%s' cannot be undone; nothing was changed",
@@ -562,8 +568,8 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     if (code == SPILL_OK)
         code = spill_each_owner(array, unmanage_owner, &pass, false, error);
     if (code == SPILL_OK)
-        code = each_oversized(&pass, finish, OWNERS_AT_A_TIME, error);
+        code = each_oversized(&pass, finish_undo, OWNERS_AT_A_TIME, error);
     if (code == SPILL_OK)
-        code = tell_orphans(&pass, error);
-    return code == SPILL_OK ? look_who_is_back(array, error) : code;
+        code = report_orphans(&pass, error);
+    return code == SPILL_OK ? check_none_adopted(array, error) : code;
 }

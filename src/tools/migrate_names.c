@@ -135,7 +135,7 @@ spill_code_t spill_migrate_remove_names(spill_store_t *store, const char *uri, c
         return code == SPILL_NOT_FOUND ? SPILL_OK : code;
     code = drop_empty_pages(store, uri, &stored, error);
     if (code == SPILL_OK)
-        code = spill_import_marks_drop(store, name, error);
+        code = spill_import_checkpoints_drop(store, name, error);
     return code == SPILL_OK
                ? store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, error)
                : code;

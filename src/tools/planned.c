@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Beside the original's own array there has to be room for what is planned in the same document. */
+/* The original's head leaves room for the planned array in the same document. */
 enum { PART_OF_HEAD = 4 };
 
 bool spill_planned_in_place(const spill_definition_t *definition)
@@ -15,8 +15,8 @@ bool spill_planned_in_place(const spill_definition_t *definition)
            spill_schema_of(definition)->appends_to_head;
 }
 
-/* What does not fit stays too long for spill_definition_check. */
-static void put_name(char *name, const char *text, const char *suffix)
+/* If the name does not fit, leave it empty: spill_definition_check refuses it. */
+static void set_name(char *name, const char *text, const char *suffix)
 {
     if (snprintf(name, SPILL_NAME_SIZE, "%s%s", text, suffix) >= SPILL_NAME_SIZE)
         name[0] = '\0';
@@ -31,12 +31,12 @@ void spill_planned_init(spill_planned_t *planned, const spill_definition_t *defi
     planned->order_missing = false;
     planned->may_be_empty = false;
     spill_definition_init(original, "original");
-    put_name(original->name, definition->name, ".original");
-    put_name(original->collection, collection, "");
-    put_name(original->array, path, "");
-    put_name(original->page_array, path, "");
-    put_name(original->page_collection, definition->name, ".original");
-    put_name(original->pages_field, path, "Pages");
+    set_name(original->name, definition->name, ".original");
+    set_name(original->collection, collection, "");
+    set_name(original->array, path, "");
+    set_name(original->page_array, path, "");
+    set_name(original->page_collection, definition->name, ".original");
+    set_name(original->pages_field, path, "Pages");
     strcpy(original->page_owner, "owner");
     original->count_field[0] = '\0';
     original->overflow_field[0] = '\0';
@@ -45,7 +45,7 @@ void spill_planned_init(spill_planned_t *planned, const spill_definition_t *defi
     original->largest = original->bounds;
 }
 
-/* What a cap keeps depends on what else is in the document. */
+/* Refuse a cap in the original's documents: what it keeps would depend on the other fields. */
 static spill_code_t check_cap(const spill_planned_t *planned, spill_error_t *error)
 {
     const spill_definition_t *definition = &planned->definition;
@@ -54,7 +54,7 @@ static spill_code_t check_cap(const spill_planned_t *planned, spill_error_t *err
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
                       "'%s' is capped, and what it keeps would depend on the array that is still "
-                      "in the documents of '%s': give it a collection of its own",
+                      "in the documents of '%s': give it another collection",
                       definition->name, definition->collection);
 }
 
@@ -70,10 +70,10 @@ spill_code_t spill_planned_check(const spill_planned_t *planned, spill_error_t *
                           cause.message);
     if (!spill_planned_in_place(original))
         return spill_fail(error, SPILL_INVALID,
-                          "the original of '%s' has to have layout outlier, and keep the newest",
+                          "the original of '%s' must have layout outlier, and keep the newest",
                           planned->definition.name);
     if (strcmp(planned->definition.name, original->name) == 0)
-        return spill_fail(error, SPILL_INVALID, "'%s' and its original have one name",
+        return spill_fail(error, SPILL_INVALID, "'%s' and its original have the same name",
                           original->name);
     code = spill_definition_beside(&planned->definition, original, error);
     if (code == SPILL_OK)

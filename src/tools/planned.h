@@ -1,7 +1,7 @@
 /*
- * An array of a plan, and the way to what is planned for it. Arrays are laid out in place with
- * layout outlier, keep newest. Every other layout is reached from there: the array is laid out in
- * place under a definition of its own, the original, and brought from it into the planned one
+ * A planned array and how it gets its planned layout. Arrays are migrated in place to layout
+ * outlier, keep newest. Every other layout is reached in stages: the array is migrated in place
+ * under a definition of its own, the original, and copied from there into the planned definition
  * (tools/staged.h).
  */
 #ifndef SPILL_TOOLS_PLANNED_H
@@ -12,28 +12,28 @@
 #include <stdbool.h>
 
 typedef struct spill_planned {
-    spill_definition_t definition; /* what is planned */
-    bool staged;                   /* it is brought there from: */
+    spill_definition_t definition; /* the planned one */
+    bool staged;                   /* the array is copied from `original` into it */
     spill_definition_t original;
     bool order_missing; /* "growsAt": "unknown", and no definition of the entry has an "order" */
     bool may_be_empty;  /* "mayBeEmpty": the entry may match no array */
 } spill_planned_t;
 
-/* Is it laid out in place? */
+/* Report whether arrays are migrated to this definition in place. */
 bool spill_planned_in_place(const spill_definition_t *definition);
 
 /*
- * The way to a definition for the array `path` of the documents of `collection`: sets staged and,
- * where it is, the original as it is by default: NAME.original, with the planned order, pages in
- * NAME.original, and of fields in the documents PATHPages alone.
+ * Plan how the array `path` of the documents of `collection` gets this definition. Sets staged; if
+ * staged, sets the default original: NAME.original, with the planned order, pages in NAME.original,
+ * and PATHPages as its only field in the documents.
  */
 void spill_planned_init(spill_planned_t *planned, const spill_definition_t *definition,
                         const char *collection, const char *path);
 
 /*
- * Can `spillway migrate' do it? SPILL_INVALID: the original cannot be so defined. SPILL_REFUSED:
- * the two clash; a cap would be in the original's documents; arrays cannot be brought to such a
- * definition at all.
+ * Check that `spillway migrate' can do it. SPILL_INVALID: no such original can be defined.
+ * SPILL_REFUSED: the two definitions clash, a cap would be in the original's documents, or arrays
+ * cannot be copied to such a definition at all.
  */
 spill_code_t spill_planned_check(const spill_planned_t *planned, spill_error_t *error);
 

@@ -5,18 +5,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Between two looks at whatever is waited for; no sleep is longer. */
-#define LOOK_US 250000
+/* Between two checks of what it waits for; no sleep is longer. */
+#define CHECK_US 250000
 
-/* A server that is slow for less is not worth a word. */
+/* A server that is slow for less time is not reported. */
 #define NOTICE_US 2000000
 
-/* With a limit on latency a chunk is followed by a rest of so many times what it took. */
+/* With a limit on latency, the rest after a chunk, in multiples of its duration. */
 #define REST_LEAST 0.25
 #define REST_FIRST 1.0
 #define REST_MOST 4.0
 
-/* A chunk is at most so many times larger or smaller than the one before. */
+/* The largest factor between the sizes of two consecutive chunks. */
 #define STEP_MAX 2.0
 
 void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_options_t *options)
@@ -53,24 +53,24 @@ int64_t spill_throttle_now_us(const spill_throttle_t *throttle)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static bool has_to_stop(const spill_throttle_t *throttle)
+static bool must_stop(const spill_throttle_t *throttle)
 {
     const spill_throttle_options_t *options = &throttle->options;
     return options->stop && options->stop(options->context);
 }
 
-static void say(const spill_throttle_t *throttle, const char *text)
+static void notify(const spill_throttle_t *throttle, const char *text)
 {
     if (throttle->options.notice)
         throttle->options.notice(throttle->options.context, text);
 }
 
-/* Why the next chunk has to wait, into `text`; *worth: that is to be said at once. */
-static bool is_held_up(const spill_throttle_t *throttle, char *text, size_t text_size, bool *worth)
+/* Put the reason why the next chunk must wait into `text`; *worth: report it at once. */
+static bool must_wait(const spill_throttle_t *throttle, char *text, size_t text_size, bool *worth)
 {
     const spill_throttle_options_t *options = &throttle->options;
     if (options->pause_file && access(options->pause_file, F_OK) == 0) {
-        snprintf(text, text_size, "paused: %s is there", options->pause_file);
+        snprintf(text, text_size, "paused: %s exists", options->pause_file);
         *worth = true;
         return true;
     }
@@ -80,15 +80,15 @@ static bool is_held_up(const spill_throttle_t *throttle, char *text, size_t text
     double latency_s = options->latency(options->context);
     if (latency_s <= options->latency_max_s)
         return false;
-    snprintf(text, text_size, "paused: the server takes %.1f ms, more than %.1f", latency_s * 1e3,
+    snprintf(text, text_size, "paused: the server takes %.1f ms, limit %.1f", latency_s * 1e3,
              options->latency_max_s * 1e3);
     return true;
 }
 
-static void look_later(const spill_throttle_t *throttle, int64_t duration_us)
+static void sleep_before_check(const spill_throttle_t *throttle, int64_t duration_us)
 {
     const spill_clock_t *clock = &throttle->options.clock;
-    clock->sleep_us(clock->context, duration_us < LOOK_US ? duration_us : LOOK_US);
+    clock->sleep_us(clock->context, duration_us < CHECK_US ? duration_us : CHECK_US);
 }
 
 bool spill_throttle_wait(spill_throttle_t *throttle)
@@ -97,31 +97,31 @@ bool spill_throttle_wait(spill_throttle_t *throttle)
     bool worth = false;
     int64_t began_us = spill_throttle_now_us(throttle);
     for (;;) {
-        if (has_to_stop(throttle))
+        if (must_stop(throttle))
             return false;
         int64_t left_us = throttle->free_at_us - spill_throttle_now_us(throttle);
         if (left_us > 0) {
-            look_later(throttle, left_us);
-        } else if (is_held_up(throttle, text, sizeof text, &worth)) {
+            sleep_before_check(throttle, left_us);
+        } else if (must_wait(throttle, text, sizeof text, &worth)) {
             worth = worth || spill_throttle_now_us(throttle) - began_us >= NOTICE_US;
             if (!throttle->paused && worth)
-                say(throttle, text);
+                notify(throttle, text);
             throttle->paused = throttle->paused || worth;
-            look_later(throttle, LOOK_US);
+            sleep_before_check(throttle, CHECK_US);
         } else {
             break;
         }
     }
     if (throttle->paused)
-        say(throttle, "going on");
+        notify(throttle, "going on");
     throttle->paused = false;
     return true;
 }
 
 /* ---- after a chunk --------------------------------------------------------------------------- */
 
-/* A chunk that was smaller than it might have been says nothing of a larger one. */
-static void adapt(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
+/* A fast chunk below the allowed size does not show that a larger one would be fast. */
+static void adapt_chunk_size(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
 {
     double wanted_us = throttle->options.chunk_s * 1e6;
     double factor = duration_us > 0 ? wanted_us / (double)duration_us : STEP_MAX;
@@ -140,7 +140,7 @@ static void adapt(spill_throttle_t *throttle, int64_t units, int64_t duration_us
     throttle->chunk_size = next > 0 ? next : 1;
 }
 
-/* Quickly to a longer rest, slowly back. */
+/* Lengthen the rest quickly, shorten it slowly. */
 static void rest_after(spill_throttle_t *throttle, int64_t duration_us)
 {
     const spill_throttle_options_t *options = &throttle->options;
@@ -163,13 +163,13 @@ void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t durat
     int64_t rate = throttle->options.rate_per_s;
     if (units <= 0)
         return;
-    adapt(throttle, units, duration_us);
+    adapt_chunk_size(throttle, units, duration_us);
     rest_after(throttle, duration_us);
     if (rate <= 0)
         return;
     /*
-     * What the chunk may take by the rate counts from its beginning, or from where others' end that
-     * ran beside it.
+     * The rate's time for the chunk counts from the chunk's beginning, or from the end of the time
+     * for overlapping chunks.
      */
     int64_t began_us = spill_throttle_now_us(throttle) - duration_us;
     if (began_us < throttle->paid_until_us)

@@ -87,7 +87,7 @@ expect 0 append copy.db scores ada '{"game": {"score": 0}}' --json
 is out '{"first":10,"count":1,"repeated":false}'
 clean copy.db
 expect 1 copy "$db" copy.db
-has out 'element 10: the target has an element that the source has not'
+has out 'element 10: the target has an element that the source does not have'
 
 # What has fallen off in the source since it was copied goes in the copy, too.
 expect 0 copy "$db" second.db

@@ -60,15 +60,15 @@ done
 touch pause
 "$SPILLWAY" consolidate @uri plan.json --execute --pause-file pause --passes 100 >paused.out 2>paused.err &
 pid=$!
-for _ in $(seq 100); do grep -q 'paused: pause is there' paused.err && break; sleep 0.1; done
-has paused.err 'paused: pause is there'
+for _ in $(seq 100); do grep -q 'paused: pause exists' paused.err && break; sleep 0.1; done
+has paused.err 'paused: pause exists'
 rm pause
 wait "$pid" || fail "the paused copy ended with $?: $(cat paused.err)"
 has paused.err 'going on'
 touch pause # and Ctrl-C while it waits
 "$SPILLWAY" consolidate @uri plan.json --execute --pause-file pause >paused.out 2>paused.err &
 pid=$!
-for _ in $(seq 100); do grep -q 'paused: pause is there' paused.err && break; sleep 0.1; done
+for _ in $(seq 100); do grep -q 'paused: pause exists' paused.err && break; sleep 0.1; done
 kill -INT "$pid"
 wait "$pid"
 [ $? = 130 ] || fail "interrupted, it did not end with 130: $(cat paused.err)"

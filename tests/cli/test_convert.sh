@@ -71,7 +71,7 @@ has err "there is no definition 'nothing'"
 expect 3 convert "$db" ev --keep oldest --as none --finish --yes
 has err "there is no definition 'none'"
 expect 2 convert "$db" ev --to reference --keep oldest --as none
-has err "which elements a head keeps (--keep) is to choose with layout outlier alone"
+has err "which elements a head keeps (--keep) can be chosen for layout outlier only"
 expect 3 define "$db" none
 expect 2 convert "$db" ev --to outlier --as none --threshold 7 --page 9 --max-bytes 17MB
 expect 3 define "$db" none
@@ -96,10 +96,10 @@ has out '"customers_purchased_extra"'
 
 expect 0 edit "$db" ev u4 300 '{"edited": true}'
 expect 1 convert "$db" ev --as old --quiet
-has out 'ev: owner "u4", element 300: the target'"'"'s element is another one'
+has out 'ev: owner "u4", element 300: the target has another element of this number'
 expect 4 convert "$db" ev --as old --finish --yes
 has err "'ev' is kept: 1 of its owners"
-has err "where nobody but convert has written to 'old', an owner that is dropped there is brought anew"
+has err "if only convert has written to 'old', an owner that is dropped there is copied again"
 counts "$db" ev u4 "$(grep -c '"u4"' before)"
 expect 0 drop "$db" old u4 --yes
 expect 0 convert "$db" ev --as old --quiet
@@ -189,9 +189,9 @@ expect 0 count "$db" back u2
 has out '"count":100,'
 expect 0 edit "$db" windows u1 2026-01:3 '{"at": {"$date": "2026-01-01T00:00:00Z"}}'
 expect 1 convert "$db" all --as windows --quiet
-has out 'all: owner "u1", element 3: the target'"'"'s element is another one'
+has out 'all: owner "u1", element 3: the target has another element of this number'
 expect 1 convert "$db" windows --as back --quiet
-has out 'windows: owner "u1", element 3: the target'"'"'s element is another one'
+has out 'windows: owner "u1", element 3: the target has another element of this number'
 expect 0 define "$db" untimed --preset feed --collection untimed --page-collection untimed.pages
 expect 2 convert "$db" untimed --to bucket
 has err "timeField (--time-field) is missing"
@@ -211,10 +211,10 @@ done
 expect 0 convert "$db" b --to outlier --quiet
 expect 0 remove "$db" b p1 --id 1
 expect 1 convert "$db" b --to outlier
-has err "of 1 owner 'b.outlier' has more than 'b': it may be the only whole copy"
+has err "1 of these have more in 'b.outlier' than in 'b': it may be the only complete copy"
 expect 4 convert "$db" b --to outlier --finish --yes
 has err "'b' is kept: 1 of its owners are not the same in 'b.outlier'"
-has err "let nothing be dropped there"
+has err "drop nothing there"
 expect 0 export "$db" b p1
 [ "$(wc -l <out)" = 2 ] || fail "b has not its two elements any more"
 expect 0 drop "$db" b.outlier p1 --yes # it is known why

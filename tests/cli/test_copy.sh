@@ -67,7 +67,7 @@ has out "\"seq\":$(cut -d ' ' -f 1 one | tr -cd 0-9),"
 
 expect 0 edit "$target" new u1 200 '{"edited": true}'
 expect 1 copy source "$target" new --quiet
-has out 'new: owner "u1", element 200: the target'"'"'s element is another one'
+has out 'new: owner "u1", element 200: the target has another element of this number'
 has out '"differences":1}'
 expect 1 copy source "$target" new --quiet --json
 has out '{"definition":"new","owner":"u1","seq":200,"differences":1,"text":"the target'
@@ -162,7 +162,7 @@ is out '{"owners":2,"windows":4,"elements":5,"before":0,"verified":5,"difference
 expect 0 edit "$target" r ada 2026-01:0 "$(at 9 2026-01-01)"
 expect 0 edit "$target" r ada 2026-02:1 "$(at 9 2026-02-02)"
 expect 1 copy buckets "$target" r --quiet
-has out 'r: owner "ada", window 2026-02, element 1: the target'"'"'s element is another one'
+has out 'r: owner "ada", window 2026-02, element 1: the target has another element of this number'
 has out '"owners":2,"windows":4,"elements":0,"before":5,"verified":3,"differences":1}'
 expect 1 copy buckets "$target" r --quiet --json
 has out '"owner":"ada","window":"2026-01","seq":0,'

@@ -203,7 +203,7 @@ counts "$db" ev 1 1
 fresh
 printf 'by,n\na,1\nb\nc,3\n' >fields.csv
 expect 3 import "$db" ev fields.csv --owner by
-has err "fields.csv:3: 1 fields, where the header has 2"
+has err "fields.csv:3: 1 fields, but the header has 2"
 printf 'by,n\na,"x\ny"\nb,"open\n' >quote.csv
 fresh
 expect 3 import "$db" ev quote.csv --owner by
@@ -289,4 +289,4 @@ expect 2 import "$db" ev uri --owner by
 expect 2 import "$db" ev events.ndjson --owner by --format xml
 : >uri
 expect 2 import "$db" ev uri --owner by
-has err "does not tell its format"
+has err "does not show its format"

@@ -190,14 +190,14 @@ def migrate_killed(owners):
 
 
 def until_settled(*command):
-    """Run it until no owner changes as fast as it is brought."""
+    """Run it until no owner changes as fast as it is copied."""
     for _ in range(20):
         run = subprocess.run([os.environ["SPILLWAY"], *command, "--quiet"], text=True,
                              capture_output=True, check=False)
         assert run.returncode in (0, 1), run.stderr
         if run.returncode == 0:
             return
-        assert "changes as fast as it is brought" in run.stderr, run.stderr
+        assert "changes as fast as it is copied" in run.stderr, run.stderr
     raise AssertionError(run.stderr)
 
 

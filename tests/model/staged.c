@@ -651,7 +651,7 @@ void staged_original_vanishes(const staged_goal_t *goal, spill_store_t *store)
     open_all(&world, goal, store);
     break_off_finish(&world);
     expect_code(spill_store_drop(store, original, &error), SPILL_OK, &error);
-    expect_code(spill_import_marks_drop(store, original, &error), SPILL_OK, &error);
+    expect_code(spill_import_checkpoints_drop(store, original, &error), SPILL_OK, &error);
     assert_int_equal(stage_of(&world), SPILL_STAGE_DROPPING);
     expect_code(run_catch_up(&world, &failed, &error), SPILL_REFUSED, &error);
     check_array(&world, "planned");

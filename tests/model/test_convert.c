@@ -223,7 +223,7 @@ static void finish_sees_removals(void **state)
         convert_remove_first(store);
         assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, &error),
                          SPILL_REFUSED);
-        assert_non_null(strstr(error.message, "may be the only whole copy"));
+        assert_non_null(strstr(error.message, "may be the only complete copy"));
         assert_int_equal(result.differences, 1);
         assert_int_equal(result.ahead, 1);
         assert_int_equal(spill_store_definition(store, CONVERT_NAME, &kept, NULL), SPILL_OK);

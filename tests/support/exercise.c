@@ -650,7 +650,7 @@ static void run_drop(ground_t *ground)
         ground->array = NULL;
     }
     NOTE("drop", spill_store_drop(ground->store, "feed", &ground->error));
-    NOTE("forget imports", spill_import_marks_drop(ground->store, "feed", &ground->error));
+    NOTE("forget imports", spill_import_checkpoints_drop(ground->store, "feed", &ground->error));
     spill_definition_t definition = definition_of(0);
     NOTE("define", spill_store_define(ground->store, &definition, &ground->error));
     strcpy(definition.name, "another");

@@ -197,7 +197,7 @@ static void test_waits_for_a_slow_server(void **state)
     assert_true(spill_throttle_wait(&throttle));
     assert_in_range(world.now_us, 4000000, 4500000);
     assert_int_equal(world.notices, 2);
-    assert_string_equal(world.first_notice, "paused: the server takes 200.0 ms, more than 50.0");
+    assert_string_equal(world.first_notice, "paused: the server takes 200.0 ms, limit 50.0");
     assert_string_equal(world.last_notice, "going on");
     assert_true(spill_throttle_wait(&throttle));
     assert_int_equal(world.notices, 2);
