@@ -164,9 +164,9 @@ static spill_code_t look(consolidate_run_t *run, const spill_consolidation_t *gr
 {
     const consolidate_options_t *given = run->invocation->options;
     bson_t report;
-    spill_code_t code =
-        given->undo ? spill_consolidate_look_undo(run->admin, group, &run->options, &report, error)
-                    : spill_consolidate_look(run->admin, group, &report, error);
+    spill_code_t code = given->undo ? spill_consolidate_report_undo(run->admin, group,
+                                                                    &run->options, &report, error)
+                                    : spill_consolidate_report(run->admin, group, &report, error);
     spill_cli_progress_break(&run->operate.progress);
     if (code == SPILL_OK) {
         run->refused = run->refused || has_any(&report, "refused");

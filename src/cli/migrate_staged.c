@@ -121,7 +121,7 @@ spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *er
     spill_copy_result_t result = {0};
     spill_stage_t stage;
     int64_t failed = run->failed;
-    spill_code_t code = spill_staged_look(&staged, &stage, error);
+    spill_code_t code = spill_staged_find_stage(&staged, &stage, error);
     run->definition = &run->planned->original;
     if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
         code = spill_cli_staged_catch_up(run, error);
@@ -163,7 +163,7 @@ spill_code_t spill_cli_staged_check(spill_cli_migrate_t *run, bool execute, bool
     spill_staged_t staged = staged_of(run);
     spill_stage_t stage;
     *begins = false;
-    spill_code_t code = spill_staged_look(&staged, &stage, error);
+    spill_code_t code = spill_staged_find_stage(&staged, &stage, error);
     if (code != SPILL_OK)
         return code;
     if (finish && stage == SPILL_STAGE_NONE)

@@ -8,7 +8,7 @@
 spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,
                                    spill_error_t *error);
 
-/* The same of a server's database by its URI. */
+/* The same check for a server's database, by its URI. */
 spill_code_t spill_collation_check_at(const char *uri, const char *collection,
                                       spill_error_t *error);
 

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* What is left of an original is not needed, says who drops it. The mark says on that its arrays
- * are in the planned one, and that none is left here. */
+/* Drop what is left of an original: the caller does not need it. Its checkpoint continues to say
+ * that the arrays are in the planned definition and that none is left here. */
 static spill_code_t drop_original(spill_store_t *store, const char *name, const char *planned,
                                   spill_error_t *error)
 {
@@ -20,13 +20,13 @@ static spill_code_t drop_original(spill_store_t *store, const char *name, const 
     spill_convert_checkpoint_release(&checkpoint);
     if (code == SPILL_OK && !ends)
         return spill_fail(error, SPILL_REFUSED,
-                          "'%s' has the arrays that `spillway migrate' brings to '%s': its "
-                          "--finish drops it, or --undo makes plain arrays of them",
+                          "'%s' has the arrays that `spillway migrate' copies to '%s': migrate "
+                          "--finish drops it, and migrate --undo unmanages its arrays",
                           name, planned);
     return code == SPILL_OK ? spill_store_drop(store, name, error) : code;
 }
 
-/* Its mark goes last: while it is there, it is not taken for a definition that is whole. */
+/* Delete the building's checkpoint last: as long as it exists, the definition is incomplete. */
 static spill_code_t drop_building(spill_store_t *store, const char *name, const char *original,
                                   spill_error_t *error)
 {
@@ -43,7 +43,7 @@ static spill_code_t drop_building(spill_store_t *store, const char *name, const 
     if (code == SPILL_OK && ends)
         return spill_fail(error, SPILL_REFUSED,
                           "'%s' is complete, and '%s' is being dropped: it may be the only copy. "
-                          "`spillway migrate' with --finish ends that, and then it may be dropped",
+                          "Run `spillway migrate' with --finish; then it may be dropped",
                           name, original);
     if (code == SPILL_OK)
         code = spill_store_drop(store, name, error);

@@ -5,10 +5,11 @@
 #include <spillway/store.h>
 
 /*
- * spill_store_drop, and the marks of its imports and of its conversion. Of a migration in two
- * stages (tools/staged.h): SPILL_REFUSED where it is the original, unless that was being dropped
- * already, and then the mark of that stays; and where it is the planned one, and the original is
- * being dropped or gone: it may be the only copy. After a crash the same call goes on.
+ * Drop a definition, and the checkpoints of its imports and of its conversion. SPILL_REFUSED in a
+ * migration in two stages (tools/staged.h), because it may be the only copy: if it is the original,
+ * unless that is being dropped already, and then its checkpoint stays; or if it is the planned
+ * definition and the original is being dropped or no longer exists. After a crash the same call
+ * continues.
  */
 spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill_error_t *error);
 

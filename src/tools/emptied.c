@@ -8,13 +8,13 @@
 
 enum { DOCUMENTS_AT_A_TIME = 1000 };
 
-static bool names(const spill_definition_t *definition, const char *collection)
+static bool uses_collection(const spill_definition_t *definition, const char *collection)
 {
     return strcmp(definition->collection, collection) == 0 ||
            strcmp(definition->page_collection, collection) == 0;
 }
 
-/* Does another definition have documents there? */
+/* Report whether another definition has documents there. */
 static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *definition,
                               const char *collection, bool *shared, spill_error_t *error)
 {
@@ -23,8 +23,8 @@ static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *de
     *shared = false;
     spill_code_t code = spill_store_definitions(store, &others, &count, error);
     for (size_t i = 0; code == SPILL_OK && i < count; i++)
-        *shared = *shared ||
-                  (strcmp(others[i].name, definition->name) != 0 && names(&others[i], collection));
+        *shared = *shared || (strcmp(others[i].name, definition->name) != 0 &&
+                              uses_collection(&others[i], collection));
     bson_free(others);
     return code;
 }
@@ -63,8 +63,8 @@ static spill_code_t delete_pages(spill_raw_admin_t *admin, const spill_definitio
     return count > 0 ? admin->ops->write(admin, collection, writes, count, error) : SPILL_OK;
 }
 
-/* The place behind the batch, in `last`. */
-static bool go_behind(const spill_raw_admin_batch_t *batch, bson_t *last, spill_value_t *after)
+/* Set *after, stored in `last`, to the last _id of the batch. False: no further batch. */
+static bool advance(const spill_raw_admin_batch_t *batch, bson_t *last, spill_value_t *after)
 {
     bson_iter_t id;
     if (batch->end || batch->count == 0 ||
@@ -92,7 +92,7 @@ static spill_code_t empty_collection(spill_raw_admin_t *admin, const spill_defin
         code = admin->ops->read(admin, &read, &batch, error);
         if (code == SPILL_OK)
             code = delete_pages(admin, definition, collection, &batch, others, error);
-        more = code == SPILL_OK && go_behind(&batch, &last, &after);
+        more = code == SPILL_OK && advance(&batch, &last, &after);
         read.after = &after;
         spill_raw_admin_batch_release(&batch);
     }

@@ -1,6 +1,6 @@
 /*
- * The collections of a definition that was dropped: with keep oldest they keep its tombstones. On a
- * server alone; other stores have none that are seen.
+ * The collections of a dropped definition: with keep oldest they keep its tombstones. Only on a
+ * server; other stores have no visible collections.
  */
 #ifndef SPILL_TOOLS_EMPTIED_H
 #define SPILL_TOOLS_EMPTIED_H
@@ -9,10 +9,10 @@
 #include <spillway/store.h>
 
 /*
- * No owner of `definition`, which is saved still, is left: delete what is left of its pages, and
- * drop its collections where they are empty then and no other definition names them. Documents of
- * others stay, and their collection with them. `uri` is that of the store. Cost: one read of what
- * is there, and a delete for each page.
+ * Delete what is left of the pages of `definition`, which is still saved but has no owner left.
+ * Then drop its collections if they are empty and no other definition names them. Documents of
+ * other programs stay, and so does their collection. `uri` is the store's. Cost: one read of all
+ * documents left, and one delete per page.
  */
 spill_code_t spill_drop_emptied(spill_store_t *store, const char *uri,
                                 const spill_definition_t *definition, spill_error_t *error);

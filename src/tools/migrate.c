@@ -370,7 +370,7 @@ spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_
 {
     spill_array_t array = {.store = store, .definition = *definition};
     pass_t pass = begin_pass(&array, options, result);
-    if (!options->planned || !spill_storable_is_asked(options->planned))
+    if (!options->planned || !spill_storable_may_refuse(options->planned))
         return SPILL_OK;
     spill_code_t code = store->ops->bind(store, definition, &array.binding, error);
     bool saved = code == SPILL_OK;

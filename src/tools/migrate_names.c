@@ -17,7 +17,7 @@ static void append_exists(bson_t *filter, const char *field, bool exists)
     bson_append_document_end(filter, &condition);
 }
 
-/* A document with an unmanaged array and a field that the definition needs: ADOPT refuses it. */
+/* Find a document with an unmanaged array and a field of the definition's: ADOPT refuses it. */
 static spill_code_t check_field(spill_raw_admin_t *admin, const spill_definition_t *definition,
                                 const char *field, char **remark, spill_error_t *error)
 {
@@ -32,7 +32,7 @@ static spill_code_t check_field(spill_raw_admin_t *admin, const spill_definition
     if (code == SPILL_OK && batch.count > 0) {
         char *id = bson_as_relaxed_extended_json(batch.documents[0], NULL);
         *remark = bson_strdup_printf(
-            "'%s': documents of '%s' have a field '%s' already and would be passed over, the first "
+            "'%s': documents of '%s' have a field '%s' already and would be skipped, the first "
             "is %s: give the plan's definition another name for that field",
             definition->name, definition->collection, field, id ? id : "(not UTF-8)");
         bson_free(id);
@@ -67,7 +67,7 @@ static spill_code_t check_documents(const char *uri, const spill_definition_t *d
     if (code == SPILL_OK && !*remark && pages[0] != '\0')
         code = is_empty(admin, pages, &empty, error);
     if (code == SPILL_OK && !empty)
-        *remark = bson_strdup_printf("'%s': the collection '%s', where the pages are to be, has "
+        *remark = bson_strdup_printf("'%s': the collection '%s', planned for the pages, has "
                                      "documents already: give the plan's definition another "
                                      "pageCollection",
                                      definition->name, pages);
@@ -90,7 +90,7 @@ spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
 
 /* ---- after an undo --------------------------------------------------------------------------- */
 
-/* Does a definition other than this one have its documents or its pages there? */
+/* Report whether another definition uses this one's page collection. */
 static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *definition,
                               bool *shared, spill_error_t *error)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The definition that has its heads in the entry's collection. */
+/* The definition with heads in the entry's collection. */
 static const spill_definition_t *source_of(const spill_planned_t *planned)
 {
     return planned->staged ? &planned->original : &planned->definition;
@@ -52,7 +52,7 @@ spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name,
     return code;
 }
 
-/* Ends the walk over a definition's owners at the first one. */
+/* End the walk over a definition's owners at the first one. */
 static spill_code_t stop_at_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     (void)owner;
@@ -75,8 +75,8 @@ static spill_code_t has_managed(spill_store_t *store, const char *name, bool *an
     return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
 }
 
-static spill_code_t explain(const spill_definition_t *source, spill_code_t code,
-                            spill_error_t *error)
+static spill_code_t fail_source(const spill_definition_t *source, spill_code_t code,
+                                spill_error_t *error)
 {
     spill_error_t cause = *error;
     const char *advice = "correct \"collection\" and \"path\" of the plan's entry, or give it "
@@ -94,7 +94,7 @@ spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
     if (!any && uri) {
         code = spill_migrate_check_collection(uri, source->collection, error);
         if (code == SPILL_NOT_FOUND)
-            return explain(source, code, error);
+            return fail_source(source, code, error);
     }
     if (code == SPILL_OK && !any)
         code = has_managed(store, source->name, &any, &known, error);
@@ -104,5 +104,5 @@ spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
         return code;
     spill_fail(error, SPILL_REFUSED, "no document of the collection '%s' has an array '%s'",
                source->collection, source->array);
-    return explain(source, SPILL_REFUSED, error);
+    return fail_source(source, SPILL_REFUSED, error);
 }

@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-/* What all threads have in common; the lock is for what changes, and held while an item is got. */
+/* Shared by all threads. The lock protects what changes, and is held while `next` runs. */
 typedef struct crew {
     spill_parallel_next_fn next;
     spill_parallel_fn work;
@@ -12,8 +12,8 @@ typedef struct crew {
     spill_error_t *error;
 } crew_t;
 
-/* The first failure is kept; `lock` is held. */
-static void note(crew_t *crew, spill_code_t code, const spill_error_t *error)
+/* Keep the first failure; `lock` is held. */
+static void keep_failure(crew_t *crew, spill_code_t code, const spill_error_t *error)
 {
     if (code == SPILL_OK || crew->code != SPILL_OK)
         return;
@@ -22,26 +22,26 @@ static void note(crew_t *crew, spill_code_t code, const spill_error_t *error)
         *crew->error = *error;
 }
 
-/* The next item once one was done with this result; NULL: there is none, or there was a failure. */
-static void *take_next(crew_t *crew, spill_code_t code, spill_error_t *error)
+/* Report the last item's result and get the next item; NULL: none is left, or something failed. */
+static void *next_item(crew_t *crew, spill_code_t code, spill_error_t *error)
 {
     void *item = NULL;
     pthread_mutex_lock(&crew->lock);
-    note(crew, code, error);
+    keep_failure(crew, code, error);
     if (crew->code == SPILL_OK)
-        note(crew, crew->next(crew->context, &item, error), error);
+        keep_failure(crew, crew->next(crew->context, &item, error), error);
     pthread_mutex_unlock(&crew->lock);
     return item;
 }
 
-static void *run(void *argument)
+static void *run_thread(void *argument)
 {
     crew_t *crew = argument;
     spill_error_t error;
-    void *item = take_next(crew, SPILL_OK, &error);
+    void *item = next_item(crew, SPILL_OK, &error);
     while (item) {
         spill_code_t code = crew->work(crew->context, item, &error);
-        item = take_next(crew, code, &error);
+        item = next_item(crew, code, &error);
     }
     return NULL;
 }
@@ -57,9 +57,9 @@ spill_code_t spill_parallel(size_t threads, spill_parallel_next_fn next, spill_p
                    .error = error};
     size_t started = 0;
     while (started + 1 < threads && started < SPILL_PARALLEL_MAX &&
-           pthread_create(&others[started], NULL, run, &crew) == 0)
+           pthread_create(&others[started], NULL, run_thread, &crew) == 0)
         started++;
-    run(&crew);
+    run_thread(&crew);
     for (size_t i = 0; i < started; i++)
         pthread_join(others[i], NULL);
     return crew.code;

@@ -23,7 +23,7 @@ spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_erro
                           got == 0 ? "it is empty" : cause.message);
     if (!bson_iter_init_find(&iter, document, "spillwayPlan") ||
         bson_iter_as_int64(&iter) != PLAN_VERSION)
-        return spill_fail(error, SPILL_INVALID, "%s: it is no plan of version %d", file,
+        return spill_fail(error, SPILL_INVALID, "%s: this is no plan of version %d", file,
                           PLAN_VERSION);
     return SPILL_OK;
 }
@@ -47,13 +47,13 @@ static spill_code_t read_flag(const char *file, const bson_t *entry, const char 
     if (!bson_iter_init_find(&iter, entry, name))
         return SPILL_OK;
     if (!BSON_ITER_HOLDS_BOOL(&iter))
-        return spill_fail(error, SPILL_INVALID, "%s: \"%s\" of %s.%s is true or false", file, name,
-                          text_in(entry, "collection"), text_in(entry, "path"));
+        return spill_fail(error, SPILL_INVALID, "%s: \"%s\" of %s.%s must be true or false", file,
+                          name, text_in(entry, "collection"), text_in(entry, "path"));
     *value = bson_iter_bool(&iter);
     return SPILL_OK;
 }
 
-/* `name` behind the database's name and a dot, if it begins so. */
+/* `name` without the database's name and a dot in front, if it begins with these. */
 static const char *without_database(const char *name, const char *database)
 {
     size_t length = database ? strlen(database) : 0;
@@ -76,7 +76,7 @@ static const char *bare_collection(const bson_t *entry, const char *database,
     return bare == name && dot && strcmp(dot + 1, definition->collection) == 0 ? dot + 1 : bare;
 }
 
-/* The entry's definition of that name, checked. *there: it has one. */
+/* Read and check the entry's definition of that name. *there: it has one. */
 static spill_code_t read_definition(const char *file, const bson_t *entry, const char *name,
                                     spill_definition_t *definition, bool *there,
                                     spill_error_t *error)
@@ -92,7 +92,7 @@ static spill_code_t read_definition(const char *file, const bson_t *entry, const
         return SPILL_OK;
     spill_error_t cause;
     spill_code_t code = spill_definition_from_bson(definition, &document, &cause);
-    /* A plan is written for a new definition: an entry that does not say has the default. */
+    /* A plan is for new definitions: an entry without the field gets the default. */
     if (code == SPILL_OK && spill_schema_of(definition)->has_referenced_elements &&
         !bson_has_field(&document, "elementIdField"))
         strcpy(definition->element_id_field, SPILL_ELEMENT_ID_FIELD);
@@ -104,7 +104,7 @@ static spill_code_t read_definition(const char *file, const bson_t *entry, const
     return SPILL_OK;
 }
 
-/* Has the entry's definition of that name a field "order"? */
+/* Report whether the entry's definition of that name has a field "order". */
 static bool has_order(const bson_t *entry, const char *name)
 {
     bson_iter_t iter, field;
@@ -127,7 +127,7 @@ static spill_code_t read_planned(const char *file, const char *database, const b
     spill_code_t code = read_definition(file, entry, "definition", &definition, &there, error);
     if (code == SPILL_OK && !there)
         return spill_fail(error, SPILL_INVALID,
-                          "%s: %s.%s is to be migrated, and has no \"definition\"", file,
+                          "%s: %s.%s has \"migrate\": true, but no \"definition\"", file,
                           collection, path);
     if (code != SPILL_OK)
         return code;
@@ -154,7 +154,7 @@ static spill_code_t read_arrays(const char *file, const char *database, const bs
         if (BSON_ITER_HOLDS_DOCUMENT(&entries))
             bson_iter_document(&entries, &size, &data);
         if (!data || !bson_init_static(&entry, data, size))
-            return spill_fail(error, SPILL_INVALID, "%s: 'arrays' has documents", file);
+            return spill_fail(error, SPILL_INVALID, "%s: 'arrays' must contain documents", file);
         bool migrate;
         code = read_flag(file, &entry, "migrate", &migrate, error);
         if (code != SPILL_OK || !migrate)
@@ -177,7 +177,7 @@ spill_code_t spill_plan_file_arrays(const char *file, const char *database,
         code = read_arrays(file, database, &plan, arrays, count, error);
     if (code == SPILL_OK && *count == 0)
         code = spill_fail(error, SPILL_INVALID,
-                          "%s: it has nothing to migrate: no entry of 'arrays' with \"migrate\": "
+                          "%s: nothing to migrate: no entry of 'arrays' has \"migrate\": "
                           "true",
                           file);
     bson_destroy(&plan);

@@ -8,7 +8,7 @@
 
 enum { RING = SPILL_PROBE_LOOK_MS / SPILL_PROBE_EVERY_MS };
 
-/* With the lock held. False: it ends. */
+/* Wait for the next measurement; `lock` is held. False: the probe ends. */
 static bool pause_between(spill_probe_t *probe)
 {
     struct timespec until;
@@ -21,7 +21,7 @@ static bool pause_between(spill_probe_t *probe)
     return !probe->ends;
 }
 
-static void *run(void *argument)
+static void *run_probe(void *argument)
 {
     spill_probe_t *probe = argument;
     pthread_mutex_lock(&probe->lock);
@@ -48,7 +48,7 @@ spill_code_t spill_probe_start(spill_probe_t *probe, spill_probe_fn operation, v
     *probe = (spill_probe_t){.operation = operation, .context = context};
     pthread_mutex_init(&probe->lock, NULL);
     pthread_cond_init(&probe->ending, NULL);
-    int problem = pthread_create(&probe->thread, NULL, run, probe);
+    int problem = pthread_create(&probe->thread, NULL, run_probe, probe);
     probe->started = problem == 0;
     return probe->started ? SPILL_OK : spill_fail_errno(error, problem, "a thread");
 }

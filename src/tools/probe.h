@@ -1,7 +1,7 @@
 /*
- * A probe: how long a small operation takes, measured again and again by a thread of its own. Work
- * that looks only between two of its own requests would find the store idle each time, and never
- * what others feel while a request is under way.
+ * A probe: measures repeatedly, in a thread of its own, how long a small operation takes. A job
+ * that measures only between its own requests would find the store idle each time. It would not
+ * see how long other clients wait while a request is in progress.
  */
 #ifndef SPILL_TOOLS_PROBE_H
 #define SPILL_TOOLS_PROBE_H
@@ -15,7 +15,7 @@
 #define SPILL_PROBE_EVERY_MS 50 /* from the end of one measurement to the beginning of the next */
 #define SPILL_PROBE_LOOK_MS 1000
 
-/* Does the operation once. False: it failed. Called by the probe's thread alone. */
+/* Do the operation once. False: it failed. Only the probe's thread calls it. */
 typedef bool (*spill_probe_fn)(void *context);
 
 typedef struct spill_probe {
@@ -26,8 +26,8 @@ typedef struct spill_probe {
     pthread_cond_t ending;
     bool started, ends;
     bool under_way, failed;
-    int64_t began_us; /* the measurement under way */
-    /* Those of the last second, in a ring. */
+    int64_t began_us; /* the measurement in progress */
+    /* The measurements of the last second, in a ring. */
     struct {
         int64_t ended_us, took_us;
     } last[SPILL_PROBE_LOOK_MS / SPILL_PROBE_EVERY_MS];
@@ -40,8 +40,9 @@ spill_code_t spill_probe_start(spill_probe_t *probe, spill_probe_fn operation, v
 void spill_probe_stop(spill_probe_t *probe);
 
 /*
- * The longest of those that ended within the last SPILL_PROBE_LOOK_MS, or the one under way where
- * that takes longer already, in seconds; 0: none yet; below 0: the last one failed. Any thread.
+ * The longest measurement, in seconds, that ended within the last SPILL_PROBE_LOOK_MS, or the one
+ * in progress if it has taken longer already. 0: none yet; negative: the last one failed. Any
+ * thread.
  */
 double spill_probe_latency(spill_probe_t *probe);
 

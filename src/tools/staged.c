@@ -34,7 +34,7 @@ static spill_code_t is_defined(const spill_staged_t *staged, const char *name, b
 
 /* ---- may it begin? --------------------------------------------------------------------------- */
 
-/* Does it leave the documents of all other definitions alone? */
+/* Check that the planned definitions share no documents with other definitions. */
 static spill_code_t check_definitions(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_definition_t *others;
@@ -65,12 +65,12 @@ static spill_code_t check_collection(spill_raw_reader_t *reader, const char *col
         return code;
     return spill_fail(
         error, SPILL_REFUSED,
-        "there is a collection '%s' with documents already, and no migration has made "
+        "there is a collection '%s' with documents already, and no migration has created "
         "it: choose another name in the plan's definition",
         collection);
 }
 
-/* What is planned comes to collections of its own, or to the original's documents. */
+/* Planned documents need collections of their own, or those of the original's documents. */
 static spill_code_t check_collections(const spill_staged_t *staged, spill_error_t *error)
 {
     const spill_definition_t *definition = &staged->planned->definition;
@@ -95,7 +95,7 @@ static spill_code_t check_new(const spill_staged_t *staged, spill_error_t *error
     if (code == SPILL_OK && defined)
         return spill_fail(
             error, SPILL_REFUSED,
-            "there is a definition '%s' already, and no migration has made it: choose "
+            "there is a definition '%s' already, and no migration has created it: choose "
             "another name in the plan",
             planned_name(staged));
     if (code == SPILL_OK)
@@ -103,7 +103,7 @@ static spill_code_t check_new(const spill_staged_t *staged, spill_error_t *error
     return code == SPILL_OK ? check_collections(staged, error) : code;
 }
 
-/* ---- how far is it? -------------------------------------------------------------------------- */
+/* ---- the stage ------------------------------------------------------------------------------- */
 
 static spill_code_t check_original(const spill_staged_t *staged, const spill_building_t *building,
                                    spill_error_t *error)
@@ -111,12 +111,11 @@ static spill_code_t check_original(const spill_staged_t *staged, const spill_bui
     if (strcmp(building->original, original_name(staged)) == 0)
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
-                      "'%s' is being made of '%s', not of '%s': use the plan with which that was "
-                      "begun",
+                      "'%s' is being built from '%s', not '%s'; use the original plan",
                       planned_name(staged), building->original, original_name(staged));
 }
 
-/* What is there already has to be what the plan says: by its names collections are emptied. */
+/* Existing definitions must be as planned: their names decide which collections are emptied. */
 static spill_code_t check_same(const spill_staged_t *staged, const spill_definition_t *planned,
                                bool *defined, spill_error_t *error)
 {
@@ -134,12 +133,12 @@ static spill_code_t check_same(const spill_staged_t *staged, const spill_definit
 }
 
 /*
- * The mark stands: where is it between its beginning and its end? The original is defined before
- * the planned one is, and dropped after it is complete: where it is not there, whatever became of
- * it and of the mark of that, nothing more is brought.
+ * Find the stage between beginning and end: the building's checkpoint exists. The original is
+ * defined before the planned definition, and dropped after that is complete. So if the original is
+ * missing, nothing is copied any longer, whatever has become of its own checkpoint.
  */
-static spill_code_t look_begun(const spill_staged_t *staged, const spill_building_t *building,
-                               spill_stage_t *stage, spill_error_t *error)
+static spill_code_t find_begun_stage(const spill_staged_t *staged, const spill_building_t *building,
+                                     spill_stage_t *stage, spill_error_t *error)
 {
     spill_convert_checkpoint_t checkpoint = {0};
     bool planned = false, original = false;
@@ -152,7 +151,7 @@ static spill_code_t look_begun(const spill_staged_t *staged, const spill_buildin
     if (code == SPILL_OK && !building->undoing && planned && original)
         code =
             spill_convert_checkpoint_load(staged->store, original_name(staged), &checkpoint, error);
-    /* emptied or not: what there is of it is in the planned one */
+    /* emptied or not: all its elements are in the planned definition */
     bool ends = !original || strcmp(checkpoint.as, planned_name(staged)) == 0;
     if (!building->undoing && planned && ends)
         *stage = SPILL_STAGE_DROPPING;
@@ -160,10 +159,10 @@ static spill_code_t look_begun(const spill_staged_t *staged, const spill_buildin
     return code;
 }
 
-/* No mark stands. An original that is defined all the same, without arrays, is one that another
- * run was about to begin with when it was finished. */
-static spill_code_t look_ended(const spill_staged_t *staged, spill_stage_t *stage,
-                               spill_error_t *error)
+/* No checkpoint exists. If the original is defined without arrays, another run defined it to begin
+ * just when this migration was finished. */
+static spill_code_t find_ended_stage(const spill_staged_t *staged, spill_stage_t *stage,
+                                     spill_error_t *error)
 {
     bool finished = false;
     spill_code_t code = spill_convert_finished(staged->store, original_name(staged),
@@ -172,8 +171,8 @@ static spill_code_t look_ended(const spill_staged_t *staged, spill_stage_t *stag
     return code == SPILL_OK && !finished ? check_new(staged, error) : code;
 }
 
-spill_code_t spill_staged_look(const spill_staged_t *staged, spill_stage_t *stage,
-                               spill_error_t *error)
+spill_code_t spill_staged_find_stage(const spill_staged_t *staged, spill_stage_t *stage,
+                                     spill_error_t *error)
 {
     spill_building_t building = {0};
     *stage = SPILL_STAGE_NONE;
@@ -181,13 +180,13 @@ spill_code_t spill_staged_look(const spill_staged_t *staged, spill_stage_t *stag
     if (code == SPILL_OK)
         code = spill_building_load(staged->store, planned_name(staged), &building, error);
     if (code == SPILL_OK)
-        code = building.stored ? look_begun(staged, &building, stage, error)
-                               : look_ended(staged, stage, error);
+        code = building.stored ? find_begun_stage(staged, &building, stage, error)
+                               : find_ended_stage(staged, stage, error);
     spill_building_release(&building);
     return code;
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- begin ----------------------------------------------------------------------------------- */
 
 static spill_code_t refuse_stage(const spill_staged_t *staged, spill_stage_t stage,
                                  spill_error_t *error)
@@ -195,10 +194,12 @@ static spill_code_t refuse_stage(const spill_staged_t *staged, spill_stage_t sta
     const char *name = planned_name(staged);
     if (stage == SPILL_STAGE_UNDOING)
         return spill_fail(error, SPILL_REFUSED,
-                          "the migration to '%s' is being undone: --undo --execute goes on", name);
+                          "the migration to '%s' is being undone: continue with --undo --execute",
+                          name);
     if (stage == SPILL_STAGE_DROPPING)
         return spill_fail(error, SPILL_REFUSED,
-                          "'%s' is complete, and '%s' is being dropped: --finish --execute goes on",
+                          "'%s' is complete, and '%s' is being dropped: continue with --finish "
+                          "--execute",
                           name, original_name(staged));
     if (stage == SPILL_STAGE_FINISHED)
         return spill_fail(error, SPILL_REFUSED, "the migration to '%s' was finished", name);
@@ -208,17 +209,17 @@ static spill_code_t refuse_stage(const spill_staged_t *staged, spill_stage_t sta
 static spill_code_t fail_begun(const spill_staged_t *staged, spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
-                      "another migration to '%s' has begun, and gone on, meanwhile: see what it "
+                      "another migration to '%s' has begun and continued meanwhile: check what it "
                       "does, and start again",
                       planned_name(staged));
 }
 
 /*
- * What an earlier migration of these names has left is not the end of this one: its mark is older
- * than the planned definition. It is replaced, and not deleted, by whoever has seen it: another one
- * that drops the original by now has put another mark there.
+ * An earlier migration with these names may have left a checkpoint older than the planned
+ * definition. It does not mean that this migration ends. Replace it instead of deleting it: the
+ * save fails if another run, which drops the original now, has saved another checkpoint.
  */
-static spill_code_t forget_earlier(const spill_staged_t *staged, spill_error_t *error)
+static spill_code_t replace_earlier(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_convert_checkpoint_t checkpoint = {0};
     const char *name = original_name(staged);
@@ -235,10 +236,10 @@ static spill_code_t forget_earlier(const spill_staged_t *staged, spill_error_t *
 }
 
 /*
- * Nothing was begun when we looked. Another one may have begun since, or even finished: then there
- * is a mark, or a definition.
+ * Save the building's checkpoint. No migration had begun when this run checked. If another run has
+ * begun or even finished since, there is a checkpoint or a definition.
  */
-static spill_code_t put_checkpoint(const spill_staged_t *staged, spill_error_t *error)
+static spill_code_t save_building(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_building_t building = {0};
     bool defined = false;
@@ -252,20 +253,20 @@ static spill_code_t put_checkpoint(const spill_staged_t *staged, spill_error_t *
     return code == SPILL_OK && defined ? fail_begun(staged, error) : code;
 }
 
-/* The mark comes first: whoever sees the definition sees that it is forming. */
+/* Save the checkpoint first: every client that reads the definition sees that it is building. */
 spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_stage_t stage;
-    spill_code_t code = spill_staged_look(staged, &stage, error);
+    spill_code_t code = spill_staged_find_stage(staged, &stage, error);
     if (code == SPILL_OK && stage != SPILL_STAGE_NONE && stage != SPILL_STAGE_BRINGING)
         code = refuse_stage(staged, stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
         code =
             spill_convert_check(staged->store, original_name(staged), planned_name(staged), error);
     if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
-        code = put_checkpoint(staged, error);
+        code = save_building(staged, error);
     if (code == SPILL_OK)
-        code = forget_earlier(staged, error);
+        code = replace_earlier(staged, error);
     if (code == SPILL_OK)
         code =
             spill_catch_up_check(staged->store, original_name(staged), planned_name(staged), error);
@@ -278,12 +279,12 @@ spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *err
                             : code;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- finish ---------------------------------------------------------------------------------- */
 
 typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);
 
-static spill_code_t over_original(const spill_staged_t *staged, pass_fn pass,
+static spill_code_t pass_original(const spill_staged_t *staged, pass_fn pass,
                                   const spill_migrate_options_t *options,
                                   spill_migrate_result_t *result, spill_error_t *error)
 {
@@ -296,7 +297,7 @@ static spill_code_t over_original(const spill_staged_t *staged, pass_fn pass,
     return code;
 }
 
-/* Pages without a head may be the only copy of what they have. */
+/* Pages without a head may be the only copy of their elements. */
 static spill_code_t check_pages(spill_array_t *original, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error)
 {
@@ -316,7 +317,7 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
                                  .building = true,
                                  .progress = options->caught_up,
                                  .context = options->context};
-    spill_code_t code = spill_staged_look(staged, &stage, error);
+    spill_code_t code = spill_staged_find_stage(staged, &stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_FINISHED)
         return SPILL_OK;
     if (code == SPILL_OK && stage != SPILL_STAGE_BRINGING && stage != SPILL_STAGE_DROPPING)
@@ -324,13 +325,13 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
     if (code == SPILL_OK)
         code = is_defined(staged, original_name(staged), &defined, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
-        code = over_original(staged, check_pages, options, &ignored, error);
+        code = pass_original(staged, check_pages, options, &ignored, error);
     if (code == SPILL_OK && defined)
         code = spill_convert_finish(staged->store, original_name(staged), &copy, result, error);
     return code == SPILL_OK ? spill_building_end(staged->store, planned_name(staged), error) : code;
 }
 
-/* ---- the way back ---------------------------------------------------------------------------- */
+/* ---- undo ------------------------------------------------------------------------------------ */
 
 static spill_code_t save_undoing(const spill_staged_t *staged, spill_error_t *error)
 {
@@ -365,8 +366,8 @@ static spill_code_t drop_owners(const spill_staged_t *staged, spill_error_t *err
     return code;
 }
 
-/* Its collections, by the names that are stored, are looked at while there is a definition that has
- * them. */
+/* Empty the collections, by their stored names, while the definition that names them still exists.
+ */
 static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_definition_t stored;
@@ -381,7 +382,7 @@ static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *er
     return code == SPILL_OK ? spill_store_drop(staged->store, planned_name(staged), error) : code;
 }
 
-/* A run that ended after it saved the mark has defined no original: there is nothing to undo. */
+/* A run that ended after it saved the checkpoint has defined no original: nothing to undo. */
 static spill_code_t undo_original(const spill_staged_t *staged, bool begun, pass_fn pass,
                                   const spill_migrate_options_t *options,
                                   spill_migrate_result_t *result, spill_error_t *error)
@@ -390,14 +391,14 @@ static spill_code_t undo_original(const spill_staged_t *staged, bool begun, pass
     spill_code_t code = SPILL_OK;
     if (begun)
         code = is_defined(staged, original_name(staged), &defined, error);
-    return code == SPILL_OK && defined ? over_original(staged, pass, options, result, error) : code;
+    return code == SPILL_OK && defined ? pass_original(staged, pass, options, result, error) : code;
 }
 
-/* If an earlier run undid it, the original still exists, and has nothing left to undo. */
-static spill_code_t look_for_undo(const spill_staged_t *staged, spill_stage_t *stage,
-                                  spill_error_t *error)
+/* After an earlier undo the original still exists, but has nothing left to undo. */
+static spill_code_t check_undo_stage(const spill_staged_t *staged, spill_stage_t *stage,
+                                     spill_error_t *error)
 {
-    spill_code_t code = spill_staged_look(staged, stage, error);
+    spill_code_t code = spill_staged_find_stage(staged, stage, error);
     if (code == SPILL_OK && (*stage == SPILL_STAGE_DROPPING || *stage == SPILL_STAGE_FINISHED))
         code = refuse_stage(staged, *stage, error);
     return code;
@@ -408,7 +409,7 @@ spill_code_t spill_staged_check_undo(const spill_staged_t *staged,
                                      spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_stage_t stage;
-    spill_code_t code = look_for_undo(staged, &stage, error);
+    spill_code_t code = check_undo_stage(staged, &stage, error);
     bool begun = stage != SPILL_STAGE_NONE;
     return code == SPILL_OK
                ? undo_original(staged, begun, spill_migrate_check_undo, options, result, error)
@@ -420,7 +421,7 @@ spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate
 {
     spill_stage_t stage;
     spill_migrate_result_t measured = {0};
-    spill_code_t code = look_for_undo(staged, &stage, error);
+    spill_code_t code = check_undo_stage(staged, &stage, error);
     bool begun = stage != SPILL_STAGE_NONE;
     if (code == SPILL_OK)
         code = undo_original(staged, begun, spill_migrate_check_undo, options, &measured, error);
@@ -433,7 +434,7 @@ spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate
                : code;
 }
 
-/* ---- what a cap will not keep ---------------------------------------------------------------- */
+/* ---- elements that a cap will not keep ------------------------------------------------------- */
 
 typedef struct counting {
     spill_array_t *array;

@@ -9,15 +9,15 @@
 typedef struct collector {
     spill_array_t *array;
     spill_stats_t *stats;
-    int64_t elements; /* of the owner at hand */
+    int64_t elements; /* of the current owner */
     int64_t bytes;
     bool any;
-    bson_t owner; /* at hand, under an empty name */
+    bson_t owner; /* the current one, under an empty name */
 } collector_t;
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
-/* Where the length is, or would be. */
+/* The index of the length, or the index at which to insert it. */
 static size_t find_length(const spill_stats_t *stats, int64_t length)
 {
     size_t low = 0;
@@ -97,7 +97,7 @@ static bool count_element(void *context, const spill_value_t *owner, const spill
     return true;
 }
 
-/* The owner at hand is complete. */
+/* Add the current owner, which is complete. */
 static void end_owner(collector_t *collector)
 {
     spill_stats_t *stats = collector->stats;
@@ -115,7 +115,7 @@ static void end_owner(collector_t *collector)
     collector->bytes = 0;
 }
 
-/* Layout bucket: windows of an owner lie side by side. */
+/* Layout bucket: the windows of an owner are consecutive. */
 static void begin_owner(collector_t *collector, const spill_value_t *owner)
 {
     bson_iter_t iter;

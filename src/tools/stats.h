@@ -1,4 +1,4 @@
-/* What an array holds: owners, elements, bytes, how long the arrays are, and which are longest. */
+/* The contents of an array: owners, elements, bytes, lengths, and the longest arrays. */
 #ifndef SPILL_TOOLS_STATS_H
 #define SPILL_TOOLS_STATS_H
 
@@ -22,8 +22,8 @@ typedef struct spill_stats {
     int64_t elements;
     int64_t bytes; /* of the elements' values */
     /*
-     * Every length that occurs, ascending. Exact, and small: d different lengths need at least
-     * d * (d - 1) / 2 elements, so 10^9 elements have at most 44 722.
+     * Every length that occurs, ascending. Exact and small: d different lengths need at least
+     * d * (d - 1) / 2 elements, so 10^9 elements have at most 44 722 lengths.
      */
     spill_stats_length_t *lengths;
     size_t length_count;
@@ -34,9 +34,9 @@ typedef struct spill_stats {
 } spill_stats_t;
 
 /*
- * Read every element once. `top` is how many of the largest owners are wanted. Cost: the whole
- * array; memory does not grow with it (see `lengths`). An owner that is SPILL_CORRUPT is told to
- * the store's log and left out; the call then returns SPILL_CORRUPT, with the others in *stats.
+ * Read every element once. `top`: how many of the largest owners to return. Cost: the whole array;
+ * memory does not grow with it (see `lengths`). If an owner is SPILL_CORRUPT, report it to the
+ * store's log and skip it; the call then returns SPILL_CORRUPT, with the other owners in *stats.
  * Release in every case.
  */
 spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t *stats,

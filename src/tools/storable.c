@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool spill_storable_is_asked(const spill_definition_t *definition)
+bool spill_storable_may_refuse(const spill_definition_t *definition)
 {
     return spill_schema_of(definition)->has_referenced_elements ||
            spill_schema_of(definition)->keeps_top_n;
@@ -23,7 +23,7 @@ bool spill_storable_differs(const spill_definition_t *from, const spill_definiti
         return !spill_stored_element_same_rules(from, to);
     if (spill_schema_of(from)->keeps_top_n && spill_schema_of(to)->keeps_top_n)
         return strcmp(from->sort_field, to->sort_field) != 0;
-    return spill_storable_is_asked(to);
+    return spill_storable_may_refuse(to);
 }
 
 spill_code_t spill_storable_check(const spill_definition_t *to, const spill_owner_t *owner,
@@ -68,7 +68,7 @@ spill_code_t spill_storable_check_owner(const spill_definition_t *to, const spil
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
-    if (!spill_storable_is_asked(to))
+    if (!spill_storable_may_refuse(to))
         return SPILL_OK;
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     bool managed = code == SPILL_OK && head.state.present;

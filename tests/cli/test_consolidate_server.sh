@@ -33,7 +33,7 @@ expect 3 consolidate @uri wrong.json
 has out 'not there: messages_none'
 has out 'not in the plan: messages_room003'
 expect 3 consolidate @uri wrong.json --execute
-has err 'the plan names a collection that is not there: messages_none'
+has err 'the plan names a collection that does not exist: messages_none'
 mkdir embedded
 expect 2 consolidate embedded plan.json
 has err 'an embedded store has no collections'
@@ -82,7 +82,7 @@ collections check "$uri" plan.json written.json
 
 # ---- cut over, and one query over all of it
 expect 4 consolidate @uri plan.json --execute --cut-over --views
-has err 'the server makes no views'
+has err 'the server creates no views'
 expect 0 consolidate @uri plan.json --execute --cut-over
 expect 0 consolidate @uri plan.json --execute --cut-over
 has out '"before":true'

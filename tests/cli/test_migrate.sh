@@ -27,7 +27,7 @@ expect 3 migrate "$db" absent.json
 has err 'absent.json'
 echo '{"spillwayPlan": 1, "arrays": [{"collection": "users", "path": "events", "migrate": true}]}' >bad.json
 expect 2 migrate "$db" bad.json
-has err 'users.events is to be migrated, and has no "definition"'
+has err 'users.events has "migrate": true, but no "definition"'
 echo '{"spillwayPlan": 1, "arrays": []}' >bad.json
 expect 2 migrate "$db" bad.json
 has err 'nothing to migrate'

@@ -115,7 +115,7 @@ spill_code_t world_run_to(world_t *world, const char *steps)
 void assert_says(world_t *world, const char *wanted)
 {
     bson_t report;
-    assert_int_equal(spill_consolidate_look(world->admin, &world->group, &report, &world->error),
+    assert_int_equal(spill_consolidate_report(world->admin, &world->group, &report, &world->error),
                      SPILL_OK);
     char *text = bson_as_relaxed_extended_json(&report, NULL);
     if (!strstr(text, wanted))

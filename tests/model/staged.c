@@ -467,7 +467,7 @@ static spill_code_t run_finish(world_t *world, int64_t *failed, spill_error_t *e
 {
     spill_copy_result_t result = {0};
     spill_stage_t stage;
-    spill_code_t code = spill_staged_look(&world->staged, &stage, error);
+    spill_code_t code = spill_staged_find_stage(&world->staged, &stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
         code = run_catch_up(world, failed, error);
     if (code != SPILL_OK || *failed > 0)
@@ -478,7 +478,7 @@ static spill_code_t run_finish(world_t *world, int64_t *failed, spill_error_t *e
 static spill_code_t run_finish_all(world_t *world, int64_t *failed, spill_error_t *error)
 {
     spill_stage_t stage;
-    spill_code_t code = spill_staged_look(&world->staged, &stage, error);
+    spill_code_t code = spill_staged_find_stage(&world->staged, &stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
         code = run_catch_up(world, failed, error);
     return code == SPILL_OK && *failed == 0 ? run_finish(world, failed, error) : code;
@@ -519,7 +519,7 @@ static void check_finished(world_t *world)
     check_documents(world, false);
     assert_int_equal(spill_array_open(world->store, world->planned.original.name, &array, &error),
                      SPILL_NOT_FOUND);
-    assert_int_equal(spill_staged_look(&world->staged, &stage, &error), SPILL_OK);
+    assert_int_equal(spill_staged_find_stage(&world->staged, &stage, &error), SPILL_OK);
     assert_int_equal(stage, SPILL_STAGE_FINISHED);
     assert_int_equal(run_undo(world, &(int64_t){0}, &error), SPILL_REFUSED);
     assert_int_equal(run_catch_up(world, &(int64_t){0}, &error), SPILL_REFUSED);
@@ -539,7 +539,7 @@ static void check_undone(world_t *world)
     check_documents(world, true);
     assert_int_equal(spill_array_open(world->store, world->planned.definition.name, &array, &error),
                      SPILL_NOT_FOUND);
-    assert_int_equal(spill_staged_look(&world->staged, &stage, &error), SPILL_OK);
+    assert_int_equal(spill_staged_find_stage(&world->staged, &stage, &error), SPILL_OK);
     assert_int_equal(stage, SPILL_STAGE_NONE);
 }
 
@@ -587,7 +587,7 @@ static spill_stage_t stage_of(world_t *world)
 {
     spill_stage_t stage;
     spill_error_t error;
-    expect_code(spill_staged_look(&world->staged, &stage, &error), SPILL_OK, &error);
+    expect_code(spill_staged_find_stage(&world->staged, &stage, &error), SPILL_OK, &error);
     return stage;
 }
 

@@ -528,8 +528,8 @@ static void test_what_came_after_goes_back(void **state)
                      "{\"_id\": {\"room\": \"a\", \"id\": 2}, \"room\": \"a\", \"text\": \"2\"}");
     memory_admin_put(world.memory, "messages", /* with an _id of its own */
                      "{\"_id\": \"own\", \"room\": \"b\", \"text\": \"new\"}");
-    assert_int_equal(spill_consolidate_look_undo(world.admin, &world.group, &world.options, &report,
-                                                 &world.error),
+    assert_int_equal(spill_consolidate_report_undo(world.admin, &world.group, &world.options,
+                                                   &report, &world.error),
                      SPILL_OK);
     char *text = bson_as_relaxed_extended_json(&report, NULL);
     assert_non_null(strstr(text, "\"collection\" : \"m_a\", \"before\" : 5, \"now\" : 4"));

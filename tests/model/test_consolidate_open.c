@@ -145,8 +145,8 @@ static void test_undo_with_open_slices_is_killed(void **state)
             world.options.throttle.stop = NULL;
             assert_true(slices.open[0] && !slices.open[1]);
             assert_says(&world, "\"open\" : 1");
-            assert_int_equal(spill_consolidate_look_undo(world.admin, &world.group, &world.options,
-                                                         &report, &world.error),
+            assert_int_equal(spill_consolidate_report_undo(world.admin, &world.group,
+                                                           &world.options, &report, &world.error),
                              SPILL_OK);
             char *text = bson_as_relaxed_extended_json(&report, NULL);
             assert_non_null(strstr(text, "\"collection\" : \"m_a\", \"before\" : 5, \"now\" : 5"));
@@ -349,7 +349,7 @@ static void test_conflicting_stray_is_not_touched(void **state)
         assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
         put_stray(&world);
         assert_true(memory_admin_put(world.memory, "messages", own[i]));
-        assert_refused(&world, spill_consolidate_cut_over, "somebody has written to 'm_a'");
+        assert_refused(&world, spill_consolidate_cut_over, "a client has written to 'm_a'");
         assert_refused(&world, spill_consolidate_cut_over, i ? "_id 71" : "\"id\" : 70");
         assert_refused(&world, spill_consolidate_finish, "merge the documents of 'm_a'");
         assert_refused(&world, spill_consolidate_undo, "drop 'm_a'");

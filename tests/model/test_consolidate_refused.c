@@ -136,8 +136,8 @@ static void test_changed_plan_is_refused(void **state)
     assert_done(&world, spill_consolidate_copy);
     spill_consolidation_release(&world.group);
     read_group(&world, "keep");
-    assert_refused(&world, spill_consolidate_copy, "begun by another plan");
-    assert_refused(&world, spill_consolidate_undo, "begun by another plan");
+    assert_refused(&world, spill_consolidate_copy, "begun with another plan");
+    assert_refused(&world, spill_consolidate_undo, "begun with another plan");
     world_close(&world);
 }
 
@@ -149,7 +149,7 @@ static void test_finished_plan_cannot_be_another(void **state)
     assert_int_equal(world_run_to(&world, "cf"), SPILL_OK);
     spill_consolidation_release(&world.group);
     read_group(&world, "keep");
-    assert_refused(&world, spill_consolidate_copy, "is finished, by another plan");
+    assert_refused(&world, spill_consolidate_copy, "is finished with another plan");
     assert_refused(&world, spill_consolidate_copy, "another 'into'");
     world_close(&world);
 }
@@ -205,7 +205,7 @@ static void test_lost_collection_is_not_an_empty_one(void **state)
     world_open(&world, "compound");
     assert_done(&world, spill_consolidate_copy);
     world.admin->ops->drop(world.admin, "m_b", NULL);
-    assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_b'");
+    assert_refused(&world, spill_consolidate_copy, "the collection 'm_b' no longer exists");
     assert_int_equal(memory_admin_count(world.memory, "messages"), 12);
     assert_int_equal(
         world.admin->ops->create(world.admin, "m_b", world.memory->marks.indexes, NULL), SPILL_OK);
@@ -239,7 +239,7 @@ static void test_renamed_collection_is_not_an_empty_one(void **state)
         assert_true(memory_admin_count(world.memory, "messages") >= 12);
         world.memory->before = NULL;
         if (renamed)
-            assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_a'");
+            assert_refused(&world, spill_consolidate_copy, "the collection 'm_a' no longer exists");
         world_close(&world);
         if (!renamed) {
             assert_int_equal(code, SPILL_OK);
@@ -281,8 +281,8 @@ static void test_stray_after_cut_over_is_refused(void **state)
     world_open(&world, "compound");
     assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
     memory_admin_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"too late\"}");
-    assert_refused(&world, spill_consolidate_finish, "somebody has written to 'm_a'");
-    assert_refused(&world, spill_consolidate_undo, "somebody has written to 'm_a'");
+    assert_refused(&world, spill_consolidate_finish, "a client has written to 'm_a'");
+    assert_refused(&world, spill_consolidate_undo, "a client has written to 'm_a'");
     assert_true(world_has(&world, "spillway_kept_m_a"));
     world_close(&world);
 }
@@ -295,7 +295,7 @@ static void test_server_without_views_is_refused(void **state)
     assert_done(&world, spill_consolidate_copy);
     world.memory->no_views = true;
     world.options.views = true;
-    assert_refused(&world, spill_consolidate_cut_over, "the server makes no views");
+    assert_refused(&world, spill_consolidate_cut_over, "the server creates no views");
     assert_true(world_has(&world, "m_a"));
     world.options.views = false;
     assert_done(&world, spill_consolidate_cut_over);

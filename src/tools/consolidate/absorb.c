@@ -4,10 +4,11 @@
  *
  *      NAME: no conflict? -> rename to spillway_late_NAME -> insert its documents -> drop it
  *
- * The documents go to the slice if it is open, and to the collection that was put aside if not.
- * Nothing is overwritten: a document whose _id the target has otherwise is a conflict, which is
- * refused by name. An equal document is there already, so every step may be repeated. No client
- * writes under the late name, so no document is lost between its insert and the drop.
+ * The documents are inserted into the slice if it is open, else into the collection that was put
+ * aside. Nothing is overwritten: if the target has another document of the same _id, that is a
+ * conflict, which is refused by name. If it has an equal document, nothing is inserted, so every
+ * step may be repeated. No client writes under the late name, so no document is lost between its
+ * insert and the drop.
  */
 #include "tools/consolidate/run.h"
 
@@ -22,7 +23,7 @@ typedef struct stray {
     bool open;
     const char *from;
     const char *to;
-    bson_t filter; /* of the documents of `to` that are the member's */
+    bson_t filter; /* of the member's documents in `to` */
 } stray_t;
 
 /* The late name of the member. Free with bson_free. */
@@ -41,7 +42,7 @@ static spill_code_t fail_conflict(const stray_t *stray, const bson_t *document,
     char *text = spill_value_to_json(&id, false);
     code =
         spill_fail(error, SPILL_REFUSED,
-                   "somebody has written to '%s' after it was put aside as '%s': '%s' has another "
+                   "a client has written to '%s' after it was put aside as '%s': '%s' has another "
                    "document of _id %s, or of the same unique value; merge the documents of "
                    "'%s' into '%s' by hand, drop '%s', and run the same command again",
                    stray->member->collection, stray->member->kept, stray->to, text ? text : "?",
@@ -50,10 +51,10 @@ static spill_code_t fail_conflict(const stray_t *stray, const bson_t *document,
     return code;
 }
 
-/* What the documents become in the target, and the _ids by which that may have them. */
-static spill_code_t transform(const stray_t *stray, const spill_raw_admin_batch_t *documents,
-                              spill_raw_admin_batch_t *transformed_documents, bson_t *ids,
-                              spill_error_t *error)
+/* Transform the documents for the target, and collect the _ids under which it may have them. */
+static spill_code_t transform_chunk(const stray_t *stray, const spill_raw_admin_batch_t *documents,
+                                    spill_raw_admin_batch_t *transformed_documents, bson_t *ids,
+                                    spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     uint32_t count = 0;
@@ -84,7 +85,7 @@ static spill_code_t transform(const stray_t *stray, const spill_raw_admin_batch_
     return code;
 }
 
-/* Plan an insert for each image that is not in the target. *count is their number. */
+/* Plan an insert for each transformed document that the target lacks. *count is their number. */
 static spill_code_t plan_inserts(const stray_t *stray,
                                  const spill_raw_admin_batch_t *transformed_documents,
                                  const bson_t *ids, spill_raw_admin_write_t *writes, size_t *count,
@@ -134,7 +135,7 @@ static spill_code_t insert_all(const stray_t *stray, spill_raw_admin_write_t *wr
     return code;
 }
 
-/* Look for conflicts of a chunk and, with `inserts`, insert what the target does not have. */
+/* Check a chunk for conflicts and, with `inserts`, insert what the target does not have. */
 static spill_code_t absorb_chunk(const stray_t *stray, const spill_raw_admin_batch_t *documents,
                                  bool inserts, spill_error_t *error)
 {
@@ -142,7 +143,7 @@ static spill_code_t absorb_chunk(const stray_t *stray, const spill_raw_admin_bat
     bson_t ids = BSON_INITIALIZER;
     spill_raw_admin_write_t *writes = bson_malloc0((documents->count + 1) * sizeof *writes);
     size_t count = 0;
-    spill_code_t code = transform(stray, documents, &transformed_documents, &ids, error);
+    spill_code_t code = transform_chunk(stray, documents, &transformed_documents, &ids, error);
     if (code == SPILL_OK)
         code = plan_inserts(stray, &transformed_documents, &ids, writes, &count, error);
     if (code == SPILL_OK && inserts)
@@ -153,7 +154,7 @@ static spill_code_t absorb_chunk(const stray_t *stray, const spill_raw_admin_bat
     return code;
 }
 
-/* All documents of the stray, in the order of _id. */
+/* Absorb all documents of the stray, in the order of _id. */
 static spill_code_t absorb_documents(const stray_t *stray, bool inserts, spill_error_t *error)
 {
     const spill_throttle_options_t *given = &stray->run->throttle.options;
@@ -168,7 +169,7 @@ static spill_code_t absorb_documents(const stray_t *stray, bool inserts, spill_e
             id = spill_value_from_iter(&iter);
             what.after = &id;
         }
-        if (stray->open && given->stop && given->stop(given->context)) /* no pause waits for it */
+        if (stray->open && given->stop && given->stop(given->context)) /* no writer waits for it */
             code =
                 spill_fail(error, SPILL_CANCELLED, "interrupted: run the same command to continue");
         if (code == SPILL_OK)

@@ -1,4 +1,4 @@
-/* What is looked for before anything is changed, beside names and indexes. */
+/* What is checked before anything is changed, besides names and indexes. */
 #include "tools/consolidate/run.h"
 
 #include "util/error.h"
@@ -29,25 +29,26 @@ static const char *text_in(const bson_t *document, const char *field)
                : "";
 }
 
-static void say_if_named(bson_t *refused, const char *name, const bson_t *definition,
-                         const char *collection)
+static void refuse_if_used(bson_t *refused, const char *name, const bson_t *definition,
+                           const char *collection)
 {
     bool heads = strcmp(text_in(definition, "collection"), collection) == 0;
     if (heads || strcmp(text_in(definition, "pageCollection"), collection) == 0)
-        spill_consolidate_say(refused,
-                              "'%s' has %s of the definition '%s', which would not find them any "
-                              "more: consolidating comes before a definition; leave it out of the "
-                              "plan (one that has no arrays, as `spillway migrate --undo' leaves "
-                              "it, goes by `spillway drop STORE %s')",
-                              collection, heads ? "the documents" : "the pages", name, name);
+        spill_consolidate_add_text(
+            refused,
+            "'%s' has %s of the definition '%s', which would no longer find "
+            "them: consolidate before you define; leave it out of the "
+            "plan (a definition without arrays, as `spillway migrate --undo' "
+            "leaves it, is removed by `spillway drop STORE %s')",
+            collection, heads ? "the documents" : "the pages", name, name);
 }
 
 static void check_definition(const spill_consolidation_t *group, const char *name,
                              const bson_t *definition, bson_t *refused)
 {
-    say_if_named(refused, name, definition, group->into);
+    refuse_if_used(refused, name, definition, group->into);
     for (size_t i = 0; i < group->count; i++)
-        say_if_named(refused, name, definition, group->members[i].collection);
+        refuse_if_used(refused, name, definition, group->members[i].collection);
 }
 
 spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, bson_t *refused,
@@ -72,10 +73,10 @@ spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, b
     return code;
 }
 
-/* ---- _ids that would be one ------------------------------------------------------------------ */
+/* ---- _ids that would collide ----------------------------------------------------------------- */
 
-/* Of a chunk of a slice: the _ids of the images that the old form's documents of these would have,
- * where the application has written those by another _id than the image's. */
+/* For a chunk of a slice: some documents have an _id that the application has chosen. Collect the
+ * _ids that a copy from the old collection would have given to these documents. */
 static spill_code_t transformed_ids(const spill_share_t *slice,
                                     const spill_raw_admin_batch_t *batch, bson_t *ids,
                                     spill_error_t *error)
@@ -103,7 +104,7 @@ static spill_code_t transformed_ids(const spill_share_t *slice,
     return code;
 }
 
-/* Is one of these _ids there, too? */
+/* Refuse if the collection also has a document of one of these _ids. */
 static spill_code_t refuse_if_there(spill_consolidate_run_t *run, const spill_joined_t *member,
                                     const spill_raw_admin_read_t *what, spill_error_t *error)
 {
@@ -115,8 +116,8 @@ static spill_code_t refuse_if_there(spill_consolidate_run_t *run, const spill_jo
     if (code == SPILL_OK && batch.count > 0) {
         char *text = spill_value_to_json(&id, false);
         code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' has a document of _id %s, and another one whose _id is the 'id' of "
-                          "that: both would be one document of '%s'; delete one of them, or give "
+                          "'%s' has a document of _id %s, and another one with the 'id' in it as "
+                          "_id: both would be one document of '%s'; delete one of them, or give "
                           "it another _id",
                           what->collection, text ? text : "?", member->collection);
         bson_free(text);
@@ -125,7 +126,7 @@ static spill_code_t refuse_if_there(spill_consolidate_run_t *run, const spill_jo
     return code;
 }
 
-/* Behind `after`, {id: _id} or empty, which goes on. */
+/* Check the chunk behind `after`, {id: _id} or empty, and advance `after`. */
 static spill_code_t check_chunk(spill_consolidate_run_t *run, size_t member,
                                 spill_raw_admin_read_t what, bson_t *after, bool *end,
                                 spill_error_t *error)

@@ -1,4 +1,4 @@
-/* What was begun, and how far it has come: two small documents in the store. */
+/* The stored state of a consolidation: two small documents, the checkpoint and the place. */
 #include "bson/number.h"
 #include "tools/consolidate/run.h"
 
@@ -17,7 +17,7 @@ const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase)
     return phase_names[phase];
 }
 
-/* False where there is none of that name. */
+/* False: the document has no phase of a known name. */
 static bool phase_in(const bson_t *document, spill_consolidate_phase_t *phase)
 {
     bson_iter_t iter;
@@ -55,14 +55,14 @@ static bool inner_in(const bson_t *document, const char *field, bson_t *inner)
            bson_init_static(inner, value.data, value.size_bytes);
 }
 
-/* Names of the two entries: imports' end with 16 hexadecimal digits, these do not. */
+/* Names of the two entries: names of imports end with 16 hexadecimal digits, these do not. */
 static char *entry_name(const spill_consolidate_run_t *run, const char *which)
 {
     return bson_strdup_printf("%s:consolidate%s", run->group->into, which);
 }
 
-static spill_code_t put(spill_consolidate_run_t *run, const char *which, bson_t **stored,
-                        bson_t *document, spill_error_t *error)
+static spill_code_t put_entry(spill_consolidate_run_t *run, const char *which, bson_t **stored,
+                              bson_t *document, spill_error_t *error)
 {
     bool done = false;
     char *name = entry_name(run, which);
@@ -70,7 +70,7 @@ static spill_code_t put(spill_consolidate_run_t *run, const char *which, bson_t 
         run->admin->ops->checkpoint_put(run->admin, name, *stored, document, &done, error);
     if (code == SPILL_OK && !done)
         code = spill_fail(error, SPILL_CONFLICT,
-                          "another one consolidates into '%s' at the same time", run->group->into);
+                          "another run consolidates into '%s' at the same time", run->group->into);
     bson_free(name);
     if (code == SPILL_OK) {
         bson_destroy(*stored);
@@ -81,9 +81,9 @@ static spill_code_t put(spill_consolidate_run_t *run, const char *which, bson_t 
     return code;
 }
 
-/* ---- the mark -------------------------------------------------------------------------------- */
+/* ---- the checkpoint -------------------------------------------------------------------------- */
 
-static spill_code_t decode(spill_consolidate_run_t *run, spill_error_t *error)
+static spill_code_t decode_checkpoint(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_checkpoint_t *checkpoint = &run->checkpoint;
     bson_t plan, indexes;
@@ -91,7 +91,7 @@ static spill_code_t decode(spill_consolidate_run_t *run, spill_error_t *error)
         !inner_in(checkpoint->stored, "plan", &plan) ||
         !inner_in(checkpoint->stored, "indexes", &indexes))
         return spill_fail(error, SPILL_CORRUPT,
-                          "the mark of the consolidation into '%s' cannot be read",
+                          "the checkpoint of the consolidation into '%s' cannot be read",
                           run->group->into);
     checkpoint->copied = flag_in(checkpoint->stored, "copied");
     checkpoint->views = flag_in(checkpoint->stored, "views");
@@ -100,20 +100,21 @@ static spill_code_t decode(spill_consolidate_run_t *run, spill_error_t *error)
     checkpoint->indexes = bson_copy(&indexes);
     if (!bson_equal(&plan, run->group->document) && checkpoint->phase == SPILL_CONSOLIDATE_FINISHED)
         return spill_fail(error, SPILL_REFUSED,
-                          "the consolidation into '%s' is finished, by another plan, and '%s' is "
-                          "the application's: nothing is added to it. Give other collections "
-                          "another 'into', or write their documents to '%s' by other means",
+                          "the consolidation into '%s' is finished with another plan, and '%s' "
+                          "belongs to the application: nothing is added to it. Give other "
+                          "collections another 'into', or write their documents to '%s' by other "
+                          "means",
                           run->group->into, run->group->into, run->group->into);
     if (!bson_equal(&plan, run->group->document) &&
         checkpoint->phase == SPILL_CONSOLIDATE_FINISHING)
         return spill_fail(error, SPILL_REFUSED,
-                          "the consolidation into '%s' is being finished by another plan: go on "
-                          "with that",
+                          "the consolidation into '%s' is being finished with another plan: "
+                          "continue with that plan",
                           run->group->into);
     if (!bson_equal(&plan, run->group->document))
         return spill_fail(error, SPILL_REFUSED,
-                          "the consolidation into '%s' was begun by another plan: go on with that, "
-                          "or undo it with that first",
+                          "the consolidation into '%s' was begun with another plan: continue with "
+                          "that plan, or undo it with that plan first",
                           run->group->into);
     return SPILL_OK;
 }
@@ -124,7 +125,7 @@ spill_code_t spill_consolidate_checkpoint_load(spill_consolidate_run_t *run, spi
     spill_code_t code =
         run->admin->ops->checkpoint_get(run->admin, name, &run->checkpoint.stored, error);
     bson_free(name);
-    return code == SPILL_OK && run->checkpoint.stored ? decode(run, error) : code;
+    return code == SPILL_OK && run->checkpoint.stored ? decode_checkpoint(run, error) : code;
 }
 
 spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consolidate_phase_t phase,
@@ -140,7 +141,7 @@ spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consoli
     BSON_APPEND_BOOL(document, "back", checkpoint->back);
     BSON_APPEND_INT64(document, "open", checkpoint->open);
     BSON_APPEND_ARRAY(document, "indexes", checkpoint->indexes ? checkpoint->indexes : &none);
-    spill_code_t code = put(run, "", &checkpoint->stored, document, error);
+    spill_code_t code = put_entry(run, "", &checkpoint->stored, document, error);
     if (code == SPILL_OK)
         checkpoint->phase = phase;
     return code;
@@ -163,7 +164,7 @@ spill_code_t spill_consolidate_checkpoint_delete(spill_consolidate_run_t *run, s
     return code == SPILL_OK ? delete_entry(run, "", error) : code;
 }
 
-/* ---- whose turn it is ------------------------------------------------------------------------ */
+/* ---- ownership ------------------------------------------------------------------------------- */
 
 static spill_code_t check_entry(spill_consolidate_run_t *run, const char *which,
                                 const bson_t *stored, spill_error_t *error)
@@ -173,8 +174,8 @@ static spill_code_t check_entry(spill_consolidate_run_t *run, const char *which,
     spill_code_t code = run->admin->ops->checkpoint_get(run->admin, name, &found, error);
     if (code == SPILL_OK && (!found || !stored || !bson_equal(found, stored)))
         code = spill_fail(error, SPILL_CONFLICT,
-                          "another one has gone on with the consolidation into '%s' meanwhile: "
-                          "this one ends, and leaves it as it is",
+                          "another run has continued the consolidation into '%s' meanwhile: "
+                          "this run ends without a change",
                           run->group->into);
     bson_destroy(found);
     bson_free(name);
@@ -259,10 +260,10 @@ spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_er
     BSON_APPEND_INT64(document, "changing", (int64_t)place->changing);
     BSON_APPEND_DOCUMENT(document, "after", &place->after);
     BSON_APPEND_OID(document, "by", &place->by);
-    return put(run, ".at", &run->place.stored, document, error);
+    return put_entry(run, ".at", &run->place.stored, document, error);
 }
 
-/* If the place of CUTTING is not there, no collection may have been put aside by a cut-over. */
+/* If CUTTING has no place yet, no cut-over may have put a collection aside. */
 static spill_code_t check_first_place(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_phase_t phase;
@@ -283,15 +284,15 @@ static spill_code_t check_first_place(spill_consolidate_run_t *run, spill_error_
     return code;
 }
 
-spill_code_t spill_consolidate_take_place(spill_consolidate_run_t *run, size_t *open,
-                                          spill_error_t *error)
+spill_code_t spill_consolidate_own_place(spill_consolidate_run_t *run, size_t *open,
+                                         spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     *open = 0;
     spill_code_t code = spill_consolidate_place_load(run, error);
     if (code == SPILL_OK)
         code = check_first_place(run, error);
-    if (place->changing > 0) /* of a version that compared all members together */
+    if (place->changing > 0) /* from a version that compared all members together */
         place->member = place->changing = 0;
     if (code == SPILL_OK)
         code = spill_consolidate_place_save(run, error);
@@ -307,7 +308,7 @@ spill_code_t spill_consolidate_place_delete(spill_consolidate_run_t *run, spill_
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static double latency(void *context)
+static double measure_latency(void *context)
 {
     spill_consolidate_run_t *run = context;
     bson_t *document = NULL;
@@ -320,14 +321,14 @@ static double latency(void *context)
     return code == SPILL_OK ? (double)took_us / 1e6 : -1;
 }
 
-static bool stop(void *context)
+static bool must_stop(void *context)
 {
     const spill_throttle_options_t *given =
         &((const spill_consolidate_run_t *)context)->options->throttle;
     return given->stop && given->stop(given->context);
 }
 
-static void notice(void *context, const char *text)
+static void forward_notice(void *context, const char *text)
 {
     const spill_throttle_options_t *given =
         &((const spill_consolidate_run_t *)context)->options->throttle;
@@ -347,9 +348,9 @@ spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_adm
     bson_init(&run->place.after);
     bson_oid_init(&run->place.by, NULL);
     bson_init(&run->listing);
-    throttle.latency = latency;
-    throttle.stop = stop;
-    throttle.notice = notice;
+    throttle.latency = measure_latency;
+    throttle.stop = must_stop;
+    throttle.notice = forward_notice;
     throttle.context = run;
     spill_throttle_init(&run->throttle, &throttle);
     return spill_consolidate_checkpoint_load(run, error);
@@ -364,7 +365,7 @@ void spill_consolidate_release(spill_consolidate_run_t *run)
     bson_destroy(&run->listing);
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- existing collections -------------------------------------------------------------------- */
 
 spill_code_t spill_consolidate_list(spill_consolidate_run_t *run, spill_error_t *error)
 {
@@ -415,8 +416,8 @@ spill_code_t spill_consolidate_check_names(const spill_consolidate_run_t *run, s
         if (spill_consolidate_kind_of(run, name, NULL) == SPILL_CONSOLIDATE_COLLECTION &&
             spill_consolidate_kind_of(run, kept, NULL) != SPILL_CONSOLIDATE_ABSENT)
             return spill_fail(error, SPILL_REFUSED,
-                              "somebody has written to '%s' after it was put aside as '%s': bring "
-                              "what is in it to where it belongs, and drop it",
+                              "a client has written to '%s' after it was put aside as '%s': move "
+                              "its documents to where they belong, and drop it",
                               name, kept);
     }
     return SPILL_OK;

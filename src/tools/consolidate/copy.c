@@ -1,4 +1,4 @@
-/* What would be done, and the copy beside the application. */
+/* The report before a copy, and the copy while the application writes. */
 #include "tools/consolidate/run.h"
 
 #include "util/error.h"
@@ -6,9 +6,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
-/* What is known before a copy; all but the number are arrays. */
+/* What is known before a copy; all but the number are arrays of texts or indexes. */
 typedef struct findings {
     int64_t documents;
     bson_t missing, strangers, indexes, refused, notes;
@@ -33,32 +33,32 @@ static void findings_release(findings_t *findings)
     bson_destroy(&findings->notes);
 }
 
-static void look_at_member(spill_consolidate_run_t *run, const char *name, findings_t *findings)
+static void examine_member(spill_consolidate_run_t *run, const char *name, findings_t *findings)
 {
     bson_t options;
     spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, name, &options);
     if (kind == SPILL_CONSOLIDATE_ABSENT) {
         if (!run->checkpoint.stored)
-            spill_consolidate_say(&findings->missing, "%s", name);
+            spill_consolidate_add_text(&findings->missing, "%s", name);
         return;
     }
     int64_t count = run->admin->ops->count(run->admin, name);
     findings->documents += count > 0 ? count : 0;
     if (kind != SPILL_CONSOLIDATE_COLLECTION)
-        spill_consolidate_say(&findings->refused, "'%s' is a view, or a time series", name);
+        spill_consolidate_add_text(&findings->refused, "'%s' is a view, or a time series", name);
     if (bson_has_field(&options, "capped"))
-        spill_consolidate_say(&findings->refused,
-                              "'%s' is capped: one collection for all cannot be", name);
+        spill_consolidate_add_text(&findings->refused,
+                                   "'%s' is capped: capped collections cannot be merged", name);
     if (bson_has_field(&options, "collation"))
-        spill_consolidate_say(&findings->refused,
-                              "'%s' has a collation of its own, by which its _ids are told apart",
-                              name);
+        spill_consolidate_add_text(
+            &findings->refused,
+            "'%s' has a collation of its own, which decides which _ids are equal", name);
     if (bson_has_field(&options, "validator"))
-        spill_consolidate_say(&findings->notes, "the validator of '%s' is not carried over", name);
+        spill_consolidate_add_text(&findings->notes, "the validator of '%s' is not copied", name);
 }
 
 /* Collections of the pattern that the plan does not name. */
-static void look_for_others(const spill_consolidate_run_t *run, bson_t *strangers)
+static void find_strangers(const spill_consolidate_run_t *run, bson_t *strangers)
 {
     bson_iter_t iter, inner;
     const spill_consolidation_t *group = run->group;
@@ -74,12 +74,12 @@ static void look_for_others(const spill_consolidate_run_t *run, bson_t *stranger
         for (size_t i = 0; i < group->count && !known; i++)
             known = strcmp(name, group->members[i].collection) == 0;
         if (!known && fnmatch(group->pattern, name, 0) == 0)
-            spill_consolidate_say(strangers, "%s", name);
+            spill_consolidate_add_text(strangers, "%s", name);
     }
 }
 
-/* A collection of that name that is not ours. */
-static spill_code_t look_at_target(spill_consolidate_run_t *run, findings_t *findings,
+/* Refuse a collection of the joint one's name that this consolidation has not created. */
+static spill_code_t examine_target(spill_consolidate_run_t *run, findings_t *findings,
                                    spill_error_t *error)
 {
     const char *into = run->group->into;
@@ -89,22 +89,24 @@ static spill_code_t look_at_target(spill_consolidate_run_t *run, findings_t *fin
         return SPILL_OK;
     spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, into, NULL);
     if (spill_consolidate_kind_of(run, run->group->aside, NULL) != SPILL_CONSOLIDATE_ABSENT)
-        spill_consolidate_say(&findings->refused, "there is a collection '%s'", run->group->aside);
+        spill_consolidate_add_text(&findings->refused, "there is a collection '%s'",
+                                   run->group->aside);
     if (kind == SPILL_CONSOLIDATE_ABSENT)
         return SPILL_OK;
     if (kind != SPILL_CONSOLIDATE_COLLECTION) {
-        spill_consolidate_say(&findings->refused, "'%s' is a view, or a time series", into);
+        spill_consolidate_add_text(&findings->refused, "'%s' is a view, or a time series", into);
         return SPILL_OK;
     }
     spill_code_t code = run->admin->ops->read(run->admin, &what, &batch, error);
     if (batch.count > 0)
-        spill_consolidate_say(&findings->refused,
-                              "there is a collection '%s' with documents already", into);
+        spill_consolidate_add_text(&findings->refused,
+                                   "there is a collection '%s' with documents already", into);
     spill_raw_admin_batch_release(&batch);
     return code;
 }
 
-static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spill_error_t *error)
+static spill_code_t examine(spill_consolidate_run_t *run, findings_t *findings,
+                            spill_error_t *error)
 {
     findings_init(findings);
     spill_code_t code = spill_consolidate_list(run, error);
@@ -113,13 +115,14 @@ static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spi
     for (size_t i = 0; i < run->group->count; i++) {
         const spill_joined_t *member = &run->group->members[i];
         bool aside = spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_ABSENT;
-        look_at_member(run, run->checkpoint.stored && aside ? member->kept : member->collection,
+        examine_member(run, run->checkpoint.stored && aside ? member->kept : member->collection,
                        findings);
         if (!run->checkpoint.stored && aside)
-            spill_consolidate_say(&findings->refused, "there is a collection '%s'", member->kept);
+            spill_consolidate_add_text(&findings->refused, "there is a collection '%s'",
+                                       member->kept);
     }
-    look_for_others(run, &findings->strangers);
-    code = look_at_target(run, findings, error);
+    find_strangers(run, &findings->strangers);
+    code = examine_target(run, findings, error);
     if (code == SPILL_OK && run->checkpoint.phase <= SPILL_CONSOLIDATE_COPYING)
         code = spill_consolidate_check_definitions(run, &findings->refused, error);
     if (code == SPILL_OK && !run->checkpoint.stored)
@@ -128,7 +131,8 @@ static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spi
     return code;
 }
 
-/* The first members of the plan that the application writes to in the joint collection. */
+/* How many members, the first ones of the plan, the application writes to in the joint collection.
+ */
 static size_t count_open(const spill_consolidate_run_t *run)
 {
     spill_consolidate_phase_t phase = run->checkpoint.phase;
@@ -157,8 +161,8 @@ static void report_on(const spill_consolidate_run_t *run, const findings_t *find
     BSON_APPEND_ARRAY(report, "notes", &findings->notes);
 }
 
-spill_code_t spill_consolidate_look(spill_raw_admin_t *admin, const spill_consolidation_t *group,
-                                    bson_t *report, spill_error_t *error)
+spill_code_t spill_consolidate_report(spill_raw_admin_t *admin, const spill_consolidation_t *group,
+                                      bson_t *report, spill_error_t *error)
 {
     spill_consolidate_run_t run;
     spill_consolidate_options_t options = {0};
@@ -169,7 +173,7 @@ spill_code_t spill_consolidate_look(spill_raw_admin_t *admin, const spill_consol
     findings_init(&findings);
     if (code == SPILL_OK) {
         findings_release(&findings);
-        code = look(&run, &findings, error);
+        code = examine(&run, &findings, error);
     }
     if (code == SPILL_OK)
         code = spill_consolidate_place_load(&run, error);
@@ -187,19 +191,19 @@ static spill_code_t refuse_missing(const findings_t *findings, spill_error_t *er
     spill_code_t code = spill_consolidate_refuse_first(&findings->missing, "", error);
     return code == SPILL_OK ? SPILL_OK
                             : spill_fail_prefix(error, SPILL_NOT_FOUND,
-                                                "the plan names a collection that is not there");
+                                                "the plan names a collection that does not exist");
 }
 
-/* Nothing was begun: may it be? Then the mark is saved, before anything is made. */
-static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
+/* Check that it may begin, and save the checkpoint before anything is created. */
+static spill_code_t begin_copy(spill_consolidate_run_t *run, spill_error_t *error)
 {
     findings_t findings;
-    spill_code_t code = look(run, &findings, error);
+    spill_code_t code = examine(run, &findings, error);
     if (code == SPILL_OK)
         code = refuse_missing(&findings, error);
     if (code == SPILL_OK)
         code = spill_consolidate_refuse_first(&findings.refused, "", error);
-    if (code == SPILL_OK) /* one that was late may have left it: it would not be of this copy */
+    if (code == SPILL_OK) /* a late run of an earlier consolidation may have left its place */
         code = spill_consolidate_place_delete(run, error);
     if (code == SPILL_OK) {
         run->checkpoint.indexes = bson_copy(&findings.indexes);
@@ -209,7 +213,7 @@ static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
     return code;
 }
 
-static spill_code_t copy(spill_consolidate_run_t *run, spill_error_t *error)
+static spill_code_t copy_documents(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
     spill_code_t code = SPILL_OK;
@@ -218,10 +222,10 @@ static spill_code_t copy(spill_consolidate_run_t *run, spill_error_t *error)
         return SPILL_OK;
     }
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_NONE)
-        code = begin(run, error);
+        code = begin_copy(run, error);
     if (code == SPILL_OK && run->checkpoint.phase != SPILL_CONSOLIDATE_COPYING)
         code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' is past its copy (%s): what is in it is the application's now",
+                          "'%s' is past its copy (%s): its documents belong to the application now",
                           run->group->into, spill_consolidate_phase_name(run->checkpoint.phase));
     if (code == SPILL_OK)
         code = spill_consolidate_create(run, error);
@@ -241,7 +245,7 @@ spill_code_t spill_consolidate_copy(spill_raw_admin_t *admin, const spill_consol
     spill_consolidate_run_t run;
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
     if (code == SPILL_OK)
-        code = copy(&run, error);
+        code = copy_documents(&run, error);
     spill_consolidate_release(&run);
     return code;
 }

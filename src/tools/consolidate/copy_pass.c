@@ -1,10 +1,10 @@
 /*
- * One side becomes what the other is, chunk by chunk, in the order of _id. A document that is there
- * is compared byte for byte, so that everything here may be done again.
+ * Make one side equal to the other, chunk by chunk, in the order of _id. An existing document is
+ * compared byte for byte, so every step may be repeated.
  *
- * Of what a unique index refuses, the document that is in the way is removed or waits: it is an
- * older state of another document, which a later chunk or the next pass brings up to date. So
- * values that documents have exchanged do not hold each other up.
+ * If a unique index refuses a document, another document is in the way. That one is an older state
+ * of a document which a later chunk or the next pass updates. So it is deleted, or the refused
+ * document waits. Documents that have exchanged values do not block each other this way.
  */
 #include "tools/consolidate/run.h"
 
@@ -57,7 +57,7 @@ static void walk_release(walk_t *walk)
     bson_destroy(&walk->after);
 }
 
-/* While a collection is put aside its writers wait: nothing is throttled, but time is bounded. */
+/* While a collection is put aside its writers wait: do not throttle, but bound the time. */
 static spill_code_t wait_for_turn(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_throttle_options_t *given = &run->throttle.options;
@@ -72,7 +72,7 @@ static spill_code_t wait_for_turn(spill_consolidate_run_t *run, spill_error_t *e
                                 "interrupted: run the same command to continue");
 }
 
-/* Wait, and read the next chunk. */
+/* Wait for a turn, and read the next chunk. */
 static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
 {
     spill_copy_pass_t *copy_pass = walk->copy_pass;
@@ -95,8 +95,8 @@ static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
     return run->admin->ops->read(run->admin, &what, &walk->batch, error);
 }
 
-/* The chunk is worked off: go behind it. */
-static spill_code_t walk_on(walk_t *walk, spill_error_t *error)
+/* The chunk is done: continue behind it. */
+static spill_code_t walk_advance(walk_t *walk, spill_error_t *error)
 {
     spill_consolidate_run_t *run = walk->copy_pass->run;
     size_t count = walk->batch.count;
@@ -112,7 +112,7 @@ static spill_code_t walk_on(walk_t *walk, spill_error_t *error)
         return SPILL_OK;
     spill_code_t code = spill_transform_id_of(walk->batch.documents[count - 1], &id, error);
     if (code == SPILL_OK) {
-        bson_t after = BSON_INITIALIZER; /* the old one may be what `id` borrows from */
+        bson_t after = BSON_INITIALIZER; /* `id` may borrow from the old one */
         spill_value_append(&id, &after, "id");
         bson_destroy(&walk->after);
         bson_steal(&walk->after, &after);
@@ -153,7 +153,7 @@ spill_code_t spill_copy_pass_digest(spill_copy_pass_t *copy_pass, bool of_slice,
         if (code == SPILL_OK)
             code = add_to_digest(&walk, digest, error);
         if (code == SPILL_OK)
-            code = walk_on(&walk, error);
+            code = walk_advance(&walk, error);
     } while (code == SPILL_OK && !walk.batch.end);
     walk_release(&walk);
     return code;
@@ -166,13 +166,13 @@ typedef struct entry {
     size_t index; /* of a document in its batch */
 } entry_t;
 
-/* To find documents of a batch by _id. */
+/* Finds documents of a batch by _id. */
 typedef struct index {
     entry_t *entries;
     size_t count;
 } index_t;
 
-static int by_key(const void *left, const void *right)
+static int compare_keys(const void *left, const void *right)
 {
     const spill_buffer_t *a = &((const entry_t *)left)->key, *b = &((const entry_t *)right)->key;
     int order = memcmp(a->data, b->data, a->size < b->size ? a->size : b->size);
@@ -186,7 +186,7 @@ static void index_release(index_t *index)
     bson_free(index->entries);
 }
 
-/* By their own _ids, or with a slice by those of their images. */
+/* Index a batch by its own _ids or, with a slice, by the transformed _ids. */
 static spill_code_t index_make(index_t *index, const spill_raw_admin_batch_t *batch,
                                const spill_share_t *imaged, spill_error_t *error)
 {
@@ -210,7 +210,7 @@ static spill_code_t index_make(index_t *index, const spill_raw_admin_batch_t *ba
         bson_destroy(&storage);
     }
     if (index->count > 1)
-        qsort(index->entries, index->count, sizeof *index->entries, by_key);
+        qsort(index->entries, index->count, sizeof *index->entries, compare_keys);
     return code;
 }
 
@@ -219,12 +219,12 @@ static const entry_t *index_find(const index_t *index, const spill_value_t *id)
     entry_t wanted = {.key = SPILL_BUFFER_INIT};
     const entry_t *found = NULL;
     if (spill_owner_key(id, &wanted.key, NULL) == SPILL_OK && index->count > 0)
-        found = bsearch(&wanted, index->entries, index->count, sizeof wanted, by_key);
+        found = bsearch(&wanted, index->entries, index->count, sizeof wanted, compare_keys);
     spill_buffer_release(&wanted.key);
     return found;
 }
 
-/* ---- bringing -------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static void add_id(bson_t *ids, uint32_t index, const spill_value_t *id)
 {
@@ -234,7 +234,7 @@ static void add_id(bson_t *ids, uint32_t index, const spill_value_t *id)
     spill_value_append(id, ids, key);
 }
 
-/* In the joint collection: is the document found another collection's? */
+/* In the joint collection: refuse a document found there that belongs to another collection. */
 static spill_code_t check_owner(const spill_copy_pass_t *copy_pass, const bson_t *found,
                                 const spill_value_t *id, spill_error_t *error)
 {
@@ -250,13 +250,13 @@ static spill_code_t check_owner(const spill_copy_pass_t *copy_pass, const bson_t
     char *text = spill_value_to_json(id, false);
     spill_code_t code = spill_fail(
         error, SPILL_REFUSED,
-        "_id %s is another collection's, too: \"ids\": \"compound\" in the plan serves those",
+        "_id %s also occurs in another collection: use \"ids\": \"compound\" in the plan",
         text ? text : "?");
     bson_free(text);
     return code;
 }
 
-/* What has to be done for one image, where `there` (or NULL) is found by its _id. */
+/* Plan the write for one transformed document; `there`: the document of its _id, or NULL. */
 static bool plan_write(spill_copy_pass_t *copy_pass, const bson_t *transformed, const bson_t *there,
                        spill_raw_admin_write_t *write)
 {
@@ -276,14 +276,14 @@ static bool plan_write(spill_copy_pass_t *copy_pass, const bson_t *transformed, 
     if (spill_value_equal(&id, &old_id)) {
         write->kind = SPILL_RAW_ADMIN_REPLACE;
         copy_pass->moved.replaced++;
-    } else { /* 1 has become 1.0: a document's _id cannot change. The next pass brings it. */
+    } else { /* 1 has become 1.0, but an _id cannot change. The next pass copies the document. */
         write->kind = SPILL_RAW_ADMIN_DELETE;
         copy_pass->moved.deleted++;
     }
     return true;
 }
 
-/* Changes, as long as no other run has taken over. */
+/* Write, unless another run has continued. */
 static spill_code_t write_own(spill_copy_pass_t *copy_pass, const char *to,
                               spill_raw_admin_write_t *writes, size_t count, spill_error_t *error)
 {
@@ -292,9 +292,9 @@ static spill_code_t write_own(spill_copy_pass_t *copy_pass, const char *to,
     return code == SPILL_OK ? admin->ops->write(admin, to, writes, count, error) : code;
 }
 
-/* Write; what a unique index refuses is left to the next pass, with what is in its way removed. */
-static spill_code_t carry_out(spill_copy_pass_t *copy_pass, spill_raw_admin_write_t *writes,
-                              size_t count, spill_error_t *error)
+/* Write. Leave what a unique index refuses to the next pass, and delete what is in its way. */
+static spill_code_t write_chunk(spill_copy_pass_t *copy_pass, spill_raw_admin_write_t *writes,
+                                size_t count, spill_error_t *error)
 {
     const char *to = copy_pass->back ? copy_pass->old : copy_pass->joint;
     size_t refused = 0;
@@ -310,10 +310,11 @@ static spill_code_t carry_out(spill_copy_pass_t *copy_pass, spill_raw_admin_writ
                                            : code;
 }
 
-/* Look for the images where they belong, and write those that are not there as they are. */
-static spill_code_t settle(spill_copy_pass_t *copy_pass,
-                           const spill_raw_admin_batch_t *transformed_documents,
-                           spill_error_t *error)
+/* Read the documents of these _ids, and write the transformed documents that are missing or differ.
+ */
+static spill_code_t copy_chunk(spill_copy_pass_t *copy_pass,
+                               const spill_raw_admin_batch_t *transformed_documents,
+                               spill_error_t *error)
 {
     spill_raw_admin_t *admin = copy_pass->run->admin;
     bson_t ids = BSON_INITIALIZER;
@@ -345,7 +346,7 @@ static spill_code_t settle(spill_copy_pass_t *copy_pass,
             count++;
     }
     if (code == SPILL_OK)
-        code = carry_out(copy_pass, writes, count, error);
+        code = write_chunk(copy_pass, writes, count, error);
     bson_free(writes);
     index_release(&index);
     spill_raw_admin_batch_release(&there);
@@ -353,10 +354,10 @@ static spill_code_t settle(spill_copy_pass_t *copy_pass,
     return code;
 }
 
-/* Put them there without looking; `refused` gets those that something is in the way of. */
-static spill_code_t insert(spill_copy_pass_t *copy_pass,
-                           const spill_raw_admin_batch_t *transformed_documents,
-                           spill_raw_admin_batch_t *refused, spill_error_t *error)
+/* Insert without reading; `refused` gets the documents that something is in the way of. */
+static spill_code_t insert_chunk(spill_copy_pass_t *copy_pass,
+                                 const spill_raw_admin_batch_t *transformed_documents,
+                                 spill_raw_admin_batch_t *refused, spill_error_t *error)
 {
     spill_raw_admin_write_t *writes =
         bson_malloc0((transformed_documents->count + 1) * sizeof *writes);
@@ -400,9 +401,9 @@ static spill_code_t catch_up_chunk(walk_t *walk, bool fresh, spill_error_t *erro
     spill_raw_admin_batch_t transformed_documents = {0}, refused = {0};
     spill_code_t code = transform_documents(walk, &transformed_documents, error);
     if (code == SPILL_OK && fresh)
-        code = insert(walk->copy_pass, &transformed_documents, &refused, error);
+        code = insert_chunk(walk->copy_pass, &transformed_documents, &refused, error);
     if (code == SPILL_OK)
-        code = settle(walk->copy_pass, fresh ? &refused : &transformed_documents, error);
+        code = copy_chunk(walk->copy_pass, fresh ? &refused : &transformed_documents, error);
     spill_raw_admin_batch_release(&transformed_documents);
     spill_raw_admin_batch_release(&refused);
     return code;
@@ -422,7 +423,7 @@ spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill
         if (code == SPILL_OK)
             code = catch_up_chunk(&walk, fresh, error);
         if (code == SPILL_OK)
-            code = walk_on(&walk, error);
+            code = walk_advance(&walk, error);
         if (code == SPILL_OK && fresh && !walk.batch.end) {
             bson_reinit(place);
             bson_concat(place, &walk.after);
@@ -433,9 +434,9 @@ spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill
     return code;
 }
 
-/* ---- removing -------------------------------------------------------------------------------- */
+/* ---- deleting -------------------------------------------------------------------------------- */
 
-/* What the documents of a chunk were made of, by _id, as far as it is there. */
+/* Find the documents from which those of a chunk were made, by _id, as far as they exist. */
 static spill_code_t find_originals(const walk_t *walk, spill_raw_admin_batch_t *there,
                                    spill_error_t *error)
 {
@@ -451,7 +452,7 @@ static spill_code_t find_originals(const walk_t *walk, spill_raw_admin_batch_t *
         code = spill_transform_id_of(walk->batch.documents[i], &id, error);
         if (code == SPILL_OK) {
             if (copy_pass->back) {
-                add_id(&ids, count++, &id); /* the application may have written it so */
+                add_id(&ids, count++, &id); /* the application may have written this _id */
                 spill_transform_id(&copy_pass->slice, &id, &storage, "");
             } else {
                 spill_transform_original_id(&copy_pass->slice, &id, &storage, "");
@@ -473,9 +474,9 @@ static spill_code_t find_originals(const walk_t *walk, spill_raw_admin_batch_t *
     return code;
 }
 
-/* With `back` the _ids of what was found become those of the old form. */
-static spill_code_t unmake_all(const spill_copy_pass_t *copy_pass, spill_raw_admin_batch_t *found,
-                               spill_error_t *error)
+/* With `back`, transform the documents found into the old form. */
+static spill_code_t restore_ids(const spill_copy_pass_t *copy_pass, spill_raw_admin_batch_t *found,
+                                spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; i < found->count && code == SPILL_OK && copy_pass->back; i++) {
@@ -498,12 +499,12 @@ spill_code_t spill_copy_pass_check_source(spill_copy_pass_t *copy_pass, spill_er
     if (code != SPILL_OK ||
         spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
         return code;
-    code = spill_consolidate_check_own(run, error); /* or has another run put it aside? */
+    code = spill_consolidate_check_own(run, error); /* fails if another run has put it aside */
     if (code != SPILL_OK)
         return code;
     return spill_fail(error, SPILL_REFUSED,
-                      "there is no collection '%s' any more, and what '%s' has of it stays: give "
-                      "it its name again, or, where that is meant, make it, empty",
+                      "the collection '%s' no longer exists, and what '%s' has of it stays: rename "
+                      "it back or, if it is meant to be empty, create it empty",
                       from, copy_pass->back ? copy_pass->old : copy_pass->joint);
 }
 
@@ -515,7 +516,7 @@ static spill_code_t remove_chunk(walk_t *walk, spill_error_t *error)
     size_t count = 0;
     spill_code_t code = find_originals(walk, &there, error);
     if (code == SPILL_OK)
-        code = unmake_all(copy_pass, &there, error);
+        code = restore_ids(copy_pass, &there, error);
     if (code == SPILL_OK)
         code = index_make(&index, &there, copy_pass->back ? NULL : &copy_pass->slice, error);
     spill_raw_admin_write_t *writes = bson_malloc0((walk->batch.count + 1) * sizeof *writes);
@@ -529,10 +530,10 @@ static spill_code_t remove_chunk(walk_t *walk, spill_error_t *error)
                                       .id = id,
                                       .filter = copy_pass->back ? NULL : &copy_pass->filter};
     }
-    if (code == SPILL_OK && count > 0) /* since the originals were looked for, and not before */
+    if (code == SPILL_OK && count > 0) /* check after the originals were read, not before */
         code = spill_copy_pass_check_source(copy_pass, error);
     if (code == SPILL_OK)
-        code = carry_out(copy_pass, writes, count, error);
+        code = write_chunk(copy_pass, writes, count, error);
     if (code == SPILL_OK)
         copy_pass->moved.deleted += (int64_t)count;
     bson_free(writes);
@@ -551,7 +552,7 @@ spill_code_t spill_copy_pass_remove(spill_copy_pass_t *copy_pass, spill_error_t 
         if (code == SPILL_OK)
             code = remove_chunk(&walk, error);
         if (code == SPILL_OK)
-            code = walk_on(&walk, error);
+            code = walk_advance(&walk, error);
     } while (code == SPILL_OK && !walk.batch.end);
     walk_release(&walk);
     return code;

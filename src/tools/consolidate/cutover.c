@@ -1,8 +1,8 @@
 /*
- * Cutting over and finishing: the steps over all collections. member.c has those of one.
+ * Cutting over and finishing: the steps over all collections. member.c has the steps for one.
  *
- * In CUTTING the place says whose turn it is. The members before it are open: the application
- * writes to their slices, so no run may change these slices any more.
+ * In CUTTING the place says which member is current. The members before it are open: the
+ * application writes to their slices, so no run may change these slices any longer.
  */
 #include "tools/consolidate/run.h"
 
@@ -12,11 +12,11 @@
 
 /* ---- cutting over ---------------------------------------------------------------------------- */
 
-/* Up to the moment from which collections are put aside. */
-static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
+/* Do all passes and checks before the first collection is put aside. */
+static spill_code_t prepare_cut(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
-    bson_t refused = BSON_INITIALIZER; /* a definition may have been made since the copy began */
+    bson_t refused = BSON_INITIALIZER; /* a definition may have been saved since the copy began */
     spill_code_t code = spill_consolidate_check_definitions(run, &refused, error);
     if (code == SPILL_OK)
         code = spill_consolidate_refuse_first(&refused, "", error);
@@ -43,10 +43,10 @@ static void report_open(const spill_consolidate_run_t *run, size_t open)
     }
 }
 
-static spill_code_t cut(spill_consolidate_run_t *run, spill_error_t *error)
+static spill_code_t cut_members(spill_consolidate_run_t *run, spill_error_t *error)
 {
     size_t open;
-    spill_code_t code = spill_consolidate_take_place(run, &open, error);
+    spill_code_t code = spill_consolidate_own_place(run, &open, error);
     report_open(run, open);
     run->progress.collections_all = run->group->count;
     while (code == SPILL_OK && run->place.member < run->group->count)
@@ -67,9 +67,9 @@ static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
                           run->group->into);
     case SPILL_CONSOLIDATE_UNDOING:
     case SPILL_CONSOLIDATE_RESTORING:
-        return spill_fail(error, SPILL_REFUSED, "it is being undone: --undo goes on with that");
+        return spill_fail(error, SPILL_REFUSED, "it is being undone: continue with --undo");
     case SPILL_CONSOLIDATE_COPYING:
-        code = approach(run, error);
+        code = prepare_cut(run, error);
         break;
     case SPILL_CONSOLIDATE_CUTTING:
         break;
@@ -81,7 +81,7 @@ static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
         run->result->done = true;
         return SPILL_OK;
     }
-    return code == SPILL_OK ? cut(run, error) : code;
+    return code == SPILL_OK ? cut_members(run, error) : code;
 }
 
 spill_code_t spill_consolidate_cut_over(spill_raw_admin_t *admin,
@@ -110,7 +110,7 @@ static spill_code_t drop_kept(spill_consolidate_run_t *run, spill_error_t *error
     return code;
 }
 
-static spill_code_t finish(spill_consolidate_run_t *run, spill_error_t *error)
+static spill_code_t finish_members(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHED) {
@@ -125,7 +125,7 @@ static spill_code_t finish(spill_consolidate_run_t *run, spill_error_t *error)
         if (code == SPILL_OK &&
             spill_consolidate_kind_of(run, run->group->into, NULL) != SPILL_CONSOLIDATE_COLLECTION)
             code = spill_fail(error, SPILL_REFUSED,
-                              "there is no collection '%s' any more: the old ones are all there is",
+                              "the collection '%s' no longer exists: only the old ones are left",
                               run->group->into);
         if (code == SPILL_OK)
             code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_FINISHING, error);
@@ -143,7 +143,7 @@ spill_code_t spill_consolidate_finish(spill_raw_admin_t *admin, const spill_cons
     spill_consolidate_run_t run;
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
     if (code == SPILL_OK)
-        code = finish(&run, error);
+        code = finish_members(&run, error);
     spill_consolidate_release(&run);
     return code;
 }

@@ -1,13 +1,19 @@
 /*
- * The indexes of the joint collection. Each of the old ones' comes once, with the discriminator
- * before its keys; what is unique in each old collection stays unique in each slice by that.
+ * The indexes of the joint collection. It gets each index of the old collections once, with the
+ * discriminator in front of the keys. So what is unique in each old collection stays unique in
+ * each slice:
  *
- *   plain, compound, partial, with a collation   discriminator before
- *   unique                                       likewise, if all collections have it
- *   unique and sparse, of one field              unique where the field is there (partial)
- *   sparse, not unique                           without: each document has the discriminator
- *   expiring (TTL)                               as it is, if all have it: it cannot be compound
- *   text, geographic, hashed, wildcard           refused, until the plan leaves it out by its name
+ * - plain, compound, partial, with a collation: discriminator in front
+ *
+ * - unique: likewise, if all collections have it
+ *
+ * - unique and sparse, one field: unique if the field exists (partial)
+ *
+ * - sparse, not unique: not sparse, because each document has the discriminator
+ *
+ * - expiring (TTL): unchanged, if all have it, because it cannot be compound
+ *
+ * - text, geographic, hashed, wildcard: refused until the plan leaves the index out by its name
  */
 #include "bson/number.h"
 #include "tools/consolidate/run.h"
@@ -17,11 +23,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* An index as some of the old collections have it. */
+/* An index that some of the old collections have. */
 typedef struct shape {
     bson_t *keys;
-    bson_t *options; /* of OPTIONS, in that order */
-    char *name;      /* in the first one */
+    bson_t *options; /* those in OPTIONS, in that order */
+    char *name;      /* in the first of these collections */
     const char *first;
     size_t count; /* collections that have it */
 } shape_t;
@@ -29,10 +35,10 @@ typedef struct shape {
 typedef struct shapes {
     shape_t *at;
     size_t count;
-    size_t collections; /* looked at */
+    size_t collections; /* read so far */
 } shapes_t;
 
-/* What an index has besides its keys, as far as it means something. */
+/* The options of an index that matter besides its keys. */
 static const char *const OPTIONS[] = {"unique",    "sparse", "partialFilterExpression",
                                       "collation", "hidden", "expireAfterSeconds"};
 
@@ -42,7 +48,7 @@ static bool has_flag(const bson_t *document, const char *field)
     return bson_iter_init_find(&iter, document, field) && bson_iter_as_bool(&iter);
 }
 
-void spill_consolidate_say(bson_t *array, const char *format, ...)
+void spill_consolidate_add_text(bson_t *array, const char *format, ...)
 {
     va_list arguments;
     char buffer[16];
@@ -57,7 +63,7 @@ void spill_consolidate_say(bson_t *array, const char *format, ...)
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-static void take_options(const bson_t *index, bson_t *options)
+static void copy_options(const bson_t *index, bson_t *options)
 {
     bson_iter_t iter;
     bson_init(options);
@@ -73,7 +79,7 @@ static void add_shape(shapes_t *shapes, const bson_t *index, const bson_t *keys,
                       const char *collection)
 {
     bson_t options;
-    take_options(index, &options);
+    copy_options(index, &options);
     for (size_t i = 0; i < shapes->count; i++) {
         shape_t *shape = &shapes->at[i];
         if (bson_equal(shape->keys, keys) && bson_equal(shape->options, &options)) {
@@ -102,8 +108,8 @@ static bool is_left_out(const spill_consolidation_t *group, const char *name)
     return false;
 }
 
-static void collect(const spill_consolidate_run_t *run, const bson_t *indexes,
-                    const char *collection, shapes_t *shapes)
+static void collect_shapes(const spill_consolidate_run_t *run, const bson_t *indexes,
+                           const char *collection, shapes_t *shapes)
 {
     bson_iter_t iter, field;
     bson_iter_init(&iter, indexes);
@@ -133,9 +139,9 @@ static void release_shapes(shapes_t *shapes)
     bson_free(shapes->at);
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- what can be merged ---------------------------------------------------------------------- */
 
-/* Keys of another kind than ascending and descending. */
+/* The kind of keys that are neither ascending nor descending; else NULL. */
 static const char *special_kind(const bson_t *keys)
 {
     bson_iter_t iter;
@@ -149,8 +155,8 @@ static const char *special_kind(const bson_t *keys)
     return NULL;
 }
 
-/* Why it cannot be merged; NULL: it can. */
-static const char *why_not(const shapes_t *shapes, const shape_t *shape)
+/* Why it cannot be merged, or NULL. */
+static const char *reason_against(const shapes_t *shapes, const shape_t *shape)
 {
     bool all = shape->count == shapes->collections;
     if (has_flag(shape->options, "unique") && !all)
@@ -166,17 +172,17 @@ static const char *why_not(const shapes_t *shapes, const shape_t *shape)
     return NULL;
 }
 
-static bool judge(const shapes_t *shapes, const shape_t *shape, bson_t *refused)
+static bool can_merge(const shapes_t *shapes, const shape_t *shape, bson_t *refused)
 {
-    const char *kind = special_kind(shape->keys), *why = why_not(shapes, shape);
+    const char *kind = special_kind(shape->keys), *why = reason_against(shapes, shape);
     if (kind)
-        spill_consolidate_say(
+        spill_consolidate_add_text(
             refused,
-            "index '%s' of '%s' is of the kind %s, which has to be made by hand: name "
+            "index '%s' of '%s' is of the kind %s, which you must create by hand: name "
             "it in \"leaveOut\"",
             shape->name, shape->first, kind);
     else if (why)
-        spill_consolidate_say(
+        spill_consolidate_add_text(
             refused,
             "index '%s' of '%s' (%zu of %zu collections): %s: name it in \"leaveOut\", or "
             "make the collections alike",
@@ -184,7 +190,7 @@ static bool judge(const shapes_t *shapes, const shape_t *shape, bson_t *refused)
     return !kind && !why;
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- the merged indexes ---------------------------------------------------------------------- */
 
 static bool is_taken(const bson_t *indexes, const char *name)
 {
@@ -197,7 +203,7 @@ static bool is_taken(const bson_t *indexes, const char *name)
     return false;
 }
 
-/* Append {key, name, ...}; the name gets a number where it is taken. */
+/* Append {key, name, ...}; if the name is in use, add a number to it. */
 static void append_index(bson_t *indexes, const bson_t *keys, const char *name,
                          const bson_t *options)
 {
@@ -218,7 +224,7 @@ static void append_index(bson_t *indexes, const bson_t *keys, const char *name,
     bson_free(unique);
 }
 
-/* The options as they have to be behind the discriminator. */
+/* The options that the index needs behind the discriminator. */
 static void change_options(const shape_t *shape, bson_t *options)
 {
     bson_iter_t iter;
@@ -231,16 +237,16 @@ static void change_options(const shape_t *shape, bson_t *options)
                     BCON_BOOL(true), "}", "}");
 }
 
-static void merge(const spill_consolidate_run_t *run, const shape_t *shape, bson_t *indexes,
-                  bson_t *notes)
+static void merge_shape(const spill_consolidate_run_t *run, const shape_t *shape, bson_t *indexes,
+                        bson_t *notes)
 {
     const char *field = run->group->field;
     bson_t keys = BSON_INITIALIZER, options;
     char *name;
     change_options(shape, &options);
     if (bson_has_field(&options, "expireAfterSeconds")) {
-        spill_consolidate_say(
-            notes, "index '%s' stays without '%s' before it: an expiring index has one field",
+        spill_consolidate_add_text(
+            notes, "index '%s' stays without '%s' in front: an expiring index has one field",
             shape->name, field);
         name = bson_strdup(shape->name);
     } else {
@@ -271,8 +277,8 @@ static char *usual_name(const bson_t *keys)
     return bson_string_free(name, false);
 }
 
-/* The one that slices are read by, and those that the plan asks for. */
-static void append_own(const spill_consolidate_run_t *run, bson_t *indexes, bson_t *refused)
+/* Append the index by which slices are read, and those that the plan asks for. */
+static void append_planned(const spill_consolidate_run_t *run, bson_t *indexes, bson_t *refused)
 {
     bson_iter_t iter, inner;
     bson_t none = BSON_INITIALIZER;
@@ -298,7 +304,8 @@ static void append_own(const spill_consolidate_run_t *run, bson_t *indexes, bson
             append_index(indexes, &key, named ? bson_iter_utf8(&inner, NULL) : text, &options);
             bson_free(text);
         } else {
-            spill_consolidate_say(refused, "an entry of \"indexes\" in the plan has no \"key\"");
+            spill_consolidate_add_text(refused,
+                                       "an entry of \"indexes\" in the plan has no \"key\"");
         }
         bson_destroy(&options);
     }
@@ -318,16 +325,16 @@ spill_code_t spill_consolidate_merge_indexes(spill_consolidate_run_t *run, bson_
             continue;
         code = run->admin->ops->indexes(run->admin, name, &of_one, error);
         if (code == SPILL_OK) {
-            collect(run, &of_one, name, &shapes);
+            collect_shapes(run, &of_one, name, &shapes);
             shapes.collections++;
         }
         bson_destroy(&of_one);
     }
     if (code == SPILL_OK)
-        append_own(run, indexes, refused);
+        append_planned(run, indexes, refused);
     for (size_t i = 0; i < shapes.count && code == SPILL_OK; i++)
-        if (judge(&shapes, &shapes.at[i], refused))
-            merge(run, &shapes.at[i], indexes, notes);
+        if (can_merge(&shapes, &shapes.at[i], refused))
+            merge_shape(run, &shapes.at[i], indexes, notes);
     release_shapes(&shapes);
     return code;
 }

@@ -1,16 +1,16 @@
 /*
  * Cutting over one collection.
  *
- * Between the last comparison and the moment in which an application's writes stop there is always
- * a gap. A rename closes it: no client writes under the name by which the collection is put aside,
- * and every write acknowledged before the rename is in it. So what is copied and compared after the
- * rename is complete. The place saved behind the member opens its slice to the application.
+ * There is always a gap between the last comparison and the end of an application's writes. A
+ * rename closes it: no client writes to the name under which the collection is put aside, and every
+ * write acknowledged before the rename is in it. So what is copied and compared after the rename is
+ * complete. Saving the place behind the member opens its slice to the application.
  *
  *      catch up -> rename -> compare until equal -> view -> save the place: open
  *                     |            |                 |
  *                     +------------+-----------------+--> too slow, failed or Ctrl-C: rename back
  *
- * A rename back is safe until the place is saved: up to then only this run writes to the slice.
+ * Renaming back is safe until the place is saved: up to then only this run writes to the slice.
  */
 #include "tools/consolidate/run.h"
 
@@ -38,7 +38,7 @@ spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run, s
                       run->result->changing, run->group->count);
 }
 
-/* Read the list of collections. A stray of the member goes to the collection that is put aside. */
+/* Read the list of collections. Insert a stray of the member into the collection put aside. */
 static spill_code_t list_and_absorb(spill_consolidate_run_t *run, bool *found, spill_error_t *error)
 {
     *found = false;
@@ -52,15 +52,15 @@ static spill_code_t list_and_absorb(spill_consolidate_run_t *run, bool *found, s
 static spill_code_t catch_up(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
-    int64_t documents = run->result->documents; /* they count when they are settled */
+    int64_t documents = run->result->documents; /* counted when both sides are compared at last */
     spill_code_t code = spill_consolidate_conclude(run, &way, spill_consolidate_pause(run), error);
     run->result->documents = documents;
     return code == SPILL_OK ? spill_consolidate_refuse_slow(run, error) : code;
 }
 
 /* Catch up with the last writes before the rename, and compare, until both sides are equal. */
-static spill_code_t settle(spill_consolidate_run_t *run, const spill_joined_t *member,
-                           spill_error_t *error)
+static spill_code_t compare_until_equal(spill_consolidate_run_t *run, const spill_joined_t *member,
+                                        spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into, .kept = true};
     spill_code_t code = spill_consolidate_conclude(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
@@ -72,7 +72,7 @@ static spill_code_t settle(spill_consolidate_run_t *run, const spill_joined_t *m
     return code;
 }
 
-/* Rename the member back, if it is aside. */
+/* Rename the member back, if it is put aside. */
 static spill_code_t rename_back(spill_consolidate_run_t *run, const spill_joined_t *member,
                                 spill_error_t *error)
 {
@@ -86,7 +86,7 @@ static spill_code_t rename_back(spill_consolidate_run_t *run, const spill_joined
                             : code;
 }
 
-/* The pause failed with `code`: the member's writers get their collection back. */
+/* The pause failed with `code`: rename the member back for its writers. */
 static spill_code_t put_back(spill_consolidate_run_t *run, const spill_joined_t *member,
                              spill_code_t code, spill_error_t *error)
 {
@@ -98,8 +98,8 @@ static spill_code_t put_back(spill_consolidate_run_t *run, const spill_joined_t 
                           member->collection, member->kept, failure.message);
     if (run->late)
         return spill_fail(error, SPILL_REFUSED,
-                          "'%s' was put aside, could not be compared in time, and has its name "
-                          "again: allow more seconds (--max-pause), or stop its writers, and cut "
+                          "'%s' was put aside, could not be compared in time, and was renamed "
+                          "back: allow more seconds (--max-pause), or stop its writers, and cut "
                           "over again",
                           member->collection);
     return code;
@@ -114,7 +114,7 @@ static spill_code_t make_view(spill_consolidate_run_t *run, const spill_joined_t
     while (code == SPILL_OK && found) { /* the pause bounds it */
         code = list_and_absorb(run, &found, error);
         if (code == SPILL_OK && found)
-            code = settle(run, member, error);
+            code = compare_until_equal(run, member, error);
     }
     return code == SPILL_OK ? spill_consolidate_make_view(run, run->place.member, error) : code;
 }
@@ -129,11 +129,11 @@ static spill_code_t pause_member(spill_consolidate_run_t *run, const spill_joine
     if (named)
         code = spill_consolidate_rename(run, member->collection, member->kept, error);
     if (code == SPILL_OK)
-        code = settle(run, member, error);
+        code = compare_until_equal(run, member, error);
     if (code == SPILL_OK && run->checkpoint.views)
         code = make_view(run, member, error);
     run->deadline_us = 0;
-    if (code != SPILL_OK && code != SPILL_CONFLICT) /* after a conflict another run goes on */
+    if (code != SPILL_OK && code != SPILL_CONFLICT) /* after a conflict another run continues */
         code = put_back(run, member, code, error);
     return code;
 }

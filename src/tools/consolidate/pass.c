@@ -1,4 +1,4 @@
-/* Passes over all members, until one finds nothing to do. */
+/* Passes over all members, repeated until one finds nothing to do. */
 #include "tools/consolidate/run.h"
 
 #include "util/error.h"
@@ -8,7 +8,7 @@ static size_t members_of(const spill_consolidate_run_t *run, const spill_consoli
     return way->members > 0 ? way->members : run->group->count;
 }
 
-/* How many documents the server believes members [from, end) have. */
+/* How many documents members [from, end) have by the server's estimate. */
 static int64_t count_documents(const spill_consolidate_run_t *run,
                                const spill_consolidate_way_t *way, size_t from, size_t end)
 {
@@ -22,8 +22,8 @@ static int64_t count_documents(const spill_consolidate_run_t *run,
     return all;
 }
 
-/* Compare both sides and, if they differ, make them the same. Estimate the pause from that. */
-static spill_code_t compare(spill_copy_pass_t *copy_pass, spill_error_t *error)
+/* Compare both sides and, if they differ, copy. Estimate the pause from the time of both. */
+static spill_code_t compare_member(spill_copy_pass_t *copy_pass, spill_error_t *error)
 {
     spill_consolidate_run_t *run = copy_pass->run;
     spill_digest_t target;
@@ -78,7 +78,7 @@ static spill_code_t pass_member(spill_consolidate_run_t *run, const spill_consol
     spill_copy_pass_init(&copy_pass, run, place->member, old, way->joint, way->back);
     copy_pass.moved.pass = place->pass;
     spill_code_t code = place->pass == 1 ? spill_copy_pass_run(&copy_pass, true, error)
-                                         : compare(&copy_pass, error);
+                                         : compare_member(&copy_pass, error);
     spill_consolidate_result_t *result = run->result;
     result->inserted += copy_pass.moved.inserted;
     result->replaced += copy_pass.moved.replaced;
@@ -96,9 +96,9 @@ static spill_code_t pass_member(spill_consolidate_run_t *run, const spill_consol
     return code;
 }
 
-/* From the place on to the last member. */
-static spill_code_t pass(spill_consolidate_run_t *run, const spill_consolidate_way_t *way,
-                         int64_t pause_us, spill_error_t *error)
+/* Pass from the place to the last member. */
+static spill_code_t pass_members(spill_consolidate_run_t *run, const spill_consolidate_way_t *way,
+                                 int64_t pause_us, spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     spill_code_t code = spill_consolidate_list(run, error);
@@ -132,7 +132,7 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
     run->progress.documents_all = count_documents(run, way, before, members_of(run, way));
     for (bool again = true; code == SPILL_OK && again; left--) {
         clear_estimates(run);
-        code = pass(run, way, pause_us, error);
+        code = pass_members(run, way, pause_us, error);
         if (code != SPILL_OK)
             break;
         run->result->passes++;
@@ -150,7 +150,7 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
     return code;
 }
 
-/* Is another pass worth it, if the estimate fits already? */
+/* Report whether another pass is worth it although the estimate fits already. */
 static bool shortens_pause(int64_t before_us, int64_t pause_us)
 {
     const int64_t short_us = 1000000;

@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-/* The version of plans that is understood (docs/reference/plan-file.md). */
-
-/* Of what a collection's name may have on all servers. */
+/* Longest name of a collection that all servers accept. */
 #define NAME_BYTES_MAX 200
 
 /* ---- fields of a document -------------------------------------------------------------------- */
@@ -21,7 +19,7 @@ static const char *text_in(const bson_t *document, const char *field)
                : NULL;
 }
 
-/* An empty one where there is none; borrows. */
+/* The array, or an empty one if the field is missing; borrows. */
 static void array_in(const bson_t *document, const char *field, bson_t *array)
 {
     bson_iter_t iter;
@@ -42,7 +40,7 @@ static bson_t *array_copy(const bson_t *document, const char *field)
     return bson_copy(&array);
 }
 
-/* Append a field under its own name, where there is one. */
+/* Append a field under its own name, if it exists. */
 static void keep_field(const bson_t *from, const char *field, bson_t *to)
 {
     bson_iter_t iter;
@@ -50,7 +48,7 @@ static void keep_field(const bson_t *from, const char *field, bson_t *to)
         bson_append_iter(to, field, -1, &iter);
 }
 
-/* ---- what may be ----------------------------------------------------------------------------- */
+/* ---- checks of names ------------------------------------------------------------------------- */
 
 static spill_code_t check_collection(const char *name, const char *what, spill_error_t *error)
 {
@@ -73,13 +71,13 @@ static spill_code_t check_field(const char *field, spill_error_t *error)
     if (strcmp(field, "_id") == 0 || strcmp(field, "id") == 0 || field[0] == '$' ||
         strchr(field, '.'))
         return spill_fail(error, SPILL_INVALID,
-                          "'%s' cannot be the discriminator: it is a field of the document itself, "
-                          "and neither _id nor id",
+                          "'%s' cannot be the discriminator: that must be a field of the document "
+                          "itself, and neither _id nor id",
                           field);
     return SPILL_OK;
 }
 
-/* An entry of a set of keys, to find a second one of a kind. */
+/* Add an entry to a set of keys; refuse a second entry of a kind. */
 static spill_code_t add_key(bson_t *seen, const char *kind, const spill_value_t *value,
                             const char *collection, spill_error_t *error)
 {
@@ -91,7 +89,8 @@ static spill_code_t add_key(bson_t *seen, const char *kind, const spill_value_t 
         length += (size_t)snprintf(digits + length, sizeof digits - length, "%02x", key.data[i]);
     if (code == SPILL_OK && bson_has_field(seen, digits))
         code = spill_fail(error, SPILL_INVALID,
-                          "the plan has two collections '%s', or two with its value", collection);
+                          "the plan has two collections '%s', or two collections with its value",
+                          collection);
     BSON_APPEND_NULL(seen, digits);
     spill_buffer_release(&key);
     return code;
@@ -140,8 +139,9 @@ static spill_code_t add_members(spill_consolidation_t *group, spill_error_t *err
         if (data && bson_init_static(&entry, data, size))
             code = add_member(group, &entry, &seen, error);
         else
-            code = spill_fail(error, SPILL_INVALID,
-                              "'collections' of the plan has {\"collection\", \"value\"}s");
+            code =
+                spill_fail(error, SPILL_INVALID,
+                           "'collections' of the plan must contain {\"collection\", \"value\"}s");
     }
     if (code == SPILL_OK && group->count == 0)
         code = spill_fail(error, SPILL_INVALID, "the plan names no 'collections'");
@@ -166,11 +166,11 @@ spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidatio
     *group = (spill_consolidation_t){0};
     const char *into = text_in(document, "into"), *field = text_in(document, "field");
     const char *ids = text_in(document, "ids"), *pattern = text_in(document, "pattern");
-    spill_code_t code = check_collection(into, "collection 'into' which the others go", error);
+    spill_code_t code = check_collection(into, "joint collection, 'into'", error);
     if (code == SPILL_OK)
         code = check_field(field, error);
     if (code == SPILL_OK && ids && strcmp(ids, "compound") != 0 && strcmp(ids, "keep") != 0)
-        code = spill_fail(error, SPILL_INVALID, "'ids' is compound or keep, not '%s'", ids);
+        code = spill_fail(error, SPILL_INVALID, "'ids' must be compound or keep, not '%s'", ids);
     if (code != SPILL_OK)
         return code;
     copy_fields(document, group);
@@ -210,7 +210,7 @@ spill_share_t spill_consolidation_share(const spill_consolidation_t *group, size
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* "consolidate": false: it may lack what it would need. */
+/* "consolidate": false: the entry may be incomplete. */
 static bool is_left_alone(const bson_t *entry)
 {
     bson_iter_t iter;
@@ -232,7 +232,7 @@ static spill_code_t read_groups(const char *file, const bson_t *document,
         if (BSON_ITER_HOLDS_DOCUMENT(&iter))
             bson_iter_document(&iter, &size, &data);
         if (!data || !bson_init_static(&entry, data, size))
-            return spill_fail(error, SPILL_INVALID, "%s: 'sprawl' has documents", file);
+            return spill_fail(error, SPILL_INVALID, "%s: 'sprawl' must contain documents", file);
         if (is_left_alone(&entry))
             continue;
         code = spill_consolidation_read(&entry, &plan->items[plan->count++], error);
@@ -241,7 +241,7 @@ static spill_code_t read_groups(const char *file, const bson_t *document,
     }
     if (code == SPILL_OK && plan->count == 0)
         code = spill_fail(error, SPILL_INVALID,
-                          "%s: it has nothing to consolidate: no entry of 'sprawl' with "
+                          "%s: nothing to consolidate: no entry of 'sprawl' has "
                           "\"consolidate\": true",
                           file);
     return code;

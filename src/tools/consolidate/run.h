@@ -1,4 +1,4 @@
-/* What the parts of a consolidation share while one runs. */
+/* What the files of a consolidation share during a run. */
 #ifndef SPILL_TOOLS_CONSOLIDATE_RUN_H
 #define SPILL_TOOLS_CONSOLIDATE_RUN_H
 
@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* ---- marks: what was begun ------------------------------------------------------------------- */
+/* ---- the checkpoint: what was begun ---------------------------------------------------------- */
 
 /*
  *   (none) -> COPYING -> CUTTING -> CUT -> FINISHING -> FINISHED
@@ -16,39 +16,39 @@
  */
 typedef enum spill_consolidate_phase {
     SPILL_CONSOLIDATE_NONE,
-    SPILL_CONSOLIDATE_COPYING,   /* the old collections are the application's */
-    SPILL_CONSOLIDATE_CUTTING,   /* each in turn gets another name, and its slice is opened */
-    SPILL_CONSOLIDATE_CUT,       /* the joint collection is the application's */
+    SPILL_CONSOLIDATE_COPYING,   /* the application uses the old collections */
+    SPILL_CONSOLIDATE_CUTTING,   /* each in turn is renamed, and its slice is opened */
+    SPILL_CONSOLIDATE_CUT,       /* the application uses the joint collection */
     SPILL_CONSOLIDATE_FINISHING, /* the old collections are being dropped */
     SPILL_CONSOLIDATE_FINISHED,
-    SPILL_CONSOLIDATE_UNDOING,  /* what was written to the joint collection goes back */
-    SPILL_CONSOLIDATE_RESTORING /* the old collections get their names again */
+    SPILL_CONSOLIDATE_UNDOING,  /* what was written to the joint collection is copied back */
+    SPILL_CONSOLIDATE_RESTORING /* the old collections are renamed back */
 } spill_consolidate_phase_t;
 
 const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase);
 
 /*
- * {phase, plan, copied, views, back, open, indexes}, as entry "INTO:consolidate". It changes by
- * compare and set alone, so that of two who are at it one is told.
+ * {phase, plan, copied, views, back, open, indexes}, as entry "INTO:consolidate". It is changed
+ * only by compare-and-set, so that of two concurrent runs one fails.
  */
 typedef struct spill_consolidate_checkpoint {
     spill_consolidate_phase_t phase;
-    bool copied;     /* a copy ended with all of it equal */
-    bool views;      /* views stand, or will stand, under the old names */
-    bool back;       /* undoing when slices were open: the joint collection was put aside */
-    int64_t open;    /* with `back`: the slices of the first members that go back; 0: of all */
-    bson_t *indexes; /* of the joint collection, as they were merged at the beginning */
-    bson_t *stored;  /* as it is in the store; NULL: it is not */
+    bool copied;     /* a copy ended with all slices equal */
+    bool views;      /* views have, or will get, the old names */
+    bool back;       /* an undo with open slices: the joint collection is put aside */
+    int64_t open;    /* with `back`: how many members' slices are copied back; 0: all */
+    bson_t *indexes; /* of the joint collection, as merged at the beginning */
+    bson_t *stored;  /* the entry in the store, or NULL */
 } spill_consolidate_checkpoint_t;
 
-/* How far passes have come: entry "INTO:consolidate.at". */
+/* The progress of passes: entry "INTO:consolidate.at". */
 typedef struct spill_consolidate_place {
-    spill_consolidate_phase_t phase; /* whose passes: of another phase they begin anew */
-    int64_t pass;                    /* from 1; the first one of a copy finds nothing there */
-    size_t member;                   /* whose turn it is; in CUTTING those before it are open */
-    bson_t after;                    /* {id: _id} behind which it goes on, or empty */
+    spill_consolidate_phase_t phase; /* of the passes: in another phase they start over */
+    int64_t pass;                    /* from 1; the first pass of a copy only inserts */
+    size_t member;                   /* the current member; in CUTTING, those before it are open */
+    bson_t after;                    /* {id: _id} behind which the member continues, or empty */
     size_t changing;                 /* members that differed in this pass */
-    bson_oid_t by; /* the run that saved it: no two have the same, so a place does not come again */
+    bson_oid_t by; /* unique to the run that saved it, so that no two saved places are equal */
     bson_t *stored;
 } spill_consolidate_place_t;
 
@@ -61,18 +61,18 @@ typedef struct spill_consolidate_run {
     spill_consolidate_checkpoint_t checkpoint;
     spill_consolidate_place_t place;
     spill_consolidate_progress_t progress;
-    int64_t deadline_us; /* of the throttle's time; 0: none. Until then nothing is throttled */
+    int64_t deadline_us; /* in the throttle's time; 0: none. Until then nothing is throttled */
     bool late;           /* the deadline has passed, and the work ended because of that */
     int64_t work_us;     /* spent on chunks, without the waits of the throttle */
     size_t slow;         /* members whose estimated pause did not fit in the last pass */
     size_t slowest;      /* the member with the longest estimate of that pass ... */
     int64_t slowest_us;  /* ... and its estimate */
-    bson_t listing;      /* as it was when it was read last; see spill_consolidate_list */
+    bson_t listing;      /* the last one read; see spill_consolidate_list */
 } spill_consolidate_run_t;
 
 /*
- * Begin and end. The mark is read; *result is cleared. SPILL_REFUSED: the plan was another one when
- * it was begun. Release in every case.
+ * Start a run and release it. The start reads the checkpoint and clears *result. SPILL_REFUSED: it
+ * was begun with another plan. Release in every case.
  */
 spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_admin_t *admin,
                                      const spill_consolidation_t *group,
@@ -81,7 +81,7 @@ spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_adm
 void spill_consolidate_release(spill_consolidate_run_t *run);
 
 spill_code_t spill_consolidate_checkpoint_load(spill_consolidate_run_t *run, spill_error_t *error);
-/* Save what run->mark says, with another phase. SPILL_CONFLICT: another one has. */
+/* Save run->checkpoint with another phase. SPILL_CONFLICT: another run has changed it. */
 spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consolidate_phase_t phase,
                                      spill_error_t *error);
 /* Remove both entries. */
@@ -89,14 +89,15 @@ spill_code_t spill_consolidate_checkpoint_delete(spill_consolidate_run_t *run,
                                                  spill_error_t *error);
 
 /*
- * Are mark and place (once it was loaded) what this run stored or read last? SPILL_CONFLICT:
- * another one has gone on meanwhile, so nothing may be written any more. It is asked before every
- * change of a collection, since waits and stopped processes may take any time; between the answer
- * and the change is a window all the same. Two small reads.
+ * Check that checkpoint and place (once it is loaded) are what this run stored or read last.
+ * SPILL_CONFLICT: another run has continued meanwhile, so this one must not write any longer. Call
+ * it before every change of a collection, because waits and stopped processes may take any time. It
+ * cannot exclude a change by another run between the check and the write. Two small reads.
  */
 spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_error_t *error);
 
-/* As ops of the same name, after spill_consolidate_check_own; create: of the joint collection. */
+/* As the ops of these names, after spill_consolidate_check_own. Create makes the joint collection.
+ */
 spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error);
 spill_code_t spill_consolidate_create_view(spill_consolidate_run_t *run, const char *name,
                                            const bson_t *pipeline, spill_error_t *error);
@@ -106,19 +107,19 @@ spill_code_t spill_consolidate_drop(spill_consolidate_run_t *run, const char *co
                                     spill_error_t *error);
 
 spill_code_t spill_consolidate_place_load(spill_consolidate_run_t *run, spill_error_t *error);
-/* From the first save on the place is this run's: another one that is at it gets SPILL_CONFLICT. */
+/* The first save makes the place this run's own: a concurrent run gets SPILL_CONFLICT. */
 spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_error_t *error);
 /*
- * In CUTTING: take the place over, so that no other run opens a slice any more. *open is the number
- * of members whose slices the application writes to, which are the first ones. SPILL_CONFLICT:
+ * In CUTTING: make the place this run's own, so that no other run opens a slice. *open is the
+ * number of members, the first ones, with slices that the application writes to. SPILL_CONFLICT:
  * another run saved the place meanwhile. SPILL_CORRUPT: there is no place, although collections
  * were put aside.
  */
-spill_code_t spill_consolidate_take_place(spill_consolidate_run_t *run, size_t *open,
-                                          spill_error_t *error);
+spill_code_t spill_consolidate_own_place(spill_consolidate_run_t *run, size_t *open,
+                                         spill_error_t *error);
 spill_code_t spill_consolidate_place_delete(spill_consolidate_run_t *run, spill_error_t *error);
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- existing collections -------------------------------------------------------------------- */
 
 typedef enum spill_consolidate_kind {
     SPILL_CONSOLIDATE_ABSENT,
@@ -127,40 +128,42 @@ typedef enum spill_consolidate_kind {
     SPILL_CONSOLIDATE_OTHER /* a time series */
 } spill_consolidate_kind_t;
 
-/* Read into run->listing what collections there are. One command. */
+/* Read the list of collections into run->listing. One command. */
 spill_code_t spill_consolidate_list(spill_consolidate_run_t *run, spill_error_t *error);
 
-/* By run->listing; `options` (may be NULL) borrows from it, and is empty where there are none. */
+/* The kind by run->listing. `options` (may be NULL) borrows from it; it is empty if there are none.
+ */
 spill_consolidate_kind_t spill_consolidate_kind_of(const spill_consolidate_run_t *run,
                                                    const char *name, bson_t *options);
 
 /*
- * By run->listing: SPILL_REFUSED where a name was taken again whose collection was put aside, that
- * of an old one or the joint one's.
+ * By run->listing: SPILL_REFUSED if a collection was put aside, an old one or the joint one, and
+ * its name is in use again.
  */
 spill_code_t spill_consolidate_check_names(const spill_consolidate_run_t *run,
                                            spill_error_t *error);
 
 /* Append a text to an array. */
-void spill_consolidate_say(bson_t *array, const char *format, ...)
+void spill_consolidate_add_text(bson_t *array, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- checks.c -------------------------------------------------------------------------------- */
 
 /*
- * Append to the array `refused` which collections of the group are those of a saved definition, for
- * its documents or its pages. One command.
+ * Append to the array `refused` a text for each collection of the group that a saved definition
+ * uses for its documents or its pages. One command.
  */
 spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, bson_t *refused,
                                                  spill_error_t *error);
 
-/* The first text of an array, and how many more there are, as SPILL_REFUSED; if it has any. */
+/* If the array has texts, SPILL_REFUSED with the first one and the number of the others. */
 spill_code_t spill_consolidate_refuse_first(const bson_t *texts, const char *before,
                                             spill_error_t *error);
 
 /*
- * Would two documents of the joint collection be one of an old collection, by {FIELD: VALUE, id: X}
- * and by X itself, which the application has written? SPILL_REFUSED names it. Reads all _ids.
+ * Check that no two documents of the joint collection would become one document of an old one: by
+ * {FIELD: VALUE, id: X}, and by X itself, which the application has written. SPILL_REFUSED: the
+ * message names it. Reads all _ids.
  */
 spill_code_t spill_consolidate_check_ids(spill_consolidate_run_t *run, const char *joint,
                                          spill_error_t *error);
@@ -168,23 +171,22 @@ spill_code_t spill_consolidate_check_ids(spill_consolidate_run_t *run, const cha
 /* ---- indexes.c ------------------------------------------------------------------------------- */
 
 /*
- * The indexes of the joint collection, by those of the old ones, as an array for `create`; texts of
- * what cannot be merged go to the array `refused`, and of what is done otherwise to `notes`. All
- * three are initialized by the caller. A command for each collection.
+ * Merge the indexes of the old collections into `indexes`, an array for `create`. Append a text to
+ * `refused` for what cannot be merged, and to `notes` for what is merged differently. The caller
+ * initializes all three. One command per collection.
  */
 spill_code_t spill_consolidate_merge_indexes(spill_consolidate_run_t *run, bson_t *indexes,
                                              bson_t *refused, bson_t *notes, spill_error_t *error);
 
-/* ---- copy_pass.c --------------------------------------------------------------------------------
- */
+/* ---- copy_pass.c ----------------------------------------------------------------------------- */
 
-/* One collection and its slice, of which one becomes what the other is. */
+/* One collection and its slice: one of them is made equal to the other. */
 typedef struct spill_copy_pass {
     spill_consolidate_run_t *run;
     spill_share_t slice;
-    const char *old;   /* the collection of the old form, whatever its name is now */
+    const char *old;   /* the collection of the old form, under its present name */
     const char *joint; /* the collection with the slice */
-    bool back;         /* the slice is copied to the old collection, not the other way round */
+    bool back;         /* copy the slice to the old collection instead */
     bson_t filter;     /* {FIELD: VALUE} */
     spill_consolidate_moved_t moved;
 } spill_copy_pass_t;
@@ -193,55 +195,56 @@ void spill_copy_pass_init(spill_copy_pass_t *copy_pass, spill_consolidate_run_t 
                           const char *old, const char *joint, bool back);
 void spill_copy_pass_release(spill_copy_pass_t *copy_pass);
 
-/* What a side has, as the old form is. */
+/* The digest of one side's documents, in the old form. */
 spill_code_t spill_copy_pass_digest(spill_copy_pass_t *copy_pass, bool of_slice,
                                     spill_digest_t *digest, spill_error_t *error);
 
 /*
- * Bring what the other side does not have, or has otherwise. `fresh`: it is believed to have none
- * of it; so is where run->place is, and that is saved after each chunk.
+ * Copy documents that the other side lacks or has in another state. `fresh`: it is expected to have
+ * none of them, so insert without reading. The pass continues at run->place, which is saved after
+ * each chunk.
  */
 spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill_error_t *error);
 
 /*
- * Is there the collection that is copied from? SPILL_REFUSED: it was renamed, or dropped, which is
- * not that all its documents were deleted. One command, which reads run->listing anew.
+ * Check that the collection that is copied from exists. SPILL_REFUSED: it was renamed or dropped,
+ * which does not mean that its documents were deleted. One command, which reads run->listing again.
  */
 spill_code_t spill_copy_pass_check_source(spill_copy_pass_t *copy_pass, spill_error_t *error);
 
-/* Remove what the side that is copied from does not have. */
+/* Delete documents that the side that is copied from does not have. */
 spill_code_t spill_copy_pass_remove(spill_copy_pass_t *copy_pass, spill_error_t *error);
 
 /* ---- pass.c ---------------------------------------------------------------------------------- */
 
-/* Where a member's documents are copied from and to. */
+/* Which collections a pass copies from and to. */
 typedef struct spill_consolidate_way {
-    bool kept; /* the old collection has the name that it is kept aside by */
+    bool kept; /* the old collection is put aside under its other name */
     bool back;
     const char *joint;
     size_t members; /* only the first ones; 0: all */
 } spill_consolidate_way_t;
 
-/* As pause_us: only a pass that finds all equal is good enough. */
+/* As pause_us: only a pass that finds both sides equal is good enough. */
 #define SPILL_CONSOLIDATE_EQUAL INT64_C(-1)
 
 /*
- * Pass over all members until one pass is good enough, or options->passes are made.
+ * Repeat passes over all members until one pass is good enough, or options->passes are made.
  * result->changing is the number of members for which the last pass was not good enough. The first
  * pass of a copy inserts without a comparison.
  *
  * pause_us: SPILL_CONSOLIDATE_EQUAL, or the longest pause in microseconds that each member may have
- * by its own estimate. run->slowest is the member with the longest one. The estimate is the time of
- * the member's last pass without the waits of the throttle, and of one more comparison if that pass
- * found a difference.
+ * by its own estimate. run->slowest is the member with the longest estimate. It is the time of the
+ * member's last pass without the throttle's waits, and of one more comparison if that pass found a
+ * difference.
  */
 spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
                                       const spill_consolidate_way_t *way, int64_t pause_us,
                                       spill_error_t *error);
 
 /*
- * The same for the member alone whose turn it is (run->place). With a pause_us the passes continue
- * while each halves the estimate, until it is below a second. The place is not saved.
+ * The same for the current member alone (run->place). With a pause_us, passes continue while each
+ * halves the estimate, until it is below a second. The place is not saved.
  */
 spill_code_t spill_consolidate_conclude(spill_consolidate_run_t *run,
                                         const spill_consolidate_way_t *way, int64_t pause_us,
@@ -252,31 +255,32 @@ spill_code_t spill_consolidate_conclude(spill_consolidate_run_t *run,
 /* --max-pause in microseconds. */
 int64_t spill_consolidate_pause(const spill_consolidate_run_t *run);
 
-/* After passes with a pause_us. SPILL_REFUSED: a member's estimate does not fit. */
+/* For passes with a pause_us. SPILL_REFUSED: a member's estimate does not fit. */
 spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run,
                                            spill_error_t *error);
 
 /*
- * Cut over the member whose turn it is, and open its slice: the place is saved behind it. On an
- * error before that the member has its name again, if the store can be reached and no other run
- * goes on.
+ * Cut over the current member and open its slice, by saving the place behind it. If it fails
+ * before, the member is renamed back, provided that the store can be reached and no other run has
+ * continued.
  */
 spill_code_t spill_consolidate_cut_member(spill_consolidate_run_t *run, spill_error_t *error);
 
 /* ---- absorb.c -------------------------------------------------------------------------------- */
 
 /*
- * If run->listing has a stray of the member, a collection that was created under its old name after
- * it was put aside: insert its documents where they belong, and drop it. *found: there was one, and
- * run->listing is out of date. SPILL_REFUSED names a document that the target has otherwise; a
- * conflict that is found before the stray has its late name leaves everything unchanged.
+ * Absorb a stray of the member: a collection in run->listing that was created under the old name
+ * after the member was put aside. Insert its documents where they belong, and drop it. *found:
+ * there was one, and run->listing is out of date. SPILL_REFUSED: the message names a document that
+ * the target has in another state. A conflict found before the stray has its late name leaves
+ * everything unchanged.
  */
 spill_code_t spill_consolidate_absorb(spill_consolidate_run_t *run, size_t member, bool open,
                                       bool *found, spill_error_t *error);
 
 /*
- * Do that for all members, of which the first `open` ones are open. SPILL_REFUSED: also if a stray
- * was created meanwhile.
+ * Absorb the strays of all members; the first `open` members are open. SPILL_REFUSED: also if a
+ * stray was created meanwhile.
  */
 spill_code_t spill_consolidate_absorb_all(spill_consolidate_run_t *run, size_t open,
                                           spill_error_t *error);
@@ -287,21 +291,22 @@ spill_code_t spill_consolidate_absorb_all(spill_consolidate_run_t *run, size_t o
 void spill_consolidate_view_pipeline(const spill_consolidation_t *group, size_t member,
                                      bson_t *pipeline);
 
-/* Does the server make views? SPILL_REFUSED: no. Makes one, looks, and drops it. */
+/* Check that the server creates views: create one, check it, and drop it. SPILL_REFUSED: it does
+ * not. */
 spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_error_t *error);
 
-/* Put a view under one old name; by run->listing it may be there already. */
+/* Create the view of one member under its old name; run->listing may have it already. */
 spill_code_t spill_consolidate_make_view(spill_consolidate_run_t *run, size_t member,
                                          spill_error_t *error);
 
-/* Put a view under each old name, and read their definitions back. SPILL_REFUSED: one differs. */
+/* Create the view of each member, and read the views back. SPILL_REFUSED: one differs. */
 spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_error_t *error);
 
-/* Drop the view under one old name, if run->listing has it. */
+/* Drop the view of one member, if run->listing has it. */
 spill_code_t spill_consolidate_drop_view(spill_consolidate_run_t *run, size_t member,
                                          spill_error_t *error);
 
-/* Drop the views that stand under old names. */
+/* Drop the views under all old names. */
 spill_code_t spill_consolidate_drop_views(spill_consolidate_run_t *run, spill_error_t *error);
 
 #endif

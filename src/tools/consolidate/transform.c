@@ -25,7 +25,7 @@ void spill_transform_id(const spill_share_t *slice, const spill_value_t *id, bso
     bson_append_document_end(to, &pair);
 }
 
-/* Is it {FIELD: VALUE, id: ...}? Then *inner is what stands in `id`. */
+/* Report whether it is {FIELD: VALUE, id: ...}; then *inner is the value of `id`. */
 static bool is_pair(const spill_share_t *slice, const spill_value_t *id, spill_value_t *inner)
 {
     const char *name;
@@ -62,7 +62,7 @@ spill_code_t spill_transform_id_of(const bson_t *document, spill_value_t *id, sp
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Append all fields but _id and the discriminator, which may not be there if `strict`. */
+/* Append all fields except _id and the discriminator. False: `strict`, and it has that field. */
 static bool append_others(const spill_share_t *slice, const bson_t *document, bool strict,
                           bson_t *to)
 {
@@ -98,8 +98,8 @@ spill_code_t spill_transform_make(const spill_share_t *slice, const bson_t *docu
     } else if (transformed->len > SPILL_DOCUMENT_BYTES_MAX) {
         char *text = spill_value_to_json(&id, false);
         code = spill_fail(error, SPILL_REFUSED,
-                          "document %s would have %" PRIu32 " bytes with the discriminator, and 16 "
-                          "MiB is the most: make room in it",
+                          "document %s would have %" PRIu32 " bytes with the discriminator, at "
+                          "most 16 MiB are possible: make it smaller",
                           text ? text : "?", transformed->len);
         bson_free(text);
     }
@@ -121,26 +121,26 @@ spill_code_t spill_transform_reverse(const spill_share_t *slice, const bson_t *t
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
-/* Spreads a hash over all its bits, so that sums of many tell them apart (Stafford's mix 13). */
-static uint64_t mix(uint64_t hash)
+/* Spread a hash over all its bits, so that sums of many hashes differ (Stafford's mix 13). */
+static uint64_t mix_hash(uint64_t hash)
 {
     hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
     return hash ^ (hash >> 31);
 }
 
-/* Another hash than FNV-1a: of eight bytes at a time. */
+/* A hash other than FNV-1a: of eight bytes at a time. */
 static uint64_t second_hash(const uint8_t *data, size_t size)
 {
     uint64_t hash = size, word;
     for (; size >= sizeof word; data += sizeof word, size -= sizeof word) {
         memcpy(&word, data, sizeof word);
-        hash = mix(hash + BSON_UINT64_FROM_LE(word));
+        hash = mix_hash(hash + BSON_UINT64_FROM_LE(word));
     }
     word = 0;
     for (size_t i = 0; i < size; i++)
         word |= (uint64_t)data[i] << (8 * i);
-    return mix(hash + word);
+    return mix_hash(hash + word);
 }
 
 void spill_digest_add(spill_digest_t *digest, const bson_t *document)
@@ -148,7 +148,7 @@ void spill_digest_add(spill_digest_t *digest, const bson_t *document)
     const uint8_t *data = bson_get_data(document);
     digest->documents++;
     digest->bytes += document->len;
-    digest->sums[0] += mix(spill_hash(data, document->len));
+    digest->sums[0] += mix_hash(spill_hash(data, document->len));
     digest->sums[1] += second_hash(data, document->len);
 }
 

@@ -1,11 +1,11 @@
 /*
- * What a document of an old collection is in the joint one: its image. The discriminator stands
- * right behind _id, and all other fields follow, byte for byte:
+ * The transformed document: the form of an old collection's document in the joint collection. The
+ * discriminator follows _id, and all other fields follow it, byte for byte:
  *
  *      {_id: 7, text: "hi"}   <->   {_id: {room: "a", id: 7}, room: "a", text: "hi"}
  *
- * or with the same _id, where the plan says that no two collections have one. So a document's image
- * is found without looking anything up, by whoever and however often it is made.
+ * If the plan says that no two collections share an _id, the _id stays the same. The transformed
+ * _id depends on nothing else, so every run finds the document again without a lookup table.
  */
 #ifndef SPILL_TOOLS_CONSOLIDATE_TRANSFORM_H
 #define SPILL_TOOLS_CONSOLIDATE_TRANSFORM_H
@@ -19,33 +19,33 @@ typedef struct spill_share {
     bool keeps_ids; /* _id is the same in both */
 } spill_share_t;
 
-/* Append the image's _id under a key. */
+/* Append the transformed document's _id under a key. */
 void spill_transform_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
                         const char *key);
 
 /*
- * Append the old document's _id under a key. One that is not made as above is what it is: where the
- * application has written it to the joint collection itself.
+ * Append the old document's _id under a key. An _id of another form is appended unchanged: the
+ * application has written that document to the joint collection itself.
  */
 void spill_transform_original_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
                                  const char *key);
 
 /*
- * The image of a document, initialized by the call. SPILL_REFUSED: the document has a field of the
- * discriminator's name already, or the image is too large for a store; SPILL_CORRUPT: it has no
- * _id, or is malformed. O(size).
+ * Transform a document; `transformed` is initialized by the call. SPILL_REFUSED: the document has a
+ * field of the discriminator's name already, or would be too large for a store. SPILL_CORRUPT: it
+ * has no _id, or is malformed. O(size).
  */
 spill_code_t spill_transform_make(const spill_share_t *slice, const bson_t *document,
                                   bson_t *transformed, spill_error_t *error);
 
-/* The document of which that is the image, initialized by the call. As spill_transform_make. */
+/* Restore the old document, which the call initializes. Errors as spill_transform_make. */
 spill_code_t spill_transform_reverse(const spill_share_t *slice, const bson_t *transformed,
                                      bson_t *document, spill_error_t *error);
 
-/* The _id of a document; null, and SPILL_CORRUPT, where there is none. */
+/* The _id of a document. If it has none: null, and SPILL_CORRUPT. */
 spill_code_t spill_transform_id_of(const bson_t *document, spill_value_t *id, spill_error_t *error);
 
-/* Documents, whatever their order: how many, their bytes, and sums of two hashes of each. */
+/* A digest of documents in any order: their number, their bytes, and sums of two hashes of each. */
 typedef struct spill_digest {
     int64_t documents;
     int64_t bytes;

@@ -1,8 +1,8 @@
 /*
- * Undoing. Until the cut-over the joint collection is a copy, and is dropped. The application
- * writes to the slices of the collections that a cut-over has opened. If there are any, the joint
- * collection is put aside, so no client writes to it any more, and each of these old collections
- * becomes what its slice is. Then all old collections get their names again.
+ * Undoing. Until the cut-over the joint collection is a copy, and is dropped. After it, the
+ * application writes to the slices of the opened collections. If any slice is open, the joint
+ * collection is put aside, so that no client writes to it. Then each of these old collections is
+ * made equal to its slice. Last, all old collections are renamed back.
  */
 #include "tools/consolidate/run.h"
 
@@ -10,9 +10,10 @@
 
 #include <inttypes.h>
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-/* The first of the joint collection's documents that are of no old one: none of them goes back. */
+/* Find the joint collection's first document that belongs to no old one and cannot be copied back.
+ */
 static spill_code_t find_stranger(spill_consolidate_run_t *run, const char *joint,
                                   spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
@@ -43,8 +44,8 @@ static spill_code_t check_strangers(spill_consolidate_run_t *run, const char *jo
     if (code == SPILL_OK && batch.count > 0) {
         char *text = bson_as_relaxed_extended_json(batch.documents[0], NULL);
         code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' has documents that would be lost, since '%s' of them is that of no "
-                          "old collection; the first is %s",
+                          "'%s' has documents that would be lost, because their '%s' is of no old "
+                          "collection; the first is %s",
                           joint, run->group->field, text);
         bson_free(text);
     }
@@ -52,14 +53,14 @@ static spill_code_t check_strangers(spill_consolidate_run_t *run, const char *jo
     return code;
 }
 
-/* May it be undone, with so many slices open? Nothing is changed. */
-static spill_code_t check(spill_consolidate_run_t *run, size_t open, spill_error_t *error)
+/* Check that it can be undone, with this many slices open. Nothing is changed. */
+static spill_code_t check_undo(spill_consolidate_run_t *run, size_t open, spill_error_t *error)
 {
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHING ||
         run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHED)
         return spill_fail(error, SPILL_REFUSED,
-                          "the old collections are being dropped, or are gone: it cannot be undone "
-                          "any more");
+                          "the old collections are being dropped, or no longer exist: it cannot "
+                          "be undone");
     spill_code_t code = spill_consolidate_list(run, error);
     if (code == SPILL_OK)
         code = spill_consolidate_check_names(run, error);
@@ -72,8 +73,8 @@ static spill_code_t check(spill_consolidate_run_t *run, size_t open, spill_error
 }
 
 /* Compare the slices of the first `open` members with their collections. */
-static spill_code_t compare(spill_consolidate_run_t *run, size_t open, bson_t *differing,
-                            spill_error_t *error)
+static spill_code_t compare_open(spill_consolidate_run_t *run, size_t open, bson_t *differing,
+                                 spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     run->progress.collections_all = open;
@@ -98,10 +99,10 @@ static spill_code_t compare(spill_consolidate_run_t *run, size_t open, bson_t *d
     return code;
 }
 
-spill_code_t spill_consolidate_look_undo(spill_raw_admin_t *admin,
-                                         const spill_consolidation_t *group,
-                                         const spill_consolidate_options_t *options, bson_t *report,
-                                         spill_error_t *error)
+spill_code_t spill_consolidate_report_undo(spill_raw_admin_t *admin,
+                                           const spill_consolidation_t *group,
+                                           const spill_consolidate_options_t *options,
+                                           bson_t *report, spill_error_t *error)
 {
     spill_consolidate_run_t run;
     spill_consolidate_result_t result;
@@ -117,14 +118,14 @@ spill_code_t spill_consolidate_look_undo(spill_raw_admin_t *admin,
     else if (run.checkpoint.phase == SPILL_CONSOLIDATE_CUT)
         open = group->count;
     if (code == SPILL_OK && run.checkpoint.stored) {
-        spill_code_t checked = check(&run, open, &refusal);
+        spill_code_t checked = check_undo(&run, open, &refusal);
         if (checked == SPILL_REFUSED)
-            spill_consolidate_say(&refused, "%s", refusal.message);
+            spill_consolidate_add_text(&refused, "%s", refusal.message);
         else if (checked != SPILL_OK)
             code = spill_fail(error, checked, "%s", refusal.message);
     }
     if (code == SPILL_OK)
-        code = compare(&run, open, &differing, error);
+        code = compare_open(&run, open, &differing, error);
     if (code == SPILL_OK) {
         BSON_APPEND_UTF8(report, "into", group->into);
         BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run.checkpoint.phase));
@@ -139,8 +140,8 @@ spill_code_t spill_consolidate_look_undo(spill_raw_admin_t *admin,
 
 /* ---- undoing --------------------------------------------------------------------------------- */
 
-/* The joint collection gets a name under which nobody writes, and its documents go back. */
-static spill_code_t restore_owner(spill_consolidate_run_t *run, spill_error_t *error)
+/* Put the joint collection aside, and copy its documents back to the old collections. */
+static spill_code_t copy_back(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_consolidation_t *group = run->group;
     spill_consolidate_way_t way = {
@@ -153,18 +154,19 @@ static spill_code_t restore_owner(spill_consolidate_run_t *run, spill_error_t *e
         code = spill_consolidate_rename(run, group->into, group->aside, error);
     if (code == SPILL_OK)
         code = check_strangers(run, group->aside, error);
-    if (code == SPILL_OK) /* what came between the check and the rename */
+    if (code == SPILL_OK) /* documents written between the check and the rename */
         code = spill_consolidate_check_ids(run, group->aside, error);
     if (code == SPILL_OK)
         code = spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
     if (code == SPILL_OK && run->result->changing > 0)
-        code = spill_fail(
-            error, SPILL_REFUSED, "%zu of %zu collections cannot be made what '%s' has of them",
-            run->result->changing, way.members > 0 ? way.members : group->count, group->aside);
+        code = spill_fail(error, SPILL_REFUSED,
+                          "%zu of %zu collections cannot be made equal to their part of '%s'",
+                          run->result->changing, way.members > 0 ? way.members : group->count,
+                          group->aside);
     return code;
 }
 
-static spill_code_t restore(spill_consolidate_run_t *run, spill_error_t *error)
+static spill_code_t rename_all_back(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_consolidation_t *group = run->group;
     spill_code_t code = spill_consolidate_drop_views(run, error);
@@ -189,19 +191,19 @@ static bool is_begun(const spill_consolidate_run_t *run)
            run->checkpoint.phase == SPILL_CONSOLIDATE_RESTORING;
 }
 
-/* What was written to open slices goes back; without any the names are restored at once. */
-static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
+/* With open slices, copy back what was written to them; else rename back at once. */
+static spill_code_t begin_undo(spill_consolidate_run_t *run, spill_error_t *error)
 {
     size_t open = run->checkpoint.phase == SPILL_CONSOLIDATE_CUT ? run->group->count : 0;
     spill_code_t code = SPILL_OK;
-    if (run->checkpoint.phase ==
-        SPILL_CONSOLIDATE_CUTTING) /* from here on no run opens another slice */
-        code = spill_consolidate_take_place(run, &open, error);
+    /* From the save of the place on, no other run opens a slice. */
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_CUTTING)
+        code = spill_consolidate_own_place(run, &open, error);
     if (code == SPILL_OK && run->checkpoint.phase != SPILL_CONSOLIDATE_FINISHING &&
         run->checkpoint.phase != SPILL_CONSOLIDATE_FINISHED)
         code = spill_consolidate_absorb_all(run, open, error);
     if (code == SPILL_OK)
-        code = check(run, open, error);
+        code = check_undo(run, open, error);
     run->checkpoint.back = open > 0;
     run->checkpoint.open = (int64_t)open;
     return code == SPILL_OK
@@ -210,7 +212,7 @@ static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
                : code;
 }
 
-static spill_code_t undo(spill_consolidate_run_t *run, spill_error_t *error)
+static spill_code_t undo_members(spill_consolidate_run_t *run, spill_error_t *error)
 {
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_NONE) {
         run->result->done = true;
@@ -218,13 +220,13 @@ static spill_code_t undo(spill_consolidate_run_t *run, spill_error_t *error)
     }
     spill_code_t code = SPILL_OK;
     if (!is_begun(run))
-        code = begin(run, error);
+        code = begin_undo(run, error);
     if (code == SPILL_OK && run->checkpoint.phase == SPILL_CONSOLIDATE_UNDOING) {
-        code = restore_owner(run, error);
+        code = copy_back(run, error);
         if (code == SPILL_OK)
             code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_RESTORING, error);
     }
-    return code == SPILL_OK ? restore(run, error) : code;
+    return code == SPILL_OK ? rename_all_back(run, error) : code;
 }
 
 spill_code_t spill_consolidate_undo(spill_raw_admin_t *admin, const spill_consolidation_t *group,
@@ -234,7 +236,7 @@ spill_code_t spill_consolidate_undo(spill_raw_admin_t *admin, const spill_consol
     spill_consolidate_run_t run;
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
     if (code == SPILL_OK)
-        code = undo(&run, error);
+        code = undo_members(&run, error);
     spill_consolidate_release(&run);
     return code;
 }

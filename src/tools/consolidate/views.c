@@ -1,4 +1,4 @@
-/* Views under the old names: for applications, or reports, that go on reading by these. */
+/* Views under the old names, for programs that continue to read by these. */
 #include "tools/consolidate/run.h"
 
 #include "util/error.h"
@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * [{$match: {room: "a"}}, {$set: {_id: {$ifNull: ["$_id.id", "$_id"]}}}, {$unset: "room"}]: what
- * the application writes to the joint collection with an _id of its own keeps that.
+ * [{$match: {room: "a"}}, {$set: {_id: {$ifNull: ["$_id.id", "$_id"]}}}, {$unset: "room"}]. An _id
+ * that the application has chosen in the joint collection stays.
  */
 void spill_consolidate_view_pipeline(const spill_consolidation_t *group, size_t member,
                                      bson_t *pipeline)
@@ -25,7 +25,7 @@ void spill_consolidate_view_pipeline(const spill_consolidation_t *group, size_t 
     bson_destroy(&match);
 }
 
-/* By the listing: is it a view on the joint collection with this pipeline? */
+/* Check in the listing that it is a view on the joint collection with this pipeline. */
 static bool is_view(const spill_consolidate_run_t *run, const char *name, const bson_t *pipeline)
 {
     bson_t options;
@@ -49,7 +49,7 @@ spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_err
     char *name = bson_strdup_printf("spillway_view_%s", run->group->into);
     spill_consolidate_view_pipeline(run->group, 0, &pipeline);
     spill_code_t code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK && /* a try that was killed left it */
+    if (code == SPILL_OK && /* left by a killed run */
         spill_consolidate_kind_of(run, name, NULL) != SPILL_CONSOLIDATE_ABSENT)
         code = spill_consolidate_drop(run, name, error);
     if (code == SPILL_OK)
@@ -61,8 +61,8 @@ spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_err
         code = spill_consolidate_drop(run, name, error);
     if (code == SPILL_OK && !made)
         code = spill_fail(error, SPILL_REFUSED,
-                          "%s: the server makes no views, but took the command for one; nothing "
-                          "was changed: go on without --views",
+                          "%s: the server creates no views, although it accepts the command; "
+                          "nothing was changed: continue without --views",
                           admin->place);
     bson_free(name);
     bson_destroy(&pipeline);
@@ -93,7 +93,7 @@ static spill_code_t check_view(const spill_consolidate_run_t *run, size_t member
     return good ? SPILL_OK
                 : spill_fail(error, SPILL_REFUSED,
                              "'%s' is not the view on '%s' that it should be: something else was "
-                             "made under its name",
+                             "created under its name",
                              name, run->group->into);
 }
 
