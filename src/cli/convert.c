@@ -255,10 +255,11 @@ static void say_what_next(const convert_run_t *run)
             run->as, name, run->as, run->as);
     } else if (run->copy.result.ahead > 0) {
         fprintf(stderr,
-                "of %" PRId64 " %s '%s' has more than '%s': it may be the only whole copy, so let "
-                "nothing be dropped there before it is known why\n",
-                run->copy.result.ahead, spill_cli_plural(run->copy.result.ahead, "owner", "owners"),
-                run->as, name);
+                "%" PRId64 " %s more in '%s' than in '%s': it may be the only complete copy, so "
+                "drop nothing there before you know why\n",
+                run->copy.result.ahead,
+                spill_cli_plural(run->copy.result.ahead, "owner has", "owners have"), run->as,
+                name);
     }
 }
 
@@ -333,7 +334,7 @@ const spill_command_t spill_command_convert = {
         "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
         "exit code is 1. Look at both: where nobody has written to the new definition and it "
         "has no more than NAME, drop the owner there, and convert again. Where it has more, it "
-        "may be the only whole copy: drop nothing there.\n"
+        "may be the only complete copy: drop nothing there.\n"
         "\n"
         "To change over: convert while clients work on NAME; stop them; convert with --finish, "
         "which brings the rest, compares, and drops NAME; let them open the new name.\n"

@@ -211,7 +211,7 @@ done
 expect 0 convert "$db" b --to outlier --quiet
 expect 0 remove "$db" b p1 --id 1
 expect 1 convert "$db" b --to outlier
-has err "1 of these have more in 'b.outlier' than in 'b': it may be the only complete copy"
+has err "1 owner has more in 'b.outlier' than in 'b': it may be the only complete copy"
 expect 4 convert "$db" b --to outlier --finish --yes
 has err "'b' is kept: 1 of its owners are not the same in 'b.outlier'"
 has err "drop nothing there"

@@ -160,7 +160,7 @@ bad malformed.ndjson 7 3 "offset"
 with_line trailing.ndjson 1 '{"by": "u1"} {"by": "u2"}'
 bad trailing.ndjson 1 3 "offset"
 with_line number.ndjson 3 '7'
-bad number.ndjson 3 3 "has to be a document"
+bad number.ndjson 3 3 "must be a document"
 with_line noowner.ndjson 10 '{"user": "u1"}'
 bad noowner.ndjson 10 3 "has no field 'by'"
 with_line arrayowner.ndjson 4 '{"by": [1]}'
@@ -218,7 +218,7 @@ done
 fresh
 head -c 20 two.bson >cut.bson
 expect 3 import "$db" ev cut.bson --owner by
-has err "cut.bson: byte 15: the document is cut off: of 13 bytes 5 are there"
+has err "cut.bson: byte 15: the document is cut off: 13 bytes expected, 5 found"
 counts "$db" ev u 1
 cp two.bson cut.bson
 expect 0 import "$db" ev cut.bson --owner by

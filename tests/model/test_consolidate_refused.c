@@ -102,7 +102,7 @@ static void test_clashing_ids_are_refused_where_kept(void **state)
     world_t world;
     world_open(&world, "keep");
     memory_admin_put(world.memory, "m_b", "{\"_id\": 3, \"text\": \"also in a\"}");
-    assert_refused(&world, spill_consolidate_copy, "_id 3 is another collection's");
+    assert_refused(&world, spill_consolidate_copy, "_id 3 also occurs in another collection");
     world_close(&world);
 }
 
