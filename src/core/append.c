@@ -6,6 +6,7 @@
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"
+#include "layout/layout.h"
 #include "layout/referenced.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -220,7 +221,7 @@ static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, 
 {
     bool same = false;
     spill_error_t failure;
-    spill_code_t code = spill_outlier_append(owner, part, done, error);
+    spill_code_t code = spill_layout_append(owner, part, done, error);
     if (code != SPILL_CONFLICT || !done->repeated)
         return code;
     spill_code_t shows_read = done_otherwise(owner, part->elements, left, done, &same, &failure);

@@ -5,6 +5,7 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/combine.h"
+#include "layout/layout.h"
 #include "layout/referenced.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -147,7 +148,7 @@ spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
     spill_owner_t own;
     spill_code_t code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
-        code = spill_outlier_count(&own, count, error);
+        code = spill_layout_count(&own, count, error);
     spill_owner_release(&own);
     return code;
 }
@@ -162,7 +163,7 @@ spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *o
         return code;
     code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
-        code = spill_outlier_drop(&own, error);
+        code = spill_layout_drop(&own, error);
     spill_owner_release(&own);
     return code;
 }

@@ -6,6 +6,7 @@
 #include "core/building.h"
 #include "core/windows.h"
 #include "definition/schema.h"
+#include "layout/layout.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -159,7 +160,7 @@ static spill_code_t trim_window(spill_array_t *array, const spill_value_t *owner
     spill_value_t name = spill_bucket_name(&storage, owner, window);
     spill_code_t code = spill_owner_init(&own, array, &name, error);
     if (code == SPILL_OK)
-        code = spill_outlier_trim(&own, trim, &watermark, error);
+        code = spill_layout_trim(&own, trim, &watermark, error);
     spill_owner_release(&own);
     bson_destroy(&storage);
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;

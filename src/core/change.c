@@ -1,6 +1,7 @@
 /* Changing and removing single elements, by number or by id. */
 #include "bson/element.h"
 #include "core/building.h"
+#include "layout/layout.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -33,7 +34,7 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
     if (code == SPILL_OK)
         code = spill_array_check_window(&own, element, error);
     if (code == SPILL_OK)
-        code = spill_outlier_edit(&own, which, element, error);
+        code = spill_layout_edit(&own, which, element, error);
     spill_owner_release(&own);
     return code;
 }
@@ -47,7 +48,7 @@ static spill_code_t remove_element(spill_array_t *array, const spill_value_t *ow
         return code;
     code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
-        code = spill_outlier_remove(&own, which, error);
+        code = spill_layout_remove(&own, which, error);
     spill_owner_release(&own);
     return code;
 }

@@ -30,7 +30,7 @@ void spill_read_options_init(spill_read_options_t *options)
 static spill_code_t start_backward(spill_reading_t *reading, int64_t *page, spill_error_t *error)
 {
     const spill_state_t *head = &reading->head.state;
-    bool newest = reading->keep == SPILL_KEEP_NEWEST;
+    bool newest = reading->schema->appends_to_head;
     int64_t top = newest && head->first <= reading->upper ? head->first - 1 : reading->upper;
     bool from_last = newest ? top == head->first - 1 : reading->upper >= head->total;
     *page = from_last ? head->pages - 1 : SPILL_PAGE_HOLDING;
@@ -68,12 +68,12 @@ static spill_code_t pages_backward(spill_reading_t *reading, spill_error_t *erro
 static spill_code_t read_backward(spill_reading_t *reading, spill_error_t *error)
 {
     const spill_state_t *head = &reading->head.state;
-    bool spare = reading->keep == SPILL_KEEP_OLDEST;
+    bool spare = !reading->schema->appends_to_head;
     spill_code_t code =
         spill_reading_read_head(reading, SPILL_WANT_BACKWARD, reading->upper, spare, error);
     if (code != SPILL_OK || !head->present)
         return code;
-    if (reading->keep == SPILL_KEEP_NEWEST) {
+    if (reading->schema->appends_to_head) {
         spill_reading_take(reading, &reading->head.run);
         if (spill_reading_is_referenced(reading))
             code = spill_reading_take_elements(reading, SPILL_WANT_BACKWARD, error);
@@ -104,7 +104,7 @@ static spill_code_t pages_forward(spill_reading_t *reading, int64_t page, spill_
     while (code == SPILL_OK) {
         if (!reading->page.state.present) {
             /* With keep oldest the last page may not be made yet. */
-            reading->vanished = reading->keep == SPILL_KEEP_NEWEST || page < head->pages - 1;
+            reading->vanished = reading->schema->appends_to_head || page < head->pages - 1;
             break;
         }
         if (spill_reading_finished(reading) || ++page >= head->pages ||
@@ -119,12 +119,12 @@ static spill_code_t pages_forward(spill_reading_t *reading, int64_t page, spill_
 static spill_code_t read_forward(spill_reading_t *reading, spill_error_t *error)
 {
     const spill_state_t *head = &reading->head.state;
-    bool spare = reading->keep == SPILL_KEEP_NEWEST && !spill_reading_is_referenced(reading);
+    bool spare = reading->schema->appends_to_head && !spill_reading_is_referenced(reading);
     spill_code_t code =
         spill_reading_read_head(reading, SPILL_WANT_FORWARD, reading->lower, spare, error);
     if (code != SPILL_OK || !head->present)
         return code;
-    if (reading->keep == SPILL_KEEP_NEWEST) {
+    if (reading->schema->appends_to_head) {
         if (spill_reading_is_referenced(reading))
             code = spill_reading_take_elements(reading, SPILL_WANT_FORWARD, error);
         else if (head->pages > 0 && reading->lower < head->first)
@@ -216,7 +216,7 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     if (code != SPILL_OK)
         return code;
     spill_owner_t own;
-    spill_reading_t reading = {.owner = &own, .keep = array->definition.keep};
+    spill_reading_t reading = {.owner = &own, .schema = spill_schema_of(&array->definition)};
     code = spill_owner_init(&own, array, owner, error);
     int tries = 0;
     bool again = code == SPILL_OK;

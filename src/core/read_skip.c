@@ -1,5 +1,6 @@
 /* Where a read begins that passes over so many elements first. */
 #include "core/reading.h"
+#include "layout/layout.h"
 
 /* ---- within documents ------------------------------------------------------------------------ */
 
@@ -36,7 +37,7 @@ static spill_code_t first_to_pass(spill_reading_t *reading, bool newest_first, i
                                   spill_error_t *error)
 {
     const spill_state_t *head = &reading->head.state;
-    bool head_first = (reading->keep == SPILL_KEEP_NEWEST) == newest_first;
+    bool head_first = reading->schema->appends_to_head == newest_first;
     *at = SPILL_HEAD;
     if (head_first || head->pages == 0)
         return SPILL_OK;
@@ -80,8 +81,8 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
         if (code == SPILL_OK)
             code =
                 spill_owner_check_missing(reading->owner, &reading->head.state, at, missing, error);
-        at = newest_first ? spill_document_before(reading->keep, at, pages)
-                          : spill_document_after(reading->keep, at, pages);
+        at = newest_first ? spill_document_before(reading->schema, at, pages)
+                          : spill_document_after(reading->schema, at, pages);
     }
     reading->limit = 0; /* everything was passed over */
     return code;
@@ -141,8 +142,8 @@ spill_code_t spill_reading_pass_over(spill_reading_t *reading, int64_t skip, boo
     if (head->removed > 0 || head->deleted.count > 0)
         return skip_by_documents(reading, skip, newest_first, error);
     spill_count_t count = {.next = spill_state_end(head)};
-    if (reading->keep == SPILL_KEEP_OLDEST && head->pages > 0)
-        code = spill_outlier_count((spill_owner_t *)reading->owner, &count, error);
+    if (!reading->schema->appends_to_head && head->pages > 0)
+        code = spill_layout_count((spill_owner_t *)reading->owner, &count, error);
     int64_t top = reading->upper < count.next ? reading->upper : count.next - 1;
     if (skip > top - reading->lower)
         reading->limit = 0;

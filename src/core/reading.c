@@ -50,7 +50,7 @@ spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want
     spill_code_t code = spill_owner_call(reading->owner, &read, &reading->head, error);
     if (code == SPILL_OK && reading->lower < reading->head.state.watermark)
         reading->lower = reading->head.state.watermark;
-    reading->edge = reading->keep == SPILL_KEEP_OLDEST ? spill_state_end(&reading->head.state) : 0;
+    reading->edge = !reading->schema->appends_to_head ? spill_state_end(&reading->head.state) : 0;
     if (reading->edge < reading->lower)
         reading->edge = reading->lower;
     reading->end = spill_state_end(&reading->head.state);
@@ -67,11 +67,11 @@ static bool goes_beyond(const spill_reading_t *reading, int64_t page, spill_want
     const spill_definition_t *definition = &reading->owner->array->definition;
     int64_t length = definition->bounds.page_capacity;
     int64_t left = (int64_t)(reading->limit - reading->run.count);
-    int64_t begin = reading->keep == SPILL_KEEP_NEWEST ? 0 : spill_state_end(&reading->head.state);
+    int64_t begin = reading->schema->appends_to_head ? 0 : spill_state_end(&reading->head.state);
     if (page == 0 && want == SPILL_WANT_BACKWARD)
         return false;
     if (page >= 0)
-        return left > length || (reading->keep == SPILL_KEEP_OLDEST && want == SPILL_WANT_BACKWARD);
+        return left > length || (!reading->schema->appends_to_head && want == SPILL_WANT_BACKWARD);
     int64_t place = seq > begin ? (seq - begin) % length : 0;
     return left > (want == SPILL_WANT_BACKWARD ? place + 1 : length - place);
 }

@@ -15,7 +15,7 @@
 /* One read under way. Numbers in [lower, upper] are wanted, `limit` of them at most. */
 typedef struct spill_reading {
     const spill_owner_t *owner;
-    spill_keep_t keep;
+    const spill_schema_t *schema;
     int64_t lower;
     int64_t upper;
     size_t limit;

@@ -3,6 +3,7 @@
 #include "core/array.h"
 #include "core/building.h"
 #include "core/walk.h"
+#include "layout/layout.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -17,7 +18,7 @@ static spill_code_t remove_matches(spill_owner_t *owner, const spill_run_t *run,
         if (element.seq >= end || !spill_match(filter, &element.value))
             continue;
         spill_which_t which = {.seq = element.seq};
-        code = spill_outlier_remove(owner, &which, error);
+        code = spill_layout_remove(owner, &which, error);
         if (code == SPILL_OK)
             --*left;
         else if (code == SPILL_NOT_FOUND) /* another client was faster */
@@ -31,7 +32,7 @@ static spill_code_t walk(spill_owner_t *owner, const bson_t *filter, int64_t *le
 {
     spill_count_t count;
     spill_stretch_t stretch = {.last = false};
-    spill_code_t code = spill_outlier_count(owner, &count, error);
+    spill_code_t code = spill_layout_count(owner, &count, error);
     while (code == SPILL_OK && !stretch.last && *left > 0 && stretch.next < count.next) {
         code = spill_stretch_read(owner, &stretch, error);
         if (code == SPILL_OK)

@@ -1,5 +1,6 @@
 /* Removing the oldest elements: below a number, all but so many, or by their time. */
 #include "core/building.h"
+#include "layout/layout.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -18,7 +19,7 @@ static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
         return code;
     code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
-        code = spill_outlier_trim(&own, trim, &watermark, error);
+        code = spill_layout_trim(&own, trim, &watermark, error);
     if (below)
         *below = watermark;
     spill_owner_release(&own);

@@ -127,9 +127,10 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
     if (where == SPILL_NO_DOCUMENT)
         return skip_to(owner, head->pages > 0 ? 0 : SPILL_HEAD, stretch, error);
     if (spill_state_end(&stretch->page.state) <= stretch->next)
-        return skip_to(owner,
-                       spill_document_after(owner->array->definition.keep, where, head->pages),
-                       stretch, error);
+        return skip_to(
+            owner,
+            spill_document_after(spill_schema_of(&owner->array->definition), where, head->pages),
+            stretch, error);
     end_stretch(stretch, &stretch->page.run, &stretch->page.state);
     return code;
 }

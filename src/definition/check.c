@@ -165,7 +165,7 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-static spill_code_t check_referenced(const spill_definition_t *definition, spill_error_t *error)
+spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_error_t *error)
 {
     const struct {
         const char *label, *name;
@@ -248,7 +248,7 @@ static spill_code_t check_top(const spill_definition_t *definition, spill_error_
     return SPILL_OK;
 }
 
-static spill_code_t check_outlier(const spill_definition_t *definition, spill_error_t *error)
+spill_code_t spill_check_outlier(const spill_definition_t *definition, spill_error_t *error)
 {
     if (definition->page_array[0] == '\0')
         return spill_fail(error, SPILL_INVALID, "pageArray is missing");
@@ -283,7 +283,7 @@ static spill_code_t check_bucket_fields(const spill_definition_t *definition, sp
     return SPILL_OK;
 }
 
-static spill_code_t check_bucket(const spill_definition_t *definition, spill_error_t *error)
+spill_code_t spill_check_bucket(const spill_definition_t *definition, spill_error_t *error)
 {
     bool by_field = definition->window == SPILL_WINDOW_FIELD;
     if (spill_window_name(definition->window) == NULL)
@@ -333,7 +333,7 @@ static spill_code_t check_no_bucket(const spill_definition_t *definition, spill_
 }
 
 /* Nothing that its layout has no use for: who set it expects something of it. */
-static spill_code_t check_capped(const spill_definition_t *definition, spill_error_t *error)
+spill_code_t spill_check_capped(const spill_definition_t *definition, spill_error_t *error)
 {
     const char *layout = spill_layout_name(definition->layout);
     if (!spill_schema_of(definition)->appends_to_head)
@@ -378,15 +378,7 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
         return spill_fail(error, SPILL_INVALID, "keep %d is not known", (int)definition->keep);
     if (spill_array_order_name(definition->order) == NULL)
         return spill_fail(error, SPILL_INVALID, "order %d is not known", (int)definition->order);
-    spill_code_t code;
-    if (spill_schema_of(definition)->has_windows)
-        code = check_bucket(definition, error);
-    else if (spill_schema_of(definition)->is_capped)
-        code = check_capped(definition, error);
-    else
-        code = spill_schema_of(definition)->has_referenced_elements
-                   ? check_referenced(definition, error)
-                   : check_outlier(definition, error);
+    spill_code_t code = spill_schema_of(definition)->check(definition, error);
     if (code == SPILL_OK && !spill_schema_of(definition)->has_windows)
         code = check_no_bucket(definition, error);
     if (code == SPILL_OK && definition->element_id_field[0] != '\0' &&

@@ -1,5 +1,7 @@
 #include "definition/fields.h"
 
+#include "definition/schema.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -62,11 +64,6 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
     return *(const int64_t *)(const void *)((const char *)bounds + field->offset);
 }
 
-static const char *const layout_names[] = {[SPILL_LAYOUT_OUTLIER] = "outlier",
-                                           [SPILL_LAYOUT_REFERENCE] = "reference",
-                                           [SPILL_LAYOUT_BUCKET] = "bucket",
-                                           [SPILL_LAYOUT_CAPPED] = "capped",
-                                           [SPILL_LAYOUT_SUBSET] = "subset"};
 static const char *const keep_names[] = {
     [SPILL_KEEP_OLDEST] = "oldest", [SPILL_KEEP_NEWEST] = "newest"};
 static const char *const order_names[] = {
@@ -77,14 +74,14 @@ static const char *const window_names[] = {
     [SPILL_WINDOW_WEEK] = "week",  [SPILL_WINDOW_MONTH] = "month", [SPILL_WINDOW_YEAR] = "year",
     [SPILL_WINDOW_FIELD] = "field"};
 
-#define LAYOUTS (sizeof layout_names / sizeof layout_names[0])
 #define KEEPS (sizeof keep_names / sizeof keep_names[0])
 #define ORDERS (sizeof order_names / sizeof order_names[0])
 #define WINDOWS (sizeof window_names / sizeof window_names[0])
 
 const char *spill_layout_name(spill_layout_t layout)
 {
-    return (size_t)layout < LAYOUTS ? layout_names[layout] : NULL;
+    const spill_schema_t *schema = spill_schema_of_layout(layout);
+    return schema ? schema->name : NULL;
 }
 
 const char *spill_keep_name(spill_keep_t keep)
@@ -113,9 +110,13 @@ static size_t find_name(const char *const names[], size_t count, const char *nam
 
 bool spill_layout_of_name(const char *name, spill_layout_t *layout)
 {
-    size_t index = find_name(layout_names, LAYOUTS, name);
-    *layout = (spill_layout_t)index;
-    return index < LAYOUTS;
+    const spill_schema_t *schema;
+    for (unsigned i = 0; (schema = spill_schema_of_layout((spill_layout_t)i)) != NULL; i++) {
+        *layout = (spill_layout_t)i;
+        if (strcmp(schema->name, name) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool spill_keep_of_name(const char *name, spill_keep_t *keep)

@@ -29,26 +29,30 @@ typedef struct layout_schemas {
         }                                                                                          \
     }
 
-static const layout_schemas_t schemas[] = {
+static layout_schemas_t schemas[SPILL_LAYOUTS_MAX] = {
     [SPILL_LAYOUT_OUTLIER] = {.usual = SPILL_KEEP_NEWEST,
-                              SAME(.name = "outlier", .has_pages = true)},
+                              SAME(.name = "outlier", .check = spill_check_outlier,
+                                   .has_pages = true)},
     [SPILL_LAYOUT_REFERENCE] = {.usual = SPILL_KEEP_NEWEST,
-                                SAME(.name = "reference", .has_pages = true,
-                                     .has_referenced_elements = true)},
+                                SAME(.name = "reference", .check = spill_check_referenced,
+                                     .has_pages = true, .has_referenced_elements = true)},
     [SPILL_LAYOUT_BUCKET] = {.usual = SPILL_KEEP_OLDEST,
-                             SAME(.name = "bucket", .has_pages = true, .has_windows = true)},
+                             SAME(.name = "bucket", .check = spill_check_bucket, .has_pages = true,
+                                  .has_windows = true)},
     [SPILL_LAYOUT_CAPPED] = {.usual = SPILL_KEEP_NEWEST,
-                             IF_SORTED(keeps_top_n, .name = "capped", .is_capped = true)},
+                             IF_SORTED(keeps_top_n, .name = "capped", .check = spill_check_capped,
+                                       .is_capped = true)},
     [SPILL_LAYOUT_SUBSET] = {.usual = SPILL_KEEP_NEWEST,
-                             IF_SORTED(has_rank_index, .name = "subset", .has_pages = true,
+                             IF_SORTED(has_rank_index, .name = "subset",
+                                       .check = spill_check_referenced, .has_pages = true,
                                        .has_referenced_elements = true, .has_top = true)},
 };
 
-enum { LAYOUTS = sizeof schemas / sizeof *schemas };
+static unsigned layouts = SPILL_LAYOUT_SUBSET + 1;
 
 static const layout_schemas_t *find_layout(spill_layout_t layout)
 {
-    return (unsigned)layout < LAYOUTS ? &schemas[layout] : NULL;
+    return (unsigned)layout < layouts ? &schemas[layout] : NULL;
 }
 
 const spill_schema_t *spill_schema_of(const spill_definition_t *definition)
@@ -66,4 +70,17 @@ const spill_schema_t *spill_schema_of_layout(spill_layout_t layout)
 {
     const layout_schemas_t *found = find_layout(layout);
     return found ? &found->by_keep[found->usual][UNSORTED] : NULL;
+}
+
+bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout)
+{
+    if (layouts == SPILL_LAYOUTS_MAX)
+        return false;
+    *layout = (spill_layout_t)layouts;
+    schemas[layouts].usual = schema->appends_to_head ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
+    for (int keep = 0; keep < KEEPS; keep++)
+        for (int sorting = 0; sorting < SORTINGS; sorting++)
+            schemas[layouts].by_keep[keep][sorting] = *schema;
+    layouts++;
+    return true;
 }

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 
 typedef struct spill_schema {
-    const char *name;             /* of the layout, in definitions and options: "outlier" */
+    const char *name; /* of the layout, in definitions and options: "outlier" */
+    /* Does the definition keep the layout's own rules? SPILL_INVALID says which one it breaks. */
+    spill_code_t (*check)(const spill_definition_t *definition, spill_error_t *error);
     bool has_pages;               /* else the head is the only document of an owner */
     bool appends_to_head;         /* appends go to the head; else to the last document, the tail */
     bool has_windows;             /* an owner is a window of time, and has statistics */
@@ -27,6 +29,21 @@ typedef struct spill_schema {
  * thread.
  */
 const spill_schema_t *spill_schema_of(const spill_definition_t *definition);
+
+/* The rules of each layout. (check.c) */
+spill_code_t spill_check_outlier(const spill_definition_t *definition, spill_error_t *error);
+spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_error_t *error);
+spill_code_t spill_check_bucket(const spill_definition_t *definition, spill_error_t *error);
+spill_code_t spill_check_capped(const spill_definition_t *definition, spill_error_t *error);
+
+/* The number of layouts that a process can have. */
+#define SPILL_LAYOUTS_MAX 8
+
+/*
+ * Add a layout, whose facts depend on nothing else: see spill_layout_add, which calls this. The
+ * schema stays the caller's. False: there is no room.
+ */
+bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout);
 
 /* Of a layout with its usual keep, without a sort_field. NULL: there is no such layout. */
 const spill_schema_t *spill_schema_of_layout(spill_layout_t layout);

@@ -27,18 +27,18 @@ spill_limits_t spill_document_limits(const spill_definition_t *definition,
     return head ? spill_head_limits(definition, bounds) : spill_page_limits(bounds);
 }
 
-int64_t spill_document_after(spill_keep_t keep, int64_t page, int64_t pages)
+int64_t spill_document_after(const spill_schema_t *schema, int64_t page, int64_t pages)
 {
-    if (keep == SPILL_KEEP_OLDEST)
+    if (!schema->appends_to_head)
         return page + 1 < pages ? page + 1 : SPILL_NO_DOCUMENT; /* the head is -1 */
     if (page == SPILL_HEAD)
         return SPILL_NO_DOCUMENT;
     return page + 1 < pages ? page + 1 : SPILL_HEAD;
 }
 
-int64_t spill_document_before(spill_keep_t keep, int64_t page, int64_t pages)
+int64_t spill_document_before(const spill_schema_t *schema, int64_t page, int64_t pages)
 {
-    if (keep == SPILL_KEEP_OLDEST)
+    if (!schema->appends_to_head)
         return page == SPILL_HEAD ? SPILL_NO_DOCUMENT : page - 1; /* before page 0: the head */
     if (page == SPILL_HEAD)
         return pages > 0 ? pages - 1 : SPILL_NO_DOCUMENT;

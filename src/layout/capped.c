@@ -7,6 +7,7 @@
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "layout/layout.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -47,10 +48,19 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
         spill_outlier_retain(owner);
 }
 
-spill_code_t spill_capped_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error)
+static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
+                                spill_append_result_t *result, spill_error_t *error)
 {
     static const spill_head_append_t steps = {
         .request = append_request, .done = after_append, .full = too_big};
     return spill_append_to_head(owner, part, &steps, result, error);
 }
+
+const spill_layout_ops_t spill_capped_ops = {
+    .append = append_part,
+    .count = spill_count_newest,
+    .edit = spill_documents_edit,
+    .remove = spill_documents_remove,
+    .trim = spill_documents_trim,
+    .drop = spill_capped_drop,
+};

@@ -162,11 +162,9 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
     return code;
 }
 
-spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
-                                const spill_value_t *element, spill_error_t *error)
+spill_code_t spill_documents_edit(spill_owner_t *owner, spill_which_t *which,
+                                  const spill_value_t *element, spill_error_t *error)
 {
-    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
-        return spill_referenced_edit(owner, which, element, error);
     int tries = 0;
     while (true) {
         bool done = false;
@@ -209,10 +207,9 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
     return code;
 }
 
-spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
+spill_code_t spill_documents_remove(spill_owner_t *owner, spill_which_t *which,
+                                    spill_error_t *error)
 {
-    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
-        return spill_referenced_remove(owner, which, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;

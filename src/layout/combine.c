@@ -4,6 +4,7 @@
 #include "layout/referenced.h"
 
 #include "definition/schema.h"
+#include "layout/layout.h"
 #include "util/hash.h"
 #include "util/queue.h"
 
@@ -149,13 +150,14 @@ static void carry_out(const group_t *group, size_t from, size_t end)
     job_t *first = group->jobs[from];
     assert(first != NULL && end > from);
     if (end - from == 1) {
-        first->code = spill_layout_append(first->owner, first->part, first->result, first->error);
+        first->code =
+            spill_layout_append_alone(first->owner, first->part, first->result, first->error);
         return;
     }
     spill_append_result_t result = {0};
     spill_error_t error;
     spill_part_t whole = merge(group, from, end);
-    spill_code_t code = spill_layout_append(first->owner, &whole, &result, &error);
+    spill_code_t code = spill_layout_append_alone(first->owner, &whole, &result, &error);
     bson_free((void *)whole.elements);
     bson_free((void *)whole.members);
     if (code == SPILL_UNKNOWN || code == SPILL_IO || (code == SPILL_OK && result.count > 0)) {
@@ -187,29 +189,4 @@ spill_code_t spill_combine_append(spill_combine_t *combine, spill_owner_t *owner
     if (spill_queue_join(queue, &job.waiter, 0))
         lead(queue, &job);
     return job.code;
-}
-
-/* ---- the way in ------------------------------------------------------------------------------ */
-
-spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error)
-{
-    *result = (spill_append_result_t){0};
-    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
-        return spill_referenced_append(owner, part, result, error);
-    if (!spill_schema_of(&owner->array->definition)->has_pages)
-        return spill_capped_append(owner, part, result, error);
-    if (spill_schema_of(&owner->array->definition)->appends_to_head)
-        return spill_newest_append(owner, part, result, error);
-    return spill_oldest_append(owner, part, result, error);
-}
-
-spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part,
-                                  spill_append_result_t *result, spill_error_t *error)
-{
-    bool top_n =
-        spill_schema_of(&owner->array->definition)->keeps_top_n; /* each is told what it lost */
-    if (owner->array->combine == NULL || part->update != NULL || top_n)
-        return spill_layout_append(owner, part, result, error);
-    return spill_combine_append(owner->array->combine, owner, part, result, error);
 }

@@ -22,8 +22,4 @@ spill_code_t spill_combine_append(spill_combine_t *combine, spill_owner_t *owner
                                   const spill_part_t *part, spill_append_result_t *result,
                                   spill_error_t *error);
 
-/* A part, or several that were put together, by the layout's protocol. */
-spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error);
-
 #endif

@@ -15,6 +15,7 @@
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "layout/layout.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -216,7 +217,7 @@ static spill_code_t make_tail(spill_owner_t *owner, const spill_state_t *head,
  * One try with keep oldest and pages. If the tail is open, close it. If it is closed, drop the
  * rest. If it is sealed, or does not exist, create its successor or itself for the next try.
  */
-static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *head, bool *done,
+static spill_code_t drop_tail_first(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                     spill_error_t *error)
 {
     spill_response_t tail = SPILL_RESPONSE_INIT;
@@ -257,24 +258,42 @@ spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begu
     return code;
 }
 
-static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
-                             spill_error_t *error)
+/* An earlier incarnation, or a head that was sealed before it was read, may have left pages. */
+spill_code_t spill_oldest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                               spill_error_t *error)
 {
-    bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
-    if (oldest && head->pages > 0)
-        return try_drop_oldest(owner, head, done, error);
+    if (head->pages > 0)
+        return drop_tail_first(owner, head, done, error);
+    spill_code_t code = drop_head(owner, head->incarnation, head->pages, done, error);
+    return code == SPILL_OK && *done ? drop_pages(owner, head->incarnation, 0, 0, error) : code;
+}
+
+spill_code_t spill_capped_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                               spill_error_t *error)
+{
+    return drop_head(owner, head->incarnation, head->pages, done, error);
+}
+
+/* Page number `pages` may have been put and not yet cut. */
+spill_code_t spill_newest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                               spill_error_t *error)
+{
     spill_code_t code = spill_outlier_may_end(owner, head, error);
     if (code == SPILL_OK)
         code = drop_head(owner, head->incarnation, head->pages, done, error);
-    /*
-     * With keep newest page number `pages` may have been put and not yet cut; with elements apart
-     * those of all that the journal holds, and trimmed ones are gone.
-     */
-    bool referenced = spill_schema_of(&owner->array->definition)->has_referenced_elements;
-    int64_t count = oldest ? 0 : referenced ? spill_state_end(head) : head->pages + 1;
-    if (code == SPILL_OK && *done && spill_schema_of(&owner->array->definition)->has_pages)
-        code = drop_pages(owner, head->incarnation, referenced ? head->watermark : 0, count, error);
-    return code;
+    return code == SPILL_OK && *done
+               ? drop_pages(owner, head->incarnation, 0, head->pages + 1, error)
+               : code;
+}
+
+/* Pages of all that the journal holds may have been put. Trimmed ones are gone. */
+spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                                   spill_error_t *error)
+{
+    spill_code_t code = drop_head(owner, head->incarnation, head->pages, done, error);
+    return code == SPILL_OK && *done
+               ? drop_pages(owner, head->incarnation, head->watermark, spill_state_end(head), error)
+               : code;
 }
 
 /* Drop the incarnation whose head was read: we, or another client, who may have died since. */
@@ -287,7 +306,7 @@ static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *hea
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && !done && head->state.present &&
            head->state.incarnation == incarnation) {
-        code = try_drop(owner, &head->state, &done, error);
+        code = spill_layout_try_drop(owner, &head->state, &done, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
         if (code == SPILL_OK && !done)
@@ -297,7 +316,7 @@ static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *hea
                                      : code;
 }
 
-spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error)
+spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = read_head(owner, &head, error);

@@ -16,11 +16,11 @@ int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_
 }
 
 /* Does the head hold this number, or would it, if any document did? */
-static bool in_head(spill_keep_t keep, const spill_state_t *head, int64_t seq)
+static bool in_head(const spill_schema_t *schema, const spill_state_t *head, int64_t seq)
 {
     if (seq < head->first)
-        return keep == SPILL_KEEP_OLDEST; /* trimmed: the head is as good a place as any */
-    return keep == SPILL_KEEP_NEWEST || seq < spill_state_end(head) || head->pages == 0;
+        return !schema->appends_to_head; /* trimmed: the head is as good a place as any */
+    return schema->appends_to_head || seq < spill_state_end(head) || head->pages == 0;
 }
 
 spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_t *head,
@@ -30,7 +30,7 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
     *where = SPILL_NO_DOCUMENT;
     if (!head->present)
         return SPILL_OK;
-    if (in_head(owner->array->definition.keep, head, seq)) {
+    if (in_head(spill_schema_of(&owner->array->definition), head, seq)) {
         *where = SPILL_HEAD;
         return SPILL_OK;
     }
@@ -55,13 +55,27 @@ void spill_head_count(const spill_state_t *head, spill_count_t *count)
 }
 
 /* A document for each element that is not in the journal. */
-static void count_referenced(const spill_state_t *head, spill_count_t *count)
+spill_code_t spill_count_referenced(spill_owner_t *owner, spill_response_t *response,
+                                    spill_count_t *count, spill_error_t *error)
 {
+    (void)owner;
+    (void)error;
+    const spill_state_t *head = &response->state;
     spill_head_count(head, count);
     count->pages = count->count - count->head;
     count->values = head->sum.values;
     count->sum = spill_sum_total(&head->sum);
     count->average = spill_sum_average(&head->sum);
+    return SPILL_OK;
+}
+
+spill_code_t spill_count_newest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
+                                spill_error_t *error)
+{
+    (void)owner;
+    (void)error;
+    spill_head_count(&head->state, count);
+    return SPILL_OK;
 }
 
 /*
@@ -83,8 +97,8 @@ static spill_code_t oldest_end(const spill_owner_t *owner, const spill_state_t *
 }
 
 /* The head and the tail are read apart: again until no removal came between. */
-static spill_code_t count_oldest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
-                                 spill_error_t *error)
+spill_code_t spill_count_oldest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
+                                spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     int tries = 0;
@@ -106,25 +120,5 @@ static spill_code_t count_oldest(spill_owner_t *owner, spill_response_t *head, s
         }
         code = spill_owner_again(owner, &tries, error);
     }
-    return code;
-}
-
-spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error)
-{
-    *count = (spill_count_t){0};
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK && head.state.present) {
-        count->exists = true;
-        count->head = head.state.live;
-        count->pages = head.state.pages;
-        if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
-            count_referenced(&head.state, count);
-        else if (spill_schema_of(&owner->array->definition)->appends_to_head)
-            spill_head_count(&head.state, count);
-        else
-            code = count_oldest(owner, &head, count, error);
-    }
-    spill_response_release(&head);
     return code;
 }

@@ -10,6 +10,7 @@
  * out of date is never cut by. A crash after 2 leaves page k at or above overflowPages: readers do
  * not look there, and the next spill replaces it (its src is lower) or adopts it (it is equal).
  */
+#include "layout/layout.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -471,10 +472,19 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
     return code == SPILL_OK ? spill(owner, need, head, error) : code;
 }
 
-spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error)
+static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
+                                spill_append_result_t *result, spill_error_t *error)
 {
     static const spill_head_append_t steps = {
         .request = append_request, .done = after_append, .full = make_room};
     return spill_append_to_head(owner, part, &steps, result, error);
 }
+
+const spill_layout_ops_t spill_newest_ops = {
+    .append = append_part,
+    .count = spill_count_newest,
+    .edit = spill_documents_edit,
+    .remove = spill_documents_remove,
+    .trim = spill_documents_trim,
+    .drop = spill_newest_drop,
+};

@@ -11,6 +11,7 @@
  * operation is looked for in a document that refused before the append moves on.
  */
 #include "bson/update.h"
+#include "layout/layout.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -286,8 +287,8 @@ static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
     return code;
 }
 
-spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error)
+static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
+                                spill_append_result_t *result, spill_error_t *error)
 {
     spill_code_t code = check_fits_page(owner, part, error);
     attempt_t attempt = {.whole = part, .part = *part, .tail = {.page = SPILL_HEAD}};
@@ -314,3 +315,12 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
         code = update_fields(owner, attempt.tail.incarnation, part->update, error);
     return code;
 }
+
+const spill_layout_ops_t spill_oldest_ops = {
+    .append = append_part,
+    .count = spill_count_oldest,
+    .edit = spill_documents_edit,
+    .remove = spill_documents_remove,
+    .trim = spill_documents_trim,
+    .drop = spill_oldest_drop,
+};

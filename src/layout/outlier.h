@@ -19,6 +19,7 @@
 #define SPILL_LAYOUT_OUTLIER_H
 
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/owner.h"
 #include "store/transition.h"
 
@@ -58,20 +59,8 @@ spill_limits_t spill_document_limits(const spill_definition_t *definition,
 
 /* Is the array's next document after `page` in sequence order the head (-1), a page, or none? */
 #define SPILL_NO_DOCUMENT (-3)
-int64_t spill_document_after(spill_keep_t keep, int64_t page, int64_t pages);
-int64_t spill_document_before(spill_keep_t keep, int64_t page, int64_t pages);
-
-/* Append one part, by the layout's protocol, perhaps with those of other threads. (combine.c) */
-spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part,
-                                  spill_append_result_t *result, spill_error_t *error);
-
-/* Append one part. As spill_array_append. */
-spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error);
-spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error);
-spill_code_t spill_capped_append(spill_owner_t *owner, const spill_part_t *part,
-                                 spill_append_result_t *result, spill_error_t *error);
+int64_t spill_document_after(const spill_schema_t *schema, int64_t page, int64_t pages);
+int64_t spill_document_before(const spill_schema_t *schema, int64_t page, int64_t pages);
 
 /* The request that appends a part to a document; room is judged by the definition's bounds. */
 spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
@@ -152,8 +141,13 @@ spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *hea
 /* Keep newest: count and next, as the head tells them. (locate.c) */
 void spill_head_count(const spill_state_t *head, spill_count_t *count);
 
-/* Count, exact at one moment during the call. */
-spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
+/* spill_layout_ops.count of layouts whose head counts all elements, and of those with a tail. */
+spill_code_t spill_count_newest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
+                                spill_error_t *error);
+spill_code_t spill_count_oldest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
+                                spill_error_t *error);
+spill_code_t spill_count_referenced(spill_owner_t *owner, spill_response_t *response,
+                                    spill_count_t *count, spill_error_t *error);
 
 /*
  * Read the head; where a removal in a page is under way, finish it and read again: the head in
@@ -203,13 +197,26 @@ spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_tr
                                       const spill_state_t *head, const spill_count_t *count,
                                       int64_t *bound, spill_error_t *error);
 
-/* Edit, remove, trim, drop: as the functions of array.h. (change.c, trim.c, drop.c) */
-spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
-                                const spill_value_t *element, spill_error_t *error);
-spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error);
-spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *watermark,
-                                spill_error_t *error);
-spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
+/*
+ * spill_layout_ops.edit, remove and trim of layouts whose documents hold several elements.
+ * (change.c, trim.c)
+ */
+spill_code_t spill_documents_edit(spill_owner_t *owner, spill_which_t *which,
+                                  const spill_value_t *element, spill_error_t *error);
+spill_code_t spill_documents_remove(spill_owner_t *owner, spill_which_t *which,
+                                    spill_error_t *error);
+spill_code_t spill_documents_trim(spill_owner_t *owner, const spill_trim_t *trim,
+                                  int64_t *watermark, spill_error_t *error);
+
+/* spill_layout_ops.drop of each layout. (drop.c) */
+spill_code_t spill_newest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                               spill_error_t *error);
+spill_code_t spill_oldest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                               spill_error_t *error);
+spill_code_t spill_capped_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                               spill_error_t *error);
+spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                                   spill_error_t *error);
 
 /*
  * Keep oldest: was a drop broken off after it closed the tail and before it took the head? All are

@@ -1,5 +1,6 @@
 /* Appends, and writing the journal out. */
 #include "layout/referenced.h"
+#include "layout/layout.h"
 
 #include "bson/value.h"
 #include "util/error.h"
@@ -182,10 +183,19 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
     return code == SPILL_OK ? write_out(owner, head, 1, error) : code;
 }
 
-spill_code_t spill_referenced_append(spill_owner_t *owner, const spill_part_t *part,
-                                     spill_append_result_t *result, spill_error_t *error)
+static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
+                                spill_append_result_t *result, spill_error_t *error)
 {
     static const spill_head_append_t steps = {
         .request = append_request, .done = after_append, .full = make_room};
     return spill_append_to_head(owner, part, &steps, result, error);
 }
+
+const spill_layout_ops_t spill_referenced_ops = {
+    .append = append_part,
+    .count = spill_count_referenced,
+    .edit = spill_referenced_edit,
+    .remove = spill_referenced_remove,
+    .trim = spill_referenced_trim,
+    .drop = spill_referenced_drop,
+};

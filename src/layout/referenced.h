@@ -20,8 +20,6 @@
 
 #include "layout/outlier.h"
 
-spill_code_t spill_referenced_append(spill_owner_t *owner, const spill_part_t *part,
-                                     spill_append_result_t *result, spill_error_t *error);
 spill_code_t spill_referenced_edit(spill_owner_t *owner, spill_which_t *which,
                                    const spill_value_t *element, spill_error_t *error);
 spill_code_t spill_referenced_remove(spill_owner_t *owner, spill_which_t *which,

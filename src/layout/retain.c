@@ -6,6 +6,7 @@
 #include "bson/element.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "layout/layout.h"
 #include "layout/outlier.h"
 
 bool spill_retain_is_due(int64_t first, int64_t count, int64_t step)
@@ -60,7 +61,7 @@ void spill_outlier_retain(spill_owner_t *owner)
     spill_error_t error;
     spill_code_t code = has_excess(owner, &trim, &excess, &error);
     if (code == SPILL_OK && excess)
-        code = spill_outlier_trim(owner, &trim, &watermark, &error);
+        code = spill_layout_trim(owner, &trim, &watermark, &error);
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "retention put off: %s",
                         error.message);

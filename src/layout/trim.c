@@ -5,6 +5,7 @@
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "layout/layout.h"
 #include "layout/referenced.h"
 #include "util/error.h"
 
@@ -146,7 +147,7 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
         return spill_owner_absent(owner, error);
     int64_t rev = head->state.rev;
     if (code == SPILL_OK)
-        code = spill_outlier_count(owner, &count, error);
+        code = spill_layout_count(owner, &count, error);
     /* Appends raise no rev: the head has to show all that was counted. */
     if (code == SPILL_OK)
         code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
@@ -183,11 +184,9 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     return code;
 }
 
-spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *watermark,
-                                spill_error_t *error)
+spill_code_t spill_documents_trim(spill_owner_t *owner, const spill_trim_t *trim,
+                                  int64_t *watermark, spill_error_t *error)
 {
-    if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
-        return spill_referenced_trim(owner, trim, watermark, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     bool done = false;

@@ -44,8 +44,8 @@ static spill_code_t go_on(walk_t *walk, bool there, spill_error_t *error)
     }
     int64_t page = walk->at;
     walk->missing = there || page == SPILL_HEAD ? 0 : walk->missing + 1;
-    walk->at =
-        spill_document_after(walk->owner->array->definition.keep, walk->at, walk->head->pages);
+    walk->at = spill_document_after(spill_schema_of(&walk->owner->array->definition), walk->at,
+                                    walk->head->pages);
     return spill_owner_check_missing(walk->owner, walk->head, page, walk->missing, error);
 }
 

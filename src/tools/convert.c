@@ -20,7 +20,7 @@ typedef enum family { ARRAYS, REFERENCED, WINDOWS } family_t;
 static family_t family_of(spill_layout_t layout)
 {
     spill_definition_t definition = {.layout = layout};
-    if (layout == SPILL_LAYOUT_BUCKET)
+    if (spill_schema_of_layout(layout)->has_windows)
         return WINDOWS;
     return spill_schema_of(&definition)->has_referenced_elements ? REFERENCED : ARRAYS;
 }

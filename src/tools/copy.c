@@ -209,8 +209,8 @@ static void compare_windows(spill_copy_t *copy, const spill_definition_t *source
     bool same = source->layout == target->layout && source->window == target->window &&
                 strcmp(source->window_source, target->window_source) == 0 &&
                 strcmp(source->time_field, target->time_field) == 0;
-    copy->joins_windows = source->layout == SPILL_LAYOUT_BUCKET && !same;
-    copy->makes_windows = target->layout == SPILL_LAYOUT_BUCKET && !same;
+    copy->joins_windows = spill_schema_of(source)->has_windows && !same;
+    copy->makes_windows = spill_schema_of(target)->has_windows && !same;
     copy->drops_windows = copy->joins_windows && copy->options->dropping;
 }
 

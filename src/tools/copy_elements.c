@@ -12,6 +12,7 @@
 #include "core/array.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "layout/layout.h"
 #include "tools/storable.h"
 #include "util/error.h"
 
@@ -151,7 +152,7 @@ static spill_code_t append_at(spill_copy_owner_t *owner, const spill_part_t *ele
     part.op = &op;
     *count = 0;
     spill_append_result_t result;
-    spill_code_t code = spill_outlier_append(&owner->target, &part, &result, error);
+    spill_code_t code = spill_layout_append(&owner->target, &part, &result, error);
     if (code == SPILL_OK && result.first != seq)
         code = fail_misplaced(owner, seq, result.first, error);
     if (code == SPILL_OK) {

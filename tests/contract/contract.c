@@ -34,6 +34,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_catalog_tests(&suite);
     add_owner_tests(&suite);
     add_bucket_tests(&suite);
+    add_layout_tests(&suite);
     add_random_tests(&suite);
     add_random_referenced_tests(&suite);
     for (size_t i = 0; i < suite.count; i++)

@@ -1,6 +1,7 @@
 /* What clients do: random calls of the public API, each answer checked. */
 #include "world.h"
 
+#include "layout/layout.h"
 #include "layout/outlier.h"
 
 #include <assert.h>
@@ -101,7 +102,7 @@ static spill_code_t append_skipping(sim_client_t *client, const sim_append_t *ap
     *result = (spill_append_result_t){0};
     spill_code_t code = spill_owner_init(&owner, client->array, &value, error);
     if (code == SPILL_OK)
-        code = spill_outlier_append(&owner, &part, result, error);
+        code = spill_layout_append(&owner, &part, result, error);
     spill_owner_release(&owner);
     return code;
 }
