@@ -72,7 +72,7 @@ assert f'{{{original["pagesField"]}: {{$exists: false}}}}' in items["files"]["ot
 assert files["timeField"] == "at" and files["countField"] == "", files
 for path in ("prices.*", "groups[].members"):
     assert items[path]["migrate"] is False and "definition" not in items[path]
-    assert "What fits it then:" in items[path]["why"], items[path]["why"]
+    assert "After that, this fits it:" in items[path]["why"], items[path]["why"]
     assert any(text.startswith("Layout ") for text in items[path]["why"]), items[path]["why"]
 assert "$objectToArray" in items["prices.*"]["detect"]
 assert '"$groups"' in items["groups[].members"]["detect"]
@@ -213,7 +213,7 @@ has out 'nothing to plan'
 # What is no scan.
 printf '{"spillwayScan":2}' >newer.json
 expect 3 plan newer.json
-has err 'newer.json: version 2 of a scan; this program knows 1'
+has err 'newer.json: a scan of version 2; this program knows 1'
 head -c 2000 scan.json >cut.json
 expect 3 plan cut.json
 has err 'cut.json: '
@@ -223,7 +223,7 @@ has err "there is no: 'lengths'"
 for number in 9223372036854775807 -9223372036854775808 9007199254740994 1e300; do
     sed "s/\"documentMax\":[0-9]*/\"documentMax\":$number/" scan.json >huge.json
     expect 3 plan huge.json
-    has err "there is a number that is too large in: 'documentMax'"
+    has err "too large a number in: 'documentMax'"
 done
 expect 3 plan missing.json
 expect 2 plan scan.json --target 10

@@ -70,7 +70,7 @@ expect 2 scan small.bson --fail-on nothing
 has err "there is no finding 'nothing'"
 expect 2 scan small.bson --max-share 0
 expect 2 scan places
-has err 'does not tell the format'
+has err 'does not show the format'
 expect 2 scan small.bson --sample 10
 has err 'are for servers'
 expect 2 scan mongodb://localhost/shop --read-preference fastest
@@ -80,7 +80,7 @@ has err 'names no database'
 expect 3 scan missing.bson
 mkdir bare
 expect 3 scan bare
-has err 'holds no .bson file'
+has err 'has no .bson file'
 expect 0 define store.db recent --preset feed-recent --threshold 20 --page 20 --quiet
 for owner in ann bob; do
     seq 1 130 | "$SPILLWAY" append store.db recent "$owner" - --quiet >/dev/null 2>err ||
@@ -115,21 +115,21 @@ broken() {
     has err "$3"
 }
 
-broken cut.bson 300 "cut.bson: byte $cut: the document is cut off: of 96 bytes 9 are there"
-broken type.bson 499 "type.bson: byte $((at + 4)): there is no such type"
+broken cut.bson 300 "cut.bson: byte $cut: the document is cut off: 96 bytes expected, 9 found"
+broken type.bson 499 "type.bson: byte $((at + 4)): unknown type"
 broken length.bson 499 "length.bson: byte $at: "
-broken negative.bson 499 "negative.bson: byte $at: this is not a BSON document; 78 bytes are passed"
-broken short.bson 499 "short.bson: byte $at: this is not a BSON document; 78 bytes are passed"
+broken negative.bson 499 "negative.bson: byte $at: this is not a BSON document; 78 bytes are skipped"
+broken short.bson 499 "short.bson: byte $at: this is not a BSON document; 78 bytes are skipped"
 for name in step leap inner; do # a length too small or too large, in documents that hold others
     broken $name.bson 799 "$name.bson: byte $step: this is not a BSON document"
     [ "$(grep -c "$name.bson: byte" err)" = 1 ] || fail "$name.bson: $(cat err)"
 done
 broken hole.bson 498 "hole.bson: byte $at: this is not a BSON document"
-broken noise.bson 0 'noise.bson: byte 0: this is not a BSON document; 3000000 bytes are passed over'
-broken front.bson 500 'front.bson: byte 0: this is not a BSON document; 1500000 bytes are passed over'
+broken noise.bson 0 'noise.bson: byte 0: this is not a BSON document; 3000000 bytes are skipped'
+broken front.bson 500 'front.bson: byte 0: this is not a BSON document; 1500000 bytes are skipped'
 broken text.bson 0 'text.bson: byte 0: this is not a BSON document; 1560 bytes'
 broken latin.bson 501 "latin.bson: byte $((at + 20)): a text is not UTF-8"
-broken deep.bson 501 'nested more than 100 deep'
+broken deep.bson 501 'nested more than 100 levels deep'
 broken empty.bson 0 'empty.bson: the file is empty'
 broken empty.ndjson 0 'empty.ndjson: the file is empty'
 broken nothing.bson.gz 0 'nothing.bson.gz: the file is empty'
@@ -185,7 +185,7 @@ expect 3 scan part.archive
 has err 'the archive ends before the collection shop.grown does'
 has err 'the archive does not have the collection shop.small'
 expect 3 scan noise.archive --json --quiet
-has err 'bytes are passed over'
+has err 'bytes are skipped'
 has out '"collection":"shop.small"'
 expect 3 scan rotten.archive --json --quiet
 has err 'the documents of shop.constant are not those that were dumped: their CRC is'
@@ -219,10 +219,10 @@ with open("heads.archive", "wb") as out:
     out.write(document(head + b"\1") + end)
 END
 timeout 30 "$SPILLWAY" scan lengths.bson --quiet >out 2>err
-has err 'lengths.bson: byte 0: this is not a BSON document; 7000015 bytes are passed over'
+has err 'lengths.bson: byte 0: this is not a BSON document; 7000015 bytes are skipped'
 has out '3 documents, 36 B'
 timeout 30 "$SPILLWAY" scan heads.archive --quiet >out 2>err
-has err 'heads.archive: byte 30: the archive is damaged; 4800004 bytes are passed over'
+has err 'heads.archive: byte 30: the archive is damaged; 4800004 bytes are skipped'
 has out '1 document, 12 B'
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a document may have on a server. Each element has a key of some digits and a type. */
+/* Bytes of a document on a server. Each element needs a key of some digits and a type. */
 enum { SERVER_BYTES_MAX = 16 * 1024 * 1024, KEY_BYTES = 9, MARGIN_BYTES = 4096 };
 
 static const char field[] = "activities";
@@ -76,7 +76,7 @@ static spill_code_t write_whole(spill_baseline_t *baseline, const char *owner, c
     return code;
 }
 
-/* The document, borrowed from the slice; SPILL_NOT_FOUND where there is none. */
+/* Read the document, which borrows from the slice. SPILL_NOT_FOUND: there is none. */
 static spill_code_t read_whole(spill_baseline_t *baseline, const char *owner, spill_slice_t **slice,
                                bson_t *whole, spill_error_t *error)
 {
@@ -103,8 +103,8 @@ static int64_t elements_of(const bson_t *whole, bson_iter_t *elements)
     return good ? bson_iter_as_int64(&count) : 0;
 }
 
-/* The document with one more element. */
-static void lengthen(const bson_t *whole, const spill_value_t *element, bson_t *longer)
+/* Make the document with one more element. */
+static void append_element(const bson_t *whole, const spill_value_t *element, bson_t *longer)
 {
     bson_iter_t found;
     bson_t before, elements;
@@ -129,7 +129,7 @@ static spill_code_t rewrite(spill_baseline_t *baseline, const char *owner,
     pthread_mutex_lock(&baseline->lock);
     spill_code_t code = read_whole(baseline, owner, &slice, &whole, error);
     if (code == SPILL_OK) {
-        lengthen(&whole, element, &longer);
+        append_element(&whole, element, &longer);
         code = write_whole(baseline, owner, &longer, false, error);
         bson_destroy(&longer);
     }
@@ -138,7 +138,7 @@ static spill_code_t rewrite(spill_baseline_t *baseline, const char *owner,
     return code;
 }
 
-/* As an application would: the whole document is read, and the end of its array looked at. */
+/* As an application would: read the whole document, and visit the end of its array. */
 static spill_code_t end_of_whole(spill_baseline_t *baseline, const char *owner, int64_t limit,
                                  size_t *count, spill_error_t *error)
 {
@@ -155,7 +155,7 @@ static spill_code_t end_of_whole(spill_baseline_t *baseline, const char *owner, 
     return code;
 }
 
-/* ---- either ---------------------------------------------------------------------------------- */
+/* ---- on any store ---------------------------------------------------------------------------- */
 
 spill_code_t spill_baseline_put(spill_baseline_t *baseline, const char *owner, int64_t count,
                                 spill_error_t *error)

@@ -1,9 +1,9 @@
 /*
- * The benchmark of arrays that grow: appends and newest pages, at several lengths, in one document
- * without bounds and in each layout, on any store.
+ * The benchmark of growing arrays: appends and newest pages, at several lengths, in one unbounded
+ * document and in each layout, on any store.
  *
- * Everything that is measured lies under names of its own, which begin with spillway_bench. What is
- * there under such a name is never touched by a run, and a run leaves nothing under them.
+ * All its collections and definitions have names that begin with spillway_bench. A run never
+ * touches what already exists under these names, and leaves nothing under them.
  */
 #ifndef SPILL_TOOLS_BENCH_BENCH_H
 #define SPILL_TOOLS_BENCH_BENCH_H
@@ -14,14 +14,14 @@
 
 #include <stdatomic.h>
 
-/* What is measured, in the order of the tables. */
+/* The kinds of arrays that are measured, in the order of the tables. */
 typedef enum spill_bench_kind {
     SPILL_BENCH_UNBOUNDED,
     SPILL_BENCH_NEWEST, /* outlier, keep newest */
     SPILL_BENCH_OLDEST,
     SPILL_BENCH_SUBSET,
     SPILL_BENCH_REFERENCE,
-    SPILL_BENCH_BUCKET, /* by the hour; elements are a second apart */
+    SPILL_BENCH_BUCKET, /* windows of an hour; elements are a second apart */
     SPILL_BENCH_CAPPED,
     SPILL_BENCH_KINDS
 } spill_bench_kind_t;
@@ -32,11 +32,11 @@ enum {
     SPILL_BENCH_LENGTHS_MAX = 16,
     SPILL_BENCH_PAGE = 20,  /* elements of a newest page */
     SPILL_BENCH_READS = 20, /* newest pages that a thread reads in a round */
-    SPILL_BENCH_GROWTH = 5, /* per cent that an unbounded array grows by in a round, at most */
+    SPILL_BENCH_GROWTH = 5, /* per cent that an unbounded array grows in a round at most */
     SPILL_BENCH_TUNED_MAX = 32
 };
 
-/* How far it is. `done` and `whole` count pieces of work of about the same length. */
+/* The progress. `done` and `whole` count pieces of work of about the same duration. */
 typedef struct spill_bench_progress {
     const char *what; /* "filling", "measuring", "dropping" */
     const char *kind;
@@ -46,57 +46,58 @@ typedef struct spill_bench_progress {
 
 typedef struct spill_bench_options {
     const char *uri;  /* of the store, as spill_store_open takes it */
-    const char *made; /* how the store is called in what is written; without a password */
+    const char *made; /* the store's name in the output; without a password */
     spill_durability_t durability;
     int64_t lengths[SPILL_BENCH_LENGTHS_MAX];
     size_t length_count;
     bool kinds[SPILL_BENCH_KINDS];
-    int threads; /* besides one; 1: one alone. At most SPILL_CREW_MAX */
-    int rounds;  /* that count; one before them warms up */
+    int threads; /* measured besides one thread; 1: only one. At most SPILL_CREW_MAX */
+    int rounds;  /* measured rounds; one before them warms up */
     int64_t element_bytes;
     int64_t threshold, page;
     unsigned file_mode; /* of a new embedded store, as in spill_store_options_t */
-    atomic_bool *stop;  /* or NULL: once true, the run ends; what it made is dropped */
+    atomic_bool *stop;  /* or NULL: once true, the run ends and drops what it created */
     void (*progress)(void *context, const spill_bench_progress_t *progress); /* or NULL */
     void *context;
 } spill_bench_options_t;
 
-/* The lengths of the sources, all kinds, 4 threads, 9 rounds, 200 bytes, threshold and page 100. */
+/* Set the defaults: lengths 100 to 10 000, all kinds, 4 threads, 9 rounds, 200 bytes, threshold and
+ * page 100. */
 void spill_bench_options_init(spill_bench_options_t *options);
 
-/* What one operation costs. Rounds have a mean each, of whole cycles of spills. */
+/* The cost of one operation. Each round has a mean, over whole cycles of spills. */
 typedef struct spill_bench_cost {
     int64_t operations;
-    spill_median_t us; /* of the rounds' means: microseconds of a thread for one */
+    spill_median_t us; /* of the rounds' means: microseconds of a thread per operation */
     double p50_us, p90_us, p99_us, max_us;
-    double per_second;                /* of all threads together, the median of the rounds' */
-    double bytes_written, bytes_read; /* for one, as spill_counters_t has them; -1: not known */
+    double per_second;                /* of all threads together; the median of the rounds */
+    double bytes_written, bytes_read; /* per operation, as in spill_counters_t; -1: unknown */
 } spill_bench_cost_t;
 
 typedef struct spill_bench_row {
     spill_bench_kind_t kind;
-    int64_t length; /* where it began */
+    int64_t length; /* at the beginning */
     int threads;
-    bool over; /* so long an array does not fit a document: nothing was measured */
+    bool over; /* an array of this length does not fit a document: not measured */
     spill_bench_cost_t append, newest;
     int64_t head_bytes;     /* the owner's own document; a window's first one */
     int64_t document_bytes; /* the largest of the first hundred */
     int64_t bytes_max;      /* the most that a document may have */
-    int64_t given, found;   /* elements that its owners were given, and how many were found */
+    int64_t given, found;   /* elements appended to its owners, and elements found */
 } spill_bench_row_t;
 
-/* One pair of bounds, of layout outlier, keep newest. */
+/* One pair of bounds, for layout outlier, keep newest. */
 typedef struct spill_bench_tuned {
     int64_t threshold, page;
     spill_bench_cost_t append, newest;
-    double cost_us; /* an append and a read of a newest page */
-    bool final;     /* measured in the last pass, too */
+    double cost_us; /* of an append and a read of a newest page */
+    bool final;     /* measured in the last pass too */
 } spill_bench_tuned_t;
 
 typedef struct spill_bench_result {
     int64_t started_ms;
     double seconds;
-    double load_before, load_after; /* the machine's, of the last minute */
+    double load_before, load_after; /* the machine's, over the last minute */
     int processors;
     bool counts_read; /* bytes read are known */
     spill_bench_row_t *rows;
@@ -106,22 +107,22 @@ typedef struct spill_bench_result {
 } spill_bench_result_t;
 
 /*
- * Run it. SPILL_CANCELLED: it was stopped. SPILL_REFUSED: something is under its names already. The
- * result is to be released in every case. On an embedded store no other process may write.
+ * Run it. SPILL_CANCELLED: it was stopped. SPILL_REFUSED: something exists under its names already.
+ * Release the result in every case. On an embedded store no other process may write.
  */
 spill_code_t spill_bench_run(const spill_bench_options_t *options, spill_bench_result_t *result,
                              spill_error_t *error);
 
 /*
- * Find the threshold and page that this store likes best, for an append and a read of a newest page
- * each. Of the options' lengths, kinds, rounds and threads the last two count.
+ * Find the threshold and page with the least cost on this store, for one append and one read of a
+ * newest page. Of the options' lengths, kinds, rounds and threads only the last two are used.
  */
 spill_code_t spill_bench_tune(const spill_bench_options_t *options, spill_bench_result_t *result,
                               spill_error_t *error);
 
 void spill_bench_release(spill_bench_result_t *result);
 
-/* Drop what a run that was killed has left under its names. */
+/* Drop what a killed run has left under its names. */
 spill_code_t spill_bench_clean(const spill_bench_options_t *options, spill_error_t *error);
 
 /* The row, or NULL. */
@@ -129,16 +130,16 @@ const spill_bench_row_t *spill_bench_find(const spill_bench_result_t *result,
                                           spill_bench_kind_t kind, int64_t length, int threads);
 
 /*
- * The longest length that an array without bounds was measured at, or any where none was; 0 without
- * rows.
+ * The longest length at which an unbounded array was measured; if none was, the longest length; 0
+ * without rows.
  */
 int64_t spill_bench_proof_length(const spill_bench_result_t *result);
 
-/* As one JSON document; docs/how-to/bench.md has its schema. */
+/* Make one JSON document; docs/how-to/bench.md has its schema. */
 void spill_bench_to_bson(const spill_bench_options_t *options, const spill_bench_result_t *result,
                          bson_t *document);
 
-/* Write append.svg, threads.svg and documents.svg to a folder, made where it is not there. */
+/* Write append.svg, threads.svg and documents.svg to a folder, which is created if necessary. */
 spill_code_t spill_bench_plots(const spill_bench_options_t *options,
                                const spill_bench_result_t *result, const char *folder,
                                spill_error_t *error);

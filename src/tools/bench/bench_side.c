@@ -60,42 +60,42 @@ void spill_bench_side_close(spill_bench_side_t *side)
 
 /* ---- tallies --------------------------------------------------------------------------------- */
 
-void spill_bench_tally_release(spill_bench_tally_t *window_stats)
+void spill_bench_tally_release(spill_bench_tally_t *tally)
 {
-    spill_samples_release(&window_stats->means);
-    spill_samples_release(&window_stats->rates);
-    spill_samples_release(&window_stats->latencies);
+    spill_samples_release(&tally->means);
+    spill_samples_release(&tally->rates);
+    spill_samples_release(&tally->latencies);
 }
 
-spill_bench_cost_t spill_bench_tally_cost(spill_bench_tally_t *window_stats)
+spill_bench_cost_t spill_bench_tally_cost(spill_bench_tally_t *tally)
 {
-    double count = (double)window_stats->latencies.count;
-    spill_bench_cost_t cost = {.operations = (int64_t)window_stats->latencies.count,
-                               .us = spill_samples_median(&window_stats->means),
-                               .p50_us = spill_samples_percentile(&window_stats->latencies, 500),
-                               .p90_us = spill_samples_percentile(&window_stats->latencies, 900),
-                               .p99_us = spill_samples_percentile(&window_stats->latencies, 990),
-                               .max_us = spill_samples_percentile(&window_stats->latencies, 1000),
-                               .per_second = spill_samples_median(&window_stats->rates).median};
-    cost.bytes_written = count > 0 ? (double)window_stats->bytes_written / count : -1;
-    cost.bytes_read = count > 0 ? (double)window_stats->bytes_read / count : -1;
+    double count = (double)tally->latencies.count;
+    spill_bench_cost_t cost = {.operations = (int64_t)tally->latencies.count,
+                               .us = spill_samples_median(&tally->means),
+                               .p50_us = spill_samples_percentile(&tally->latencies, 500),
+                               .p90_us = spill_samples_percentile(&tally->latencies, 900),
+                               .p99_us = spill_samples_percentile(&tally->latencies, 990),
+                               .max_us = spill_samples_percentile(&tally->latencies, 1000),
+                               .per_second = spill_samples_median(&tally->rates).median};
+    cost.bytes_written = count > 0 ? (double)tally->bytes_written / count : -1;
+    cost.bytes_read = count > 0 ? (double)tally->bytes_read / count : -1;
     return cost;
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-/* What the threads of a turn share. */
+/* Shared by the threads of a turn. */
 typedef struct work {
     spill_bench_side_t *side;
     const spill_bench_turn_t *turn;
-    double *latencies_us; /* of each thread one after the other's */
+    double *latencies_us; /* the latencies of one thread after another */
     pthread_mutex_t lock; /* guards the first error */
     spill_code_t code;
     spill_error_t error;
 } work_t;
 
-/* Notes the first error. False: the thread is to end. */
-static bool note(work_t *work, spill_code_t code, const spill_error_t *error)
+/* Keep the first error. False: the thread must end. */
+static bool keep_error(work_t *work, spill_code_t code, const spill_error_t *error)
 {
     pthread_mutex_lock(&work->lock);
     if (code != SPILL_OK && work->code == SPILL_OK) {
@@ -124,7 +124,7 @@ static spill_code_t read_one(spill_bench_side_t *side, const char *owner, const 
                : spill_baseline_newest(&side->baseline, owner, SPILL_BENCH_PAGE, &count, error);
 }
 
-static void work_on(void *context, int thread, int count)
+static void run_thread(void *context, int thread, int count)
 {
     work_t *work = context;
     const spill_bench_turn_t *turn = work->turn;
@@ -136,7 +136,7 @@ static void work_on(void *context, int thread, int count)
     spill_value_t name = spill_value_from_utf8(&storage, turn->owner);
     spill_error_t error;
     spill_code_t code = SPILL_OK;
-    for (int i = 0; i < count && note(work, code, &error); i++) {
+    for (int i = 0; i < count && keep_error(work, code, &error); i++) {
         if (spill_bench_stopped(work->side->options)) {
             code = spill_fail(&error, SPILL_CANCELLED, "the benchmark was interrupted");
             continue;
@@ -148,42 +148,43 @@ static void work_on(void *context, int thread, int count)
                                : read_one(work->side, turn->owner, &name, &error);
         work->latencies_us[thread * count + i] = (spill_crew_now() - began) * 1e6;
     }
-    note(work, code, &error);
+    keep_error(work, code, &error);
     bson_destroy(&storage);
     bson_free(bytes);
 }
 
-static void add_to(spill_bench_tally_t *window_stats, const work_t *work, double seconds,
-                   const spill_counters_t *before, const spill_counters_t *after)
+static void add_measurements(spill_bench_tally_t *tally, const work_t *work, double seconds,
+                             const spill_counters_t *before, const spill_counters_t *after)
 {
     int operations = work->turn->threads * work->turn->count;
     double sum = 0;
     for (int i = 0; i < operations; i++) {
-        spill_samples_add(&window_stats->latencies, work->latencies_us[i]);
+        spill_samples_add(&tally->latencies, work->latencies_us[i]);
         sum += work->latencies_us[i];
     }
-    spill_samples_add(&window_stats->means, sum / operations);
-    spill_samples_add(&window_stats->rates, operations / seconds);
-    window_stats->bytes_written += after->bytes_written - before->bytes_written;
-    window_stats->bytes_read += after->bytes_read - before->bytes_read;
+    spill_samples_add(&tally->means, sum / operations);
+    spill_samples_add(&tally->rates, operations / seconds);
+    tally->bytes_written += after->bytes_written - before->bytes_written;
+    tally->bytes_read += after->bytes_read - before->bytes_read;
 }
 
 spill_code_t spill_bench_take_turn(spill_bench_side_t *side, const spill_bench_turn_t *turn,
-                                   spill_bench_tally_t *window_stats, spill_error_t *error)
+                                   spill_bench_tally_t *tally, spill_error_t *error)
 {
     double seconds = 0;
     spill_counters_t before, after;
     work_t work = {.side = side, .turn = turn, .lock = PTHREAD_MUTEX_INITIALIZER};
     work.latencies_us = bson_malloc0((size_t)turn->threads * (size_t)turn->count * sizeof(double));
     spill_store_counters(side->store, &before);
-    spill_code_t code = spill_crew_run(work_on, &work, turn->threads, turn->count, &seconds, error);
+    spill_code_t code =
+        spill_crew_run(run_thread, &work, turn->threads, turn->count, &seconds, error);
     spill_store_counters(side->store, &after);
     if (code == SPILL_OK && work.code != SPILL_OK) {
         code = work.code;
         *error = work.error;
     }
     if (code == SPILL_OK)
-        add_to(window_stats, &work, seconds, &before, &after);
+        add_measurements(tally, &work, seconds, &before, &after);
     bson_free(work.latencies_us);
     return code;
 }

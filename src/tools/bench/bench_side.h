@@ -1,5 +1,4 @@
-/* One side of a comparison: a kind of array on a store, threads that work on it, what that costs.
- */
+/* One kind of array on a store, the threads that work on it, and the cost. */
 #ifndef SPILL_TOOLS_BENCH_SIDE_H
 #define SPILL_TOOLS_BENCH_SIDE_H
 
@@ -17,8 +16,8 @@ typedef struct spill_bench_side {
 } spill_bench_side_t;
 
 /*
- * Define what is called SPILL_BENCH_NAME and `suffix`, with these bounds, and open it. Close in
- * every case.
+ * Define the array SPILL_BENCH_NAME with `suffix`, with these bounds, and open it. Close in every
+ * case.
  */
 spill_code_t spill_bench_side_open(spill_bench_side_t *side, spill_bench_kind_t kind,
                                    const char *suffix, const spill_subject_bounds_t *bounds,
@@ -26,27 +25,27 @@ spill_code_t spill_bench_side_open(spill_bench_side_t *side, spill_bench_kind_t 
                                    spill_error_t *error);
 void spill_bench_side_close(spill_bench_side_t *side);
 
-/* What was measured of one operation so far. */
+/* The measurements of one operation so far. */
 typedef struct spill_bench_tally {
     spill_samples_t means;     /* of rounds, us */
-    spill_samples_t rates;     /* of rounds, operations a second of all threads */
+    spill_samples_t rates;     /* of rounds, operations per second of all threads */
     spill_samples_t latencies; /* of operations, us */
     int64_t bytes_written, bytes_read;
 } spill_bench_tally_t;
 
-void spill_bench_tally_release(spill_bench_tally_t *window_stats);
-spill_bench_cost_t spill_bench_tally_cost(spill_bench_tally_t *window_stats);
+void spill_bench_tally_release(spill_bench_tally_t *tally);
+spill_bench_cost_t spill_bench_tally_cost(spill_bench_tally_t *tally);
 
-/* What threads do to an owner in a round. */
+/* What threads do with an owner in a round. */
 typedef struct spill_bench_turn {
     const char *owner;
-    int64_t from; /* the number of the first element to be appended; -1: newest pages are read */
+    int64_t from; /* number of the first element to append; -1: read newest pages */
     int threads;
-    int count; /* a thread */
+    int count; /* per thread */
 } spill_bench_turn_t;
 
-/* Do it and add it to the tally. SPILL_CANCELLED: the run was asked to stop. */
+/* Do it and add the measurements to the tally. SPILL_CANCELLED: the run was asked to stop. */
 spill_code_t spill_bench_take_turn(spill_bench_side_t *side, const spill_bench_turn_t *turn,
-                                   spill_bench_tally_t *window_stats, spill_error_t *error);
+                                   spill_bench_tally_t *tally, spill_error_t *error);
 
 #endif

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-/* What the threads wait for. */
+/* Holds the threads back until all are started. */
 typedef struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -28,7 +28,7 @@ double spill_crew_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void *work(void *argument)
+static void *run_worker(void *argument)
 {
     const worker_t *worker = argument;
     gate_t *gate = worker->gate;
@@ -71,7 +71,7 @@ spill_code_t spill_crew_run(spill_crew_fn run, void *context, int threads, int c
     }
     for (; started < threads && problem == 0; started += problem == 0) {
         workers[started] = (worker_t){run, context, started, count, &gate};
-        problem = pthread_create(&ids[started], NULL, work, &workers[started]);
+        problem = pthread_create(&ids[started], NULL, run_worker, &workers[started]);
     }
     double from = spill_crew_now();
     set_gate(&gate, problem == 0);

@@ -10,7 +10,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 33;
 }
 
-/* `size` characters of words. */
+/* Write `size` characters of words. */
 static void write_words(char *text, size_t size, uint64_t *random)
 {
     static const char *const words[] = {

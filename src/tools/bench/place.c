@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* In the catalog of imports, whose own names end with 16 hexadecimal digits. */
+/* An entry in the catalog of imports; their own names end with 16 hexadecimal digits. */
 static const char checkpoint_name[] = SPILL_BENCH_NAME ":run";
 
 bool spill_bench_stopped(const spill_bench_options_t *options)
@@ -20,20 +20,20 @@ static bool is_ours(const char *name)
     return strncmp(name, SPILL_BENCH_NAME, strlen(SPILL_BENCH_NAME)) == 0;
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-static spill_code_t occupied(const char *what, const char *name, spill_error_t *error)
+static spill_code_t refuse_existing(const char *what, const char *name, spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
-                      "the store has a %s '%s' in the place of the benchmark, which drops what is "
-                      "under its names when it ends; `spillway bench STORE --clean' drops what a "
-                      "run that was killed has left",
+                      "the store has a %s '%s' under a name of the benchmark, which drops what has "
+                      "its names when it ends; `spillway bench STORE --clean' drops what a "
+                      "killed run has left",
                       what, name);
 }
 
 /*
- * Are there definitions of the benchmark's names, or (with `others` these alone) others with
- * collections of its names?
+ * Refuse definitions with the benchmark's names and other definitions with collections of its
+ * names; with `others` only the latter.
  */
 static spill_code_t check_definitions(spill_store_t *store, bool others, spill_error_t *error)
 {
@@ -45,13 +45,13 @@ static spill_code_t check_definitions(spill_store_t *store, bool others, spill_e
         if (is_ours(definition->name)
                 ? !others
                 : is_ours(definition->collection) || is_ours(definition->page_collection))
-            code = occupied("definition", definition->name, error);
+            code = refuse_existing("definition", definition->name, error);
     }
     bson_free(definitions);
     return code;
 }
 
-/* For each collection of the benchmark's names on a server: drop it, or say that it is there. */
+/* Drop, or refuse, each collection on a server that has a name of the benchmark. */
 static spill_code_t each_collection(const char *uri, bool drop, spill_error_t *error)
 {
     spill_raw_admin_t *admin = NULL;
@@ -70,8 +70,8 @@ static spill_code_t each_collection(const char *uri, bool drop, spill_error_t *e
                 !BSON_ITER_HOLDS_UTF8(&entry) || !is_ours(bson_iter_utf8(&entry, NULL)))
                 continue;
             const char *name = bson_iter_utf8(&entry, NULL);
-            code =
-                drop ? admin->ops->drop(admin, name, error) : occupied("collection", name, error);
+            code = drop ? admin->ops->drop(admin, name, error)
+                        : refuse_existing("collection", name, error);
         }
         bson_destroy(&descriptions);
     }
@@ -93,7 +93,7 @@ static spill_code_t drop_definitions(spill_store_t *store, spill_error_t *error)
     return code;
 }
 
-/* Collections first: a server drops them whole, where arrays would go document by document. */
+/* Drop collections first: a server drops them whole, but arrays document by document. */
 static spill_code_t drop_all(spill_store_t *store, const char *uri, spill_error_t *error)
 {
     spill_code_t code = each_collection(uri, true, error);
@@ -120,8 +120,8 @@ static spill_code_t open_store(const spill_bench_options_t *options, bool must_e
     return spill_store_open(options->uri, &given, store, error);
 }
 
-/* Saved only where there is none: of two runs at the same moment one gets it. */
-static spill_code_t take_mark(spill_bench_place_t *place, spill_error_t *error)
+/* Save the entry only if it does not exist: of two concurrent runs, one gets it. */
+static spill_code_t reserve_names(spill_bench_place_t *place, spill_error_t *error)
 {
     bson_t checkpoint = BSON_INITIALIZER;
     bool done = false;
@@ -131,13 +131,13 @@ static spill_code_t take_mark(spill_bench_place_t *place, spill_error_t *error)
     bson_destroy(&checkpoint);
     if (code == SPILL_OK && !done)
         return spill_fail(error, SPILL_REFUSED,
-                          "another run of the benchmark is at work on this store, or was killed: "
+                          "another run of the benchmark uses this store, or was killed: "
                           "`spillway bench STORE --clean' drops what it has left");
     place->taken = code == SPILL_OK;
     return code;
 }
 
-static spill_code_t give_checkpoint_back(spill_bench_place_t *place, spill_error_t *error)
+static spill_code_t release_names(spill_bench_place_t *place, spill_error_t *error)
 {
     place->taken = false;
     return place->store->ops->catalog_delete(place->store, SPILL_CATALOG_IMPORT, checkpoint_name,
@@ -150,14 +150,14 @@ spill_code_t spill_bench_enter(const spill_bench_options_t *options, spill_bench
     *place = (spill_bench_place_t){.options = options};
     spill_code_t code = open_store(options, false, &place->store, error);
     if (code == SPILL_OK)
-        code = take_mark(place, error);
+        code = reserve_names(place, error);
     if (code != SPILL_OK)
         return code;
     code = check_definitions(place->store, false, error);
     if (code == SPILL_OK)
         code = each_collection(options->uri, false, error);
     if (code != SPILL_OK)
-        give_checkpoint_back(place, NULL);
+        release_names(place, NULL);
     return code;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The benchmark's place in a store: names of its own, that no other run uses at the same time, and
- * that are free again at the end.
+ * The benchmark's names in a store: no other run uses them at the same time, and they are free
+ * again at the end.
  */
 #ifndef SPILL_TOOLS_BENCH_PLACE_H
 #define SPILL_TOOLS_BENCH_PLACE_H
@@ -12,23 +12,23 @@
 typedef struct spill_bench_place {
     spill_store_t *store;
     const spill_bench_options_t *options;
-    bool taken; /* the mark is this run's */
+    bool taken; /* this run owns the names */
 } spill_bench_place_t;
 
 /*
- * Open the store and take the names. SPILL_REFUSED: another run has them, or something is there.
- * Leave in every case.
+ * Open the store and reserve the names. SPILL_REFUSED: another run owns them, or something exists
+ * under them. Leave in every case.
  */
 spill_code_t spill_bench_enter(const spill_bench_options_t *options, spill_bench_place_t *place,
                                spill_error_t *error);
 
 /*
- * Drop everything under the names, where they were taken, and close the store. An error is reported
- * where `code` is SPILL_OK; what is returned is the first.
+ * Drop everything under the names, if this run owns them, and close the store. If `code` is
+ * SPILL_OK, an error is reported. Returns the first error.
  */
 spill_code_t spill_bench_leave(spill_bench_place_t *place, spill_code_t code, spill_error_t *error);
 
-/* Was the run asked to stop? */
+/* Report whether the run was asked to stop. */
 bool spill_bench_stopped(const spill_bench_options_t *options);
 
 #endif

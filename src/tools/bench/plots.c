@@ -1,4 +1,4 @@
-/* Plots of a run, as files of SVG, by gnuplot. */
+/* Plots of a run as SVG files, drawn by gnuplot. */
 #include "tools/bench/bench.h"
 #include "tools/report/axes.h"
 #include "tools/report/svg.h"
@@ -12,14 +12,14 @@
 
 enum { HEIGHT = 380 };
 
-/* Colours that people tell apart who see few of them, too (Okabe and Ito), and dashes beside. */
+/* Colours that colour-blind people can tell apart (Okabe and Ito), and dashes as well. */
 static const struct {
     const char *colour, *dashes;
 } styles[SPILL_BENCH_KINDS] = {{"#222222", "(8,4)"}, {"#0072B2", "solid"}, {"#56B4E9", "(6,3)"},
                                {"#009E73", "solid"}, {"#E69F00", "solid"}, {"#D55E00", "solid"},
                                {"#CC79A7", "solid"}};
 
-/* What is drawn of a row: a value, and the interval that it lies in. */
+/* The value of a row to draw, and its interval. */
 typedef struct point {
     double value, low, high;
 } point_t;
@@ -47,7 +47,7 @@ static bool is_drawn(const plot_t *plot, const spill_bench_row_t *row)
     return row->threads == plot->threads && !row->over;
 }
 
-/* The data of a kind, and how many points it has. */
+/* Write the data of a kind; return the number of its points. */
 static size_t put_data(FILE *script, const plot_t *plot, const spill_bench_result_t *result,
                        spill_bench_kind_t kind)
 {
@@ -66,7 +66,7 @@ static size_t put_data(FILE *script, const plot_t *plot, const spill_bench_resul
     return points;
 }
 
-/* The ranges of both axes; false where there is nothing to draw. */
+/* Set the ranges of both axes; false if there is nothing to draw. */
 static bool put_ranges(FILE *script, const plot_t *plot, const spill_bench_result_t *result)
 {
     double left = INFINITY, right = 0, bottom = INFINITY, top = 0;
@@ -147,7 +147,7 @@ spill_code_t spill_bench_plots(const spill_bench_options_t *options,
                             {"documents.svg", "The largest document, by the length of the array",
                              "largest document", 1, true, document_bytes}};
     spill_code_t code = SPILL_OK;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) /* less the umask, which --mode sets */
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) /* the umask, which --mode sets, applies */
         return spill_fail_errno(error, errno, "%s", folder);
     for (size_t i = 0; code == SPILL_OK && i < sizeof plots / sizeof plots[0]; i++)
         code = draw(&plots[i], result, folder, error);

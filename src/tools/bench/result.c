@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static double load(void)
+static double machine_load(void)
 {
     double average;
     return getloadavg(&average, 1) == 1 ? average : -1;
@@ -15,7 +15,7 @@ static double load(void)
 void spill_bench_start(const spill_bench_options_t *options, spill_bench_result_t *result)
 {
     *result = (spill_bench_result_t){.started_ms = spill_clock_now_us(NULL) / 1000,
-                                     .load_before = load(),
+                                     .load_before = machine_load(),
                                      .processors = (int)sysconf(_SC_NPROCESSORS_ONLN),
                                      .counts_read = spill_raw_reader_serves(options->uri)};
 }
@@ -23,7 +23,7 @@ void spill_bench_start(const spill_bench_options_t *options, spill_bench_result_
 void spill_bench_finish(spill_bench_result_t *result)
 {
     result->seconds = (double)spill_clock_now_us(NULL) / 1e6 - (double)result->started_ms / 1e3;
-    result->load_after = load();
+    result->load_after = machine_load();
     for (size_t i = 0; i < result->row_count && !result->counts_read; i++)
         result->rows[i].append.bytes_read = result->rows[i].newest.bytes_read =
             result->rows[i].newest.bytes_written = -1;

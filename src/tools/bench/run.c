@@ -1,4 +1,4 @@
-/* The benchmark: lengths one after the other; at each of them the kinds take turns. */
+/* The benchmark: one length after another; at each length the kinds take turns. */
 #include "tools/bench/bench_side.h"
 #include "tools/bench/place.h"
 #include "tools/bench/result.h"
@@ -8,20 +8,20 @@
 #include <stdio.h>
 
 enum {
-    MODES = 2, /* one thread, and the threads asked for */
+    MODES = 2, /* one thread, and the requested number of threads */
     OWNER_SIZE = 48,
-    GROWTH_MAX = 10,  /* per cent by which a bounded array may grow before another one is taken */
-    FILL_BATCH = 500, /* elements that are a piece of work, for the progress */
-    TURN_MIN = 5,     /* pushes of a round to an unbounded array, where they fit */
-    BUDGET_US = 1000000, /* that they should take at most, together */
+    GROWTH_MAX = 10,     /* per cent that a bounded array may grow before the next owner is used */
+    FILL_BATCH = 500,    /* elements that count as one piece of work for the progress */
+    TURN_MIN = 5,        /* pushes of a round to an unbounded array, if they fit */
+    BUDGET_US = 1000000, /* most time for these together */
 };
 
-/* The owners that one side has at one length, and what is known of them. */
+/* The owners of one side at one length, and their state. */
 typedef struct owners {
     int64_t given[1024]; /* elements of each */
     int count;
     int at;
-    int64_t grown; /* by that one */
+    int64_t grown; /* elements appended to owner `at` */
 } owners_t;
 
 /* A side at one length. */
@@ -40,12 +40,12 @@ typedef struct run {
     spill_bench_side_t sides[SPILL_BENCH_KINDS];
     size_t side_count;
     int64_t length;
-    entry_t *entries; /* of `length`, one for each side */
+    entry_t *entries; /* for `length`, one per side */
     spill_bench_progress_t progress;
     spill_bench_result_t *result;
 } run_t;
 
-/* ---- how much is done in a turn -------------------------------------------------------------- */
+/* ---- the operations of a turn ---------------------------------------------------------------- */
 
 static int modes_of(const spill_bench_options_t *options)
 {
@@ -62,15 +62,14 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* Appends of each thread to a bounded array: all together whole cycles of spills, of a page each.
- */
+/* Appends of each thread to a bounded array: together they are whole cycles of spills. */
 static int count_of(const run_t *run, int mode)
 {
     int64_t page = run->options->page, threads = threads_of(run, mode);
     return (int)(page / common_divisor(page, threads));
 }
 
-/* Pushes of each thread to an unbounded one, that it grows by little, in a bounded time. */
+/* Pushes of each thread to an unbounded array: few, so that it grows little, in bounded time. */
 static int push_count(const run_t *run, const entry_t *entry, int mode)
 {
     const spill_samples_t *means = mode == 0 ? &entry->append[0].means : &entry->append[1].means;
@@ -92,7 +91,7 @@ static void owner_name(const run_t *run, int number, char name[OWNER_SIZE])
     snprintf(name, OWNER_SIZE, "length-%" PRId64 "-%04d", run->length, number);
 }
 
-/* Another owner, where the one at hand would grow by too much. */
+/* Use the next owner if the current one would grow too much. */
 static void choose_owner(owners_t *owners, int64_t length, int64_t operations)
 {
     if (owners->grown > 0 && (owners->grown + operations) * 100 > length * GROWTH_MAX) {
@@ -102,8 +101,7 @@ static void choose_owner(owners_t *owners, int64_t length, int64_t operations)
     owners->grown += operations;
 }
 
-/* How many owners a bounded side needs: the rounds are gone through once, without doing anything.
- */
+/* How many owners a bounded side needs: runs through the rounds without doing anything. */
 static int owners_needed(const run_t *run)
 {
     owners_t owners = {0};
@@ -116,7 +114,7 @@ static int owners_needed(const run_t *run)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static void report(run_t *run, const char *what, const spill_bench_side_t *side)
+static void show_progress(run_t *run, const char *what, const spill_bench_side_t *side)
 {
     run->progress.what = what;
     run->progress.kind = side ? spill_bench_kind_name(side->kind) : "";
@@ -155,14 +153,14 @@ static spill_code_t fill_owner(run_t *run, entry_t *entry, int owner, spill_erro
             code = spill_subject_fill(entry->side->array, &name, run->options->element_bytes, from,
                                       to, error);
         run->progress.done++;
-        report(run, "filling", entry->side);
+        show_progress(run, "filling", entry->side);
     }
     entry->owners.given[owner] = run->length;
     bson_destroy(&storage);
     return code;
 }
 
-static spill_code_t fill(run_t *run, entry_t *entry, spill_error_t *error)
+static spill_code_t fill_owners(run_t *run, entry_t *entry, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     int count = owners_needed(run);
@@ -189,7 +187,7 @@ static spill_code_t read_pages(run_t *run, entry_t *entry, int mode, const char 
                                  error);
 }
 
-/* The document is made anew, so that it is as long in each round. */
+/* The document is created again for each round, so that it always has the same length. */
 static spill_code_t unbounded_turn(run_t *run, entry_t *entry, int mode, bool warm,
                                    spill_error_t *error)
 {
@@ -227,15 +225,15 @@ static spill_code_t bounded_turn(run_t *run, entry_t *entry, int mode, bool warm
     return code == SPILL_OK ? read_pages(run, entry, mode, owner, warm, error) : code;
 }
 
-/* Every side has its turn in each round, so that what else the machine does weighs on all. */
-static spill_code_t measure(run_t *run, spill_error_t *error)
+/* In each round every side has a turn, so that other load on the machine affects all. */
+static spill_code_t measure_rounds(run_t *run, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     for (int round = -1; round < run->options->rounds; round++)
         for (int mode = 0; mode < modes_of(run->options); mode++)
             for (size_t i = 0; code == SPILL_OK && i < run->side_count; i++) {
                 entry_t *entry = &run->entries[i];
-                report(run, "measuring", entry->side);
+                show_progress(run, "measuring", entry->side);
                 if (entry->side->kind != SPILL_BENCH_UNBOUNDED)
                     code = bounded_turn(run, entry, mode, round < 0, error);
                 else if (!entry->over)
@@ -247,8 +245,8 @@ static spill_code_t measure(run_t *run, spill_error_t *error)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static spill_code_t look_at(run_t *run, entry_t *entry, spill_subject_sizes_t *sizes,
-                            spill_error_t *error)
+static spill_code_t measure_sizes(run_t *run, entry_t *entry, spill_subject_sizes_t *sizes,
+                                  spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     *sizes = (spill_subject_sizes_t){entry->document_bytes, entry->document_bytes};
@@ -282,7 +280,7 @@ static spill_code_t add_rows(run_t *run, entry_t *entry, spill_error_t *error)
 {
     spill_bench_result_t *result = run->result;
     spill_subject_sizes_t sizes;
-    spill_code_t code = look_at(run, entry, &sizes, error);
+    spill_code_t code = measure_sizes(run, entry, &sizes, error);
     for (int mode = 0; code == SPILL_OK && mode < modes_of(run->options); mode++) {
         result->rows = bson_realloc(result->rows, (result->row_count + 1) * sizeof *result->rows);
         result->rows[result->row_count++] =
@@ -317,10 +315,10 @@ static spill_code_t run_length(run_t *run, int64_t length, spill_error_t *error)
     run->entries = bson_malloc0(run->side_count * sizeof *run->entries);
     for (size_t i = 0; code == SPILL_OK && i < run->side_count; i++) {
         run->entries[i].side = &run->sides[i];
-        code = fill(run, &run->entries[i], error);
+        code = fill_owners(run, &run->entries[i], error);
     }
     if (code == SPILL_OK)
-        code = measure(run, error);
+        code = measure_rounds(run, error);
     for (size_t i = 0; code == SPILL_OK && i < run->side_count; i++)
         code = add_rows(run, &run->entries[i], error);
     for (size_t i = 0; i < run->side_count; i++)
@@ -329,7 +327,7 @@ static spill_code_t run_length(run_t *run, int64_t length, spill_error_t *error)
     return code;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 static spill_code_t open_sides(run_t *run, spill_error_t *error)
 {
@@ -370,7 +368,7 @@ spill_code_t spill_bench_run(const spill_bench_options_t *options, spill_bench_r
         code = run_length(&run, options->lengths[i], error);
     for (size_t i = 0; i < run.side_count; i++)
         spill_bench_side_close(&run.sides[i]);
-    report(&run, "dropping", NULL);
+    show_progress(&run, "dropping", NULL);
     code = spill_bench_leave(&run.place, code, error);
     spill_bench_finish(result);
     return code;

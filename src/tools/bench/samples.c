@@ -41,8 +41,8 @@ double spill_median_of(double *values, size_t count)
 }
 
 /*
- * How likely the median lies from the k-th least value to the k-th greatest: at least k, and at
- * most count - k values are below it, each with a half.
+ * The probability that the median is between the k-th least and the k-th greatest value: that at
+ * least k and at most count - k values are below it, each with probability 1/2.
  */
 static double confidence_of(size_t count, size_t k)
 {

@@ -1,4 +1,4 @@
-/* What measured values say: medians with their interval, and percentiles. */
+/* Statistics of measured values: medians with their interval, and percentiles. */
 #ifndef SPILL_TOOLS_BENCH_SAMPLES_H
 #define SPILL_TOOLS_BENCH_SAMPLES_H
 
@@ -14,9 +14,9 @@ void spill_samples_add(spill_samples_t *samples, double value);
 void spill_samples_release(spill_samples_t *samples);
 
 /*
- * The median, and an interval that the true median lies in with `confidence` (0.95 or more, where
- * there are 6 values or more). Its ends are two of the values: order statistics, which suppose
- * nothing of how values are distributed, only that they are independent.
+ * The median, and an interval that contains the true median with `confidence` (0.95 or more, if
+ * there are 6 values or more). Its ends are two of the values: order statistics, which assume only
+ * that the values are independent.
  */
 typedef struct spill_median {
     double median;
@@ -27,7 +27,7 @@ typedef struct spill_median {
 /* All 0 without values. Reorders them. */
 spill_median_t spill_samples_median(spill_samples_t *samples);
 
-/* The nearest rank: `per_mille` of the values are at most so much; 0 without any. Reorders them. */
+/* Nearest rank: at least `per_mille` of the values are at most this; 0 without values. Reorders. */
 double spill_samples_percentile(spill_samples_t *samples, int per_mille);
 
 /* The median of an array that is not empty. Reorders it. */

@@ -21,7 +21,7 @@ static bool is_referenced(spill_layout_t layout)
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-/* Room for so many elements: that they are counted is what is measured, not their bytes. */
+/* Bytes for this many elements: the number of elements must be the bound, not their bytes. */
 static int64_t room_for(int64_t elements, int64_t element_bytes)
 {
     int64_t bytes = (elements + RACERS) * (element_bytes + ENTRY_BYTES) + (1 << 16);

@@ -1,6 +1,6 @@
 /*
- * Which threshold and page a store likes best. All pairs take turns for a few rounds; the best
- * quarter of them then for as many rounds as were asked for.
+ * Finds the threshold and page with the least cost on a store. All pairs take turns for a few
+ * rounds; then the best quarter of them continues for the requested number of rounds.
  */
 #include "tools/bench/bench_side.h"
 #include "tools/bench/place.h"
@@ -12,9 +12,9 @@
 
 enum {
     FIRST_ROUNDS = 3,
-    APPENDS_MIN = 200, /* of a round, in whole cycles */
-    PAGES_FILLED = 3,  /* beyond the threshold, before it begins */
-    FINALISTS = 4,     /* one of so many, and so many at least */
+    APPENDS_MIN = 200, /* per round, in whole cycles */
+    PAGES_FILLED = 3,  /* beyond the threshold, before the first round */
+    FINALISTS = 4,     /* a quarter of the pairs, and at least this many */
 };
 
 static const struct {
@@ -79,7 +79,7 @@ static int appends_of(const candidate_t *candidate)
     return (int)(cycles * candidate->page);
 }
 
-static spill_code_t take_turn(candidate_t *candidate, bool warm, spill_error_t *error)
+static spill_code_t measure_turn(candidate_t *candidate, bool warm, spill_error_t *error)
 {
     spill_bench_turn_t appends = {"tuned", candidate->given, 1, appends_of(candidate)};
     spill_bench_turn_t reads = {"tuned", -1, 1, SPILL_BENCH_READS};
@@ -92,14 +92,14 @@ static spill_code_t take_turn(candidate_t *candidate, bool warm, spill_error_t *
     return code;
 }
 
-static spill_code_t take_rounds(tuning_t *tuning, size_t count, int from, int rounds,
-                                spill_error_t *error)
+static spill_code_t measure_rounds(tuning_t *tuning, size_t count, int from, int rounds,
+                                   spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     for (int round = from; round < rounds; round++)
         for (size_t i = 0; code == SPILL_OK && i < count; i++) {
             report(tuning, "tuning", &tuning->candidates[i]);
-            code = take_turn(&tuning->candidates[i], round < 0, error);
+            code = measure_turn(&tuning->candidates[i], round < 0, error);
             tuning->progress.done++;
         }
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
@@ -110,7 +110,7 @@ static spill_code_t take_rounds(tuning_t *tuning, size_t count, int from, int ro
     return code;
 }
 
-/* Those that were measured longer stand first, whatever the others' few rounds said. */
+/* Finalists come first, even if others were faster in their few rounds. */
 static int compare(const void *left, const void *right)
 {
     const candidate_t *a = left, *b = right;
@@ -119,12 +119,12 @@ static int compare(const void *left, const void *right)
     return (a->cost_us > b->cost_us) - (a->cost_us < b->cost_us);
 }
 
-static void rank(tuning_t *tuning)
+static void sort_candidates(tuning_t *tuning)
 {
     qsort(tuning->candidates, PAIRS, sizeof tuning->candidates[0], compare);
 }
 
-static spill_code_t tune(tuning_t *tuning, spill_error_t *error)
+static spill_code_t run_passes(tuning_t *tuning, spill_error_t *error)
 {
     enum { FINAL = PAIRS / FINALISTS > FINALISTS ? PAIRS / FINALISTS : FINALISTS };
     int rounds = tuning->options->rounds;
@@ -139,14 +139,14 @@ static spill_code_t tune(tuning_t *tuning, spill_error_t *error)
         tuning->progress.done++;
     }
     if (code == SPILL_OK)
-        code = take_rounds(tuning, PAIRS, -1, FIRST_ROUNDS, error);
+        code = measure_rounds(tuning, PAIRS, -1, FIRST_ROUNDS, error);
     if (code != SPILL_OK)
         return code;
-    rank(tuning);
+    sort_candidates(tuning);
     for (size_t i = 0; i < FINAL; i++)
         tuning->candidates[i].final = true;
-    code = take_rounds(tuning, FINAL, 0, rounds, error);
-    rank(tuning);
+    code = measure_rounds(tuning, FINAL, 0, rounds, error);
+    sort_candidates(tuning);
     return code;
 }
 
@@ -182,7 +182,7 @@ spill_code_t spill_bench_tune(const spill_bench_options_t *options, spill_bench_
     spill_bench_start(options, result);
     spill_code_t code = spill_bench_enter(options, &tuning.place, error);
     if (code == SPILL_OK)
-        code = tune(&tuning, error);
+        code = run_passes(&tuning, error);
     if (code == SPILL_OK)
         keep_results(&tuning, result);
     release(&tuning);

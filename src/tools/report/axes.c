@@ -31,7 +31,7 @@ spill_count_text_t spill_count_text(double count)
 
 /* ---- logarithmic ----------------------------------------------------------------------------- */
 
-/* Powers of ten; where there are few of them, twice and five times these as well. */
+/* Powers of ten; if there are few, also twice and five times these. */
 static void put_log(FILE *script, char axis, double least, double most, bool bytes)
 {
     static const double parts[] = {1, 2, 5};
@@ -81,7 +81,7 @@ void spill_axis_linear(FILE *script, char axis, double top)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-/* How far marks are apart: months, or seconds. */
+/* The distance between ticks: months, or seconds. */
 typedef struct pace {
     int months;
     int64_t seconds;
@@ -104,8 +104,8 @@ static const pace_t *pace_of(int64_t seconds)
     return &paces[at];
 }
 
-/* The first mark that is not before that second. */
-static int64_t first_checkpoint(const pace_t *pace, int64_t from)
+/* The first tick at or after that second. */
+static int64_t first_tick(const pace_t *pace, int64_t from)
 {
     time_t second = (time_t)from;
     struct tm parts;
@@ -119,9 +119,9 @@ static int64_t first_checkpoint(const pace_t *pace, int64_t from)
     return (int64_t)timegm(&start);
 }
 
-static int64_t next_checkpoint(const pace_t *pace, int64_t checkpoint)
+static int64_t next_tick(const pace_t *pace, int64_t tick)
 {
-    return first_checkpoint(pace, pace->months == 0 ? checkpoint + pace->seconds : checkpoint + 1);
+    return first_tick(pace, pace->months == 0 ? tick + pace->seconds : tick + 1);
 }
 
 void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
@@ -130,14 +130,14 @@ void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
     const pace_t *pace = pace_of(to - from);
     const char *before = "";
     fputs("set xtics (", script);
-    for (int64_t checkpoint = first_checkpoint(pace, from); checkpoint <= to;
-         checkpoint = next_checkpoint(pace, checkpoint)) {
+    for (int64_t tick = first_tick(pace, from); tick <= to;
+         tick = next_tick(pace, tick)) {
         char text[32] = "?";
         struct tm parts;
-        time_t second = (time_t)checkpoint;
+        time_t second = (time_t)tick;
         if (gmtime_r(&second, &parts))
             strftime(text, sizeof text, pace->format, &parts);
-        fprintf(script, "%s'%s' %" PRId64, before, text, checkpoint);
+        fprintf(script, "%s'%s' %" PRId64, before, text, tick);
         before = ", ";
     }
     fputs(")\n", script);

@@ -1,4 +1,4 @@
-/* The plots of a report, with what they show. */
+/* The plots of a report, with captions. */
 #include "tools/report/axes.h"
 #include "tools/report/html.h"
 #include "tools/report/plots.h"
@@ -25,8 +25,8 @@ static spill_code_t put_lengths(const spill_report_t *report, const spill_scan_p
     fputs("<figure>", to);
     spill_code_t code = spill_plot_lengths(path, report->result->limits.elements,
                                            "How many there are of which length", to, error);
-    fprintf(to, "<figcaption>How long the %s %s are",
-            spill_count_text((double)path->lengths.count).text, what);
+    fprintf(to, "<figcaption>Lengths of %s %s", spill_count_text((double)path->lengths.count).text,
+            what);
     fprintf(to, ": half have %s or fewer, ", spill_count_text((double)path->lengths.p50).text);
     fprintf(to, "99 %% have %s or fewer. Both axes are logarithmic.",
             spill_count_text((double)path->lengths.p99).text);
@@ -34,7 +34,7 @@ static spill_code_t put_lengths(const spill_report_t *report, const spill_scan_p
     return code;
 }
 
-/* The one that is full first, if its course is known, else the first whose is. */
+/* The owner that reaches the limit first, if its course is known; else the first known one. */
 static const spill_owner_t *shown_owner(const spill_owners_t *owners)
 {
     const spill_owner_t *owner = owners->count > 0 ? spill_owners_first_at_limit(owners) : NULL;
@@ -52,7 +52,7 @@ static spill_code_t put_growth(const spill_report_t *report, const spill_scan_pa
         return SPILL_OK;
     fputs("<figure>", to);
     spill_code_t code =
-        spill_plot_growth(owner, "How one of the largest grew, and may go on", to, error);
+        spill_plot_growth(owner, "How one of the largest grew, and may continue", to, error);
     fputs("<figcaption>", to);
     if (owner->value.data)
         spill_html_value(to, &owner->value);
@@ -136,16 +136,17 @@ static spill_code_t put_shares(const spill_report_t *report, spill_error_t *erro
     fputs("<section class=\"plots\"><h3>Where the bytes are</h3><div class=\"figures\"><figure>",
           report->to);
     spill_code_t code = draw_shares(report, shares, count, error);
-    fputs("<figcaption>The largest arrays and maps, as parts of all that was scanned. What stands "
-          "in another array counts in both.</figcaption></figure></div></section>\n",
-          report->to);
+    fputs(
+        "<figcaption>The largest arrays and maps, as shares of everything scanned. An array inside "
+        "another one counts in both.</figcaption></figure></div></section>\n",
+        report->to);
     bson_free(shares);
     return code;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Has one of the paths before that one the same collection? */
+/* Report whether an earlier path has the same collection. */
 static bool is_shown(const spill_report_t *report, size_t index)
 {
     for (size_t i = 0; i < index; i++)

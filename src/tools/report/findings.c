@@ -24,7 +24,7 @@ static void put_owner_name(FILE *to, const spill_owner_t *owner)
         fprintf(to, "the document at %" PRId64, owner->place);
 }
 
-/* When it is there, or how far away. */
+/* The date, or the number of elements still to come. */
 static void put_when(FILE *to, const char *label, const spill_growth_forecast_t *growth,
                      const spill_when_t *when, int64_t scanned_ms)
 {
@@ -109,10 +109,10 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
     fputs("<h4>What to do</h4><ul>\n", to);
     put_texts(to, &item->why, "");
     if (item->possible && item->bytes_then < item->bytes_now) {
-        fprintf(to, "<li>An append to the largest rewrites %s now, and then at most %s; ",
+        fprintf(to, "<li>An append to the largest rewrites %s now, then at most %s; ",
                 spill_size_text(item->bytes_now).text,
                 spill_size_text(item->bytes_then + item->element_then).text);
-        fprintf(to, "a query for its other fields reads %s now, and then at most %s.</li>\n",
+        fprintf(to, "a query for its other fields reads %s now, then at most %s.</li>\n",
                 spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
     }
     if (item->others) {
@@ -123,13 +123,13 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
     put_texts(to, &item->alternatives, "Or ");
     fputs("</ul>\n", to);
     if (item->detection) {
-        fputs("<p>To look for oneself, in the shell:</p><pre>", to);
+        fputs("<p>To check it in the shell:</p><pre>", to);
         spill_html_text(to, item->detection);
         fputs("</pre>\n", to);
     }
 }
 
-/* Only with the first finding of a path. */
+/* Only the first finding of a path gets the plan. */
 static void put_plan(const spill_report_t *report, size_t index)
 {
     const spill_scan_path_t *path = report->result->findings[index].path;
@@ -144,7 +144,7 @@ static void put_plan(const spill_report_t *report, size_t index)
         put_item(report->to, item);
 }
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static void put_array(const spill_report_t *report, const spill_scan_finding_t *finding)
 {
@@ -183,9 +183,9 @@ static void put_index(const spill_report_t *report, const spill_scan_finding_t *
     fprintf(to, "%s in all", spill_count_text((double)lengths->sum).text);
     if (finding->index->bytes >= 0)
         fprintf(to, ", in %s", spill_size_text(finding->index->bytes).text);
-    fputs(". To insert or drop such a document changes as many places in it.</p>\n"
+    fputs(". Inserting or dropping such a document changes as many entries.</p>\n"
           "<h4>What to do</h4><ul><li>Drop it if no query needs it. Otherwise bound the array: an "
-          "index of pages has as many entries, but each document's are few.</li></ul>\n",
+          "index of pages has as many entries, but few for each document.</li></ul>\n",
           to);
 }
 
@@ -199,19 +199,19 @@ static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t 
         fputs(i ? ", " : "", to);
         spill_html_name(to, result->collections[group->members[i]].name);
     }
-    fprintf(to, "%s. There are %zu collections in all, and %" PRId64 " are too many.</p>\n",
+    fprintf(to, "%s. There are %zu collections of at most %" PRId64 ".</p>\n",
             group->count > EXAMPLES ? " and others" : "", result->collection_count,
             result->collections_max);
     if (group->index_count > 0) {
         fprintf(to, "<p>They have %s indexes", spill_count_text((double)group->index_count).text);
         if (group->index_bytes > 0)
             fprintf(to, " of %s", spill_size_text(group->index_bytes).text);
-        fprintf(to, ": %s tables in all, each of which a server keeps open and in memory.</p>\n",
+        fprintf(to, ": %s tables in all. A server keeps each open and in memory.</p>\n",
                 spill_count_text((double)group->index_count + (double)group->count).text);
     }
     fprintf(to,
-            "<h4>What to do</h4><ul><li>Make one collection of them, with a field for the "
-            "identifier: it holds their %s documents, ",
+            "<h4>What to do</h4><ul><li>Merge them into one collection, with a field for the "
+            "identifier: it has their %s documents, ",
             spill_count_text((double)group->documents).text);
     fprintf(to, "%s, with one set of indexes that begin with that field.</li></ul>\n",
             spill_size_text(group->bytes).text);
@@ -231,7 +231,7 @@ static void put_what(const spill_report_t *report, size_t index)
         break;
     case SPILL_SCAN_FINDING_PAID:
         fprintf(to,
-                "<p>Whoever reads another field of %s %s reads this too: it is %" PRId64
+                "<p>Every read of another field of %s %s reads this too: it is %" PRId64
                 " %% of them or more.</p>\n",
                 spill_count_text((double)finding->documents).text, documents,
                 report->result->limits.paid_per_cent);
@@ -252,9 +252,9 @@ static void put_what(const spill_report_t *report, size_t index)
                 plural(finding->documents, "document is", "documents are"));
         fprintf(to, "%s.</p>\n", spill_size_text(report->result->limits.document_bytes).text);
         put_largest(report, &report->result->collections[finding->collection]);
-        fputs("<h4>What to do</h4><ul><li>Look which array or map of these documents is the most "
-              "of them: it has a finding of its own where it grows. Files and texts of this size "
-              "are better off in a store for files.</li></ul>\n",
+        fputs("<h4>What to do</h4><ul><li>Find out which array or map is most of these documents: "
+              "if it grows, it has a finding of its own. A store for files suits files and texts "
+              "of this size better.</li></ul>\n",
               to);
         break;
     }
@@ -288,13 +288,13 @@ void spill_report_findings(const spill_report_t *report)
     fputs("<section id=\"findings\"><h2>Findings</h2>\n", to);
     if (result->finding_count == 0)
         fputs("<p>None: no array and no map is over a threshold and differs in length, no "
-              "document is over half of the limit, and no collections differ by an identifier "
-              "alone.</p>\n",
+              "document is over half of the limit, and no collections differ only by an "
+              "identifier.</p>\n",
               to);
     for (size_t i = 0; i < result->finding_count && i < SPILL_REPORT_FINDINGS; i++)
         put_finding(report, i);
     if (result->finding_count > SPILL_REPORT_FINDINGS)
-        fprintf(to, "<p>And %zu more, which the scan's JSON has.</p>\n",
+        fprintf(to, "<p>%zu more are in the scan's JSON.</p>\n",
                 result->finding_count - SPILL_REPORT_FINDINGS);
     fputs("</section>\n", to);
 }

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The program under way: `socket` is its input and its output, `words` what it complains of. */
+/* The running program: `socket` is its input and output, `words` its error messages. */
 typedef struct plotter {
     pid_t pid;
     int socket;
@@ -60,19 +60,19 @@ static spill_code_t start(plotter_t *plotter, spill_error_t *error)
     return spill_fail_errno(error, problem, "gnuplot");
 }
 
-/* Send what it takes of the rest; after the last byte it sees the end. */
+/* Send as much of the rest as the socket accepts; after the last byte, close the input. */
 static void send_some(const plotter_t *plotter, const char **script, size_t *size)
 {
     ssize_t sent = send(plotter->socket, *script, *size, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno != EAGAIN && errno != EINTR)
-        *size = 0; /* it has ended: why, its exit status says */
+        *size = 0; /* it has ended; its exit status tells why */
     *script += sent > 0 ? sent : 0;
     *size -= sent > 0 ? (size_t)sent : 0;
     if (*size == 0)
         shutdown(plotter->socket, SHUT_WR);
 }
 
-/* False at the end of the output. */
+/* Receive output; false at its end. */
 static bool receive_some(const plotter_t *plotter, spill_buffer_t *out)
 {
     enum { PIECE = 65536 };
@@ -84,8 +84,8 @@ static bool receive_some(const plotter_t *plotter, spill_buffer_t *out)
     return got > 0;
 }
 
-/* False where it said nothing for too long. */
-static bool talk(const plotter_t *plotter, const char *script, size_t size, spill_buffer_t *out)
+/* Send the script and receive the output. False: no output for too long. */
+static bool exchange(const plotter_t *plotter, const char *script, size_t size, spill_buffer_t *out)
 {
     for (bool more = true; more;) {
         struct pollfd ready = {.fd = plotter->socket,
@@ -103,7 +103,7 @@ static bool talk(const plotter_t *plotter, const char *script, size_t size, spil
     return true;
 }
 
-/* The first line with letters of what it complained of. */
+/* The first line of its error messages that has letters. */
 static void first_words(const plotter_t *plotter, char *words, size_t size)
 {
     char text[1024];
@@ -122,7 +122,7 @@ spill_code_t spill_gnuplot(const char *script, size_t size_bytes, spill_buffer_t
     spill_code_t code = start(&plotter, error);
     if (code != SPILL_OK)
         return code;
-    bool answered = talk(&plotter, script, size_bytes, out);
+    bool answered = exchange(&plotter, script, size_bytes, out);
     if (!answered)
         kill(plotter.pid, SIGKILL);
     while (waitpid(plotter.pid, &status, 0) < 0 && errno == EINTR)

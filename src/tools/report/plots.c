@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Colours that people tell apart who see few of them, too (Okabe and Ito). */
+/* Colours that colour-blind people can tell apart (Okabe and Ito). */
 #define BLUE "#0072B2"
 #define PALE "#B3D4E8"
 #define RED "#B34700"
@@ -18,10 +18,10 @@ enum { HEIGHT = 320, SHARE_HEIGHT = 46, SHARES_ABOVE = 6, SHARES_BELOW = 72, NAM
 
 /* ---- distributions --------------------------------------------------------------------------- */
 
-/* Bars begin here on a logarithmic axis, so that one of 1 is seen. */
+/* Bars begin here on a logarithmic axis, so that a bar of 1 is visible. */
 static const double ground = 0.7;
 
-/* Where length 0 stands, which such an axis does not have. */
+/* The place of length 0, which a logarithmic axis does not have. */
 static const double zero_left = 0.3, zero_right = 0.5;
 
 static double left_of(uint64_t least)
@@ -43,8 +43,8 @@ static uint64_t most_of(const spill_scan_histogram_t *histogram)
     return most;
 }
 
-/* A line from below to above at `x`, and what it is. */
-static void checkpoint(FILE *script, double x, double left, double right, const char *text)
+/* Draw a vertical line at `x` with its text. */
+static void put_line(FILE *script, double x, double left, double right, const char *text)
 {
     bool far = log(x / left) > 0.5 * log(right / left);
     fprintf(script,
@@ -68,10 +68,10 @@ static void put_bins(FILE *script, const spill_scan_histogram_t *histogram)
             ground);
 }
 
-/* A logarithmic axis of less than this has too few marks. */
+/* A logarithmic axis with a smaller factor has too few ticks. */
 static const double factor_min = 12;
 
-/* The upper end of the vertical axis leaves room for what a mark says. */
+/* The upper end of the vertical axis leaves room for the text of a line. */
 static void put_counts(FILE *script, const spill_scan_histogram_t *histogram)
 {
     double most = fmax((double)most_of(histogram), factor_min);
@@ -80,7 +80,7 @@ static void put_counts(FILE *script, const spill_scan_histogram_t *histogram)
     spill_axis_log(script, 'y', 1, most);
 }
 
-/* Some room on both sides, and enough for marks. */
+/* Add some room on both sides, enough for ticks. */
 static void widen(double *left, double *right)
 {
     double missing = sqrt(fmax(factor_min * *left / *right, 1));
@@ -112,7 +112,7 @@ spill_code_t spill_plot_lengths(const spill_scan_path_t *path, int64_t threshold
     if (histogram->bins[0].least == 0)
         fputs("set xtics add ('0' 0.387)\n", svg.script);
     if (marked)
-        checkpoint(svg.script, (double)threshold, left, right, text);
+        put_line(svg.script, (double)threshold, left, right, text);
     put_bins(svg.script, histogram);
     return spill_svg_end(&svg, label, to, error);
 }
@@ -136,21 +136,21 @@ spill_code_t spill_plot_sizes(const spill_scan_histogram_t *sizes, int64_t limit
             left, right);
     put_counts(svg.script, sizes);
     spill_axis_log_bytes(svg.script, 'x', left, right);
-    checkpoint(svg.script, (double)limit, left, right, text);
+    put_line(svg.script, (double)limit, left, right, text);
     put_bins(svg.script, sizes);
     return spill_svg_end(&svg, label, to, error);
 }
 
 /* ---- growth ---------------------------------------------------------------------------------- */
 
-/* What a plot of growth shows: up to where, and how high. */
+/* The ranges of a plot of growth. */
 typedef struct view {
-    size_t coming; /* points of what is to come */
+    size_t coming; /* points of the forecast */
     int64_t from_ms, now_ms, to_ms;
     double top;
 } view_t;
 
-/* As far ahead as half of the past, or all of it where what it leads to is reached later. */
+/* Show half as much future as past, or as much if threshold or limit are reached later. */
 static view_t view_of(const spill_owner_t *owner)
 {
     const spill_course_t *course = owner->growth_forecast.course;
@@ -177,8 +177,9 @@ static view_t view_of(const spill_owner_t *owner)
     return view;
 }
 
-/* Across, where an array is to have so many elements; what it is stands above it, or below. */
-static void level(FILE *script, const view_t *view, double elements, bool above, const char *text)
+/* Draw a horizontal line at a number of elements, with its text above or below. */
+static void put_level(FILE *script, const view_t *view, double elements, bool above,
+                      const char *text)
 {
     if (elements > view->top || elements < view->top * 0.04)
         return;
@@ -190,18 +191,18 @@ static void level(FILE *script, const view_t *view, double elements, bool above,
             elements, elements, text, elements, above ? "0.6" : "-0.7");
 }
 
-/* The lower one's text stands below it, so that the two do not touch. */
+/* The text of the lower line is below it, so that the texts do not overlap. */
 static void put_levels(FILE *script, const spill_owner_t *owner, const view_t *view)
 {
     int64_t threshold = owner->growth_forecast.threshold.elements;
     int64_t limit = owner->growth_forecast.limit.elements;
     double length = (double)owner->length;
     if (threshold > 0)
-        level(script, view, length + (double)threshold, limit == 0 || threshold > limit,
-              "threshold");
+        put_level(script, view, length + (double)threshold, limit == 0 || threshold > limit,
+                  "threshold");
     if (limit > 0)
-        level(script, view, length + (double)limit, threshold == 0 || limit >= threshold,
-              "the document is full");
+        put_level(script, view, length + (double)limit, threshold == 0 || limit >= threshold,
+                  "the document is full");
 }
 
 static void put_course(FILE *script, const spill_course_t *course, const view_t *view)
@@ -256,7 +257,7 @@ spill_code_t spill_plot_growth(const spill_owner_t *owner, const char *label, FI
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/* One field of a data block: no blanks but spaces, no quotes; cut at a character's border. */
+/* Write one field of a data block: only spaces as blanks, no quotes; cut between characters. */
 static void put_field(FILE *script, const char *name)
 {
     char *visible = spill_visible_text(name);

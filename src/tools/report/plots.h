@@ -1,4 +1,4 @@
-/* The plots of a report, as pictures in SVG that stand in the page itself. */
+/* The plots of a report, as SVG pictures embedded in the page. */
 #ifndef SPILL_TOOLS_REPORT_PLOTS_H
 #define SPILL_TOOLS_REPORT_PLOTS_H
 
@@ -7,19 +7,19 @@
 #include <stdio.h>
 
 /*
- * Each writes one <svg> to the page, with `label` for those who do not see it; nothing where there
- * is nothing to draw. Errors are spill_gnuplot's.
+ * Each writes one <svg> to the page, with `label` for screen readers. If there is nothing to draw,
+ * it writes nothing. Errors: as spill_gnuplot.
  */
 
-/* How many arrays there are of which length; `threshold` is marked. Both axes are logarithmic. */
+/* The number of arrays by length, with `threshold` marked. Both axes are logarithmic. */
 spill_code_t spill_plot_lengths(const spill_scan_path_t *path, int64_t threshold, const char *label,
                                 FILE *to, spill_error_t *error);
 
-/* How many documents there are of which size, up to the limit. Likewise. */
+/* The number of documents by size, up to the limit. Both axes are logarithmic. */
 spill_code_t spill_plot_sizes(const spill_scan_histogram_t *sizes, int64_t limit, const char *label,
                               FILE *to, spill_error_t *error);
 
-/* How an array grew, and how it may go on; nothing where its course is not known. */
+/* How an array grew, and how it may continue; nothing if its course is unknown. */
 spill_code_t spill_plot_growth(const spill_owner_t *owner, const char *label, FILE *to,
                                spill_error_t *error);
 
@@ -31,7 +31,7 @@ typedef struct spill_plot_share {
 
 enum { SPILL_PLOT_SHARES = 10 };
 
-/* At most SPILL_PLOT_SHARES of them, from above to below. */
+/* At most SPILL_PLOT_SHARES bars, from top to bottom. */
 spill_code_t spill_plot_shares(const spill_plot_share_t *shares, size_t count, const char *label,
                                FILE *to, spill_error_t *error);
 

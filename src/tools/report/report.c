@@ -21,7 +21,7 @@ void spill_report_place(const spill_report_t *report, size_t collection,
     }
 }
 
-/* ---- what has plots -------------------------------------------------------------------------- */
+/* ---- paths with plots ------------------------------------------------------------------------ */
 
 static void add_path(spill_report_t *report, size_t collection, const spill_scan_path_t *path)
 {
@@ -34,7 +34,7 @@ static void add_path(spill_report_t *report, size_t collection, const spill_scan
     report->path_collections[report->path_count++] = collection;
 }
 
-/* What is found, and where that is little the largest of each collection. */
+/* The paths with findings; if these are few, also the largest of each collection. */
 static void choose_paths(spill_report_t *report)
 {
     const spill_scan_result_t *result = report->result;
@@ -79,8 +79,8 @@ static void put_tiles(const spill_report_t *report)
 }
 
 /*
- * The policy keeps a browser from loading or running anything: there is nothing of that, and should
- * a name ever get through, it stays text.
+ * The policy forbids a browser to load or run anything. The page needs nothing, and a name that is
+ * not escaped would stay text.
  */
 static void put_head(const spill_report_t *report, const char *source)
 {
@@ -112,7 +112,7 @@ static void put_problems(const spill_report_t *report)
     const spill_scan_result_t *result = report->result;
     FILE *to = report->to;
     if (result->interrupted)
-        fputs("<p><strong>The scan was interrupted: this is of what was read until then.</strong>"
+        fputs("<p><strong>The scan was interrupted: these are its results up to then.</strong>"
               "</p>\n",
               to);
     if (result->problems_all > 0)
@@ -168,17 +168,16 @@ static void put_collections(const spill_report_t *report)
         put_collection(report, i);
     fputs("</tbody></table>\n", to);
     if (count > SPILL_REPORT_COLLECTIONS)
-        fprintf(to, "<p>And %zu more, which the scan's JSON has.</p>\n",
-                count - SPILL_REPORT_COLLECTIONS);
+        fprintf(to, "<p>%zu more are in the scan's JSON.</p>\n", count - SPILL_REPORT_COLLECTIONS);
     fputs("</section></main>\n", to);
 }
 
 static void put_foot(const spill_report_t *report)
 {
     fprintf(report->to,
-            "<footer><p>Counts, sums, least and greatest values are exact; percentiles are within "
-            "%.1f %%. Intervals are of 80 %%: two outcomes in ten lie outside. They are learned "
-            "from the collection's own past, and know of nothing that has not happened before. "
+            "<footer><p>Counts, sums, minima and maxima are exact; percentiles are within "
+            "%.1f %%. Intervals are of 80 %%: two outcomes in ten are outside. They are learned "
+            "from the collection's own past, and cannot know what has not happened before. "
             "Sizes are in units of 1000.</p><p>Made by Spillway %s; plots by gnuplot.</p></footer>"
             "\n</body></html>\n",
             100 * SPILL_SKETCH_ERROR, SPILL_VERSION);

@@ -1,7 +1,7 @@
 /*
- * report: what a scan found, as one page that needs nothing else: no network, no script, no other
- * file. Findings first, each with what to do; then plots; then all collections. For the screen, a
- * phone, and paper.
+ * report: the result of a scan as one self-contained page: no network, no script, no other file.
+ * Findings come first, each with what to do, then plots, then all collections. The page is made for
+ * screens, phones and paper.
  */
 #ifndef SPILL_TOOLS_REPORT_REPORT_H
 #define SPILL_TOOLS_REPORT_REPORT_H
@@ -10,11 +10,11 @@
 
 #include <stdio.h>
 
-/* More are counted, and are in the scan's JSON. */
+/* The most of each; all are counted, and are in the scan's JSON. */
 enum {
     SPILL_REPORT_FINDINGS = 100,
     SPILL_REPORT_PATHS = 12,    /* with plots */
-    SPILL_REPORT_PATHS_MIN = 4, /* ... even where nothing is found */
+    SPILL_REPORT_PATHS_MIN = 4, /* with plots, even without findings */
     SPILL_REPORT_SIZES = 6,     /* collections with a plot of documents' sizes */
     SPILL_REPORT_COLLECTIONS = 200,
     SPILL_REPORT_OWNERS = 5,
@@ -22,21 +22,21 @@ enum {
 };
 
 /*
- * Write the page. `source` is how what was scanned is named, without a password; `plan` is of the
- * result. SPILL_NOT_FOUND: gnuplot is not installed; SPILL_IO: it failed; the page is not whole
- * then.
+ * Write the page. `source` is the name of what was scanned, without a password; `plan` was made
+ * from the result. SPILL_NOT_FOUND: gnuplot is not installed; SPILL_IO: it failed. After an error
+ * the page is incomplete.
  */
 spill_code_t spill_report_write(const spill_scan_result_t *result, const spill_plan_t *plan,
                                 const char *source, FILE *to, spill_error_t *error);
 
-/* ---- in parts -------------------------------------------------------------------------------- */
+/* ---- for the files of the report ------------------------------------------------------------- */
 
-/* What the parts of a page share. */
+/* Shared by the parts of a page. */
 typedef struct spill_report {
     const spill_scan_result_t *result;
     const spill_plan_t *plan;
     FILE *to;
-    /* Paths with plots, in that order, and the collections that they are of. */
+    /* Paths with plots, in this order, and their collections. */
     const spill_scan_path_t *paths[SPILL_REPORT_PATHS];
     size_t path_collections[SPILL_REPORT_PATHS];
     size_t path_count;

@@ -1,4 +1,4 @@
-/* How a report looks: dark on white, wide or narrow, on paper too. */
+/* The style of a report: dark on white, for wide and narrow screens and for paper. */
 #ifndef SPILL_TOOLS_REPORT_STYLE_H
 #define SPILL_TOOLS_REPORT_STYLE_H
 

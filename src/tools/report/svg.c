@@ -24,8 +24,8 @@ void spill_svg_begin(spill_svg_t *svg, int height)
             SPILL_SVG_WIDTH, height);
 }
 
-/* Where the text is, or the end. */
-static const char *seek(const char *at, const char *end, const char *text)
+/* The place of the text, or the end. */
+static const char *find_text(const char *at, const char *end, const char *text)
 {
     const char *found = memmem(at, (size_t)(end - at), text, strlen(text));
     return found ? found : end;
@@ -36,8 +36,8 @@ static bool begins(const char *at, const char *end, const char *text)
     return (size_t)(end - at) >= strlen(text) && memcmp(at, text, strlen(text)) == 0;
 }
 
-/* What is passed over at `at`, up to where; `at` itself for nothing. */
-static const char *pass(const char *at, const char *end)
+/* The end of what must be skipped at `at`; `at` itself if nothing is. */
+static const char *end_of_skipped(const char *at, const char *end)
 {
     static const char *const pairs[][2] = {{"<title>", "</title>"},
                                            {"<desc>", "</desc>"},
@@ -48,30 +48,30 @@ static const char *pass(const char *at, const char *end)
         size_t opening = strlen(pairs[i][0]);
         if (!begins(at, end, pairs[i][0]))
             continue;
-        const char *close = seek(at + opening, end, pairs[i][1]);
+        const char *close = find_text(at + opening, end, pairs[i][1]);
         return close < end ? close + strlen(pairs[i][1]) : end;
     }
     return at;
 }
 
-/* Titles, markers that are not used, and names that would be there once for each picture. */
+/* Skip titles, unused markers, and ids that every picture would repeat. */
 static void put_stripped(const char *at, const char *end, FILE *to)
 {
     while (at < end) {
-        const char *after = pass(at, end);
+        const char *after = end_of_skipped(at, end);
         if (after == at)
             putc(*at++, to);
         at = after > at ? after : at;
     }
 }
 
-static spill_code_t embed(const spill_buffer_t *out, const char *label, FILE *to,
-                          spill_error_t *error)
+static spill_code_t put_embedded(const spill_buffer_t *out, const char *label, FILE *to,
+                                 spill_error_t *error)
 {
     static const char opening[] = "<svg", closing[] = "</svg>";
     const char *data = (const char *)out->data, *end = data + out->size;
-    const char *from = seek(data, end, opening);
-    const char *until = seek(from, end, closing);
+    const char *from = find_text(data, end, opening);
+    const char *until = find_text(from, end, closing);
     if (until == end)
         return spill_fail(error, SPILL_IO, "gnuplot wrote no picture");
     fprintf(to, "%s role=\"img\" aria-label=\"", opening);
@@ -88,7 +88,7 @@ spill_code_t spill_svg_end(spill_svg_t *svg, const char *label, FILE *to, spill_
     fclose(svg->script);
     spill_code_t code = spill_gnuplot(svg->text, svg->size, &out, error);
     if (code == SPILL_OK)
-        code = embed(&out, label, to, error);
+        code = put_embedded(&out, label, to, error);
     spill_buffer_release(&out);
     free(svg->text);
     return code;

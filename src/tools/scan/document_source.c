@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEEP_BYTES                                                                                 \
-    (4 * SPILL_BLOCK_BYTES) /* a block that a huge document made grow is given back */
+#define KEEP_BYTES (4 * SPILL_BLOCK_BYTES) /* free the memory of a block that is larger */
 
 void spill_block_clear(spill_block_t *block)
 {
@@ -54,7 +53,7 @@ void spill_document_source_report(spill_document_source_t *document_source, int6
         document_source->problem(document_source->context, place, text);
 }
 
-/* ---- what feeds of bytes are made of --------------------------------------------------------- */
+/* ---- for document sources of bytes ----------------------------------------------------------- */
 
 void spill_document_source_window_begin(spill_document_source_window_t *window,
                                         spill_block_t *block)

@@ -1,13 +1,13 @@
 /*
- * A file that mongodump --archive makes: several collections, in parts that take turns.
+ * A file that mongodump --archive makes: several collections in interleaved parts.
  *
  *   archive ::= magic prelude part*         magic: 0x8199e26d
- *   prelude ::= document* end               what the collections are
+ *   prelude ::= document* end               describes the collections
  *   part    ::= head document* end          head: {db, collection, EOF, CRC}
  *   end     ::= 0xffffffff
  *
- * A part whose head says EOF has no documents, and is its collection's last; its CRC is that of all
- * of the collection's documents.
+ * If a part's head has EOF: true, the part has no documents and is its collection's last one; its
+ * CRC is of all documents of the collection.
  */
 #include "tools/scan/document_source.h"
 #include "tools/scan/resync.h"
@@ -27,21 +27,21 @@
 typedef struct member {
     char *name;     /* "shop.products" */
     char *metadata; /* or NULL */
-    bool begun;     /* a part of it was there */
+    bool begun;     /* the archive has a part of it */
     bool ended;
-    bool damaged; /* what could not be read in its parts was told */
+    bool damaged; /* a part of it was damaged, and that was reported */
     uint64_t crc; /* of its documents so far */
 } member_t;
 
 typedef struct archive_source {
     spill_document_source_t base;
     spill_document_source_window_t window;
-    spill_block_t held; /* what was read; its first `begin` bytes are done with */
+    spill_block_t held; /* bytes read; the first `begin` bytes are consumed */
     size_t begin;
     member_t *members;
     size_t count;
-    size_t at;    /* whose part this is, or NOWHERE: a head comes */
-    bool started; /* the prelude was passed */
+    size_t at;    /* the current part's member; NOWHERE: a head is next */
+    bool started; /* the prelude was read */
 } archive_source_t;
 
 static size_t left_of(const archive_source_t *document_source)
@@ -66,13 +66,13 @@ static int64_t offset_of(const archive_source_t *document_source)
     return document_source->window.offset + (int64_t)document_source->begin;
 }
 
-/* Are there so many bytes? They are read where they are not. */
+/* Read until `wanted` bytes are available. False: the input ends before. */
 static bool have(archive_source_t *document_source, size_t wanted)
 {
     if (left_of(document_source) >= wanted)
         return true;
     if (document_source->begin >=
-        document_source->held.data.size / 2) { /* a byte is moved twice at most on average */
+        document_source->held.data.size / 2) { /* so each byte moves at most twice on average */
         spill_document_source_window_drop(&document_source->window, &document_source->held,
                                           document_source->begin);
         document_source->begin = 0;
@@ -109,7 +109,7 @@ static const char *text_in(const bson_t *document, const char *name)
                : NULL;
 }
 
-/* Are its documents those that were dumped? Earlier versions of mongodump do not say. */
+/* Compare the CRC of the collection's documents. Earlier versions of mongodump write none. */
 static void check_crc(archive_source_t *document_source, const member_t *member, const bson_t *head)
 {
     bson_iter_t iter;
@@ -121,11 +121,11 @@ static void check_crc(archive_source_t *document_source, const member_t *member,
         spill_document_source_report(
             &document_source->base, offset_of(document_source),
             "the documents of %s are not those that were dumped: their CRC is "
-            "%016" PRIx64 ", and was %016" PRIx64,
+            "%016" PRIx64 ", not %016" PRIx64,
             member->name, member->crc, expected);
 }
 
-/* A part's head: false where it is none. */
+/* Read a part's head. False: it is none. */
 static bool read_head(archive_source_t *document_source, const uint8_t *data, uint32_t size)
 {
     bson_t head;
@@ -147,7 +147,7 @@ static bool read_head(archive_source_t *document_source, const uint8_t *data, ui
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-/* Behind a head's field of that name, a text of at most `most` bytes; NULL: it is not there. */
+/* Skip a head's field of that name, with a text of at most `most` bytes. NULL: no such field. */
 static const uint8_t *pass_text(const uint8_t *at, const uint8_t *end, const char *name,
                                 size_t most)
 {
@@ -162,8 +162,9 @@ static const uint8_t *pass_text(const uint8_t *at, const uint8_t *end, const cha
 }
 
 /*
- * Is this the end of a part, with another one's head behind it? mongodump writes the names first,
- * then EOF, and little else. Names are not looked into, so that heads in heads take no longer.
+ * Report whether this is the end of a part with the next part's head behind it. mongodump writes
+ * the names first, then EOF, and little else. Names are not read, so that heads within heads take
+ * no longer.
  */
 static bool is_head(const uint8_t *data, size_t left)
 {
@@ -181,10 +182,10 @@ static bool is_head(const uint8_t *data, size_t left)
            memcmp(at, eof, sizeof eof) == 0 && spill_walk_check(data + 4, size);
 }
 
-/* Nothing can be read here: look for the next part. */
+/* Skip damage up to the next part. */
 static void find_part(archive_source_t *document_source, const char *what)
 {
-    enum { HEAD_BYTES = 1024 }; /* what a head may have, and is to be seen whole */
+    enum { HEAD_BYTES = 1024 }; /* most bytes of a head, which must be complete in memory */
     int64_t damaged = offset_of(document_source);
     bool found = false;
     do {
@@ -198,7 +199,7 @@ static void find_part(archive_source_t *document_source, const char *what)
     } while (!found && left_of(document_source) > 0 &&
              !spill_document_source_interrupted(&document_source->base));
     spill_document_source_report(&document_source->base, damaged,
-                                 "%s; %" PRId64 " bytes are passed over", what,
+                                 "%s; %" PRId64 " bytes are skipped", what,
                                  offset_of(document_source) - damaged);
     if (document_source->at != NOWHERE)
         document_source->members[document_source->at].damaged = true;
@@ -209,14 +210,14 @@ static void find_part(archive_source_t *document_source, const char *what)
 
 typedef enum step { STEP_ON, STEP_BLOCK_DONE, STEP_DAMAGE } step_t;
 
-/* What stands here: a head, a document, or a part's end. */
-static step_t take(archive_source_t *document_source, spill_block_t *block)
+/* Read what is next: a head, a document, or a part's end. */
+static step_t read_next(archive_source_t *document_source, spill_block_t *block)
 {
     uint32_t size = have(document_source, 4) ? number_at(here(document_source)) : 0;
     if (size == END) {
         document_source->begin += 4;
         document_source->at = NOWHERE;
-        return block->count > 0 ? STEP_BLOCK_DONE : STEP_ON; /* a block is of one collection */
+        return block->count > 0 ? STEP_BLOCK_DONE : STEP_ON; /* a block has one collection */
     }
     if (size < 5 || size > SPILL_SCAN_DOCUMENT_BYTES_MAX || !have(document_source, size))
         return STEP_DAMAGE;
@@ -237,8 +238,8 @@ static step_t take(archive_source_t *document_source, spill_block_t *block)
 }
 
 /*
- * A document of the prelude may be a collection's, of which there will be parts: there are none of
- * views, and those of time series have another name.
+ * If a document of the prelude describes a collection, expect parts of it. Views have no parts, and
+ * those of time series have another name.
  */
 static void expect_member(archive_source_t *document_source, const uint8_t *data, uint32_t size)
 {
@@ -259,12 +260,12 @@ static void expect_member(archive_source_t *document_source, const uint8_t *data
         member->metadata = bson_strdup(metadata);
 }
 
-/* Read what the archive says of itself. */
-static spill_code_t start(archive_source_t *document_source, spill_error_t *error)
+/* Read the prelude. */
+static spill_code_t read_prelude(archive_source_t *document_source, spill_error_t *error)
 {
     document_source->started = true;
     if (!have(document_source, 4) || number_at(here(document_source)) != MAGIC)
-        return spill_fail(error, SPILL_PARSE, "this is no archive that mongodump makes");
+        return spill_fail(error, SPILL_PARSE, "this is no archive of mongodump");
     document_source->begin += 4;
     for (;;) {
         uint32_t size = have(document_source, 4) ? number_at(here(document_source)) : 0;
@@ -281,7 +282,7 @@ static spill_code_t start(archive_source_t *document_source, spill_error_t *erro
     return SPILL_OK;
 }
 
-/* Which collections are not all there? */
+/* Report the collections that are incomplete. */
 static void check_ends(archive_source_t *document_source)
 {
     for (size_t i = 0; i < document_source->count; i++) {
@@ -295,17 +296,18 @@ static void check_ends(archive_source_t *document_source)
     }
 }
 
-static spill_code_t next(spill_document_source_t *base, spill_block_t *block, spill_error_t *error)
+static spill_code_t next_block(spill_document_source_t *base, spill_block_t *block,
+                               spill_error_t *error)
 {
     archive_source_t *document_source = (archive_source_t *)base;
-    spill_code_t code = document_source->started ? SPILL_OK : start(document_source, error);
+    spill_code_t code = document_source->started ? SPILL_OK : read_prelude(document_source, error);
     if (code != SPILL_OK)
         return code;
     step_t step = STEP_ON;
     while (step != STEP_BLOCK_DONE && have(document_source, 1)) {
-        step = take(document_source, block);
+        step = read_next(document_source, block);
         if (step == STEP_DAMAGE && block->count > 0)
-            break; /* what is good first */
+            break; /* return the good documents first */
         if (step == STEP_DAMAGE)
             find_part(document_source, document_source->window.ended
                                            ? "the archive is cut off or damaged"
@@ -343,7 +345,7 @@ static void close_source(spill_document_source_t *base)
 }
 
 static const spill_document_source_ops_t OPS = {
-    .next = next, .close = close_source, .collection = collection, .metadata = metadata_of};
+    .next = next_block, .close = close_source, .collection = collection, .metadata = metadata_of};
 
 spill_code_t spill_document_source_archive(spill_source_t *source,
                                            spill_document_source_t **document_source,

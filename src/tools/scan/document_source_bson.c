@@ -1,4 +1,4 @@
-/* Documents one after the other, as mongodump writes them. */
+/* Documents in sequence, as mongodump writes them. */
 #include "tools/scan/document_source.h"
 #include "tools/scan/resync.h"
 
@@ -12,12 +12,12 @@ typedef struct bson_source {
     spill_document_source_t base;
     spill_document_source_window_t window;
     spill_resync_t *resync; /* NULL before the first damage */
-    int64_t lost_from;      /* where damage began that is being passed over, or NOWHERE */
+    int64_t lost_from;      /* where the damage begins that is being skipped, or NOWHERE */
     char lost[96];          /* what was wrong there */
-    int64_t measured_to;    /* fields before this place were measured once, in vain */
+    int64_t measured_to;    /* fields before this place were measured once without a match */
     bool some;              /* a document was found */
-    bool without;           /* ... and one whose first field is not _id */
-    bool told;              /* that the input is empty */
+    bool without;           /* a document was found whose first field is not _id */
+    bool told;              /* it was reported that the input is empty */
 } bson_source_t;
 
 #define NOWHERE INT64_C(-1)
@@ -47,46 +47,46 @@ static spill_resync_t *resync_of(bson_source_t *document_source)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-/* There is no document at `at`: what follows is passed over until the next one. */
-static void lose(bson_source_t *document_source, const spill_block_t *block, size_t at,
-                 bool cut_off)
+/* No document begins at `at`: begin to skip bytes up to the next one. */
+static void begin_loss(bson_source_t *document_source, const spill_block_t *block, size_t at,
+                       bool cut_off)
 {
     size_t left = block->data.size - at;
     document_source->lost_from = document_source->window.offset + (int64_t)at;
     if (cut_off)
         snprintf(document_source->lost, sizeof document_source->lost,
-                 "the document is cut off: of %" PRIu32 " bytes %zu are there",
+                 "the document is cut off: %" PRIu32 " bytes expected, %zu found",
                  length_at(block, at), left);
     else
         strcpy(document_source->lost, "this is not a BSON document");
 }
 
-/* The next document, or the end of the input, is at `at`. */
-static void find_again(bson_source_t *document_source, const spill_block_t *block, size_t at)
+/* End the damage: the next document, or the end of the input, is at `at`. */
+static void end_loss(bson_source_t *document_source, const spill_block_t *block, size_t at)
 {
     int64_t place = document_source->window.offset + (int64_t)at;
     if (!document_source->window.failed || at < block->data.size)
         spill_document_source_report(&document_source->base, document_source->lost_from,
-                                     "%s; %" PRId64 " bytes are passed over", document_source->lost,
+                                     "%s; %" PRId64 " bytes are skipped", document_source->lost,
                                      place - document_source->lost_from);
     document_source->lost_from = NOWHERE;
 }
 
-static spill_sight_t pass_over(bson_source_t *document_source, const spill_block_t *block,
-                               size_t *at, size_t *wanted)
+static spill_sight_t skip_damage(bson_source_t *document_source, const spill_block_t *block,
+                                 size_t *at, size_t *wanted)
 {
     spill_resync_view_t view = view_of(document_source, block);
     spill_sight_t sight = spill_resync_find(resync_of(document_source), &view, at, wanted);
     if (sight != SPILL_SIGHT_CANNOT_TELL)
-        find_again(document_source, block, *at);
+        end_loss(document_source, block, *at);
     return sight;
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
 /*
- * Do the document's fields end at its end? Their contents are not checked. Each byte is measured
- * once in this way; after that the feed remembers what it has measured.
+ * Report whether the document's fields end at its end. Their contents are not checked. Each byte is
+ * measured once in this way; after that the search remembers what it has measured.
  */
 static bool fields_fit(bson_source_t *document_source, const spill_resync_view_t *view, size_t at,
                        size_t length)
@@ -101,11 +101,11 @@ static bool fields_fit(bson_source_t *document_source, const spill_resync_view_t
 }
 
 /*
- * Is the length of the document at `at` right? It is if another document follows, or if the
- * document's fields end there. *wanted as of spill_resync_look, from `at` on.
+ * Check the length of the document at `at`. It is right if another document follows, or if the
+ * document's fields end there. *wanted: as for spill_resync_look, from `at` on.
  */
-static spill_sight_t judge(bson_source_t *document_source, const spill_block_t *block, size_t at,
-                           uint32_t length, size_t *wanted)
+static spill_sight_t check_length(bson_source_t *document_source, const spill_block_t *block,
+                                  size_t at, uint32_t length, size_t *wanted)
 {
     spill_resync_view_t view = view_of(document_source, block);
     const uint8_t *here = view.data + at;
@@ -121,7 +121,8 @@ static spill_sight_t judge(bson_source_t *document_source, const spill_block_t *
     return sight;
 }
 
-static void add(bson_source_t *document_source, spill_block_t *block, size_t at, uint32_t length)
+static void add_document(bson_source_t *document_source, spill_block_t *block, size_t at,
+                         uint32_t length)
 {
     const uint8_t *data = block->data.data + at;
     document_source->some = true;
@@ -130,7 +131,7 @@ static void add(bson_source_t *document_source, spill_block_t *block, size_t at,
     spill_block_add(block, at, length, document_source->window.offset + (int64_t)at);
 }
 
-/* The document at *at goes to the block. NO at the end of the input; damage is a step, too. */
+/* Add the document at *at to the block. NO at the end of the input; YES also after damage. */
 static spill_sight_t take_document(bson_source_t *document_source, spill_block_t *block, size_t *at,
                                    size_t *wanted)
 {
@@ -147,23 +148,24 @@ static spill_sight_t take_document(bson_source_t *document_source, spill_block_t
     if (good && !whole && !document_source->window.ended)
         return SPILL_SIGHT_CANNOT_TELL;
     spill_sight_t sight =
-        whole ? judge(document_source, block, *at, length, wanted) : SPILL_SIGHT_NO;
+        whole ? check_length(document_source, block, *at, length, wanted) : SPILL_SIGHT_NO;
     if (sight == SPILL_SIGHT_CANNOT_TELL)
         return sight;
     if (sight == SPILL_SIGHT_YES)
-        add(document_source, block, *at, length);
+        add_document(document_source, block, *at, length);
     else
-        lose(document_source, block, *at, good && !whole);
+        begin_loss(document_source, block, *at, good && !whole);
     *at += sight == SPILL_SIGHT_YES ? length : 1;
     return SPILL_SIGHT_YES;
 }
 
 /*
- * Make room for more bytes behind `at`: those before it go, unless they are the block's documents.
- * Half of the block at least is done with then, so that a byte is moved twice at most on average.
- * False: the caller hands the block on first.
+ * Make room for more bytes behind `at`: remove the bytes before it, unless they are the block's
+ * documents. At least half of the block is consumed then, so each byte moves at most twice on
+ * average. False: the caller must return the block first.
  */
-static bool read_on(bson_source_t *document_source, spill_block_t *block, size_t *at, size_t wanted)
+static bool read_more(bson_source_t *document_source, spill_block_t *block, size_t *at,
+                      size_t wanted)
 {
     if (block->count > 0 && *at >= block->data.size / 2)
         return false;
@@ -172,22 +174,22 @@ static bool read_on(bson_source_t *document_source, spill_block_t *block, size_t
         *at = 0;
     }
     size_t size = *at + wanted;
-    if (wanted > 0) /* more than asked for, so that many small wishes are not as many reads */
+    if (wanted > 0) /* read more than was requested, so that small requests cause fewer reads */
         spill_document_source_window_fill(&document_source->base, &document_source->window, block,
                                           size > SPILL_BLOCK_BYTES ? size + SPILL_BLOCK_BYTES
                                                                    : SPILL_BLOCK_BYTES);
     return true;
 }
 
-/* Cut the block into documents, and pass over what is none. */
-static void cut(bson_source_t *document_source, spill_block_t *block)
+/* Cut the block into documents, and skip everything else. */
+static void cut_block(bson_source_t *document_source, spill_block_t *block)
 {
     size_t at = 0;
     for (;;) {
         size_t wanted = 0;
         spill_sight_t sight = document_source->lost_from == NOWHERE
                                   ? take_document(document_source, block, &at, &wanted)
-                                  : pass_over(document_source, block, &at, &wanted);
+                                  : skip_damage(document_source, block, &at, &wanted);
         if (sight == SPILL_SIGHT_NO)
             break;
         if (sight == SPILL_SIGHT_YES)
@@ -196,14 +198,14 @@ static void cut(bson_source_t *document_source, spill_block_t *block)
             document_source->window.ended = true;
             break;
         }
-        if (!read_on(document_source, block, &at, wanted))
+        if (!read_more(document_source, block, &at, wanted))
             break;
     }
     spill_document_source_window_keep(&document_source->window, block, at);
 }
 
-/* There was not a byte. Of a file with a size that is known before, and may be meant. */
-static void tell_nothing(bson_source_t *document_source)
+/* Report an empty pipe. A file's size is known before, and it may be empty on purpose. */
+static void report_empty(bson_source_t *document_source)
 {
     if (spill_document_source_has_no_size(&document_source->base) &&
         !document_source->window.failed && !document_source->told)
@@ -211,16 +213,17 @@ static void tell_nothing(bson_source_t *document_source)
     document_source->told = true;
 }
 
-static spill_code_t next(spill_document_source_t *base, spill_block_t *block, spill_error_t *error)
+static spill_code_t next_block(spill_document_source_t *base, spill_block_t *block,
+                               spill_error_t *error)
 {
-    (void)error; /* what cannot be read is reported, and is the end */
+    (void)error; /* a read error is reported as a problem, and ends the input */
     bson_source_t *document_source = (bson_source_t *)base;
     spill_document_source_window_begin(&document_source->window, block);
     spill_document_source_window_fill(&document_source->base, &document_source->window, block,
                                       SPILL_BLOCK_BYTES);
-    cut(document_source, block);
+    cut_block(document_source, block);
     if (block->data.size == 0 && document_source->window.offset == 0)
-        tell_nothing(document_source);
+        report_empty(document_source);
     return SPILL_OK;
 }
 
@@ -232,7 +235,7 @@ static void close_source(spill_document_source_t *base)
     bson_free(document_source);
 }
 
-static const spill_document_source_ops_t OPS = {.next = next, .close = close_source};
+static const spill_document_source_ops_t OPS = {.next = next_block, .close = close_source};
 
 spill_code_t spill_document_source_bson(spill_source_t *source,
                                         spill_document_source_t **document_source,

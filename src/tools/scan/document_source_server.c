@@ -6,18 +6,18 @@
 #include <bson/bson.h>
 
 #define BATCH_MAX 1000
-#define PAUSES_PER_SECOND 10 /* so that a scan with a rate can be stopped soon */
+#define PAUSES_PER_SECOND 10 /* so that a slow scan can be stopped soon */
 
 typedef struct server_source {
     spill_document_source_t base;
     spill_raw_reader_t *reader;
-    int64_t rate; /* documents a second; 0: no bound */
+    int64_t rate; /* documents per second; 0: not limited */
     int64_t began_us;
     bool ended;
 } server_source_t;
 
-/* Wait until so many documents are due. */
-static void pace(const server_source_t *document_source)
+/* Wait until the rate allows the next documents. */
+static void wait_for_rate(const server_source_t *document_source)
 {
     if (document_source->rate == 0)
         return;
@@ -26,7 +26,8 @@ static void pace(const server_source_t *document_source)
                          document_source->began_us + (int64_t)due_us - spill_clock_now_us(NULL));
 }
 
-static spill_code_t next(spill_document_source_t *base, spill_block_t *block, spill_error_t *error)
+static spill_code_t next_block(spill_document_source_t *base, spill_block_t *block,
+                               spill_error_t *error)
 {
     server_source_t *document_source = (server_source_t *)base;
     size_t most = BATCH_MAX;
@@ -34,7 +35,7 @@ static spill_code_t next(spill_document_source_t *base, spill_block_t *block, sp
         most = document_source->rate < PAUSES_PER_SECOND
                    ? 1
                    : (size_t)document_source->rate / PAUSES_PER_SECOND;
-    pace(document_source);
+    wait_for_rate(document_source);
     while (!document_source->ended && block->count < most && block->data.size < SPILL_BLOCK_BYTES) {
         const uint8_t *data;
         uint32_t size;
@@ -54,7 +55,7 @@ static void close_source(spill_document_source_t *base)
     bson_free(base);
 }
 
-static const spill_document_source_ops_t OPS = {.next = next, .close = close_source};
+static const spill_document_source_ops_t OPS = {.next = next_block, .close = close_source};
 
 spill_document_source_t *spill_document_source_server(spill_raw_reader_t *reader,
                                                       const char *collection, int64_t sample,

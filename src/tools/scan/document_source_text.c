@@ -1,4 +1,4 @@
-/* Extended JSON: a document a line, or documents one after the other. */
+/* Extended JSON: one document per line, or documents in sequence. */
 #include "tools/scan/document_source.h"
 
 #include "util/error.h"
@@ -12,10 +12,10 @@ typedef struct text_source {
     spill_document_source_t base;
     spill_records_t *records;
     bool ended;
-    bool begun; /* there was something */
+    bool begun; /* the input was not empty */
 } text_source_t;
 
-/* Messages of records begin with their place, which stands beside the problem already. */
+/* Messages of records begin with their place; the problem names it already. */
 static const char *without_place(const char *message, int64_t line)
 {
     char number[24];
@@ -24,7 +24,8 @@ static const char *without_place(const char *message, int64_t line)
     return found ? found + length : message;
 }
 
-static spill_code_t next(spill_document_source_t *base, spill_block_t *block, spill_error_t *error)
+static spill_code_t next_block(spill_document_source_t *base, spill_block_t *block,
+                               spill_error_t *error)
 {
     text_source_t *document_source = (text_source_t *)base;
     while (!document_source->ended && block->data.size < TEXT_BLOCK_BYTES) {
@@ -57,7 +58,7 @@ static void close_source(spill_document_source_t *base)
 }
 
 static const spill_document_source_ops_t OPS = {
-    .next = next, .close = close_source, .text = true, .by_line = true};
+    .next = next_block, .close = close_source, .text = true, .by_line = true};
 
 spill_code_t spill_document_source_text(spill_source_t *source, spill_format_t format,
                                         spill_document_source_t **document_source,

@@ -1,4 +1,4 @@
-/* What a scan knows of the bytes of BSON: read in the loops over every byte of the input. */
+/* The bytes of BSON for loops over every byte of the input. */
 #ifndef SPILL_SCAN_FIELD_BYTES_H
 #define SPILL_SCAN_FIELD_BYTES_H
 
@@ -13,7 +13,7 @@ static inline uint32_t read_u32(const uint8_t *data)
     return BSON_UINT32_FROM_LE(value);
 }
 
-/* By its type, how many bytes a value has, and one more; BAD if there is no such type. */
+/* A value's size in bytes by its type, plus one; MEASURED: not fixed; BAD: no such type. */
 enum { BAD = 0, MEASURED = 255 };
 static const uint8_t SIZES[256] = {
     [BSON_TYPE_DOUBLE] = 1 + 8,
@@ -39,7 +39,7 @@ static const uint8_t SIZES[256] = {
     [BSON_TYPE_MINKEY] = 1,
 };
 
-/* For the search of a NUL in eight bytes at a time. */
+/* For the search for a NUL, eight bytes at a time. */
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 

@@ -1,26 +1,31 @@
 /*
- * What is wrong with a collection's shape. The rules, which docs/how-to/scan.md gives to users:
+ * Findings: what is wrong with a collection's shape. docs/how-to/scan.md has the rules for users:
  *
- *   unbounded-array  an array of some document is over a threshold, and lengths differ: the longest
- *   unbounded-map    is more than a quarter longer than that of the shortest tenth. (Vectors and
- *                    the like are long, and do not grow.) Of fewer than ten arrays all that are
- *                    over a threshold count. A map has SPILL_MAP_KEYS_MIN keys or more, and
- *                    no single value in it is half of it.
- *   oversized-index  an index has entries for the elements of an array (or map) whose lengths
- * differ, and of some document more than a tenth of the threshold in elements. paid-by-array what
- * is over the threshold in bytes is most of its document. large-document   a document is larger
- * than half of the limit. collection-sprawl  collections are alike and differ by an identifier in
- * their names (sprawl.h).
+ * - unbounded-array: an array of some document is over a threshold, and lengths differ: the longest
+ *   is more than a quarter longer than one in the shortest tenth. (Vectors and the like are long,
+ * but do not grow.) With fewer than ten arrays, all over a threshold count.
  *
- * Critical is what concerns a document that is larger than four fifths of the limit, and sprawl
- * where there are more collections than four fifths of their limit.
+ * - unbounded-map: the same for a map. It has SPILL_MAP_KEYS_MIN keys or more, and no single value
+ *   takes half of its bytes.
+ *
+ * - overgrown-index: an index has entries for the elements of an array (or map) with lengths that
+ *   differ. For some document these are more than a tenth of the threshold in elements.
+ *
+ * - paid-by-array: what is over the threshold in bytes is most of its document.
+ *
+ * - large-document: a document is larger than half of the limit.
+ *
+ * - collection-sprawl: collections are alike and differ by an identifier in their names (sprawl.h).
+ *
+ * A finding is critical if it concerns a document larger than four fifths of the limit. Sprawl is
+ * critical if there are more collections than four fifths of their limit.
  */
 #include "tools/scan/scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW 10 /* arrays: too few to tell from their lengths whether they grow */
+#define FEW 10 /* arrays: too few for their lengths to show whether they grow */
 
 const char *spill_scan_finding_name(spill_scan_finding_kind_t kind)
 {
@@ -38,8 +43,9 @@ const char *spill_scan_finding_atlas(spill_scan_finding_kind_t kind)
     return NAMES[kind];
 }
 
-static void add(spill_scan_result_t *result, spill_scan_finding_kind_t kind, size_t collection,
-                const spill_scan_path_t *path, int64_t documents, bool critical)
+static void add_finding(spill_scan_result_t *result, spill_scan_finding_kind_t kind,
+                        size_t collection, const spill_scan_path_t *path, int64_t documents,
+                        bool critical)
 {
     result->findings =
         bson_realloc(result->findings, (result->finding_count + 1) * sizeof *result->findings);
@@ -66,13 +72,13 @@ static void find_in_path(spill_scan_result_t *result, size_t collection,
     bool critical = is_critical(result, path->document_max);
     int64_t over = path->over_elements > path->over_bytes ? path->over_elements : path->over_bytes;
     if (over > 0 && lengths_differ(path))
-        add(result, path->map ? SPILL_SCAN_FINDING_MAP : SPILL_SCAN_FINDING_ARRAY, collection, path,
-            over, critical);
+        add_finding(result, path->map ? SPILL_SCAN_FINDING_MAP : SPILL_SCAN_FINDING_ARRAY,
+                    collection, path, over, critical);
     if (path->paid > 0)
-        add(result, SPILL_SCAN_FINDING_PAID, collection, path, path->paid, critical);
+        add_finding(result, SPILL_SCAN_FINDING_PAID, collection, path, path->paid, critical);
 }
 
-/* Of the paths that the key lies in, the innermost has the entries. */
+/* Find the innermost path that the key is in: its elements have the entries. */
 static const spill_scan_path_t *path_of(const spill_scan_collection_t *collection,
                                         const spill_scan_index_t *index)
 {
@@ -95,7 +101,7 @@ static void find_in_indexes(spill_scan_result_t *result, size_t at)
         if (!path || !lengths_differ(path) || path->over_entries == 0 ||
             path->lengths.max <= result->limits.elements / SPILL_SCAN_INDEX_PART)
             continue;
-        add(result, SPILL_SCAN_FINDING_INDEX, at, path, path->documents, false);
+        add_finding(result, SPILL_SCAN_FINDING_INDEX, at, path, path->documents, false);
         result->findings[result->finding_count - 1].index = index;
     }
 }
@@ -105,7 +111,8 @@ static void find_in_groups(spill_scan_result_t *result)
     bool critical = (int64_t)result->collection_count > result->collections_max / 5 * 4;
     for (size_t i = 0; i < result->sprawl.count; i++) {
         const spill_sprawl_group_t *group = &result->sprawl.groups[i];
-        add(result, SPILL_SCAN_FINDING_SPRAWL, group->members[0], NULL, group->documents, critical);
+        add_finding(result, SPILL_SCAN_FINDING_SPRAWL, group->members[0], NULL, group->documents,
+                    critical);
         result->findings[result->finding_count - 1].group = group;
     }
 }
@@ -155,8 +162,8 @@ void spill_scan_find(spill_scan_result_t *result)
             find_in_path(result, i, &collection->paths[j]);
         find_in_indexes(result, i);
         if (collection->over_half > 0)
-            add(result, SPILL_SCAN_FINDING_DOCUMENT, i, NULL, collection->over_half,
-                is_critical(result, collection->sizes.max));
+            add_finding(result, SPILL_SCAN_FINDING_DOCUMENT, i, NULL, collection->over_half,
+                        is_critical(result, collection->sizes.max));
     }
     find_in_groups(result);
     if (result->finding_count > 0)

@@ -7,29 +7,29 @@
 #include <stdlib.h>
 
 enum {
-    /* With fewer predictions that could be compared, nothing is said. */
+    /* With fewer predictions to compare, there is no forecast. */
     PAIRS_MIN = 20,
-    /* At least so many of them, and an eighth of all, are nearest. */
+    /* How many predictions are nearest: at least this many, and an eighth of all. */
     NEAREST_MIN = 30,
     NEAREST_SHARE = 8,
-    /* The histories are looked at from so many earlier moments at least; few of them from more. */
+    /* From how many earlier moments each history is predicted; few histories need more. */
     MOMENTS_MIN = 4,
     MOMENTS_MAX = 24,
     PAIRS_WANTED = 128,
-    /* Fewer histories than this are one experience told many times: see few_forecast. */
+    /* Fewer histories than this give dependent errors: see few_forecast. */
     HISTORIES_FEW = 8
 };
 
-/* The earliest of these moments: in 100 parts of the time that has passed. */
+/* The earliest of these moments, as a share of the time that has passed. */
 static const double earliest_moment = 0.55;
 
 static const double windows[] = {1.0 / 16, 1.0 / 8, 1.0 / 4, 1.0 / 2, 1, 2};
 enum { WINDOWS = sizeof windows / sizeof windows[0] };
 
-/* What was predicted at an earlier moment and what came, both as log(1 + elements). */
+/* A prediction at an earlier moment and what came, both as log(1 + elements). */
 typedef struct pair {
     double predicted;
-    double error; /* what came, less what was predicted */
+    double error; /* what came minus the prediction */
 } pair_t;
 
 typedef struct step {
@@ -43,12 +43,12 @@ struct spill_forecast_model {
     bool few;
     step_t *steps;
     size_t count;
-    size_t known; /* so many of the first have enough pairs: the longer a horizon, the fewer */
+    size_t known; /* the first steps with enough pairs: longer horizons have fewer */
 };
 
-/* log(1 + elements) that come within the horizon after that moment, if rates go on. */
-static double predict(const spill_history_t *history, double since_ms, double moment_ms,
-                      double horizon_ms)
+/* log(1 + elements) that come within the horizon after that moment, if rates continue. */
+static double predict_logarithm(const spill_history_t *history, double since_ms, double moment_ms,
+                                double horizon_ms)
 {
     double sum = 0;
     for (size_t i = 0; i < WINDOWS; i++) {
@@ -67,9 +67,11 @@ static int by_prediction(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Predict, for every history, at a moment that is to `end_ms` as now is to the horizon's end. */
-static void look_back(const spill_forecast_model_t *model, const spill_history_t *const *histories,
-                      size_t history_count, double end_ms, step_t *step)
+/* Predict every history at a moment that relates to `end_ms` as now relates to the horizon's end.
+ */
+static void predict_back(const spill_forecast_model_t *model,
+                         const spill_history_t *const *histories, size_t history_count,
+                         double end_ms, step_t *step)
 {
     double passed = model->now_ms - model->since_ms;
     double moment_ms =
@@ -78,20 +80,21 @@ static void look_back(const spill_forecast_model_t *model, const spill_history_t
         const spill_history_t *history = histories[i];
         if (spill_history_before(history, moment_ms) < SPILL_GROWTH_LENGTH_MIN)
             continue;
-        double predicted = predict(history, model->since_ms, moment_ms, end_ms - moment_ms);
+        double predicted =
+            predict_logarithm(history, model->since_ms, moment_ms, end_ms - moment_ms);
         step->pairs[step->count++] = (pair_t){
             predicted, log1p(spill_history_between(history, moment_ms, end_ms)) - predicted};
     }
 }
 
 /*
- * What all arrays have in common at a moment (a holiday, a campaign, the end of one) is seen at a
- * few moments only, and the present is one more: its spread around the mean of `moments` of them is
- * Student's, and not that of the errors themselves. So the moments' means move apart by as much as
- * the 10 % quantile of that is farther out than the normal one's. (1.28 z, and the first two terms
- * of Cornish and Fisher's expansion.)
+ * What all arrays have in common at a moment (a holiday, a campaign) is observed at a few moments
+ * only, and the present is one more. So the spread around the mean of these moments follows
+ * Student's distribution, not that of the errors. Return the factor by which the 10 % quantile of
+ * Student's distribution exceeds the normal one, to spread the moments' means by it. (1.28 z, and
+ * the first two terms of the Cornish-Fisher expansion.)
  */
-static double moments_apart(size_t moments)
+static double moment_factor(size_t moments)
 {
     double k = (double)moments, freedom = k - 1;
     return (1 + 0.66 / freedom + 0.45 / (freedom * freedom)) * sqrt(1 + 1 / k);
@@ -105,20 +108,20 @@ static double mean_error(const pair_t *pairs, size_t count)
     return count > 0 ? sum / (double)count : 0;
 }
 
-/* `ends` are the numbers of pairs up to the end of each moment's. */
-static void move_apart(step_t *step, const size_t *ends, size_t moments)
+/* Spread the moments' means. `ends`: the index behind the last pair of each moment. */
+static void spread_moments(step_t *step, const size_t *ends, size_t moments)
 {
-    double mean = mean_error(step->pairs, step->count), referenced = moments_apart(moments);
+    double mean = mean_error(step->pairs, step->count), factor = moment_factor(moments);
     for (size_t i = 0; i < moments; i++) {
         size_t first = i > 0 ? ends[i - 1] : 0;
-        double more = (referenced - 1) * (mean_error(&step->pairs[first], ends[i] - first) - mean);
+        double more = (factor - 1) * (mean_error(&step->pairs[first], ends[i] - first) - mean);
         for (size_t j = first; j < ends[i]; j++)
             step->pairs[j].error += more;
     }
 }
 
-static void learn(const spill_forecast_model_t *model, const spill_history_t *const *histories,
-                  size_t history_count, step_t *step)
+static void learn_step(const spill_forecast_model_t *model, const spill_history_t *const *histories,
+                       size_t history_count, step_t *step)
 {
     size_t moments = history_count ? (PAIRS_WANTED + history_count - 1) / history_count : 0;
     moments = moments < MOMENTS_MIN ? MOMENTS_MIN : moments > MOMENTS_MAX ? MOMENTS_MAX : moments;
@@ -126,11 +129,11 @@ static void learn(const spill_forecast_model_t *model, const spill_history_t *co
     size_t ends[MOMENTS_MAX];
     for (size_t i = 0; i < moments; i++) {
         double part = 1 - (1 - earliest_moment) * (double)i / (double)(moments - 1);
-        look_back(model, histories, history_count,
-                  model->since_ms + part * (model->now_ms - model->since_ms), step);
+        predict_back(model, histories, history_count,
+                     model->since_ms + part * (model->now_ms - model->since_ms), step);
         ends[i] = step->count;
     }
-    move_apart(step, ends, moments);
+    spread_moments(step, ends, moments);
     if (step->count > 0)
         qsort(step->pairs, step->count, sizeof *step->pairs, by_prediction);
 }
@@ -149,7 +152,7 @@ spill_forecast_model_t *spill_forecast_model_new(const spill_history_t *const *h
     for (size_t i = 0; i < horizon_count; i++) {
         model->steps[i].horizon_ms = horizons_ms[i];
         if (since_ms < now_ms)
-            learn(model, histories, history_count, &model->steps[i]);
+            learn_step(model, histories, history_count, &model->steps[i]);
         if (model->known == i && model->steps[i].count >= PAIRS_MIN)
             model->known++;
     }
@@ -168,7 +171,7 @@ void spill_forecast_model_free(spill_forecast_model_t *model)
 
 /* ---- forecasting ----------------------------------------------------------------------------- */
 
-/* The first of `wanted` neighbouring pairs whose predictions are nearest to this one. */
+/* The first of `wanted` neighbouring pairs that have the nearest predictions to this one. */
 static size_t find_nearest(const step_t *step, double predicted, size_t wanted)
 {
     size_t first = 0;
@@ -184,7 +187,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Interpolated between the two values that are next to it. */
+/* Interpolate between the two nearest values. */
 static double quantile(const double *sorted, size_t count, double part)
 {
     double at = part * (double)(count - 1);
@@ -193,13 +196,13 @@ static double quantile(const double *sorted, size_t count, double part)
     return sorted[below] + (sorted[above] - sorted[below]) * (at - (double)below);
 }
 
-/* A whole number of elements, and not fewer than none. */
+/* A whole number of elements, at least 0. */
 static double elements_of(double logarithm)
 {
     return fmax(0, round(expm1(logarithm)));
 }
 
-/* The errors of the predictions that were nearest to this one, ascending. Free them. */
+/* The errors of the predictions nearest to this one, ascending. Free them. */
 static double *nearest_errors(const step_t *step, double predicted, size_t *count)
 {
     size_t wanted = step->count / NEAREST_SHARE;
@@ -214,8 +217,8 @@ static double *nearest_errors(const step_t *step, double predicted, size_t *coun
 }
 
 /*
- * Of the 20 % of the outcomes that an interval leaves out, half lie on either side; where it begins
- * at no element at all, nothing lies below, and all of them are above.
+ * An interval leaves out 20 % of the outcomes, half on either side. If it begins at 0 elements,
+ * nothing is below it, and all 20 % are above.
  */
 static spill_forecast_t many_forecast(double predicted, const double *errors, size_t count)
 {
@@ -227,8 +230,8 @@ static spill_forecast_t many_forecast(double predicted, const double *errors, si
 }
 
 /*
- * The earlier moments of few arrays overlap, so their errors lean to one side together: they tell
- * how far off a prediction may be, and not in which direction.
+ * The earlier moments of few arrays overlap, so their errors lean to one side together. They show
+ * how far off a prediction may be, but not in which direction.
  */
 static spill_forecast_t few_forecast(double predicted, double *errors, size_t count)
 {
@@ -241,12 +244,12 @@ static spill_forecast_t few_forecast(double predicted, double *errors, size_t co
                               .high = elements_of(predicted + spread)};
 }
 
-/* By what was learned for that horizon alone. */
+/* Forecast from what was learned for that horizon alone. */
 static spill_forecast_t forecast_alone(const spill_forecast_model_t *model, const step_t *step,
                                        const spill_history_t *history)
 {
     size_t count;
-    double predicted = predict(history, model->since_ms, model->now_ms, step->horizon_ms);
+    double predicted = predict_logarithm(history, model->since_ms, model->now_ms, step->horizon_ms);
     double *errors = nearest_errors(step, predicted, &count);
     spill_forecast_t forecast = model->few ? few_forecast(predicted, errors, count)
                                            : many_forecast(predicted, errors, count);
@@ -254,7 +257,7 @@ static spill_forecast_t forecast_alone(const spill_forecast_model_t *model, cons
     return forecast;
 }
 
-/* Of each two numbers, the less one becomes the first forecast's. */
+/* Of each two numbers, the first forecast gets the lower one. */
 static void put_in_order(spill_forecast_t *first, spill_forecast_t *second)
 {
     spill_forecast_t a = *first, b = *second;
@@ -264,11 +267,11 @@ static void put_in_order(spill_forecast_t *first, spill_forecast_t *second)
 }
 
 /*
- * What came stays, so what is foreseen for a horizon is no less than for a shorter one. Each of
- * them was learned by itself; the three curves are rearranged (sorted), which brings them nearer to
- * whatever rising curves they stand for, and makes intervals no worse (Chernozhukov, Fernandez-Val,
- * Galichon, "Improving point and interval estimators of monotone functions by rearrangement",
- * Biometrika 2009). A forecast for each of outlook->known steps; free it.
+ * Elements that came stay, so a forecast is no lower than that for a shorter horizon. Each horizon
+ * was learned separately. So sort the values of each of the three curves ("rearrangement"): that
+ * brings them nearer to the true rising curves and makes intervals no worse (Chernozhukov,
+ * Fernandez-Val, Galichon, "Improving point and interval estimators of monotone functions by
+ * rearrangement", Biometrika 2009). Returns a forecast for each of model->known steps; free it.
  */
 static spill_forecast_t *forecast_all(const spill_forecast_model_t *model,
                                       const spill_history_t *history)
@@ -294,7 +297,7 @@ bool spill_forecast_model_forecast(const spill_forecast_model_t *model, size_t h
     return true;
 }
 
-/* Where the line from one horizon's value to the next one's gets to `more`; or as before. */
+/* When the line between two horizons' values reaches `more`; else the time found before. */
 static double crossing(double before_ms, double before, double at_ms, double at, double more,
                        double found_ms)
 {

@@ -18,9 +18,8 @@ void spill_growth_release(spill_growth_t *growth)
     spill_growth_init(growth);
 }
 
-/* FNV's low bits are better than its high ones, by which a sample would be taken (MurmurHash3's
- * finalizer). */
-static uint64_t mix(uint64_t hash)
+/* The sample needs good high bits; FNV's low bits are better (MurmurHash3's finalizer). */
+static uint64_t mix_hash(uint64_t hash)
 {
     hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
     hash = (hash ^ (hash >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
@@ -51,7 +50,7 @@ static void sift_down(spill_growth_owner_t *owners, size_t count)
     }
 }
 
-static void insert(spill_growth_t *growth, uint64_t hash, const spill_history_t *history)
+static void insert_owner(spill_growth_t *growth, uint64_t hash, const spill_history_t *history)
 {
     spill_growth_owner_t owner = {.hash = hash};
     spill_history_copy(history, &owner.history);
@@ -75,10 +74,10 @@ static bool belongs(const spill_growth_t *growth, uint64_t hash)
 
 void spill_growth_add(spill_growth_t *growth, uint64_t owner, const spill_history_t *history)
 {
-    uint64_t hash = mix(owner);
+    uint64_t hash = mix_hash(owner);
     spill_history_merge(&growth->all, history);
     if (history->seen >= SPILL_GROWTH_LENGTH_MIN && belongs(growth, hash))
-        insert(growth, hash, history);
+        insert_owner(growth, hash, history);
 }
 
 void spill_growth_merge(spill_growth_t *growth, const spill_growth_t *from)
@@ -86,5 +85,5 @@ void spill_growth_merge(spill_growth_t *growth, const spill_growth_t *from)
     spill_history_merge(&growth->all, &from->all);
     for (size_t i = 0; i < from->owner_count; i++)
         if (belongs(growth, from->owners[i].hash))
-            insert(growth, from->owners[i].hash, &from->owners[i].history);
+            insert_owner(growth, from->owners[i].hash, &from->owners[i].history);
 }

@@ -1,10 +1,10 @@
 /*
- * How the arrays of one path grow: when all their elements came, and the histories of a fair sample
- * of the owners, from which forecast.h learns how far a rate can be trusted here.
+ * How the arrays of one path grow: the times of all their elements, and the histories of a fair
+ * sample of the owners, from which forecast.h learns how far a rate can be trusted here.
  *
  * Memory: at most SPILL_GROWTH_OWNERS histories of SPILL_GROWTH_POINTS points and one of
- * SPILL_GROWTH_ALL_POINTS, 8 bytes a point: 0.6 MB, and nothing before the first long array.
- * Not thread-safe: one for each thread, merged in the end.
+ * SPILL_GROWTH_ALL_POINTS, 8 bytes a point: 0.6 MB, and none before the first long array.
+ * Not thread-safe: each thread has its own, and they are merged at the end.
  */
 #ifndef SPILL_TOOLS_SCAN_GROWTH_H
 #define SPILL_TOOLS_SCAN_GROWTH_H
@@ -15,7 +15,7 @@ enum {
     SPILL_GROWTH_OWNERS = 256,
     SPILL_GROWTH_POINTS = 256,
     SPILL_GROWTH_ALL_POINTS = 4096,
-    /* Shorter arrays have no history to speak of. */
+    /* Arrays that are shorter have no useful history. */
     SPILL_GROWTH_LENGTH_MIN = 20
 };
 
@@ -26,8 +26,8 @@ typedef struct spill_growth_owner {
 
 typedef struct spill_growth {
     spill_history_t all;
-    /* The owners of long arrays whose hashes are lowest: a sample without regard to anything else,
-     * and the same one whatever the order of the documents. The highest hash first (a heap). */
+    /* The owners of long arrays with the lowest hashes: a random sample, which does not depend on
+     * the order of the documents. The highest hash first (a heap). */
     spill_growth_owner_t *owners;
     size_t owner_count;
 } spill_growth_t;
@@ -36,12 +36,12 @@ void spill_growth_init(spill_growth_t *growth);
 void spill_growth_release(spill_growth_t *growth);
 
 /*
- * One array's history, of SPILL_GROWTH_POINTS points, in any order; `owner` is a hash of what names
- * its document, by spill_hash. O(points).
+ * Add one array's history, of SPILL_GROWTH_POINTS points, in any order; `owner` is a spill_hash of
+ * the document's _id. O(points).
  */
 void spill_growth_add(spill_growth_t *growth, uint64_t owner, const spill_history_t *history);
 
-/* What another thread saw of the same path. O(points of both). */
+/* Add what another thread collected for the same path. O(points of both). */
 void spill_growth_merge(spill_growth_t *growth, const spill_growth_t *from);
 
 #endif

@@ -9,16 +9,16 @@
 enum {
     HORIZONS = SPILL_GROWTH_FORECAST_HORIZONS,
     HORIZON_SHORTEST = 64,
-    /* The one that is about a quarter of the past. */
+    /* The horizon that is about a quarter of the past. */
     HORIZON_QUARTER = 15,
-    /* Elements that are that part of all from the oldest are strays, for all that is known. */
+    /* This fraction of all elements, the oldest ones, may have wrong times. */
     STRAYS = 200
 };
 
 struct spill_growth_model {
     int64_t since_ms, now_ms;
     double horizons_ms[HORIZONS];
-    const spill_history_t *all;       /* the growth's */
+    const spill_history_t *all;       /* of the growth */
     spill_forecast_model_t *owners;   /* learned from the sample */
     spill_forecast_model_t *together; /* learned from all as one */
 };
@@ -28,7 +28,7 @@ double spill_growth_forecast_horizon_ms(double past_ms, size_t index)
     return past_ms * pow(HORIZON_SHORTEST, (double)index / (HORIZONS - 1) - 1);
 }
 
-/* The newest time that is not later than the scan. */
+/* The newest time that is not after the scan. */
 static int64_t present(const spill_history_t *all, int64_t scan_ms)
 {
     if (all->newest <= scan_ms)
@@ -73,9 +73,9 @@ void spill_growth_model_free(spill_growth_model_t *growth_model)
     bson_free(growth_model);
 }
 
-static void foresee(const spill_growth_model_t *growth_model, const spill_forecast_model_t *model,
-                    const spill_history_t *history, double share,
-                    spill_growth_forecast_t *growth_forecast)
+static void set_forecast(const spill_growth_model_t *growth_model,
+                         const spill_forecast_model_t *model, const spill_history_t *history,
+                         double share, spill_growth_forecast_t *growth_forecast)
 {
     double neighbours = history->seen > 1 ? (double)(history->seen - 1) : 1;
     growth_forecast->timed = true;
@@ -122,9 +122,9 @@ static void add_past(spill_course_t *course, int64_t at_ms, double elements)
     course->past[course->past_count++].elements = round(elements);
 }
 
-/* What is older than the path's strays counts where the others begin. */
-static void tell_past(const spill_growth_model_t *growth_model, const spill_growing_t *array,
-                      spill_course_t *course)
+/* Elements with times older than the path's strays count at the beginning of the others. */
+static void set_past(const spill_growth_model_t *growth_model, const spill_growing_t *array,
+                     spill_course_t *course)
 {
     const spill_history_t *history = array->history;
     double scale = (double)array->length / (double)history->seen;
@@ -142,14 +142,14 @@ static void tell_past(const spill_growth_model_t *growth_model, const spill_grow
     add_past(course, growth_model->now_ms, (double)array->length);
 }
 
-static spill_course_t *tell_course(const spill_growth_model_t *growth_model,
+static spill_course_t *make_course(const spill_growth_model_t *growth_model,
                                    const spill_growing_t *array)
 {
     enum { EVERY = HORIZONS / SPILL_COURSE_COMING };
     spill_course_t *course = bson_malloc0(sizeof *course);
     double length = (double)array->length;
     double share = length / (double)array->history->seen;
-    tell_past(growth_model, array, course);
+    set_past(growth_model, array, course);
     for (size_t i = EVERY - 1; i < HORIZONS; i += EVERY) {
         spill_forecast_t more;
         if (!spill_forecast_model_forecast(growth_model->owners, i, array->history, &more))
@@ -164,7 +164,7 @@ static spill_course_t *tell_course(const spill_growth_model_t *growth_model,
     return course;
 }
 
-/* ---- foreseeing ------------------------------------------------------------------------------ */
+/* ---- forecasts ------------------------------------------------------------------------------- */
 
 void spill_growth_predict(const spill_growth_model_t *growth_model, const spill_growing_t *array,
                           spill_growth_forecast_t *growth_forecast)
@@ -173,16 +173,16 @@ void spill_growth_predict(const spill_growth_model_t *growth_model, const spill_
     double element_bytes = (double)array->bytes / (double)array->length;
     double to_limit = array->room > 0 ? floor((double)array->room / element_bytes) : 0;
     int64_t to_threshold = array->elements_max - array->length;
-    /* Elements for each one that has a time. */
+    /* Elements per element with a time. */
     double share = history ? (double)array->length / (double)history->seen : 1;
     *growth_forecast = (spill_growth_forecast_t){0};
     growth_forecast->threshold =
         when(growth_model, history, share, to_threshold > 0 ? to_threshold : 0);
     growth_forecast->limit = when(growth_model, history, share, (int64_t)to_limit);
     if (growth_model && history)
-        foresee(growth_model, growth_model->owners, history, share, growth_forecast);
+        set_forecast(growth_model, growth_model->owners, history, share, growth_forecast);
     if (growth_model && history && array->course)
-        growth_forecast->course = tell_course(growth_model, array);
+        growth_forecast->course = make_course(growth_model, array);
 }
 
 void spill_growth_predict_all(const spill_growth_model_t *growth_model,
@@ -191,7 +191,7 @@ void spill_growth_predict_all(const spill_growth_model_t *growth_model,
     *growth_forecast = (spill_growth_forecast_t){0};
     growth_forecast->threshold = when(NULL, NULL, 1, 0);
     growth_forecast->limit = when(NULL, NULL, 1, 0);
-    foresee(growth_model, growth_model->together, growth_model->all, 1, growth_forecast);
+    set_forecast(growth_model, growth_model->together, growth_model->all, 1, growth_forecast);
 }
 
 bool spill_when_is_past(const spill_when_t *when, int64_t scanned_ms)
@@ -199,7 +199,7 @@ bool spill_when_is_past(const spill_when_t *when, int64_t scanned_ms)
     return when->likely_ms < scanned_ms && scanned_ms > 0;
 }
 
-static const char *checkpoint_of(const spill_when_t *when, int64_t scanned_ms)
+static const char *past_note(const spill_when_t *when, int64_t scanned_ms)
 {
     if (spill_when_is_past(when, scanned_ms))
         return ", in the past";
@@ -220,6 +220,6 @@ spill_when_text_t spill_when_text(const spill_when_t *when, int64_t scanned_ms)
         snprintf(as_of, sizeof as_of, " as of %s", spill_day_text(when->as_of_ms).text);
     snprintf(text.text, sizeof text.text, "%s%s%s%s",
              likely ? spill_day_text(when->likely_ms).text : "later than can be foreseen", interval,
-             as_of, checkpoint_of(when, scanned_ms));
+             as_of, past_note(when, scanned_ms));
     return text;
 }

@@ -23,8 +23,8 @@ void spill_history_clear(spill_history_t *history)
                                  .stride = 1};
 }
 
-/* Every second point goes. The first stays, so points are those of elements 0, stride, 2 stride. */
-static void thin(spill_history_t *history)
+/* Drop every second point. The first stays: the points are elements 0, stride, 2 stride, ... */
+static void thin_points(spill_history_t *history)
 {
     size_t kept = 0;
     for (size_t i = 0; i < history->count; i += 2)
@@ -59,15 +59,15 @@ void spill_history_add(spill_history_t *history, int64_t time_ms)
     }
     history->last = time_ms;
     if (history->count == history->most && history->seen % history->stride == 0)
-        thin(history);
+        thin_points(history);
     if (history->seen++ % history->stride != 0)
         return;
     reserve(history, history->count + 1);
     history->points[history->count++] = time_ms;
 }
 
-/* Of the points of `from`, those with which another stride of the whole begins. */
-static void take_points(spill_history_t *history, const spill_history_t *from)
+/* Append the points of `from` at which another stride of the whole begins. */
+static void append_points(spill_history_t *history, const spill_history_t *from)
 {
     int64_t element = history->seen;
     for (size_t i = 0; i < from->count; i++, element += from->stride) {
@@ -85,10 +85,10 @@ void spill_history_merge(spill_history_t *history, const spill_history_t *from)
         return;
     note_extremes(history, from->oldest, from->newest);
     while (history->stride < from->stride)
-        thin(history);
-    take_points(history, from);
+        thin_points(history);
+    append_points(history, from);
     while (history->count > history->most)
-        thin(history);
+        thin_points(history);
     history->seen += from->seen;
     history->rising += from->rising;
     history->falling += from->falling;
@@ -117,7 +117,7 @@ void spill_history_sort(spill_history_t *history)
 }
 
 /* How many points are before that moment. */
-static size_t find(const spill_history_t *history, double time_ms)
+static size_t count_before(const spill_history_t *history, double time_ms)
 {
     size_t low = 0, high = history->count;
     while (low < high) {
@@ -132,14 +132,14 @@ static size_t find(const spill_history_t *history, double time_ms)
 
 double spill_history_before(const spill_history_t *history, double time_ms)
 {
-    size_t at = find(history, time_ms);
+    size_t at = count_before(history, time_ms);
     if (history->stride == 1)
         return (double)at;
     if (history->seen == 0 || time_ms <= (double)history->oldest)
         return 0;
     if (time_ms > (double)history->newest)
         return (double)history->seen;
-    /* Each point stands in the middle of its share of the elements. */
+    /* Each point is in the middle of its share of the elements. */
     double share = (double)history->seen / (double)history->count;
     double below = at == 0 ? 0 : ((double)at - 0.5) * share;
     double above = at == history->count ? (double)history->seen : ((double)at + 0.5) * share;

@@ -14,9 +14,9 @@ void spill_scan_indexes_release(spill_scan_indexes_t *indexes)
     *indexes = (spill_scan_indexes_t){0};
 }
 
-/* ---- what makes indexes alike ---------------------------------------------------------------- */
+/* ---- equal indexes --------------------------------------------------------------------------- */
 
-/* A value's hash; numbers of all types are alike, as 1 and 1.0 are to a server. */
+/* A value's hash; numbers of all types hash alike, because 1 and 1.0 are equal to a server. */
 static uint64_t hash_value(const bson_iter_t *iter)
 {
     double number;
@@ -44,7 +44,7 @@ static uint64_t hash_field(uint64_t before, const bson_iter_t *iter)
     return spill_hash(parts, sizeof parts);
 }
 
-/* The order of a key's fields matters, that of the options does not. */
+/* The order of a key's fields matters, the order of the options does not. */
 static uint64_t hash_index(const bson_t *description, const bson_t *key)
 {
     static const char *const ignored[] = {"v", "name", "ns", "key", "background", "storageEngine"};
@@ -66,7 +66,7 @@ static uint64_t hash_index(const bson_t *description, const bson_t *key)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Borrowed from the iterator's document. */
+/* The document or array at the iterator; borrowed from the iterator's document. */
 static bool inner(const bson_iter_t *iter, bson_t *found)
 {
     uint32_t size;
@@ -117,7 +117,7 @@ bool spill_scan_indexes_parse(spill_scan_indexes_t *indexes, const char *metadat
     return good;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 int64_t spill_scan_indexes_bytes(const spill_scan_indexes_t *indexes)
 {
@@ -127,7 +127,7 @@ int64_t spill_scan_indexes_bytes(const spill_scan_indexes_t *indexes)
     return bytes;
 }
 
-/* Does the field's name begin with the path's, at the border of a word? Keys have no "[]". */
+/* Report whether the field is the path or within it. Keys have no "[]". */
 static bool is_in(const char *field, const char *path)
 {
     for (; *path; path++) {

@@ -35,7 +35,7 @@ static int64_t size_of(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
 }
 
-/* The file of this path with one ending in the place of the other, plain or .gz; NULL: none. */
+/* The file of this path with another ending, uncompressed or with .gz; NULL: none exists. */
 static char *beside(const char *path, const char *ending, const char *other)
 {
     int length = (int)(strlen(path) - strlen(ending));
@@ -49,7 +49,7 @@ static char *beside(const char *path, const char *ending, const char *other)
     return NULL;
 }
 
-/* The description of what a .bson file has. */
+/* The description of a .bson file's collection. */
 static char *metadata_of(const char *path)
 {
     if (!ends_with(path, ".bson") && !ends_with(path, ".bson.gz"))
@@ -57,8 +57,8 @@ static char *metadata_of(const char *path)
     return beside(path, ends_with(path, ".gz") ? ".bson.gz" : ".bson", ".metadata.json");
 }
 
-static spill_scan_input_t *add(spill_scan_inputs_t *inputs, const char *path, spill_format_t format,
-                               spill_codec_t codec)
+static spill_scan_input_t *add_input(spill_scan_inputs_t *inputs, const char *path,
+                                     spill_format_t format, spill_codec_t codec)
 {
     inputs->items = bson_realloc(inputs->items, (inputs->count + 1) * sizeof *inputs->items);
     spill_scan_input_t *item = &inputs->items[inputs->count++];
@@ -91,7 +91,7 @@ static int hex(char digit)
     return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* mongodump writes %2F for what a file's name cannot have. */
+/* mongodump writes %2F and the like for characters that a file's name cannot have. */
 static void unescape(char *name)
 {
     char *to = name;
@@ -103,7 +103,7 @@ static void unescape(char *name)
     *to = '\0';
 }
 
-/* The file's name without what tells its format. */
+/* The file's name without the endings for its format. */
 static char *stem_of(const char *path)
 {
     static const char *const endings[] = {".gz",    ".zst",  ".bson",   ".ndjson",
@@ -124,9 +124,9 @@ static char *collection_of(const char *database, const char *path)
     return name;
 }
 
-/* ---- how a file begins ----------------------------------------------------------------------- */
+/* ---- the first bytes of a file --------------------------------------------------------------- */
 
-/* Its first bytes, decompressed. False where they cannot be read; *count are there. */
+/* Read the first bytes, decompressed; *count were read. False: they cannot be read. */
 static bool peek(const char *path, spill_codec_t codec, void *bytes, size_t size, size_t *count)
 {
     spill_source_t *source;
@@ -153,7 +153,7 @@ char *spill_scan_metadata(const spill_scan_input_t *input, size_t *size_bytes)
     return NULL;
 }
 
-/* A file, no pipe, that holds nothing. */
+/* Report whether it is an empty file; never for a pipe. */
 static bool is_empty(const spill_scan_input_t *item)
 {
     char byte;
@@ -164,7 +164,7 @@ static bool is_empty(const spill_scan_input_t *item)
 
 /* ---- a folder -------------------------------------------------------------------------------- */
 
-/* Does a collection with this description have a file of its own? Views have none. */
+/* Report whether a collection with this description has a file of documents. Views have none. */
 static bool has_documents(const char *metadata)
 {
     char text[4096];
@@ -191,8 +191,8 @@ static void add_dumped(const listing_t *listing, const char *database, const cha
     if (!spill_import_format(path, true, &format, &codec) || format != SPILL_FORMAT_BSON)
         return;
     if (database[0] == '\0' && strncmp(base_name(path), "oplog.", 6) == 0)
-        return; /* what happened during the dump: no collection */
-    spill_scan_input_t *item = add(listing->inputs, path, format, codec);
+        return; /* the operations during the dump: no collection */
+    spill_scan_input_t *item = add_input(listing->inputs, path, format, codec);
     item->collection = collection_of(database, path);
     if (!item->metadata && is_empty(item))
         listing->missing(listing->context, path, "the file is empty");
@@ -249,7 +249,7 @@ static spill_code_t list_folder(const listing_t *listing, const char *path, cons
     return code;
 }
 
-/* The database's name where the folder itself holds collections: its own. */
+/* The database's name if the folder itself has collections: the folder's name. */
 static char *folder_name(const char *path)
 {
     char *copy = bson_strdup(path);
@@ -279,13 +279,13 @@ static spill_code_t list_dump(const listing_t *listing, const char *path, spill_
     bson_free(database);
     if (code == SPILL_OK && listing->inputs->count == 0)
         code = spill_fail(error, SPILL_NOT_FOUND,
-                          "%s holds no .bson file, as a folder that mongodump made does", path);
+                          "%s has no .bson file, as a folder of mongodump has", path);
     return code;
 }
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-/* Of a plain file alone: what is read of a pipe is gone. */
+/* Only for a regular file: bytes read from a pipe would be lost. */
 static bool begins_with(const char *path, spill_codec_t codec, const char *bytes, size_t size)
 {
     uint8_t head[8];
@@ -294,7 +294,7 @@ static bool begins_with(const char *path, spill_codec_t codec, const char *bytes
            memcmp(head, bytes, size) == 0;
 }
 
-/* An archive, by what is said, or by its first bytes. */
+/* Report whether it is an archive, by the given format or by its first bytes. */
 static bool is_archive(const char *path, const char *given, spill_codec_t *codec)
 {
     const char *name = given ? given : path;
@@ -318,15 +318,15 @@ static spill_code_t add_file(const listing_t *listing, const char *path, const c
     bool known = archive || (given ? spill_import_format(given, false, &format, &codec)
                                    : spill_import_format(path, true, &format, &codec));
     if (!known && given)
-        return spill_fail(error, SPILL_INVALID, "there is no format '%s'", given);
+        return spill_fail(error, SPILL_INVALID, "unknown format '%s'", given);
     if (!known)
         return spill_fail(error, SPILL_INVALID,
-                          "%s: its name does not tell the format; say it with --format", path);
+                          "%s: its name does not show the format; give it with --format", path);
     if (format == SPILL_FORMAT_CSV)
-        return spill_fail(error, SPILL_INVALID, "%s: lines of CSV hold no arrays", path);
+        return spill_fail(error, SPILL_INVALID, "%s: CSV has no arrays", path);
     if (!given && codec == SPILL_CODEC_PLAIN)
-        codec = sniffed; /* whatever its name says */
-    spill_scan_input_t *item = add(listing->inputs, path, format, codec);
+        codec = sniffed; /* even if its name shows another one */
+    spill_scan_input_t *item = add_input(listing->inputs, path, format, codec);
     item->archive = archive;
     item->collection = strcmp(path, "-") == 0 ? bson_strdup("stdin") : collection_of("", path);
     if (is_empty(item))

@@ -1,4 +1,4 @@
-/* What a source on disk consists of: one file, or the files of a dump, each a collection. */
+/* The inputs of a source on disk: one file, or the files of a dump, one per collection. */
 #ifndef SPILL_TOOLS_SCAN_INPUTS_H
 #define SPILL_TOOLS_SCAN_INPUTS_H
 
@@ -9,31 +9,31 @@ typedef struct spill_scan_input {
     char *collection; /* "shop.products" of a dump, "products" of a file; owned */
     spill_format_t format;
     spill_codec_t codec;
-    bool archive;       /* of mongodump; the format says nothing */
-    char *metadata;     /* the file with its description, beside it; or NULL; owned */
-    int64_t size_bytes; /* of the file; -1: not known */
+    bool archive;       /* of mongodump; `format` is not used */
+    char *metadata;     /* path of the collection's description, or NULL; owned */
+    int64_t size_bytes; /* of the file; -1: unknown */
 } spill_scan_input_t;
 
 typedef struct spill_scan_inputs {
     spill_scan_input_t *items;
     size_t count;
-    int64_t size_bytes; /* of all; -1: not known */
+    int64_t size_bytes; /* of all; -1: unknown */
 } spill_scan_inputs_t;
 
-/* Is it an embedded store: a folder of one, or "rocksdb:" and its path? */
+/* Report whether it is an embedded store: its folder, or "rocksdb:" and its path. */
 bool spill_scan_is_store(const char *source);
 
-/* Called for a file that should be there, or should have something in it. */
+/* Called for a file that should exist, or should not be empty. */
 typedef void (*spill_scan_missing_fn)(void *context, const char *path, const char *text);
 
 /*
- * The inputs of a path: a file, "-", or a folder as mongodump makes it, in the order of
- * collections' names. `format` (or NULL) is that of import's --format. SPILL_NOT_FOUND,
- * SPILL_INVALID: what cannot be scanned. Release in every case.
+ * Find the inputs of a path: a file, "-", or a folder as mongodump makes it, in the order of
+ * collections' names. `format` (or NULL) is as import's --format. SPILL_NOT_FOUND, SPILL_INVALID:
+ * it cannot be scanned. Release in every case.
  */
 spill_code_t spill_scan_inputs(const char *path, const char *format, spill_scan_inputs_t *inputs,
                                spill_scan_missing_fn missing, void *context, spill_error_t *error);
-/* The whole text of an input's metadata; free with bson_free. NULL: it cannot be read. */
+/* Read an input's whole metadata; free with bson_free. NULL: it cannot be read. */
 char *spill_scan_metadata(const spill_scan_input_t *input, size_t *size_bytes);
 void spill_scan_inputs_release(spill_scan_inputs_t *inputs);
 

@@ -1,4 +1,4 @@
-/* A scan's result as one JSON document. docs/reference/scan-json.md has its schema and version. */
+/* Write a scan's result as one JSON document. docs/reference/scan-json.md has its schema. */
 #include "tools/scan/json_points.h"
 #include "tools/scan/json_put.h"
 #include "tools/scan/scan.h"
@@ -57,7 +57,7 @@ static void put_when(FILE *to, const char *name, const spill_when_t *when, int64
     fprintf(to, ",\"past\":%s}", spill_when_is_past(when, scanned_ms) ? "true" : "false");
 }
 
-/* What is known of times, after a comma where one is due. */
+/* What is known about times, after a comma if one is needed. */
 static void put_times(FILE *to, const spill_growth_forecast_t *growth_forecast, const char *before)
 {
     if (!growth_forecast->timed)
@@ -77,7 +77,7 @@ static void put_times(FILE *to, const spill_growth_forecast_t *growth_forecast, 
             growth_forecast->coming.likely, growth_forecast->coming.high);
 }
 
-/* What has come since an earlier scan, after a comma where one is due. */
+/* What has come since an earlier scan, after a comma if one is needed. */
 static void put_since(FILE *to, const spill_growth_forecast_t *growth_forecast, const char *before)
 {
     if (growth_forecast->elapsed_ms == 0)
@@ -111,7 +111,7 @@ static void put_path_growth(FILE *to, const spill_growth_forecast_t *growth_fore
 
 /* ---- paths and owners ------------------------------------------------------------------------ */
 
-/* `growth`: the scan that foresaw how they grow, or NULL to leave that out. */
+/* `growth`: the scan with the forecasts, or NULL to leave them out. */
 static void put_owners(FILE *to, const char *name, const spill_owners_t *owners, bool lengths,
                        const spill_scan_result_t *growth)
 {

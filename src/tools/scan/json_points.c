@@ -28,9 +28,9 @@ void spill_json_put_course(FILE *to, const spill_course_t *course)
     fputs("]}", to);
 }
 
-/* ---- back ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* The list under the name: false where there is none. */
+/* The list of that name. False: there is none. */
 static bool list_of(const bson_t *from, const char *name, bson_iter_t *items, size_t *count)
 {
     bson_iter_t iter;
@@ -46,7 +46,7 @@ static bool list_of(const bson_t *from, const char *name, bson_iter_t *items, si
     return bson_iter_init_from_data(items, data, size);
 }
 
-/* The next point's numbers, of which it has just so many. */
+/* Read the next point, which must have exactly `count` numbers. */
 static bool next_point(bson_iter_t *items, double *numbers, size_t count)
 {
     bson_iter_t inner;
@@ -60,7 +60,7 @@ static bool next_point(bson_iter_t *items, double *numbers, size_t count)
     return at == count;
 }
 
-/* As a whole number, of what JSON may hold. */
+/* A whole number within the range of JSON. */
 static int64_t whole(double number)
 {
     const double most = (double)SPILL_SCAN_NUMBER_MAX;

@@ -14,7 +14,7 @@ void spill_json_put_value(FILE *to, const spill_value_t *value)
     bson_free(json);
 }
 
-/* With '?' for what is not ASCII, where the text is not UTF-8. */
+/* If the text is not UTF-8, replace what is not ASCII with '?'. */
 static char *repaired(const char *text)
 {
     char *copy = bson_strdup(text);

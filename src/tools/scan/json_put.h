@@ -6,13 +6,13 @@
 
 #include <stdio.h>
 
-/* In relaxed Extended JSON; null where there is none, or where JSON cannot hold it. */
+/* As relaxed Extended JSON; null if there is no value, or if JSON cannot express it. */
 void spill_json_put_value(FILE *to, const spill_value_t *value);
 
 /* As a string; null for NULL. */
 void spill_json_put_text(FILE *to, const char *text);
 
-/* The same for a path or a URI, without the secrets of a connection string. */
+/* The same for a path or a URI, without the secrets in a connection string. */
 void spill_json_put_source(FILE *to, const char *source);
 
 #endif

@@ -11,52 +11,52 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Where a value is sought, and what was wrong first. */
+/* The file being read, and its first error. */
 typedef struct reader {
     const char *file;
     spill_error_t *error;
     spill_code_t code;
 } reader_t;
 
-static void complain(reader_t *reader, const char *what, const char *name)
+static void report_error(reader_t *reader, const char *what, const char *name)
 {
     if (reader->code == SPILL_OK)
         reader->code =
-            spill_fail(reader->error, SPILL_PARSE,
-                       "%s: %s: '%s'; it is not what scan --json writes", reader->file, what, name);
+            spill_fail(reader->error, SPILL_PARSE, "%s: %s: '%s'; scan --json does not write this",
+                       reader->file, what, name);
 }
 
-static bool find(reader_t *reader, const bson_t *from, const char *name, bson_iter_t *iter)
+static bool find_field(reader_t *reader, const bson_t *from, const char *name, bson_iter_t *iter)
 {
     if (reader->code == SPILL_OK && bson_iter_init_find(iter, from, name))
         return true;
-    complain(reader, "there is no", name);
+    report_error(reader, "there is no", name);
     return false;
 }
 
-static int64_t number(reader_t *reader, const bson_t *from, const char *name)
+static int64_t read_number(reader_t *reader, const bson_t *from, const char *name)
 {
     bson_iter_t iter;
-    if (!find(reader, from, name, &iter))
+    if (!find_field(reader, from, name, &iter))
         return 0;
     double size = BSON_ITER_HOLDS_NUMBER(&iter) ? fabs(bson_iter_as_double(&iter)) : 0;
     if (!BSON_ITER_HOLDS_NUMBER(&iter))
-        complain(reader, "there is no number in", name);
-    else if (!(size <= (double)SPILL_SCAN_NUMBER_MAX)) /* a NaN, too */
-        complain(reader, "there is a number that is too large in", name);
+        report_error(reader, "expected a number in", name);
+    else if (!(size <= (double)SPILL_SCAN_NUMBER_MAX)) /* also a NaN */
+        report_error(reader, "too large a number in", name);
     return size <= (double)SPILL_SCAN_NUMBER_MAX ? bson_iter_as_int64(&iter) : 0;
 }
 
-/* 0 if there is none, or if it is not finite. */
-static double real(const bson_t *from, const char *name)
+/* 0 if the field is missing or not finite. */
+static double read_real(const bson_t *from, const char *name)
 {
     bson_iter_t iter;
     double value = bson_iter_init_find(&iter, from, name) ? bson_iter_as_double(&iter) : 0;
     return isfinite(value) ? value : 0;
 }
 
-/* Copied; NULL where it is null or none. */
-static char *text(const bson_t *from, const char *name)
+/* A copy; NULL if the field is null or missing. */
+static char *read_text(const bson_t *from, const char *name)
 {
     bson_iter_t iter;
     return bson_iter_init_find(&iter, from, name) && BSON_ITER_HOLDS_UTF8(&iter)
@@ -64,7 +64,7 @@ static char *text(const bson_t *from, const char *name)
                : NULL;
 }
 
-/* An empty document where there is none; *inner borrows. */
+/* The document or array at the iterator, else an empty one; *inner borrows. */
 static bool inner_of(bson_iter_t *iter, bson_t *inner)
 {
     const uint8_t *data = NULL;
@@ -77,37 +77,37 @@ static bool inner_of(bson_iter_t *iter, bson_t *inner)
     return data && bson_init_static(inner, data, size);
 }
 
-/* What is there under the name, or empty; only a missing name is a mistake. */
-static bool inner(reader_t *reader, const bson_t *from, const char *name, bson_t *found)
+/* The document or array of that name, or an empty one; only a missing name is an error. */
+static bool read_inner(reader_t *reader, const bson_t *from, const char *name, bson_t *found)
 {
     bson_iter_t iter;
     bson_init(found);
-    return find(reader, from, name, &iter) && inner_of(&iter, found);
+    return find_field(reader, from, name, &iter) && inner_of(&iter, found);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static spill_scan_numbers_t numbers(reader_t *reader, const bson_t *from, const char *name)
+static spill_scan_numbers_t read_numbers(reader_t *reader, const bson_t *from, const char *name)
 {
     bson_t at;
-    if (!inner(reader, from, name, &at))
+    if (!read_inner(reader, from, name, &at))
         return (spill_scan_numbers_t){0};
-    spill_scan_numbers_t numbers = {.count = number(reader, &at, "count"),
-                                    .sum = number(reader, &at, "sum")};
+    spill_scan_numbers_t numbers = {.count = read_number(reader, &at, "count"),
+                                         .sum = read_number(reader, &at, "sum")};
     if (!bson_has_field(&at, "min")) /* a map's elements */
         return numbers;
-    numbers.min = number(reader, &at, "min");
-    numbers.p10 = number(reader, &at, "p10");
-    numbers.p50 = number(reader, &at, "p50");
-    numbers.p90 = number(reader, &at, "p90");
-    numbers.p99 = number(reader, &at, "p99");
-    numbers.p999 = number(reader, &at, "p999");
-    numbers.max = number(reader, &at, "max");
+    numbers.min = read_number(reader, &at, "min");
+    numbers.p10 = read_number(reader, &at, "p10");
+    numbers.p50 = read_number(reader, &at, "p50");
+    numbers.p90 = read_number(reader, &at, "p90");
+    numbers.p99 = read_number(reader, &at, "p99");
+    numbers.p999 = read_number(reader, &at, "p999");
+    numbers.max = read_number(reader, &at, "max");
     return numbers;
 }
 
-/* Of the numbers under the name. */
-static spill_scan_histogram_t histogram(const bson_t *from, const char *name)
+/* The histogram in the numbers of that name. */
+static spill_scan_histogram_t read_histogram(const bson_t *from, const char *name)
 {
     bson_iter_t iter;
     bson_t at;
@@ -116,7 +116,7 @@ static spill_scan_histogram_t histogram(const bson_t *from, const char *name)
     return spill_json_read_histogram(&at);
 }
 
-static int64_t date(const bson_t *from, const char *name)
+static int64_t read_date(const bson_t *from, const char *name)
 {
     bson_iter_t iter;
     int64_t time_ms = bson_iter_init_find(&iter, from, name) && BSON_ITER_HOLDS_DATE_TIME(&iter)
@@ -126,49 +126,49 @@ static int64_t date(const bson_t *from, const char *name)
                                                                                : SPILL_WHEN_UNKNOWN;
 }
 
-static spill_when_t when(reader_t *reader, const bson_t *from, const char *name)
+static spill_when_t read_when(reader_t *reader, const bson_t *from, const char *name)
 {
     bson_t at;
-    inner(reader, from, name, &at);
-    return (spill_when_t){.elements = number(reader, &at, "elements"),
-                          .earliest_ms = date(&at, "earliest"),
-                          .likely_ms = date(&at, "likely"),
-                          .latest_ms = date(&at, "latest"),
-                          .as_of_ms = date(&at, "asOf")};
+    read_inner(reader, from, name, &at);
+    return (spill_when_t){.elements = read_number(reader, &at, "elements"),
+                          .earliest_ms = read_date(&at, "earliest"),
+                          .likely_ms = read_date(&at, "likely"),
+                          .latest_ms = read_date(&at, "latest"),
+                          .as_of_ms = read_date(&at, "asOf")};
 }
 
 static void read_times(reader_t *reader, const bson_t *from, spill_growth_forecast_t *growth)
 {
     bson_t coming;
-    growth->oldest_ms = date(from, "oldest");
-    growth->newest_ms = date(from, "newest");
+    growth->oldest_ms = read_date(from, "oldest");
+    growth->newest_ms = read_date(from, "newest");
     growth->timed = bson_has_field(from, "rising") && growth->oldest_ms != SPILL_WHEN_UNKNOWN &&
                     growth->newest_ms != SPILL_WHEN_UNKNOWN;
     if (!growth->timed)
         return;
-    growth->rising = real(from, "rising");
-    growth->falling = real(from, "falling");
-    growth->pace = (spill_pace_t){.per_day = real(from, "perDay"),
-                                  .acceleration = real(from, "acceleration"),
-                                  .burst = real(from, "burst")};
+    growth->rising = read_real(from, "rising");
+    growth->falling = read_real(from, "falling");
+    growth->pace = (spill_pace_t){.per_day = read_real(from, "perDay"),
+                                  .acceleration = read_real(from, "acceleration"),
+                                  .burst = read_real(from, "burst")};
     growth->forecast = bson_has_field(from, "coming");
-    if (!growth->forecast || !inner(reader, from, "coming", &coming))
+    if (!growth->forecast || !read_inner(reader, from, "coming", &coming))
         return;
-    growth->horizon_ms = number(reader, &coming, "horizonMs");
-    growth->coming = (spill_forecast_t){.low = real(&coming, "low"),
-                                        .likely = real(&coming, "likely"),
-                                        .high = real(&coming, "high")};
+    growth->horizon_ms = read_number(reader, &coming, "horizonMs");
+    growth->coming = (spill_forecast_t){.low = read_real(&coming, "low"),
+                                        .likely = read_real(&coming, "likely"),
+                                        .high = read_real(&coming, "high")};
 }
 
 static void read_since(reader_t *reader, const bson_t *from, spill_growth_forecast_t *growth)
 {
     bson_t since;
-    if (!bson_has_field(from, "since") || !inner(reader, from, "since", &since))
+    if (!bson_has_field(from, "since") || !read_inner(reader, from, "since", &since))
         return;
-    growth->elapsed_ms = number(reader, &since, "elapsedMs");
-    growth->added = number(reader, &since, "added");
+    growth->elapsed_ms = read_number(reader, &since, "elapsedMs");
+    growth->added = read_number(reader, &since, "added");
     if (!growth->timed)
-        growth->pace.per_day = real(&since, "perDay");
+        growth->pace.per_day = read_real(&since, "perDay");
 }
 
 /* ---- owners, paths, collections -------------------------------------------------------------- */
@@ -177,19 +177,19 @@ static void read_owner(reader_t *reader, const bson_t *from, bool of_path, spill
 {
     bson_iter_t iter;
     bson_t growth;
-    spill_owner_t owner = {.document_bytes = number(reader, from, "documentBytes"),
-                           .place = number(reader, from, "place")};
+    spill_owner_t owner = {.document_bytes = read_number(reader, from, "documentBytes"),
+                           .place = read_number(reader, from, "place")};
     if (bson_iter_init_find(&iter, from, "owner") && !BSON_ITER_HOLDS_NULL(&iter))
         owner.value = spill_value_from_iter(&iter);
     owner.bytes = owner.document_bytes;
     if (of_path) {
-        owner.length = number(reader, from, "length");
-        owner.bytes = number(reader, from, "bytes");
+        owner.length = read_number(reader, from, "length");
+        owner.bytes = read_number(reader, from, "bytes");
     }
     if (of_path && bson_has_field(from, "growth")) {
-        inner(reader, from, "growth", &growth);
-        owner.growth_forecast.threshold = when(reader, &growth, "threshold");
-        owner.growth_forecast.limit = when(reader, &growth, "limit");
+        read_inner(reader, from, "growth", &growth);
+        owner.growth_forecast.threshold = read_when(reader, &growth, "threshold");
+        owner.growth_forecast.limit = read_when(reader, &growth, "limit");
         read_times(reader, &growth, &owner.growth_forecast);
         read_since(reader, &growth, &owner.growth_forecast);
         owner.growth_forecast.course = spill_json_read_course(&growth);
@@ -204,7 +204,7 @@ static void read_owners(reader_t *reader, const bson_t *from, const char *name, 
 {
     bson_iter_t iter;
     bson_t list, at;
-    if (!inner(reader, from, name, &list) || !bson_iter_init(&iter, &list))
+    if (!read_inner(reader, from, name, &list) || !bson_iter_init(&iter, &list))
         return;
     while (reader->code == SPILL_OK && bson_iter_next(&iter))
         if (inner_of(&iter, &at))
@@ -226,52 +226,52 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
 {
     bson_t time, growth;
     bson_iter_t iter;
-    char *kind = text(from, "kind");
-    path->path = text(from, "path");
+    char *kind = read_text(from, "kind");
+    path->path = read_text(from, "path");
     path->map = kind && strcmp(kind, "map") == 0;
     bson_free(kind);
     if (!path->path)
-        complain(reader, "there is no", "path");
-    path->documents = number(reader, from, "documents");
-    path->lengths = numbers(reader, from, "lengths");
-    path->length_bins = histogram(from, "lengths");
-    path->elements = numbers(reader, from, "elementBytes");
-    path->bytes = number(reader, from, "bytes");
-    path->bytes_max = number(reader, from, "bytesMax");
-    path->document_max = number(reader, from, "documentMax");
-    path->over_elements = number(reader, from, "overElements");
-    bool counted = bson_iter_init_find(&iter, from, "overEntries"); /* earlier scans do not */
-    path->over_entries = counted ? number(reader, from, "overEntries") : path->documents;
-    path->over_bytes = number(reader, from, "overBytes");
-    path->paid = number(reader, from, "paid");
-    path->threshold = number(reader, from, "threshold");
-    if (inner(reader, from, "time", &time)) {
-        char *field = text(&time, "field");
+        report_error(reader, "there is no", "path");
+    path->documents = read_number(reader, from, "documents");
+    path->lengths = read_numbers(reader, from, "lengths");
+    path->length_bins = read_histogram(from, "lengths");
+    path->elements = read_numbers(reader, from, "elementBytes");
+    path->bytes = read_number(reader, from, "bytes");
+    path->bytes_max = read_number(reader, from, "bytesMax");
+    path->document_max = read_number(reader, from, "documentMax");
+    path->over_elements = read_number(reader, from, "overElements");
+    bool counted = bson_iter_init_find(&iter, from, "overEntries"); /* not in earlier versions */
+    path->over_entries = counted ? read_number(reader, from, "overEntries") : path->documents;
+    path->over_bytes = read_number(reader, from, "overBytes");
+    path->paid = read_number(reader, from, "paid");
+    path->threshold = read_number(reader, from, "threshold");
+    if (read_inner(reader, from, "time", &time)) {
+        char *field = read_text(&time, "field");
         path->time_type = type_of(&time);
         bson_strncpy(path->time_field, field ? field : "", sizeof path->time_field);
         bson_free(field);
     }
-    inner(reader, from, "growth", &growth);
+    read_inner(reader, from, "growth", &growth);
     read_times(reader, &growth, &path->growth_forecast);
     read_since(reader, &growth, &path->growth_forecast);
     read_owners(reader, from, "owners", true, &path->owners);
     path->heaviest.by_bytes = true;
-    if (bson_has_field(from, "heaviest")) /* scans of the first programs have none */
+    if (bson_has_field(from, "heaviest")) /* not in the first versions */
         read_owners(reader, from, "heaviest", true, &path->heaviest);
 }
 
-/* How many items the array under the name has. */
+/* The number of items of the array of that name. */
 static size_t count_items(reader_t *reader, const bson_t *from, const char *name, bson_t *list)
 {
     bson_iter_t iter;
-    if (!inner(reader, from, name, list))
+    if (!read_inner(reader, from, name, list))
         return 0;
     if (!bson_iter_init_find(&iter, from, name) || !BSON_ITER_HOLDS_ARRAY(&iter))
-        complain(reader, "there is no array in", name);
+        report_error(reader, "expected an array in", name);
     return bson_count_keys(list);
 }
 
-/* Scans of the first programs have none. */
+/* The first versions wrote no indexes. */
 static void read_indexes(reader_t *reader, const bson_t *from, spill_scan_indexes_t *indexes)
 {
     bson_iter_t iter, items;
@@ -283,8 +283,8 @@ static void read_indexes(reader_t *reader, const bson_t *from, spill_scan_indexe
         return;
     while (bson_iter_next(&items)) {
         bool sized = inner_of(&items, &at) && bson_has_field(&at, "bytes");
-        if (!spill_scan_indexes_add(indexes, &at, sized ? number(reader, &at, "bytes") : -1))
-            complain(reader, "there is no key in", "indexes");
+        if (!spill_scan_indexes_add(indexes, &at, sized ? read_number(reader, &at, "bytes") : -1))
+            report_error(reader, "expected a key in", "indexes");
     }
 }
 
@@ -293,18 +293,18 @@ static void read_collection(reader_t *reader, const bson_t *from,
 {
     bson_iter_t iter;
     bson_t list, at;
-    collection->name = text(from, "collection");
-    collection->input = text(from, "input");
+    collection->name = read_text(from, "collection");
+    collection->input = read_text(from, "input");
     if (!collection->name)
-        complain(reader, "there is no", "collection");
-    collection->documents = number(reader, from, "documents");
-    collection->bytes = number(reader, from, "bytes");
-    collection->damaged = number(reader, from, "damaged");
-    collection->sizes = numbers(reader, from, "sizes");
-    collection->size_bins = histogram(from, "sizes");
-    collection->over_half = number(reader, from, "overHalf");
-    collection->paths_left_out = number(reader, from, "pathsLeftOut");
-    collection->overflow = number(reader, from, "overflow");
+        report_error(reader, "there is no", "collection");
+    collection->documents = read_number(reader, from, "documents");
+    collection->bytes = read_number(reader, from, "bytes");
+    collection->damaged = read_number(reader, from, "damaged");
+    collection->sizes = read_numbers(reader, from, "sizes");
+    collection->size_bins = read_histogram(from, "sizes");
+    collection->over_half = read_number(reader, from, "overHalf");
+    collection->paths_left_out = read_number(reader, from, "pathsLeftOut");
+    collection->overflow = read_number(reader, from, "overflow");
     read_owners(reader, from, "largest", false, &collection->largest);
     read_indexes(reader, from, &collection->indexes);
     size_t count = count_items(reader, from, "paths", &list);
@@ -317,7 +317,7 @@ static void read_collection(reader_t *reader, const bson_t *from,
 
 /* ---- sprawl ---------------------------------------------------------------------------------- */
 
-/* Names of members come in the order of the collections. */
+/* The names of members are in the order of the collections. */
 static void read_members(reader_t *reader, const bson_t *names, const spill_scan_result_t *result,
                          spill_sprawl_group_t *group)
 {
@@ -329,7 +329,7 @@ static void read_members(reader_t *reader, const bson_t *names, const spill_scan
         while (at < result->collection_count && strcmp(result->collections[at].name, name) != 0)
             at++;
         if (at == result->collection_count) {
-            complain(reader, "there is no collection", name);
+            report_error(reader, "unknown collection", name);
             return;
         }
         group->members[group->count++] = at++;
@@ -340,21 +340,21 @@ static void read_group(reader_t *reader, const bson_t *from, spill_scan_result_t
 {
     bson_t names;
     spill_sprawl_group_t *group = &result->sprawl.groups[result->sprawl.count++];
-    char *kind = text(from, "identifiers");
-    group->pattern = text(from, "pattern");
+    char *kind = read_text(from, "identifiers");
+    group->pattern = read_text(from, "pattern");
     group->kind = spill_sprawl_kind_of(kind ? kind : "");
     bson_free(kind);
-    group->documents = number(reader, from, "documents");
-    group->bytes = number(reader, from, "bytes");
+    group->documents = read_number(reader, from, "documents");
+    group->bytes = read_number(reader, from, "bytes");
     if (bson_has_field(from, "indexes")) {
-        group->index_count = number(reader, from, "indexes");
-        group->index_bytes = number(reader, from, "indexBytes");
+        group->index_count = read_number(reader, from, "indexes");
+        group->index_bytes = read_number(reader, from, "indexBytes");
     }
     size_t count = count_items(reader, from, "collections", &names);
     group->members = bson_malloc0((count + 1) * sizeof *group->members);
     read_members(reader, &names, result, group);
     if (!group->pattern || group->count == 0)
-        complain(reader, "there is nothing in", "sprawl");
+        report_error(reader, "no members in", "sprawl");
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -363,28 +363,28 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
 {
     bson_iter_t iter;
     bson_t limits, list, at;
-    int64_t version = number(reader, from, "spillwayScan");
+    int64_t version = read_number(reader, from, "spillwayScan");
     if (reader->code == SPILL_OK && version != SPILL_SCAN_SCHEMA)
         reader->code = spill_fail(reader->error, SPILL_FORMAT,
-                                  "%s: version %" PRId64 " of a scan; this program knows %d",
+                                  "%s: a scan of version %" PRId64 "; this program knows %d",
                                   reader->file, version, SPILL_SCAN_SCHEMA);
-    result->source = text(from, "source");
-    inner(reader, from, "limits", &limits);
+    result->source = read_text(from, "source");
+    read_inner(reader, from, "limits", &limits);
     result->limits =
-        (spill_scan_limits_t){.elements = number(reader, &limits, "elements"),
-                              .bytes = number(reader, &limits, "bytes"),
-                              .document_bytes = number(reader, &limits, "documentBytes"),
-                              .paid_per_cent = number(reader, &limits, "paidPerCent")};
-    result->collections_max = number(reader, &limits, "collections");
-    result->documents = number(reader, from, "documents");
-    result->bytes = number(reader, from, "bytes");
-    result->problems_all = number(reader, from, "problemCount");
-    result->scanned_ms = date(from, "at");
+        (spill_scan_limits_t){.elements = read_number(reader, &limits, "elements"),
+                              .bytes = read_number(reader, &limits, "bytes"),
+                              .document_bytes = read_number(reader, &limits, "documentBytes"),
+                              .paid_per_cent = read_number(reader, &limits, "paidPerCent")};
+    result->collections_max = read_number(reader, &limits, "collections");
+    result->documents = read_number(reader, from, "documents");
+    result->bytes = read_number(reader, from, "bytes");
+    result->problems_all = read_number(reader, from, "problemCount");
+    result->scanned_ms = read_date(from, "at");
     if (result->scanned_ms == SPILL_WHEN_UNKNOWN)
         result->scanned_ms = 0;
-    if (find(reader, from, "qualified", &iter))
+    if (find_field(reader, from, "qualified", &iter))
         result->qualified = bson_iter_as_bool(&iter);
-    if (find(reader, from, "interrupted", &iter))
+    if (find_field(reader, from, "interrupted", &iter))
         result->interrupted = bson_iter_as_bool(&iter);
     size_t count = count_items(reader, from, "collections", &list);
     result->collections = bson_malloc0((count + 1) * sizeof *result->collections);
@@ -452,7 +452,7 @@ bool spill_scan_is_json(const char *file)
     static const char name[] = "\"spillwayScan\"";
     char head[64] = "";
     struct stat status;
-    bool plain = stat(file, &status) == 0 && S_ISREG(status.st_mode); /* a pipe is read but once */
+    bool plain = stat(file, &status) == 0 && S_ISREG(status.st_mode); /* a pipe can be read once */
     FILE *from = plain ? fopen(file, "rb") : NULL;
     if (!from)
         return false;

@@ -13,7 +13,7 @@ static int compare_names(const spill_value_t *left, const spill_value_t *right)
     return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
 }
 
-/* What the list goes by first, and what then. */
+/* The first and the second sort key of the list. */
 static int64_t first_of(const spill_owners_t *owners, const spill_owner_t *owner)
 {
     return owners->by_bytes ? owner->bytes : owner->length;
@@ -24,7 +24,7 @@ static int64_t second_of(const spill_owners_t *owners, const spill_owner_t *owne
     return owners->by_bytes ? owner->length : owner->bytes;
 }
 
-/* Does `left` come before `right`? */
+/* Report whether `left` comes before `right`. */
 static bool before(const spill_owners_t *owners, const spill_owner_t *left,
                    const spill_owner_t *right)
 {
@@ -82,7 +82,7 @@ void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner)
     if (at == SPILL_OWNERS_MAX)
         return;
     if (item.value.data) {
-        uint8_t *copy = bson_malloc(item.value.size_bytes + 1U); /* a null has no bytes */
+        uint8_t *copy = bson_malloc(item.value.size_bytes + 1U); /* a null value has no bytes */
         memcpy(copy, item.value.data, item.value.size_bytes);
         item.value.data = copy;
     }

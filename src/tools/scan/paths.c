@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define YEAR_9999_MS INT64_C(253402300799999) /* later, and as long before 1970, is no time */
-#define NODES_MAX (1U << 20) /* indexes ever given; those of paths that went up in maps count */
+#define YEAR_9999_MS INT64_C(253402300799999) /* ignore times beyond, and as far before 1970 */
+#define NODES_MAX (1U << 20) /* indexes ever assigned, including paths absorbed by maps */
 
-/* ---- making paths ---------------------------------------------------------------------------- */
+/* ---- creating paths -------------------------------------------------------------------------- */
 
 static spill_path_t *make_path(spill_paths_t *paths, spill_path_t *parent, spill_path_kind_t kind,
                                const char *name, size_t name_size)
@@ -43,7 +43,7 @@ static spill_path_t *make_path(spill_paths_t *paths, spill_path_t *parent, spill
     return path;
 }
 
-/* Of this path, made where there is room for one more; or NULL. */
+/* The path's growth, created if there is room for one more; or NULL. */
 static spill_growth_t *growth_of(spill_paths_t *paths, spill_path_t *path)
 {
     if (path->growth || paths->growing == SPILL_PATHS_GROWING)
@@ -103,7 +103,7 @@ void spill_paths_release(spill_paths_t *paths)
     *paths = (spill_paths_t){0};
 }
 
-/* ---- the document at hand -------------------------------------------------------------------- */
+/* ---- the current document -------------------------------------------------------------------- */
 
 static void touch(spill_paths_t *paths, spill_path_t *path)
 {
@@ -122,7 +122,7 @@ static void touch(spill_paths_t *paths, spill_path_t *path)
     path->here_at = 0;
 }
 
-static void note_longest(spill_path_t *path, uint32_t length, uint32_t size_bytes, uint32_t at)
+static void keep_longest(spill_path_t *path, uint32_t length, uint32_t size_bytes, uint32_t at)
 {
     bool longer =
         length > path->here_length || (length == path->here_length && size_bytes > path->here_size);
@@ -141,7 +141,7 @@ void spill_paths_add(spill_paths_t *paths, uint32_t index, uint32_t length, uint
     path->bytes += size_bytes;
     touch(paths, path);
     path->here_bytes += size_bytes;
-    note_longest(path, length, size_bytes, at);
+    keep_longest(path, length, size_bytes, at);
     bool grows = path->kind == SPILL_PATH_ARRAY || length >= SPILL_MAP_KEYS_MIN;
     if (grows && length > 0 && path->parent && spill_times_open(&path->times))
         spill_times_learn(&path->times, document + at);
@@ -153,14 +153,14 @@ void spill_paths_add_elements(spill_paths_t *paths, uint32_t index, uint32_t siz
     spill_sketch_add(&spill_paths_at(paths, index)->elements, size_bytes, times);
 }
 
-/* Does its length say anything of growth? */
+/* Report whether its length can be a sign of growth. */
 static bool may_grow(const spill_path_t *path)
 {
     return path->kind == SPILL_PATH_ARRAY ? path->here_length > 0
                                           : path->here_length >= SPILL_MAP_KEYS_MIN;
 }
 
-/* Has a document its bytes from many fields, as a map has, and not from one of them? */
+/* Report whether the bytes come from many fields, as in a map, and not from a single one. */
 static bool is_spread(const spill_path_t *path, const uint8_t *document)
 {
     spill_fields_t fields = spill_fields_of(document + path->here_at);
@@ -172,7 +172,7 @@ static bool is_spread(const spill_path_t *path, const uint8_t *document)
     return largest < path->here_size / 2;
 }
 
-/* The document that ends. */
+/* The document that is being ended. */
 typedef struct ended {
     const uint8_t *data;
     const spill_value_t *owner;
@@ -180,7 +180,7 @@ typedef struct ended {
     int64_t bytes;
 } ended_t;
 
-/* The field of a document at `data`, where that is a document, too. */
+/* The field of that name in the document at `data`, if it is a document; else NULL. */
 static const uint8_t *document_in(const uint8_t *data, const char *wanted, size_t size)
 {
     spill_fields_t fields = spill_fields_of(data);
@@ -204,7 +204,7 @@ static bool has_field(const uint8_t *data, const char *wanted)
     return false;
 }
 
-/* A page, or a part of a window, by its name and its bookkeeping. */
+/* Report whether it is a page, or a part of a window, by its _id and its bookkeeping. */
 static bool is_page(const uint8_t *data, const uint8_t *spill)
 {
     const uint8_t *id = document_in(data, "_id", 3);
@@ -212,7 +212,7 @@ static bool is_page(const uint8_t *data, const uint8_t *spill)
            (has_field(id, "page") || has_field(id, "part"));
 }
 
-/* The field of the document at hand in which the path stands, or the field of that. */
+/* The field of `above`, or of the current document, in which the path is. */
 static const spill_path_t *field_of(const spill_path_t *path, const spill_path_t *above)
 {
     while (path && path->parent != above)
@@ -220,7 +220,7 @@ static const spill_path_t *field_of(const spill_path_t *path, const spill_path_t
     return path;
 }
 
-/* Is it that field's bookkeeping? */
+/* Report whether `spill` has bookkeeping for that field. */
 static bool is_bookkeeping(const uint8_t *spill, const spill_path_t *field)
 {
     const uint8_t *own = field ? document_in(spill, field->name, field->name_size) : NULL;
@@ -228,8 +228,8 @@ static bool is_bookkeeping(const uint8_t *spill, const spill_path_t *field)
 }
 
 /*
- * Is what the document has of the path kept within bounds by Spillway? In a head there is
- * bookkeeping for the field that it stands in, which is bounded too; a page is bounded itself
+ * Report whether Spillway keeps the path's values in this document within bounds. A head has
+ * bookkeeping for each field that is bounded; a page is bounded itself
  * (docs/reference/mongodb.md).
  */
 static bool is_bounded(const spill_paths_t *paths, const spill_path_t *path, const ended_t *here)
@@ -243,7 +243,7 @@ static bool is_bounded(const spill_paths_t *paths, const spill_path_t *path, con
     return is_bookkeeping(spill, top) || is_page(here->data, spill);
 }
 
-/* When the elements of the path's longest array came, told to its growth. NULL: not known. */
+/* Read the times of the path's longest array and add them to its growth. NULL: unknown. */
 static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *path,
                                             const ended_t *here)
 {
@@ -263,8 +263,8 @@ static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *
     return paths->history.seen >= SPILL_GROWTH_LENGTH_MIN ? &paths->history : NULL;
 }
 
-/* The document may be among the largest of the path. */
-static void note_owner(spill_path_t *path, const ended_t *here, const spill_history_t *history)
+/* Add the document to the path's largest owners if it is among them. */
+static void add_owner(spill_path_t *path, const ended_t *here, const spill_history_t *history)
 {
     bool longest = spill_owners_wanted(&path->owners, path->here_length, path->here_bytes);
     bool heaviest = spill_owners_wanted(&path->heaviest, path->here_length, path->here_bytes);
@@ -306,7 +306,7 @@ static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *he
     if (over && here->bytes > path->document_max)
         path->document_max = here->bytes;
     const spill_history_t *history = learn_history(paths, path, here);
-    note_owner(path, here, history);
+    add_owner(path, here, history);
 }
 
 void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uint32_t size_bytes,
@@ -317,7 +317,7 @@ void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uin
         spill_path_t *path = spill_paths_at(paths, paths->touched[i]);
         if (path->touched && path != paths->overflow)
             end_path(paths, path, &here);
-        path->touched = false; /* two that went up in one map come twice */
+        path->touched = false; /* two paths absorbed by one map are listed twice */
     }
     paths->touched_count = 0;
     spill_sketch_add(&paths->sizes, size_bytes, 1);
@@ -357,8 +357,8 @@ static void forget_histories(spill_path_t *path)
         spill_owner_forget_history(&path->owners.items[i]);
 }
 
-/* Two that found times in different fields: those of the one that has more of them stay. */
-static void complete_rule(spill_path_t *into, spill_path_t *from)
+/* If both found times in different fields, keep those of the path with more of them. */
+static void choose_rule(spill_path_t *into, spill_path_t *from)
 {
     if (from->times.type == 0 || spill_times_same(&into->times, &from->times))
         return;
@@ -370,7 +370,7 @@ static void complete_rule(spill_path_t *into, spill_path_t *from)
 
 static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
 {
-    complete_rule(into, from);
+    choose_rule(into, from);
     spill_sketch_merge(&into->lengths, &from->lengths);
     spill_sketch_merge(&into->elements, &from->elements);
     spill_owners_merge(&into->owners, &from->owners);
@@ -389,11 +389,11 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t 
     if (from->touched) {
         touch(paths, into);
         into->here_bytes += from->here_bytes;
-        note_longest(into, from->here_length, from->here_size, from->here_at);
+        keep_longest(into, from->here_length, from->here_size, from->here_at);
     }
 }
 
-/* With `own`, `from` is of this table and its indexes become those of `into`. */
+/* With `own`, `from` belongs to this table, and its indexes become those of `into`. */
 static void merge_subtree(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
 {
     merge_totals(paths, into, from, own);
@@ -437,7 +437,7 @@ static void make_map(spill_paths_t *paths, spill_path_t *path)
     path->child_count = 0;
     for (spill_path_t *child = children; child; child = child->next) {
         spill_path_t *all = child_of_kind(path, child->kind);
-        if (!all) /* room or not: many are about to be one */
+        if (!all) /* even without room: many paths are about to become one */
             all = make_path(paths, path, child->kind, "", 0);
         merge_subtree(paths, all, child, true);
     }
@@ -450,7 +450,7 @@ static void make_map(spill_paths_t *paths, spill_path_t *path)
 
 /* ---- growth ---------------------------------------------------------------------------------- */
 
-static void foresee_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_ms)
+static void forecast_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_ms)
 {
     spill_growth_model_t *growth_model =
         path->growth ? spill_growth_model_new(path->growth, scan_ms) : NULL;
@@ -475,7 +475,7 @@ void spill_paths_foresee(spill_paths_t *paths, int64_t scan_ms)
 {
     for (uint32_t i = 0; i < paths->node_count; i++)
         if (paths->moved[i] == i && paths->nodes[i]->owners.count > 0)
-            foresee_path(paths, paths->nodes[i], scan_ms);
+            forecast_path(paths, paths->nodes[i], scan_ms);
 }
 
 int64_t spill_path_documents(const spill_path_t *path, int64_t count)
@@ -534,9 +534,9 @@ spill_path_t *spill_path_child(spill_paths_t *paths, spill_path_t *parent, spill
     return make_path(paths, parent, kind, name, name_size);
 }
 
-/* ---- their texts ----------------------------------------------------------------------------- */
+/* ---- texts of paths -------------------------------------------------------------------------- */
 
-/* Can the name stand as it is, between dots? */
+/* Report whether the name needs no quotes between dots. */
 static bool is_plain(const spill_path_t *path)
 {
     for (uint32_t i = 0; i < path->name_size; i++) {
@@ -547,7 +547,7 @@ static bool is_plain(const spill_path_t *path)
     return path->name_size > 0;
 }
 
-static size_t put(char *text, size_t size, size_t at, const char *piece, size_t length)
+static size_t put_piece(char *text, size_t size, size_t at, const char *piece, size_t length)
 {
     size_t room = at + 1 < size ? size - 1 - at : 0;
     size_t fits = length < room ? length : room;
@@ -555,10 +555,10 @@ static size_t put(char *text, size_t size, size_t at, const char *piece, size_t 
     return at + fits;
 }
 
-/* As JSON has it; a byte below ' ' as \u00XX. */
+/* Quote it as in JSON; a byte below ' ' as \u00XX. */
 static size_t put_quoted(char *text, size_t size, size_t at, const spill_path_t *path)
 {
-    at = put(text, size, at, "\"", 1);
+    at = put_piece(text, size, at, "\"", 1);
     for (uint32_t i = 0; i < path->name_size; i++) {
         char piece[8] = {path->name[i]};
         unsigned char byte = (unsigned char)path->name[i];
@@ -566,9 +566,9 @@ static size_t put_quoted(char *text, size_t size, size_t at, const spill_path_t 
             snprintf(piece, sizeof piece, "\\u%04x", byte);
         else if (byte == '"' || byte == '\\')
             snprintf(piece, sizeof piece, "\\%c", byte);
-        at = put(text, size, at, piece, strlen(piece));
+        at = put_piece(text, size, at, piece, strlen(piece));
     }
-    return put(text, size, at, "\"", 1);
+    return put_piece(text, size, at, "\"", 1);
 }
 
 static size_t put_path(const spill_path_t *path, char *text, size_t size)
@@ -578,12 +578,12 @@ static size_t put_path(const spill_path_t *path, char *text, size_t size)
         return 0;
     size_t at = put_path(parent, text, size);
     if (parent->kind == SPILL_PATH_ARRAY)
-        return put(text, size, at, "[]", 2);
+        return put_piece(text, size, at, "[]", 2);
     if (parent->parent)
-        at = put(text, size, at, ".", 1);
+        at = put_piece(text, size, at, ".", 1);
     if (parent->map)
-        return put(text, size, at, "*", 1);
-    return is_plain(path) ? put(text, size, at, path->name, path->name_size)
+        return put_piece(text, size, at, "*", 1);
+    return is_plain(path) ? put_piece(text, size, at, path->name, path->name_size)
                           : put_quoted(text, size, at, path);
 }
 

@@ -8,21 +8,21 @@
 #include <string.h>
 
 enum {
-    /* Elements of more than this part of a head are better off as documents. */
+    /* If an element takes more than this part of a head, documents of its own serve better. */
     LARGE_PART = 10,
-    /* A page that is smaller than this is not worth a document. */
+    /* A smaller page is not worth a document. */
     PAGE_MIN = 10
 };
 
-/* What a head is meant to have at most. */
+/* The most that a head is meant to have. */
 typedef struct spill_plan_aims {
     int64_t bytes;
     int64_t elements;
 } spill_plan_aims_t;
 
-/* The times tell the end if this part of the neighbours that differ is in one order, ... */
+/* The times show the end if this share of the neighbours that differ is in one order, ... */
 static const double one_order_share = 0.9;
-/* ... and this part of all neighbours differs. */
+/* ... and this share of all neighbours differs. */
 static const double differ_share = 0.05;
 
 void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
@@ -34,33 +34,33 @@ void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
     va_end(arguments);
 }
 
-/* Bytes that an element takes in its document, name and type included. */
+/* Bytes of an element in its document, including name and type. */
 static int64_t mean_bytes(const spill_scan_path_t *path)
 {
     int64_t count = path->lengths.sum > 0 ? path->lengths.sum : 1;
     return (path->bytes + count - 1) / count;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
-/* Can the array be named in a definition at all? */
+/* Report whether a definition can name the array at all. */
 static bool can_be_reshaped(const spill_scan_path_t *path, spill_plan_texts_t *why)
 {
     if (path->map) {
         spill_plan_say(
             why, "It grows by keys. Make it an array of {key, value} first: keys cannot be paged, "
-                 "and names with dots or dollars are trouble to every query.");
+                 "and names with dots or dollars are difficult in every query.");
         return false;
     }
     if (strstr(path->path, "[]") || strchr(path->path, '*')) {
         spill_plan_say(why,
-                       "It stands inside the elements of another array or map. Give those elements "
-                       "documents of their own first; then it is an array of theirs.");
+                       "It is inside the elements of another array or map. First give those "
+                       "elements documents of their own; then it is an array in these documents.");
         return false;
     }
     if (strchr(path->path, '.')) {
         spill_plan_say(
-            why, "It stands in a sub-document, and the array of a definition is a field of the "
+            why, "It is in a sub-document, but the array of a definition must be a field of the "
                  "document itself: move it up first.");
         return false;
     }
@@ -77,8 +77,9 @@ static bool is_large(const spill_scan_path_t *path, int64_t target)
 }
 
 /*
- * Four fifths of the target stay in the head, which grows to all of it before the rest moves; and
- * to no more elements than the scan's limit, beyond which it would be found again.
+ * Choose the bounds. A head may grow to the target; then the oldest elements move, and four fifths
+ * of the target stay. The number of elements stays within the scan's limit, because otherwise the
+ * next scan would find the array again.
  */
 static void choose_bounds(spill_definition_t *definition, const spill_scan_path_t *path,
                           const spill_plan_aims_t *aims, spill_plan_texts_t *why)
@@ -98,11 +99,11 @@ static void choose_bounds(spill_definition_t *definition, const spill_scan_path_
                    mean_bytes(path), threshold, threshold + page, page,
                    ((threshold + page) * mean_bytes(path) + 500) / 1000);
     if (by_elements < by_bytes)
-        spill_plan_say(why, "More would go by their size, but the scan's limit is %" PRId64 ".",
+        spill_plan_say(why, "By their size more would fit, but the scan's limit is %" PRId64 ".",
                        aims->elements);
 }
 
-/* Of the preset's statistics only the number: which field is averaged, nobody has said. */
+/* Of the preset's statistics keep only the count: the field to average is unknown. */
 static void start_reference(spill_definition_t *definition, const spill_scan_path_t *path)
 {
     bool dated = path->time_type && strcmp(path->time_type, "date") == 0;
@@ -124,8 +125,7 @@ static spill_plan_end_t growing_end(const spill_scan_path_t *path)
     return times->rising >= one_order_share * differ ? SPILL_PLAN_END_BACK : SPILL_PLAN_END_UNKNOWN;
 }
 
-/* Elements are numbered from the end that is the oldest, so a wrong end keeps the wrong elements.
- */
+/* Elements are numbered from the oldest, so with a wrong end the head keeps the wrong elements. */
 static void say_end_unknown(const spill_scan_path_t *path, const char *definition,
                             spill_plan_texts_t *why)
 {
@@ -160,7 +160,7 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
     }
     spill_plan_say(
         why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
-             "the newest touch one bounded document, and most documents stay as they are.");
+             "the newest use one bounded document, and most documents do not change.");
     choose_bounds(definition, path, aims, why);
     if (end == SPILL_PLAN_END_UNKNOWN)
         say_end_unknown(path, "definition", why);
@@ -174,14 +174,14 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
     }
 }
 
-/* What fits an array that cannot be laid out where it stands, once it is where it can be. */
+/* Describe what fits an array that must be moved before it can be reshaped. */
 static void advise_later(spill_plan_item_t *item, const spill_plan_aims_t *aims)
 {
-    spill_plan_say(&item->why, "What fits it then:");
+    spill_plan_say(&item->why, "After that, this fits it:");
     choose_layout(&item->definition, item->path, aims, &item->why);
 }
 
-/* The longest window of which the longest array has no more than a page's elements. */
+/* The longest window in which the longest array gets at most a page's elements. */
 static const char *window_of(double per_day, int64_t page_capacity)
 {
     static const struct {
@@ -194,7 +194,7 @@ static const char *window_of(double per_day, int64_t page_capacity)
     return NULL;
 }
 
-/* Rates and dates rest on the times of elements, which may have ended long before the scan. */
+/* Rates and dates are based on the elements' times, which may end long before the scan. */
 static void say_as_of(const spill_scan_path_t *path, int64_t scanned_ms, spill_plan_texts_t *why)
 {
     const int64_t day_ms = 86400000;
@@ -207,7 +207,7 @@ static void say_as_of(const spill_scan_path_t *path, int64_t scanned_ms, spill_p
             spill_day_text(growth->newest_ms).text);
 }
 
-static void tell_alternatives(const spill_plan_item_t *item, spill_plan_texts_t *others)
+static void add_alternatives(const spill_plan_item_t *item, spill_plan_texts_t *others)
 {
     const spill_scan_path_t *path = item->path;
     double per_day = 0;
@@ -215,9 +215,9 @@ static void tell_alternatives(const spill_plan_item_t *item, spill_plan_texts_t 
         per_day = fmax(per_day, path->owners.items[i].growth_forecast.pace.per_day);
     if (item->definition.layout == SPILL_LAYOUT_OUTLIER) {
         spill_plan_say(
-            others, "subset, if only the best or the newest few are shown with the document, or a "
+            others, "subset, if only the top-N or the newest few are shown with the document, or a "
                     "count and an average of them.");
-        spill_plan_say(others, "capped, if nobody needs more than the newest %" PRId64 ".",
+        spill_plan_say(others, "capped, if only the newest %" PRId64 " are ever needed.",
                        item->definition.bounds.threshold);
     }
     if (!path->time_type || strcmp(path->time_type, "date") != 0 || per_day == 0)
@@ -227,14 +227,14 @@ static void tell_alternatives(const spill_plan_item_t *item, spill_plan_texts_t 
     if (window)
         spill_plan_say(
             others,
-            "bucket by the %s (time field %s), if it is read by time, or with statistics of a "
-            "time.",
+            "bucket by the %s (time field %s), if it is read by time, or with statistics per "
+            "window.",
             window, path->time_field);
 }
 
-/* ---- what it saves --------------------------------------------------------------------------- */
+/* ---- savings --------------------------------------------------------------------------------- */
 
-/* Bytes of the array that stay in the head, at most. */
+/* Bytes of the array that stay in the head at most. */
 static int64_t kept_bytes(const spill_plan_item_t *item)
 {
     const spill_bounds_t *bounds = &item->definition.bounds;
@@ -243,7 +243,7 @@ static int64_t kept_bytes(const spill_plan_item_t *item)
     return (bounds->threshold + bounds->page_capacity) * mean_bytes(item->path);
 }
 
-/* Is there an array of which elements leave the head? */
+/* Report whether elements of any array leave the head. */
 static bool leaves_head(const spill_plan_item_t *item)
 {
     const spill_bounds_t *bounds = &item->definition.bounds;
@@ -251,7 +251,7 @@ static bool leaves_head(const spill_plan_item_t *item)
            item->path->lengths.max > bounds->threshold + bounds->page_capacity;
 }
 
-static void tell_savings(spill_plan_item_t *item)
+static void set_savings(spill_plan_item_t *item)
 {
     const spill_scan_path_t *path = item->path;
     int64_t now =
@@ -264,8 +264,8 @@ static void tell_savings(spill_plan_item_t *item)
         item->element_then = mean_bytes(path);
 }
 
-/* A head's bound has to leave its other fields room to be twice what they are. */
-static void make_room(spill_plan_item_t *item, int64_t document_limit)
+/* The head's bound must leave its other fields room to double. */
+static void widen_head(spill_plan_item_t *item, int64_t document_limit)
 {
     spill_definition_t *definition = &item->definition;
     int64_t wanted = 2 * item->bytes_then;
@@ -275,14 +275,14 @@ static void make_room(spill_plan_item_t *item, int64_t document_limit)
     definition->largest = definition->bounds;
 }
 
-/* The name in a collection's name without its database. */
+/* The collection's name without its database. */
 static const char *bare_name(const spill_scan_result_t *result, const char *collection)
 {
     const char *dot = result->qualified ? strchr(collection, '.') : NULL;
     return dot ? dot + 1 : collection;
 }
 
-/* As a string of the shell's language. */
+/* A string literal for the shell. */
 static char *quoted(const char *text, size_t size)
 {
     bson_t storage = BSON_INITIALIZER;
@@ -294,17 +294,17 @@ static char *quoted(const char *text, size_t size)
     return json ? json : bson_strdup("\"?\"");
 }
 
-/* Where the path goes through the elements of one array: behind its "[]", or NULL. */
-static const char *within(const char *path)
+/* The part of the path behind an array's "[]." or NULL. */
+static const char *path_in_elements(const char *path)
 {
     const char *inner = strstr(path, "[].");
     return inner ? inner + strlen("[].") : NULL;
 }
 
-/* Of fields, a sub-document's, and those of an array's elements: the shell can name no others. */
+/* The shell can name fields, a sub-document's fields, and fields of an array's elements. */
 static bool can_be_detected(const spill_scan_path_t *path)
 {
-    const char *inner = within(path->path);
+    const char *inner = path_in_elements(path->path);
     const char *from = inner && !path->map ? inner : path->path;
     size_t outer = inner ? (size_t)(inner - path->path) - strlen("[].") : 0;
     size_t length = strlen(from), plain = strcspn(from, "[]\"*");
@@ -313,10 +313,10 @@ static bool can_be_detected(const spill_scan_path_t *path)
     return plain == length || (path->map && plain == length - 1 && length > strlen(".*"));
 }
 
-/* How long it is, as an expression: of an array's elements the longest one's. */
+/* The array's length as an expression; for an array in elements, that of the longest one. */
 static char *length_of(const spill_scan_path_t *path)
 {
-    const char *inner = within(path->path);
+    const char *inner = path_in_elements(path->path);
     int size = (int)strlen(path->path);
     if (path->map)
         return bson_strdup_printf("{$size: {$objectToArray: {$ifNull: [\"$%.*s\", {}]}}}",
@@ -354,16 +354,16 @@ static char *others_of(const spill_definition_t *definition)
 {
     const char *field = definition->pages_field;
     return bson_strdup_printf(
-        "Programs with other drivers go on as before until a document has pages (its field %s is "
-        "there). Then they may push to the array, and change other fields; edits of elements, "
-        "positional updates, pulls and replacing the document are the library's alone: such a "
-        "program puts {%s: {$exists: false}} into its filter.",
+        "Programs with other drivers continue unchanged until a document has pages (it has the "
+        "field %s). Then they may push to the array, and change other fields. Only the library may "
+        "edit elements, update by position, pull, and replace the document: such a program adds "
+        "{%s: {$exists: false}} to its filter.",
         field, field);
 }
 
 /* ---- a plan ---------------------------------------------------------------------------------- */
 
-/* Is it worth it, and can `spillway migrate' do it? `why` says what not. */
+/* Report whether it is worth it and `spillway migrate` can do it. If not, `why` says so. */
 static bool can_be_migrated(spill_plan_item_t *item)
 {
     const spill_bounds_t *bounds = &item->definition.bounds;
@@ -380,28 +380,28 @@ static bool can_be_migrated(spill_plan_item_t *item)
     else if (item->bytes_then >= item->bytes_now)
         spill_plan_say(&item->why,
                        "It would save nothing: the largest array has %" PRId64
-                       " bytes, and a head then has up to as many.",
+                       " bytes, and a head then has up to that many.",
                        item->path->bytes_max);
     else if (spill_planned_check(planned, &error) != SPILL_OK)
-        spill_plan_say(&item->why, "It cannot be migrated as it is: %s", error.message);
+        spill_plan_say(&item->why, "It cannot be migrated in this form: %s", error.message);
     else
         return true;
     return false;
 }
 
-static void define(spill_plan_item_t *item, const spill_plan_t *plan,
-                   const spill_scan_result_t *result, const spill_plan_aims_t *aims)
+static void define_item(spill_plan_item_t *item, const spill_plan_t *plan,
+                        const spill_scan_result_t *result, const spill_plan_aims_t *aims)
 {
     const spill_scan_path_t *path = item->path;
     choose_layout(&item->definition, path, aims, &item->why);
     say_as_of(path, result->scanned_ms, &item->why);
-    tell_alternatives(item, &item->alternatives);
+    add_alternatives(item, &item->alternatives);
     item->possible = spill_plan_put_names(plan, &item->definition,
                                           bare_name(result, item->collection->name), path->path);
     if (!item->possible)
         spill_plan_say(&item->why,
-                       "Its names are too long to make others of them: name the definition, "
-                       "its pages and its fields yourself.");
+                       "Its names are too long to derive other names from them: name the "
+                       "definition, its pages and its fields yourself.");
 }
 
 static spill_plan_item_t make_item(const spill_plan_t *plan,
@@ -416,14 +416,14 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
     spill_error_t error;
     spill_definition_init(&item.definition, "plan");
     if (can_be_reshaped(path, &item.why))
-        define(&item, plan, result, aims);
+        define_item(&item, plan, result, aims);
     else
         advise_later(&item, aims);
-    tell_savings(&item);
-    make_room(&item, result->limits.document_bytes);
+    set_savings(&item);
+    widen_head(&item, result->limits.document_bytes);
     if (item.possible && spill_definition_check(&item.definition, &error) != SPILL_OK) {
         item.possible = false;
-        spill_plan_say(&item.why, "It cannot be defined as it is: %s", error.message);
+        spill_plan_say(&item.why, "It cannot be defined in this form: %s", error.message);
     }
     item.migrate = item.possible && can_be_migrated(&item);
     if (item.migrate)

@@ -1,10 +1,10 @@
 /*
- * plan: for each array that a scan found, the layout that fits, why, and what it saves. A plan is a
- * proposal: a file that a person reads, changes and hands to the migration.
+ * plan: for each array that a scan found, the layout that fits, the reasons, and what it saves. A
+ * plan is a proposal: a file that a person reads, edits and uses for the migration.
  *
- * What documents alone cannot tell (whether elements are edited, which ones are read, whether
- * statistics are wanted) is not guessed: the default serves all of them, and `alternatives` says
- * what would fit better if.
+ * Documents alone do not show whether elements are edited, which ones are read, and whether
+ * statistics are wanted. The plan does not guess: its default serves all of these, and
+ * `alternatives` says which layouts fit better under which conditions.
  */
 #ifndef SPILL_TOOLS_SCAN_PLAN_H
 #define SPILL_TOOLS_SCAN_PLAN_H
@@ -12,13 +12,13 @@
 #include "tools/planned.h"
 #include "tools/scan/scan.h"
 
-/* Sentences; the texts are owned. */
+/* Sentences; the list owns the texts. */
 typedef struct spill_plan_texts {
     char **at;
     size_t count;
 } spill_plan_texts_t;
 
-/* The end of an array at which new elements come, by the times in its elements. */
+/* The end of an array at which new elements come, according to their times. */
 typedef enum spill_plan_end {
     SPILL_PLAN_END_UNKNOWN,
     SPILL_PLAN_END_BACK,
@@ -30,53 +30,55 @@ typedef struct spill_plan_item {
     const spill_scan_path_t *path;             /* the result's */
     spill_plan_end_t grows_at;
     bool qualified; /* the collection's name begins with its database's and a dot */
-    bool possible;  /* the array can be laid out; else `why` says what has to be done first */
-    bool migrate;   /* it can by `spillway migrate', and saves something; else `why` says */
+    bool possible;  /* the array can be reshaped; else `why` says what must be done first */
+    bool migrate;   /* `spillway migrate` can do it, and it saves something; else see `why` */
     spill_definition_t definition;
-    spill_planned_t planned; /* the same, and the way there: `migrate` alone */
+    spill_planned_t planned; /* the same with the stages to it; set if `migrate` */
     spill_plan_texts_t why;
     spill_plan_texts_t alternatives;
     /*
-     * The largest document with it, in bytes; afterwards at most. An append rewrites as much, and
-     * a query for the document's other fields reads as much. Equal: nothing is saved.
+     * Bytes of the largest document with the array: now, and afterwards at most. An append rewrites
+     * this many bytes, and a query for the document's other fields reads them. Equal: nothing is
+     * saved.
      */
     int64_t bytes_now, bytes_then;
     int64_t element_then; /* bytes of the element's own document, which an append writes as well */
     char *others;         /* what programs with other drivers may do afterwards; or NULL */
-    char *detection;      /* an aggregation for the shell, to look for oneself */
+    char *detection;      /* an aggregation for the shell, to check the finding */
 } spill_plan_item_t;
 
-/* Collections that are to become one, with a field that tells them apart: plan_sprawl.c. */
+/* Collections that should become one, with a field that tells them apart: plan_sprawl.c. */
 typedef struct spill_plan_group {
     const spill_scan_result_t *result;
     const spill_sprawl_group_t *sprawl; /* the result's */
-    bool possible;                      /* else `why` says why not */
+    bool possible;                      /* else see `why` */
     char *into;
     char *field;       /* "customerId", "tenantId"... */
-    size_t database;   /* so many bytes of each collection's name are its database's, and a dot */
-    size_t head, tail; /* so many of the rest stand before and behind the identifier */
+    size_t database;   /* bytes of each collection's name for its database's name and a dot */
+    size_t head, tail; /* bytes of the rest before and behind the identifier */
     spill_plan_texts_t why;
 } spill_plan_group_t;
 
 typedef struct spill_plan {
     spill_plan_item_t *items; /* in the order of the findings */
     size_t count;
-    spill_plan_group_t *groups; /* likewise */
+    spill_plan_group_t *groups; /* in the order of the findings */
     size_t group_count;
 } spill_plan_t;
 
 /*
- * Plan for each array and map that a finding names, and each group of collections. The result has
- * to outlive the plan. `target` is how many bytes a head is meant to have, SPILL_SCAN_BYTES by
- * default.
+ * Plan for each array and map that a finding names, and for each group of collections. The result
+ * must outlive the plan. `target`: the bytes that a head is meant to have, by default
+ * SPILL_SCAN_BYTES.
  */
 spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target);
 void spill_plan_release(spill_plan_t *plan);
 
-/* Write it as one JSON document (docs/reference/plan-file.md), a line a sentence, for an editor. */
+/* Write it as one JSON document (docs/reference/plan-file.md), one sentence per line for editors.
+ */
 void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to);
 
-/* ---- in parts, for the plan itself ----------------------------------------------------------- */
+/* ---- for the files of the plan --------------------------------------------------------------- */
 
 /* Append a sentence. */
 void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
@@ -84,8 +86,9 @@ void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
 void spill_plan_release_texts(spill_plan_texts_t *texts);
 
 /*
- * Name the definition and its fields after the collection and the array; what the layout does not
- * have stays empty. Its name differs from those in the plan. False where one would be too long.
+ * Name the definition and its fields after the collection and the array; names that the layout does
+ * not need stay empty. Its name differs from the other names in the plan. False: a name would be
+ * too long.
  */
 bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definition,
                           const char *collection, const char *path);
@@ -95,7 +98,7 @@ spill_plan_group_t spill_plan_make_group(const spill_scan_result_t *result,
 void spill_plan_release_group(spill_plan_group_t *group);
 void spill_plan_write_group(const spill_plan_group_t *group, FILE *to);
 
-/* "FIELD": [TEXT...], on lines of their own behind a comma. */
+/* Write "FIELD": [TEXT...], on lines of its own after a comma. */
 void spill_plan_write_texts(FILE *to, const char *field, const spill_plan_texts_t *texts);
 
 #endif

@@ -17,7 +17,7 @@ void spill_plan_write_texts(FILE *to, const char *field, const spill_plan_texts_
     fputs("]", to);
 }
 
-/* A field a line. */
+/* One field per line. */
 static void put_definition(FILE *to, const char *name, const spill_definition_t *definition)
 {
     bson_t document;
@@ -38,7 +38,7 @@ static void put_definition(FILE *to, const char *name, const spill_definition_t 
     bson_destroy(&document);
 }
 
-/* The database's name stands in front of the first dot of a qualified name. */
+/* In a qualified name, the database's name is in front of the first dot. */
 static void put_database(FILE *to, const char *qualified_name)
 {
     char *database = bson_strndup(qualified_name, strcspn(qualified_name, "."));

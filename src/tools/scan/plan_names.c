@@ -1,14 +1,14 @@
-/* What is made of the names of a collection and an array: those of a definition and its fields. */
+/* Names of a definition and its fields, made from the names of a collection and an array. */
 #include "tools/scan/plan.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
-/* Put the name together; false where it does not fit. */
-static bool put_name(char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Format the name; false if it does not fit. */
+static bool format_name(char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool put_name(char *name, const char *format, ...)
+static bool format_name(char *name, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -22,7 +22,7 @@ static bool is_plain(char character)
     return (unsigned char)character < 0x80 && isalnum((unsigned char)character);
 }
 
-/* Of each character that a definition's name cannot have, a '-'; it begins with a plain one. */
+/* Replace each character that a definition's name cannot have with '-', and drop leading ones. */
 static void make_allowed(char *name)
 {
     char *to = name;
@@ -44,18 +44,18 @@ static bool is_taken(const spill_plan_t *plan, const char *name)
     return false;
 }
 
-/* "COLLECTION-ARRAY", or with a number where that is another's. */
+/* "COLLECTION-ARRAY", with a number if that name is in use. */
 static bool put_definition_name(const spill_plan_t *plan, char *name, const char *collection,
                                 const char *array)
 {
     char first[SPILL_NAME_SIZE];
-    bool fits = put_name(first, "%s-%s", collection, array);
+    bool fits = format_name(first, "%s-%s", collection, array);
     make_allowed(first);
     if (first[0] == '\0')
-        fits = put_name(first, "array");
-    fits = fits && put_name(name, "%s", first);
+        fits = format_name(first, "array");
+    fits = fits && format_name(name, "%s", first);
     for (size_t number = 2; fits && is_taken(plan, name); number++)
-        fits = put_name(name, "%s-%zu", first, number);
+        fits = format_name(name, "%s-%zu", first, number);
     return fits;
 }
 
@@ -64,14 +64,14 @@ bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definiti
 {
     bool has_pages = definition->layout == SPILL_LAYOUT_OUTLIER;
     bool fits = put_definition_name(plan, definition->name, collection, path) &&
-                put_name(definition->collection, "%s", collection) &&
-                put_name(definition->array, "%s%s", path, has_pages ? "" : "Summary") &&
-                put_name(definition->page_collection, "%s_%s", collection, path) &&
-                put_name(definition->page_owner, "owner");
+                format_name(definition->collection, "%s", collection) &&
+                format_name(definition->array, "%s%s", path, has_pages ? "" : "Summary") &&
+                format_name(definition->page_collection, "%s_%s", collection, path) &&
+                format_name(definition->page_owner, "owner");
     if (has_pages)
-        fits = fits && put_name(definition->page_array, "%s", path) &&
-               put_name(definition->count_field, "%sCount", path) &&
-               put_name(definition->overflow_field, "%sHasPages", path) &&
-               put_name(definition->pages_field, "%sPages", path);
+        fits = fits && format_name(definition->page_array, "%s", path) &&
+               format_name(definition->count_field, "%sCount", path) &&
+               format_name(definition->overflow_field, "%sHasPages", path) &&
+               format_name(definition->pages_field, "%sPages", path);
     return fits;
 }

@@ -1,4 +1,4 @@
-/* Collections that are one in all but their names: what they could be one with. */
+/* Collections that differ only by their names: how to merge them into one. */
 #include "tools/scan/json_put.h"
 #include "tools/scan/plan.h"
 
@@ -11,9 +11,9 @@ static const char *member_name(const spill_plan_group_t *group, size_t member)
     return group->result->collections[group->sprawl->members[member]].name + group->database;
 }
 
-/* ---- what the names say ---------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-/* Do all members' names begin with the same database's? Then that is left out. */
+/* If all members' names begin with the same database, leave that out. Else false. */
 static bool find_database(spill_plan_group_t *group)
 {
     const char *first = member_name(group, 0);
@@ -26,7 +26,7 @@ static bool find_database(spill_plan_group_t *group)
     return true;
 }
 
-/* Where the identifier stands, by the pattern. */
+/* Find the identifier's place in the names, by the pattern. */
 static bool find_identifier(spill_plan_group_t *group)
 {
     const char *pattern = group->sprawl->pattern;
@@ -51,7 +51,7 @@ static bool is_mark(char character)
     return !isalnum((unsigned char)character) && (unsigned char)character < 0x80;
 }
 
-/* A copy without marks at its ends ("_orders" -> "orders"). */
+/* A copy without punctuation at its ends ("_orders" -> "orders"). */
 static char *trimmed(const char *text, size_t length)
 {
     for (; length > 0 && is_mark(text[length - 1]); length--)
@@ -61,7 +61,7 @@ static char *trimmed(const char *text, size_t length)
     return bson_strndup(text, length);
 }
 
-/* The last word of the text: of "eu_customer" it is "customer". */
+/* The last word of the text: "customer" in "eu_customer". */
 static const char *last_word(const char *text)
 {
     const char *word = text + strlen(text);
@@ -79,7 +79,7 @@ static bool is_taken(const spill_scan_result_t *result, size_t database, const c
     return false;
 }
 
-/* "customer_*_orders": orders, by customerId. "messages_*": messages, by tenantId. */
+/* "customer_*_orders" gives orders with customerId; "messages_*" gives messages with tenantId. */
 static void choose_names(spill_plan_group_t *group)
 {
     const char *pattern = group->sprawl->pattern + group->database;
@@ -110,21 +110,20 @@ spill_plan_group_t spill_plan_make_group(const spill_scan_result_t *result,
 {
     spill_plan_group_t group = {.result = result, .sprawl = sprawl};
     if (!find_database(&group) || !find_identifier(&group)) {
-        spill_plan_say(&group.why, "They are of several databases, or their names cannot be taken "
-                                   "apart: name them, and the value of each, yourself.");
+        spill_plan_say(&group.why, "They are in several databases, or their names have no clear "
+                                   "identifier: give their names, and a value for each, yourself.");
         return group;
     }
     choose_names(&group);
     group.possible = true;
     spill_plan_say(&group.why,
                    "%zu collections of the same fields (%" PRId64 " documents) differ by an "
-                   "identifier in their names: one collection with that in a field, and an index "
-                   "on it, can be queried as a whole, and has one set of indexes.",
+                   "identifier in their names. One collection with the identifier in a field, and "
+                   "an index on it, can be queried as a whole, and has one set of indexes.",
                    sprawl->count, sprawl->documents);
     spill_plan_say(&group.why,
-                   "_id becomes {%s, id}, which is unique whatever the old ones are: "
-                   "\"ids\": \"keep\" leaves them as they are, where no two "
-                   "collections have the same.",
+                   "_id becomes {%s, id}, which is unique for any old _ids. If no two collections "
+                   "have the same _id, \"ids\": \"keep\" keeps the old ones.",
                    group.field);
     return group;
 }

@@ -1,4 +1,4 @@
-/* From tables of paths to what is told of them. */
+/* Make the results from the tables of paths. */
 #include "tools/scan/scan.h"
 
 #include <spillway/definition.h>
@@ -32,8 +32,8 @@ static spill_scan_histogram_t bins_of(const spill_sketch_t *sketch)
     return histogram;
 }
 
-/* Is it something that may grow: an array, or a document with the keys of a map? */
-static bool is_told(const spill_path_t *path)
+/* Report whether it may grow: an array, or a document with as many keys as a map. */
+static bool is_reported(const spill_path_t *path)
 {
     if (path->lengths.count == 0 || !path->name)
         return false;
@@ -65,7 +65,7 @@ static char *text_of(const spill_path_t *path)
     return bson_strdup_printf("%s%s*", text, text[0] ? "." : "");
 }
 
-static void tell_path(spill_scan_path_t *told, spill_path_t *path)
+static void set_path(spill_scan_path_t *told, spill_path_t *path)
 {
     *told = (spill_scan_path_t){
         .path = text_of(path),
@@ -86,14 +86,14 @@ static void tell_path(spill_scan_path_t *told, spill_path_t *path)
         .owners = path->owners,
         .heaviest = path->heaviest,
     };
-    path->owners.count = 0; /* they are the result's now */
+    path->owners.count = 0; /* the result owns them now */
     path->heaviest.count = 0;
     spill_times_field(&path->times, told->time_field, sizeof told->time_field);
-    if (told->map) { /* 5 bytes are the document's own */
+    if (told->map) { /* 5 bytes belong to the document itself */
         told->elements.count = told->lengths.sum;
         told->elements.sum = told->bytes - 5 * told->lengths.count;
     }
-    if (told->lengths.sum > 0) /* with what an element costs besides its value */
+    if (told->lengths.sum > 0) /* including an element's bytes besides its value */
         told->threshold = spill_threshold(SPILL_SCAN_BYTES, (told->bytes + told->lengths.sum - 1) /
                                                                 told->lengths.sum);
 }
@@ -107,7 +107,7 @@ static int by_bytes(const void *left, const void *right)
     return (one->index > two->index) - (one->index < two->index);
 }
 
-/* How many of the paths, the largest first, are told: fewer once a scan has told of many. */
+/* How many of the largest paths to keep: fewer if the scan has many already. */
 static size_t choose_paths(const spill_scan_result_t *result, spill_path_t **paths, size_t count)
 {
     size_t kept = 0;
@@ -120,14 +120,14 @@ static size_t choose_paths(const spill_scan_result_t *result, spill_path_t **pat
     return kept;
 }
 
-static void tell_paths(spill_scan_result_t *result, spill_scan_collection_t *collection,
-                       const spill_paths_t *paths)
+static void set_paths(spill_scan_result_t *result, spill_scan_collection_t *collection,
+                      const spill_paths_t *paths)
 {
     spill_path_t **told = bson_malloc(paths->live * sizeof(spill_path_t *));
     size_t count = 0;
     for (uint32_t i = 0; i < paths->node_count; i++) {
         spill_path_t *path = spill_paths_at(paths, i);
-        if (path->index == i && path != paths->overflow && is_told(path))
+        if (path->index == i && path != paths->overflow && is_reported(path))
             told[count++] = path;
     }
     qsort(told, count, sizeof(spill_path_t *), by_bytes);
@@ -137,7 +137,7 @@ static void tell_paths(spill_scan_result_t *result, spill_scan_collection_t *col
     collection->paths_left_out = (int64_t)(count - kept);
     result->paths_told += kept;
     for (size_t i = 0; i < kept; i++)
-        tell_path(&collection->paths[i], told[i]);
+        set_path(&collection->paths[i], told[i]);
     bson_free(told);
 }
 
@@ -161,7 +161,7 @@ void spill_scan_add_collection(spill_scan_result_t *result, const char *name, co
         .overflow = (int64_t)paths->overflow->lengths.count,
     };
     paths->largest.count = 0;
-    tell_paths(result, collection, paths);
+    set_paths(result, collection, paths);
     result->documents += collection->documents;
     result->bytes += collection->bytes;
 }

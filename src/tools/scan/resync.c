@@ -9,13 +9,13 @@ enum {
     CHUNK_BITS = 16,
     CHUNK_PLACES = 1 << CHUNK_BITS,
     CHUNKS = 128,
-    PLACES_MAX = CHUNKS * CHUNK_PLACES, /* that are remembered, from the front on: 32 MiB of them */
+    PLACES_MAX = CHUNKS * CHUNK_PLACES, /* remembered places from the front on: 32 MiB */
     FIND_PLACES = 1 << 18,              /* between two polls for an interrupt */
     NAME_STEP_BYTES = 16                /* bytes of a name that count as one step */
 };
 #define CREDIT_MAX (INT64_C(16) << 20)
 
-/* How far it is from a place to a later one of its chain; 0: not known. */
+/* The distance from a place to a later one of its chain; 0: unknown. */
 typedef struct chunk {
     int64_t number; /* of its first place, divided by CHUNK_PLACES */
     uint32_t *jumps;
@@ -23,9 +23,9 @@ typedef struct chunk {
 
 struct spill_resync {
     chunk_t chunks[CHUNKS];
-    int64_t front;            /* places before this one are done with */
-    int64_t nul_from, nul_at; /* the last search for a NUL: from there on the first is at nul_at */
-    int64_t none_from, none_end; /* or there was none between these places */
+    int64_t front;               /* places before this one are no longer needed */
+    int64_t nul_from, nul_at;    /* the last search: the first NUL from nul_from on is at nul_at */
+    int64_t none_from, none_end; /* or no NUL was found between these places */
     int64_t credit;
     int64_t work;
 };
@@ -50,7 +50,7 @@ int64_t spill_resync_work(const spill_resync_t *resync)
     return resync->work;
 }
 
-static void spend(spill_resync_t *resync, int64_t steps)
+static void spend_credit(spill_resync_t *resync, int64_t steps)
 {
     resync->work += steps;
     resync->credit -= steps;
@@ -65,7 +65,7 @@ static void move_front(spill_resync_t *resync, int64_t front)
     resync->front = front;
 }
 
-/* The memory of a chunk that lies before the front, so that few chunks are in use; or NULL. */
+/* Reuse the memory of a chunk before the front, so that few chunks are in use; or NULL. */
 static uint32_t *reuse_memory(spill_resync_t *resync)
 {
     for (size_t i = 0; i < CHUNKS; i++) {
@@ -104,7 +104,7 @@ static inline uint32_t *jump_at(spill_resync_t *resync, int64_t place)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* The same as behind_nul, of a name that is not short. */
+/* As behind_nul, for a name that is not short. */
 static size_t behind_far_nul(spill_resync_t *resync, const spill_resync_view_t *view, size_t at)
 {
     int64_t place = view->offset + (int64_t)at;
@@ -116,7 +116,7 @@ static size_t behind_far_nul(spill_resync_t *resync, const spill_resync_view_t *
     const uint8_t *nul = at < view->size ? memchr(view->data + at, 0, view->size - at) : NULL;
     size_t found = nul ? (size_t)(nul - view->data) : view->size;
     if (resync)
-        spend(resync, (int64_t)(found - at) / NAME_STEP_BYTES);
+        spend_credit(resync, (int64_t)(found - at) / NAME_STEP_BYTES);
     if (resync && nul) {
         resync->nul_from = place;
         resync->nul_at = view->offset + (int64_t)found;
@@ -127,7 +127,7 @@ static size_t behind_far_nul(spill_resync_t *resync, const spill_resync_view_t *
     return nul ? found + 1 : 0;
 }
 
-/* The index behind the first NUL from `at` on; 0: there is none. `resync` may be NULL. */
+/* The index behind the first NUL from `at` on; 0: none. `resync` may be NULL. */
 static inline size_t behind_nul(spill_resync_t *resync, const spill_resync_view_t *view, size_t at)
 {
     uint64_t word;
@@ -141,7 +141,7 @@ static inline size_t behind_nul(spill_resync_t *resync, const spill_resync_view_
     return behind_far_nul(resync, view, at);
 }
 
-/* The bytes of the field at `at`; 0: no field begins there, or it is not all there. */
+/* The bytes of the field at `at`; 0: no field begins there, or it is incomplete. */
 static size_t measure_field(spill_resync_t *resync, const spill_resync_view_t *view, size_t at)
 {
     uint8_t type = at < view->size ? view->data[at] : 0;
@@ -175,7 +175,7 @@ bool spill_resync_fits(const spill_resync_view_t *view, size_t at, size_t length
     return *passed == end && view->data[end] == 0;
 }
 
-/* Let all places of the chain from `from` to `to` lead to `to`. */
+/* Make all places of the chain from `from` to `to` lead to `to`. */
 static void shorten(spill_resync_t *resync, int64_t from, int64_t to)
 {
     int64_t steps = 0;
@@ -187,7 +187,7 @@ static void shorten(spill_resync_t *resync, int64_t from, int64_t to)
         *jump = (uint32_t)(to - from);
         from = next;
     }
-    spend(resync, steps);
+    spend_credit(resync, steps);
 }
 
 /*
@@ -215,7 +215,7 @@ static size_t end_of_chain(spill_resync_t *resync, const spill_resync_view_t *vi
         place += (int64_t)size;
         measured = jump ? place : measured;
     }
-    spend(resync, steps + 1);
+    spend_credit(resync, steps + 1);
     if (steps > 1)
         shorten(resync, from, measured);
     return (size_t)(place - view->offset);
@@ -240,7 +240,7 @@ bool spill_resync_whole(spill_resync_t *resync, const spill_resync_view_t *view,
 bool spill_resync_header(const uint8_t *data, size_t size)
 {
     if (size < 4)
-        return true; /* the rest is not there yet */
+        return true; /* the rest is not in memory yet */
     uint32_t length = read_u32(data);
     if (length < 5 || length > SPILL_SCAN_DOCUMENT_BYTES_MAX)
         return false;
@@ -266,8 +266,8 @@ static spill_sight_t sight_of_missing(const spill_resync_view_t *view)
 }
 
 /* Can a document that is not empty begin at `at`? Then *length is its length. */
-static spill_sight_t look_at_header(const spill_resync_view_t *view, size_t at, uint32_t *length,
-                                    size_t *wanted)
+static spill_sight_t check_header(const spill_resync_view_t *view, size_t at, uint32_t *length,
+                                  size_t *wanted)
 {
     const uint8_t *data = view->data + at;
     size_t size = view->size - at;
@@ -282,11 +282,11 @@ static spill_sight_t look_at_header(const spill_resync_view_t *view, size_t at, 
 }
 
 /* Is the second of two documents whole? It begins at `at`; *wanted counts from there. */
-static spill_sight_t look_at_second(spill_resync_t *resync, const spill_resync_view_t *view,
-                                    size_t at, size_t *wanted)
+static spill_sight_t check_second(spill_resync_t *resync, const spill_resync_view_t *view,
+                                  size_t at, size_t *wanted)
 {
     uint32_t length = 0;
-    spill_sight_t sight = look_at_header(view, at, &length, wanted);
+    spill_sight_t sight = check_header(view, at, &length, wanted);
     if (sight != SPILL_SIGHT_YES)
         return sight;
     if (length > view->size - at)
@@ -300,7 +300,7 @@ spill_sight_t spill_resync_look(spill_resync_t *resync, const spill_resync_view_
     const uint8_t *data = view->data + at;
     size_t size = view->size - at;
     uint32_t length = 0;
-    spill_sight_t sight = look_at_header(view, at, &length, wanted);
+    spill_sight_t sight = check_header(view, at, &length, wanted);
     if (sight != SPILL_SIGHT_YES)
         return sight;
     bool id = view->ids && begins_with_id(data, size);
@@ -315,7 +315,7 @@ spill_sight_t spill_resync_look(spill_resync_t *resync, const spill_resync_view_
         return SPILL_SIGHT_YES;
     if (view->ids && !id && left >= 9 && !begins_with_id(data + length, left))
         return SPILL_SIGHT_NO;
-    spill_sight_t second = look_at_second(resync, view, at + length, wanted);
+    spill_sight_t second = check_second(resync, view, at + length, wanted);
     *wanted += length;
     return second;
 }
@@ -332,7 +332,7 @@ spill_sight_t spill_resync_find(spill_resync_t *resync, const spill_resync_view_
             return SPILL_SIGHT_CANNOT_TELL;
         }
         if (data[3] > SPILL_SCAN_DOCUMENT_BYTES_MAX >> 24 || SIZES[data[4]] == BAD)
-            continue; /* most places */
+            continue; /* for most places */
         uint32_t length = read_u32(data);
         if (length > view->size - *at ? view->ended : length == 0 || data[length - 1] != 0)
             continue;

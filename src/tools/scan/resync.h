@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A longer document is passed over: no database of the family stores one. */
+/* A longer document is skipped: no database of the family stores one. */
 #define SPILL_SCAN_DOCUMENT_BYTES_MAX (24 * 1024 * 1024)
 
 enum { SPILL_RESYNC_CREDIT = 2 };
@@ -41,15 +41,15 @@ typedef struct spill_resync_view {
 typedef enum spill_sight {
     SPILL_SIGHT_NO,
     SPILL_SIGHT_YES,
-    SPILL_SIGHT_CANNOT_TELL /* without more bytes */
+    SPILL_SIGHT_CANNOT_TELL /* more bytes are needed */
 } spill_sight_t;
 
 /* One thread's. NULL may be freed. */
 spill_resync_t *spill_resync_new(void);
 void spill_resync_free(spill_resync_t *resync);
 
-/* Can a document begin here, by its length and the type of its first field? `size` bytes are there.
- */
+/* Can a document begin here, by its length and the type of its first field? `size`: bytes in
+ * memory. */
 bool spill_resync_header(const uint8_t *data, size_t size);
 
 /* Does a document with _id as its first field begin here, and another one where it ends? O(1). */

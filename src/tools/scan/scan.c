@@ -16,24 +16,24 @@
 
 enum { THREADS_MAX = 2 };
 
-/* One that is being scanned. */
+/* A collection that is being scanned. */
 typedef struct collection {
     char *name;
-    spill_paths_t *tables[THREADS_MAX]; /* one for each thread; NULL: it had none of it */
-    int busy;                           /* threads that have a block of it */
+    spill_paths_t *tables[THREADS_MAX]; /* one per thread; NULL: that thread had no block of it */
+    int busy;                           /* threads with a block of it */
     int64_t damaged;
 } collection_t;
 
-/* One scan. The lock guards the feed, and what both threads change. */
+/* One scan. The lock guards the document source, and what both threads change. */
 typedef struct scanner {
     const spill_scan_options_t *options;
     spill_scan_result_t *result;
     pthread_mutex_t lock;
     spill_document_source_t *document_source;
     const spill_scan_input_t *input;
-    spill_raw_reader_t *reader; /* of a server, else NULL; and the collection that is read */
-    const char *browsed;
-    collection_t **collections; /* of the feed, by index; NULL: not met, or told */
+    spill_raw_reader_t *reader; /* of a server, else NULL */
+    const char *browsed;        /* the collection that it reads */
+    collection_t **collections; /* by the source's index; NULL: not begun, or in the result */
     size_t count;
     int64_t bytes_before; /* of the files before this one */
     int64_t bytes_total;
@@ -63,7 +63,7 @@ void spill_scan_options_init(spill_scan_options_t *options)
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
-/* Under the lock, as the feed is. */
+/* Called with the lock held, as the document source is. */
 static void note_problem(void *context, int64_t place, const char *text)
 {
     scanner_t *scanner = context;
@@ -71,7 +71,7 @@ static void note_problem(void *context, int64_t place, const char *text)
                            scanner->document_source->ops->by_line, place, text);
 }
 
-/* What is cut off where the scan was stopped is so by request. */
+/* Do not report input that is cut off because the scan was stopped. */
 static void note_cut(void *context, int64_t place, const char *text)
 {
     const scanner_t *scanner = context;
@@ -86,17 +86,17 @@ static void note_missing(void *context, const char *path, const char *text)
     spill_scan_add_problem(scanner->result, path, false, -1, text);
 }
 
-static void report(worker_t *worker, int64_t place, bool damaged, const char *format, ...)
+static void report_problem(worker_t *worker, int64_t place, bool damaged, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-static void report(worker_t *worker, int64_t place, bool damaged, const char *format, ...)
+static void report_problem(worker_t *worker, int64_t place, bool damaged, const char *format, ...)
 {
     scanner_t *scanner = worker->scanner;
     char text[SPILL_ERROR_MESSAGE_SIZE] = "";
     va_list arguments;
     pthread_mutex_lock(&scanner->lock);
     va_start(arguments, format);
-    if (scanner->result->problem_count < SPILL_SCAN_PROBLEMS_KEPT) /* else it is only counted */
+    if (scanner->result->problem_count < SPILL_SCAN_PROBLEMS_KEPT) /* others are only counted */
         vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     note_problem(scanner, place, text);
@@ -113,10 +113,11 @@ static void walk_document(worker_t *worker, const uint8_t *data, size_t size, in
     spill_walk(worker->walker, worker->collection->tables[worker->number], data, size, place,
                &walk);
     if (walk.damage)
-        report(worker, by_line ? place : place + (int64_t)walk.damage_at, true,
-               "%s: the document is passed over", walk.damage);
+        report_problem(worker, by_line ? place : place + (int64_t)walk.damage_at, true,
+                       "%s: the document is skipped", walk.damage);
     else if (walk.flaw)
-        report(worker, by_line ? place : place + (int64_t)walk.flaw_at, false, "%s", walk.flaw);
+        report_problem(worker, by_line ? place : place + (int64_t)walk.flaw_at, false, "%s",
+                       walk.flaw);
 }
 
 static void walk_text(worker_t *worker, const spill_document_source_record_t *record)
@@ -128,14 +129,14 @@ static void walk_text(worker_t *worker, const spill_document_source_record_t *re
     bson_t document;
     spill_error_t error;
     if (spill_decode(&decoder, &text, &document, &error) != SPILL_OK) {
-        report(worker, record->place, true, "%s", error.message);
+        report_problem(worker, record->place, true, "%s", error.message);
         return;
     }
     walk_document(worker, bson_get_data(&document), document.len, record->place);
     bson_destroy(&document);
 }
 
-/* ---- collections: under the lock ------------------------------------------------------------- */
+/* ---- collections: with the lock held --------------------------------------------------------- */
 
 static collection_t *new_collection(const char *name)
 {
@@ -144,8 +145,8 @@ static collection_t *new_collection(const char *name)
     return collection;
 }
 
-/* A table for the worker, unless it has one. */
-static void give_table(const worker_t *worker, collection_t *collection)
+/* Create a table for the worker, unless it has one. */
+static void ensure_table(const worker_t *worker, collection_t *collection)
 {
     if (collection->tables[worker->number])
         return;
@@ -154,7 +155,7 @@ static void give_table(const worker_t *worker, collection_t *collection)
     collection->tables[worker->number] = paths;
 }
 
-/* The one that the worker's block is of, with a table for the worker. */
+/* The collection of the worker's block, with a table for the worker. */
 static collection_t *collection_of(worker_t *worker)
 {
     scanner_t *scanner = worker->scanner;
@@ -176,19 +177,19 @@ static collection_t *collection_of(worker_t *worker)
         collection = new_collection(name);
         scanner->collections[index] = collection;
     }
-    give_table(worker, collection);
+    ensure_table(worker, collection);
     return collection;
 }
 
-/* ---- what ends: under the lock --------------------------------------------------------------- */
+/* ---- the end of collections: with the lock held ---------------------------------------------- */
 
 static void add_index(void *indexes, const bson_t *description, int64_t bytes)
 {
     spill_scan_indexes_add(indexes, description, bytes);
 }
 
-/* Of the feed's collection of that index, wherever its indexes are described. */
-static void learn_indexes(scanner_t *scanner, size_t index, spill_scan_indexes_t *indexes)
+/* Read the indexes of the source's collection of that index, from any description of it. */
+static void read_indexes(scanner_t *scanner, size_t index, spill_scan_indexes_t *indexes)
 {
     const spill_document_source_ops_t *ops = scanner->document_source->ops;
     const char *inner = ops->metadata ? ops->metadata(scanner->document_source, index) : NULL;
@@ -201,14 +202,14 @@ static void learn_indexes(scanner_t *scanner, size_t index, spill_scan_indexes_t
         char *text = spill_scan_metadata(scanner->input, &size);
         if (!text || !spill_scan_indexes_parse(indexes, text, size))
             spill_scan_add_problem(scanner->result, scanner->input->metadata, false, -1,
-                                   "the collection's description is damaged: its indexes are not "
-                                   "known");
+                                   "the collection's description is damaged: its indexes are "
+                                   "unknown");
         bson_free(text);
     }
 }
 
-/* All of it was walked: what was found goes to the result. */
-static void tell(scanner_t *scanner, size_t index)
+/* Add a collection to the result; it was read completely. */
+static void finish_collection(scanner_t *scanner, size_t index)
 {
     spill_scan_result_t *result = scanner->result;
     collection_t *collection = scanner->collections[index];
@@ -226,7 +227,7 @@ static void tell(scanner_t *scanner, size_t index)
     spill_paths_foresee(first, spill_clock_now_us(NULL) / 1000);
     spill_scan_add_collection(result, collection->name, scanner->input->path, first,
                               collection->damaged);
-    learn_indexes(scanner, index, &result->collections[result->collection_count - 1].indexes);
+    read_indexes(scanner, index, &result->collections[result->collection_count - 1].indexes);
     if (first == &none)
         spill_paths_release(&none);
     for (int i = 0; i < THREADS_MAX; i++) {
@@ -238,8 +239,8 @@ static void tell(scanner_t *scanner, size_t index)
     bson_free(collection);
 }
 
-/* Tell of collections that have ended, so that no more are kept than the input has at a time. */
-static void tell_ended(scanner_t *scanner, bool all)
+/* Add the ended collections to the result, so that only those of the current input are kept. */
+static void finish_ended(scanner_t *scanner, bool all)
 {
     for (size_t i = 0; i < scanner->count; i++) {
         collection_t *collection = scanner->collections[i];
@@ -249,7 +250,7 @@ static void tell_ended(scanner_t *scanner, bool all)
         if (!all && scanner->document_source->ops->collection)
             scanner->document_source->ops->collection(scanner->document_source, i, &ended);
         if (ended) {
-            tell(scanner, i);
+            finish_collection(scanner, i);
             scanner->collections[i] = NULL;
         }
     }
@@ -282,8 +283,8 @@ static void feed_block(worker_t *worker)
     scanner->documents += (int64_t)worker->block.count;
 }
 
-/* The next block; false at the end. */
-static bool take_block(worker_t *worker)
+/* Get the next block; false at the end. */
+static bool next_block(worker_t *worker)
 {
     scanner_t *scanner = worker->scanner;
     spill_block_clear(&worker->block);
@@ -291,7 +292,7 @@ static bool take_block(worker_t *worker)
     if (worker->collection) {
         worker->collection->busy--;
         worker->collection = NULL;
-        tell_ended(scanner, false);
+        finish_ended(scanner, false);
     }
     feed_block(worker);
     spill_scan_progress_t progress = {.documents = scanner->documents,
@@ -306,11 +307,11 @@ static bool take_block(worker_t *worker)
     return worker->block.count > 0;
 }
 
-static void *work(void *argument)
+static void *run_worker(void *argument)
 {
     worker_t *worker = argument;
     bool text = worker->scanner->document_source->ops->text;
-    while (take_block(worker)) {
+    while (next_block(worker)) {
         for (size_t i = 0; i < worker->block.count; i++) {
             const spill_document_source_record_t *record = &worker->block.records[i];
             if (text)
@@ -323,7 +324,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* All of the feed. */
+/* Scan the whole document source. */
 static void scan_source(scanner_t *scanner)
 {
     worker_t workers[THREADS_MAX] = {0};
@@ -336,17 +337,17 @@ static void scan_source(scanner_t *scanner)
         workers[i].walker = spill_walker_new();
     }
     if (!scanner->document_source->ops->collection)
-        collection_of(&workers[0]); /* which is told of, also where it is empty */
+        collection_of(&workers[0]); /* report the collection even if it is empty */
     for (int i = 1; i < threads; i++)
-        started[i] = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
-    work(&workers[0]);
+        started[i] = pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]) == 0;
+    run_worker(&workers[0]);
     for (int i = 0; i < threads; i++) {
         if (started[i])
             pthread_join(workers[i].thread, NULL);
         spill_walker_free(workers[i].walker);
         spill_block_release(&workers[i].block);
     }
-    tell_ended(scanner, true);
+    finish_ended(scanner, true);
     bson_free(scanner->collections);
     scanner->collections = NULL;
     scanner->count = 0;
@@ -414,7 +415,7 @@ static spill_code_t scan_files(scanner_t *scanner, spill_error_t *error)
 
 /* ---- a server -------------------------------------------------------------------------------- */
 
-/* Is the name among those that are wanted, with commas between? */
+/* Report whether the name is in the list, which is separated by commas. */
 static bool is_wanted(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -447,7 +448,7 @@ static void scan_collection(scanner_t *scanner, spill_raw_reader_t *reader, cons
     bson_free(input.collection);
 }
 
-/* How many documents there are to read, for the progress. */
+/* Count the documents to read, for the progress. */
 static void count_documents(scanner_t *scanner, spill_raw_reader_t *reader, char **names)
 {
     int64_t sample = scanner->options->sample;
@@ -458,7 +459,7 @@ static void count_documents(scanner_t *scanner, spill_raw_reader_t *reader, char
     }
 }
 
-/* Those that are not wanted go. */
+/* Remove the names that are not in the list. */
 static void keep_wanted(const char *list, char **names)
 {
     size_t kept = 0;
@@ -497,13 +498,13 @@ static spill_code_t scan_server(scanner_t *scanner, spill_error_t *error)
 
 /* ---- an embedded store ----------------------------------------------------------------------- */
 
-/* Its documents come by a call each, and one thread walks them. */
+/* An embedded store calls back for each document, and one thread walks them. */
 typedef struct pushed {
     worker_t worker;
     const char *definition;
 } pushed_t;
 
-/* "feed.users": heads and pages of each definition by themselves. */
+/* "feed.users": heads and pages of each definition are collections of their own. */
 static collection_t *collection_named(worker_t *worker, const char *definition, const char *name)
 {
     scanner_t *scanner = worker->scanner;
@@ -526,7 +527,7 @@ static bool walk_pushed(void *context, const char *name, const bson_t *document)
     worker_t *worker = &pushed->worker;
     scanner_t *scanner = worker->scanner;
     worker->collection = collection_named(worker, pushed->definition, name);
-    give_table(worker, worker->collection);
+    ensure_table(worker, worker->collection);
     walk_document(worker, bson_get_data(document), document->len, scanner->documents++);
     spill_scan_progress_t progress = {
         .documents = scanner->documents, .documents_total = -1, .bytes_total = -1};
@@ -573,7 +574,7 @@ static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
             code = scan_array(scanner, store, definitions[i].name, error);
         spill_store_close(store, NULL);
     }
-    tell_ended(scanner, true);
+    finish_ended(scanner, true);
     scanner->document_source = NULL;
     scanner->input = NULL;
     bson_free(scanner->collections);

@@ -1,8 +1,9 @@
 /*
- * scan: which arrays grow, in documents wherever they are. Reads every document of a source once,
- * in memory that does not depend on how many there are, and says what was found.
+ * scan: find the arrays that grow, in documents of any source. It reads every document of a source
+ * once, in memory that does not depend on the number of documents, and reports its findings.
  *
- *   source -> inputs -> feed -> blocks -> workers: walk, table of paths -> merged -> findings
+ *   source -> inputs -> document source -> blocks -> workers: walk, table of paths
+ *          -> merged tables -> findings
  */
 #ifndef SPILL_TOOLS_SCAN_SCAN_H
 #define SPILL_TOOLS_SCAN_SCAN_H
@@ -16,28 +17,27 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* What is told by default; see spill_scan_options_init. */
-#define SPILL_SCAN_ELEMENTS 10000                    /* what Atlas warns of, too */
-#define SPILL_SCAN_BYTES (200 * 1000)                /* a head of the size that thresholds aim at */
-#define SPILL_SCAN_DOCUMENT_LIMIT (16 * 1024 * 1024) /* MongoDB's, Azure DocumentDB's */
+/* Defaults; see spill_scan_options_init. */
+#define SPILL_SCAN_ELEMENTS 10000                    /* Atlas warns from here on, too */
+#define SPILL_SCAN_BYTES (200 * 1000)                /* the head size at which thresholds aim */
+#define SPILL_SCAN_DOCUMENT_LIMIT (16 * 1024 * 1024) /* of MongoDB and Azure DocumentDB */
 #define SPILL_SCAN_PAID_PER_CENT 80
 #define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
 
 /*
- * Limits, counts, bytes and milliseconds of a scan are at most this, as options of the program are.
- * So small multiples of them do not overflow. A scan's JSON is checked for it.
+ * The largest value of a scan's limits, counts, bytes and milliseconds, and of the program's
+ * options. Small multiples of it do not overflow. Numbers read from a scan's JSON are checked.
  */
 #define SPILL_SCAN_NUMBER_MAX (INT64_C(1) << 53)
 
 #define SPILL_SCAN_SCHEMA 1 /* the version of the JSON document: docs/reference/scan-json.md */
 
-#define SPILL_SCAN_PATHS_KEPT 100 /* of a collection */
-#define SPILL_SCAN_PATHS_ALL                                                                       \
-    5000 /* of a scan, beyond which those alone that are over a threshold */
-#define SPILL_SCAN_PATHS_MOST 20000  /* of these */
+#define SPILL_SCAN_PATHS_KEPT 100    /* of a collection */
+#define SPILL_SCAN_PATHS_ALL 5000    /* of a scan; beyond, only paths over a threshold are kept */
+#define SPILL_SCAN_PATHS_MOST 20000  /* of a scan, with these */
 #define SPILL_SCAN_PROBLEMS_KEPT 100 /* of a scan; all are counted */
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* A distribution. Quantiles are within SPILL_SKETCH_ERROR; the other figures are exact. */
 typedef struct spill_scan_numbers {
@@ -52,7 +52,7 @@ typedef struct spill_scan_numbers {
     int64_t max;
 } spill_scan_numbers_t;
 
-/* The same as a plot shows it. */
+/* The same distribution for a plot. */
 typedef struct spill_scan_histogram {
     spill_sketch_bin_t *bins; /* owned */
     size_t count;
@@ -62,23 +62,23 @@ typedef struct spill_scan_histogram {
 typedef struct spill_scan_path {
     char *path;
     bool map;
-    int64_t documents; /* that have it; in a map at most so many */
+    int64_t documents; /* that have it; in a map an upper bound */
     spill_scan_numbers_t lengths;
     spill_scan_histogram_t length_bins;
     spill_scan_numbers_t elements; /* bytes of elements' values; of a map only the sum, with keys */
-    int64_t bytes;                 /* of all of them */
+    int64_t bytes;                 /* of all its arrays */
     int64_t bytes_max;             /* in one document */
     int64_t document_max;  /* bytes of the largest document in which it is over a threshold */
     int64_t over_elements; /* documents over options.limits.elements */
     int64_t over_bytes;
-    int64_t over_entries; /* over a SPILL_SCAN_INDEX_PART-th of limits.elements */
+    int64_t over_entries; /* documents over limits.elements / SPILL_SCAN_INDEX_PART */
     int64_t paid;
     int64_t threshold; /* elements that a head should hold, by their mean size; 0: no elements */
-    char time_field[SPILL_TIMES_NAMES_SIZE]; /* where their elements say when they came */
+    char time_field[SPILL_TIMES_NAMES_SIZE]; /* the field of elements with their time */
     const char *time_type;                   /* "date", "text", "timestamp", "objectId", or NULL */
     spill_growth_forecast_t growth_forecast; /* of all together; each owner has its own */
     spill_owners_t owners;
-    spill_owners_t heaviest; /* by their bytes; nothing is foreseen of them */
+    spill_owners_t heaviest; /* by their bytes; without forecasts */
 } spill_scan_path_t;
 
 typedef struct spill_scan_collection {
@@ -91,23 +91,23 @@ typedef struct spill_scan_collection {
     int64_t over_half; /* documents over half of the limit */
     int64_t damaged;   /* documents that could not be read */
     spill_owners_t largest;
-    spill_shape_t shape; /* empty in what was read back */
+    spill_shape_t shape; /* empty if the result was read from JSON */
     spill_scan_indexes_t indexes;
     spill_scan_path_t *paths; /* by their bytes */
     size_t path_count;
     int64_t paths_left_out; /* smaller ones */
-    int64_t overflow;       /* arrays and documents of paths that the table had no room for */
+    int64_t overflow;       /* arrays and documents of paths for which the table had no room */
 } spill_scan_collection_t;
 
-/* Something that is wrong in the input. */
+/* Damage in the input. */
 typedef struct spill_scan_problem {
     char *input;
-    int64_t place; /* a byte, or a line; -1: of the whole */
+    int64_t place; /* a byte or a line; -1: the whole input */
     bool by_line;
     char *text;
 } spill_scan_problem_t;
 
-/* X(name, ours, Atlas's) */
+/* X(name, Spillway's name, Atlas's name) */
 #define SPILL_SCAN_FINDINGS(X)                                                                     \
     X(ARRAY, "unbounded-array", "AVOID_UNBOUNDED_ARRAY")                                           \
     X(MAP, "unbounded-map", "AVOID_UNBOUNDED_ARRAY")                                               \
@@ -129,8 +129,8 @@ typedef struct spill_scan_finding {
                           number of collections is */
     size_t collection; /* of a sprawl: its first */
     const spill_sprawl_group_t *group; /* of a sprawl, else NULL */
-    const spill_scan_path_t *path;     /* NULL: of the documents */
-    const spill_scan_index_t *index;   /* of an oversized index, else NULL */
+    const spill_scan_path_t *path;     /* NULL: concerns the documents */
+    const spill_scan_index_t *index;   /* the oversized index, or NULL */
     int64_t documents;                 /* concerned */
 } spill_scan_finding_t;
 
@@ -141,42 +141,41 @@ const char *spill_scan_finding_atlas(spill_scan_finding_kind_t kind);
 
 typedef struct spill_scan_progress {
     int64_t documents;
-    int64_t documents_total; /* of a server; -1: not known */
+    int64_t documents_total; /* of a server; -1: unknown */
     int64_t bytes_done;      /* of the files */
-    int64_t bytes_total;     /* -1: not known */
+    int64_t bytes_total;     /* -1: unknown */
 } spill_scan_progress_t;
 
 typedef struct spill_scan_options {
     /* A file, "-", a folder or an archive that mongodump made, or a server's URI with a database.
      */
     const char *source;
-    const char *format; /* or NULL: the file's name tells */
-    /* Of a server: these collections, with commas between (NULL: all); a sample of so many
-     * documents of each (0: all); at most so many a second (0: no bound); as of browse.h (NULL: the
-     * URI's). */
+    const char *format; /* NULL: by the file's name */
+    /* For a server: */
+    /* these collections, separated by commas (NULL: all); */
     const char *only;
-    int64_t sample;
-    int64_t rate;
-    const char *preference;
-    bool partial;     /* of an embedded store: as in spill_store_options_t */
-    spill_log_fn log; /* of an embedded store: warnings; NULL: silent */
+    int64_t sample;         /* a sample of this many documents of each (0: all); */
+    int64_t rate;           /* at most this many per second (0: not limited); */
+    const char *preference; /* as in store/raw_reader.h (NULL: the URI's) */
+    bool partial;           /* of an embedded store: as in spill_store_options_t */
+    spill_log_fn log;       /* of an embedded store: warnings; NULL: silent */
     spill_scan_limits_t limits;
     int64_t collections_max; /* SPILL_SCAN_COLLECTIONS */
     int threads;             /* 1 or 2 */
-    atomic_bool *stop;       /* or NULL: once true, the scan ends with what is known */
+    atomic_bool *stop;       /* or NULL: once true, the scan ends with its results so far */
     void (*progress)(void *context, const spill_scan_progress_t *progress);
     void *context;
 } spill_scan_options_t;
 
-/* The defaults: two threads, no stop, no calls. The source is the caller's to set. */
+/* Set the defaults: two threads, no stop, no callbacks. The caller sets the source. */
 void spill_scan_options_init(spill_scan_options_t *options);
 
 typedef struct spill_scan {
-    char *source; /* how it was named, of what was read back; else NULL */
+    char *source; /* its name, if the result was read from JSON; else NULL */
     spill_scan_limits_t limits;
     spill_scan_collection_t *collections; /* in the order of the source */
     size_t collection_count;
-    int64_t collections_max;        /* how many are too many */
+    int64_t collections_max;        /* more collections are too many */
     spill_sprawl_t sprawl;          /* members are indexes of collections */
     spill_scan_finding_t *findings; /* critical ones first, then by collection */
     size_t finding_count;
@@ -187,29 +186,29 @@ typedef struct spill_scan {
     int64_t bytes;
     bool interrupted;
     bool qualified;     /* collections' names begin with their database's and a dot */
-    size_t paths_told;  /* in all collections */
-    int64_t scanned_ms; /* when, in milliseconds since 1970; 0: not known */
+    size_t paths_told;  /* paths in all collections */
+    int64_t scanned_ms; /* time of the scan, in milliseconds since 1970; 0: unknown */
 } spill_scan_result_t;
 
 /*
- * Scan. *result is filled in every case, for spill_scan_release. What is wrong in the input is no
- * error, but among result->problems. SPILL_NOT_FOUND, SPILL_INVALID, SPILL_DENIED, SPILL_IO:
- * nothing could be read. Memory: a few blocks of 1 MiB or of one document, and the tables.
+ * Scan. *result is filled in every case, for spill_scan_release. Damage in the input is no error:
+ * it is listed in result->problems. SPILL_NOT_FOUND, SPILL_INVALID, SPILL_DENIED, SPILL_IO: nothing
+ * could be read. Memory: a few blocks of 1 MiB or of one document, and the tables.
  */
 spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t *result,
                         spill_error_t *error);
 void spill_scan_release(spill_scan_result_t *result);
 
 /*
- * Tell in foresights what has come since an earlier scan of the same source, made before this one:
- * of paths by their sums, of the largest owners of both by their lengths. What has no times in its
- * elements gets likely dates by the pace between the two.
+ * Add to the forecasts what has come since an earlier scan of the same source: for paths by their
+ * sums, for the owners that are among the largest in both by their lengths. If elements have no
+ * times, the likely dates are computed from the pace between the two scans.
  */
 void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *earlier);
 
-/* ---- in parts, for the scan itself ----------------------------------------------------------- */
+/* ---- for the files of the scan --------------------------------------------------------------- */
 
-/* What a table of paths knows of a collection; `name` and `input` (or NULL) are copied. */
+/* Add a collection from its table of paths; `name` and `input` (or NULL) are copied. */
 void spill_scan_add_collection(spill_scan_result_t *result, const char *name, const char *input,
                                spill_paths_t *paths, int64_t damaged);
 
@@ -223,21 +222,21 @@ void spill_scan_find_sprawl(spill_scan_result_t *result);
 void spill_scan_find(spill_scan_result_t *result);
 
 /*
- * Write it as one JSON document (docs/reference/scan-json.md). `source` is how it was named,
- * without a password. What JSON cannot hold is null.
+ * Write it as one JSON document (docs/reference/scan-json.md). `source` is its name, without a
+ * password. Values that JSON cannot express are null.
  */
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to);
 
 /*
- * Read back what spill_scan_write_json wrote to that file, or to stdin ("-"); findings are found
- * anew, problems are but counted. *result is filled in every case, for spill_scan_release.
- * SPILL_NOT_FOUND, SPILL_IO; SPILL_PARSE names what is missing, SPILL_FORMAT a version that is not
- * known.
+ * Read from that file, or from stdin ("-"), what spill_scan_write_json wrote. Findings are computed
+ * again, and problems are only counted. *result is filled in every case, for spill_scan_release.
+ * SPILL_NOT_FOUND, SPILL_IO; SPILL_PARSE: the message names what is missing; SPILL_FORMAT: an
+ * unknown version.
  */
 spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
                                   spill_error_t *error);
 
-/* Does the file begin as such a document does? False where it cannot be read. */
+/* Report whether the file begins as such a document does. False if it cannot be read. */
 bool spill_scan_is_json(const char *file);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static size_t find(const spill_shape_t *shape, uint64_t name)
+static size_t find_name(const spill_shape_t *shape, uint64_t name)
 {
     size_t low = 0, high = shape->count;
     while (low < high) {
@@ -20,7 +20,7 @@ static size_t find(const spill_shape_t *shape, uint64_t name)
 
 static void add_name(spill_shape_t *shape, uint64_t name, uint16_t seen)
 {
-    size_t at = find(shape, name);
+    size_t at = find_name(shape, name);
     if (at < shape->count && shape->names[at] == name) {
         shape->seen[at] = (uint16_t)(shape->seen[at] + seen);
         return;
@@ -53,7 +53,7 @@ void spill_shape_merge(spill_shape_t *shape, const spill_shape_t *from)
     shape->documents = (uint16_t)(shape->documents + from->documents);
 }
 
-/* Has at least half of the documents the name at that index? */
+/* Report whether at least half of the documents have the name at that index. */
 static int is_common(const spill_shape_t *shape, size_t at)
 {
     return 2 * shape->seen[at] >= shape->documents;
@@ -71,7 +71,7 @@ double spill_shape_likeness(const spill_shape_t *left, const spill_shape_t *righ
 {
     size_t both = 0;
     for (size_t i = 0; i < left->count; i++) {
-        size_t at = find(right, left->names[i]);
+        size_t at = find_name(right, left->names[i]);
         both += is_common(left, i) && at < right->count && right->names[at] == left->names[i] &&
                 is_common(right, at);
     }

@@ -1,6 +1,6 @@
 /*
- * The shape of a collection: the names of the fields that most of its documents have. What is alike
- * in shape and in indexes, and differs by an identifier in its name, is sprawl.h's.
+ * The shape of a collection: the names of the fields that most of its documents have. sprawl.h
+ * groups collections of the same shape and indexes whose names differ by an identifier.
  */
 #ifndef SPILL_TOOLS_SCAN_SHAPE_H
 #define SPILL_TOOLS_SCAN_SHAPE_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 enum {
-    SPILL_SHAPE_FIELDS = 64,    /* the first names that are seen */
-    SPILL_SHAPE_DOCUMENTS = 200 /* more are not looked at */
+    SPILL_SHAPE_FIELDS = 64,    /* only the first names are kept */
+    SPILL_SHAPE_DOCUMENTS = 200 /* only the first documents are read */
 };
 
 /* Zero it to begin; nothing to release. */
@@ -21,15 +21,16 @@ typedef struct spill_shape {
     uint16_t documents;
 } spill_shape_t;
 
-/* A document's bytes, which are well-formed. O(fields). */
+/* Add a document, which is well-formed. O(fields). */
 void spill_shape_add(spill_shape_t *shape, const uint8_t *document);
 
 /* Add the documents of another part of the collection. */
 void spill_shape_merge(spill_shape_t *shape, const spill_shape_t *from);
 
 /*
- * How alike two shapes are, 0 to 1: names that at least half of the documents of both have, as a
- * part of those that half of the documents of one have (Jaccard). 0 where one has none.
+ * How alike two shapes are, 0 to 1: the number of names that at least half of the documents of both
+ * have, divided by the number that half of the documents of either have (Jaccard). 0 if a shape has
+ * none.
  */
 double spill_shape_likeness(const spill_shape_t *left, const spill_shape_t *right);
 

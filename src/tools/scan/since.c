@@ -1,4 +1,4 @@
-/* What has come since an earlier scan: for arrays whose elements do not say when they came. */
+/* What has come since an earlier scan: for arrays with elements that have no times. */
 #include "tools/scan/scan.h"
 
 #include "bson/value.h"
@@ -7,7 +7,7 @@
 
 static const double day_ms = 86400e3;
 
-/* Dates beyond this many days are not told. */
+/* Dates beyond this many days are not reported. */
 static const double days_max = 100 * 365.25;
 
 static const spill_scan_collection_t *find_collection(const spill_scan_result_t *earlier,
@@ -37,8 +37,8 @@ static const spill_owner_t *find_owner(const spill_owners_t *owners, const spill
     return NULL;
 }
 
-/* By the pace between the scans; the two tell nothing of how far that can be trusted. */
-static void foresee(spill_when_t *when, double per_day, int64_t scanned_ms)
+/* Use the pace between the scans; two scans do not show how far it can be trusted. */
+static void set_when(spill_when_t *when, double per_day, int64_t scanned_ms)
 {
     double days = (double)when->elements / per_day;
     if (when->elements == 0)
@@ -48,8 +48,8 @@ static void foresee(spill_when_t *when, double per_day, int64_t scanned_ms)
         when->likely_ms = scanned_ms + (int64_t)(days * day_ms);
 }
 
-static void compare(spill_growth_forecast_t *growth_forecast, int64_t added, int64_t elapsed_ms,
-                    int64_t scanned_ms)
+static void set_comparison(spill_growth_forecast_t *growth_forecast, int64_t added,
+                           int64_t elapsed_ms, int64_t scanned_ms)
 {
     growth_forecast->elapsed_ms = elapsed_ms;
     growth_forecast->added = added;
@@ -58,8 +58,8 @@ static void compare(spill_growth_forecast_t *growth_forecast, int64_t added, int
     growth_forecast->pace.per_day = (double)added / ((double)elapsed_ms / day_ms);
     if (added <= 0)
         return;
-    foresee(&growth_forecast->threshold, growth_forecast->pace.per_day, scanned_ms);
-    foresee(&growth_forecast->limit, growth_forecast->pace.per_day, scanned_ms);
+    set_when(&growth_forecast->threshold, growth_forecast->pace.per_day, scanned_ms);
+    set_when(&growth_forecast->limit, growth_forecast->pace.per_day, scanned_ms);
 }
 
 void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *earlier)
@@ -73,14 +73,14 @@ void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *ea
             const spill_scan_path_t *old = find_path(then, path);
             if (!old)
                 continue;
-            compare(&path->growth_forecast, path->lengths.sum - old->lengths.sum, elapsed_ms,
-                    result->scanned_ms);
+            set_comparison(&path->growth_forecast, path->lengths.sum - old->lengths.sum, elapsed_ms,
+                           result->scanned_ms);
             for (size_t k = 0; k < path->owners.count; k++) {
                 spill_owner_t *owner = &path->owners.items[k];
                 const spill_owner_t *same = find_owner(&old->owners, &owner->value);
                 if (same)
-                    compare(&owner->growth_forecast, owner->length - same->length, elapsed_ms,
-                            result->scanned_ms);
+                    set_comparison(&owner->growth_forecast, owner->length - same->length,
+                                   elapsed_ms, result->scanned_ms);
             }
         }
     }

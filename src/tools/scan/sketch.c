@@ -5,7 +5,7 @@
 
 #define EXACT 128U /* values below have a bucket each */
 #define STEPS 64U  /* buckets between one power of two and the next */
-#define ROUND 64U  /* memory grows by so many buckets */
+#define ROUND 64U  /* memory grows by this many buckets */
 
 static uint32_t bucket_of(uint64_t value)
 {
@@ -16,7 +16,7 @@ static uint32_t bucket_of(uint64_t value)
     return EXACT + (exponent - 7) * STEPS + step;
 }
 
-/* How many values a bucket has. */
+/* How many values a bucket covers. */
 static uint64_t width_of(uint32_t bucket)
 {
     return bucket < EXACT ? 1 : UINT64_C(1) << ((bucket - EXACT) / STEPS + 1);
@@ -44,7 +44,7 @@ void spill_sketch_release(spill_sketch_t *sketch)
     spill_sketch_init(sketch);
 }
 
-static void grow(spill_sketch_t *sketch, uint32_t bucket)
+static void grow_buckets(spill_sketch_t *sketch, uint32_t bucket)
 {
     uint32_t capacity = (bucket / ROUND + 1) * ROUND;
     sketch->buckets = bson_realloc(sketch->buckets, capacity * sizeof *sketch->buckets);
@@ -57,7 +57,7 @@ void spill_sketch_add(spill_sketch_t *sketch, uint64_t value, uint64_t times)
 {
     uint32_t bucket = bucket_of(value);
     if (bucket >= sketch->capacity)
-        grow(sketch, bucket);
+        grow_buckets(sketch, bucket);
     sketch->buckets[bucket] += times;
     sketch->count += times;
     sketch->sum += value * times;
@@ -72,7 +72,7 @@ void spill_sketch_merge(spill_sketch_t *into, const spill_sketch_t *from)
     if (from->count == 0)
         return;
     if (from->capacity > into->capacity)
-        grow(into, from->capacity - 1);
+        grow_buckets(into, from->capacity - 1);
     for (uint32_t i = 0; i < from->capacity; i++)
         into->buckets[i] += from->buckets[i];
     into->count += from->count;
@@ -87,7 +87,7 @@ uint64_t spill_sketch_quantile(const spill_sketch_t *sketch, uint64_t per_mille)
 {
     if (sketch->count == 0)
         return 0;
-    uint64_t whole = sketch->count / 1000 * per_mille; /* so that nothing overflows */
+    uint64_t whole = sketch->count / 1000 * per_mille; /* in this order nothing overflows */
     uint64_t rank = whole + (sketch->count % 1000 * per_mille + 999) / 1000;
     if (rank >= sketch->count)
         return sketch->max;
@@ -105,11 +105,11 @@ uint64_t spill_sketch_quantile(const spill_sketch_t *sketch, uint64_t per_mille)
     return value > sketch->max ? sketch->max : value;
 }
 
-/* ---- in bins --------------------------------------------------------------------------------- */
+/* ---- bins ------------------------------------------------------------------------------------ */
 
 #define BIN_EXACT 8U /* values below have a bin each */
 
-/* How many values the bin of a value has: a quarter of what its highest bit is worth. */
+/* How many values the bin of a value covers: a quarter of the value's highest power of two. */
 static uint64_t bin_width(uint64_t value)
 {
     return value < BIN_EXACT ? 1 : UINT64_C(1) << (61U - (uint32_t)__builtin_clzll(value));

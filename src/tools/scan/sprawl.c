@@ -8,15 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Borders that are looked at in one name; words beyond are one. */
+/* Most borders in one name; all words beyond count as one. */
 #define BORDERS_MAX 17
 
-/* A pattern without beginning and end says little: small tables that happen to have the same fields
- * would be a group. It has to cover so many times more than others, and so many times the least. */
+/*
+ * A pattern without beginning and end says little: small tables that happen to have the same fields
+ * would be a group. Its score is reduced by this factor, and it needs this many times the least
+ * number of collections.
+ */
 #define BARE_WEIGHT 0.4
 #define BARE_TIMES 5
 
-/* Of patterns that cover nearly as many, the one that says most. */
+/* Of patterns that cover nearly as many names, choose the longest. */
 #define NEARLY 0.9
 
 static const char *const kind_names[] = {[SPILL_SPRAWL_NAMES] = "names",
@@ -36,7 +39,7 @@ spill_sprawl_kind_t spill_sprawl_kind_of(const char *name)
     return SPILL_SPRAWL_NAMES;
 }
 
-/* ---- clusters of like shape and indexes ------------------------------------------------------ */
+/* ---- clusters of the same shape and indexes -------------------------------------------------- */
 
 typedef struct cluster {
     size_t *members;
@@ -55,7 +58,7 @@ static bool is_alike(const spill_sprawl_collection_t *left, const spill_sprawl_c
            spill_shape_likeness(left->shape, right->shape) >= SPILL_SPRAWL_LIKENESS;
 }
 
-/* The first collection of a cluster stands for it. */
+/* A collection joins the cluster if it is like the cluster's first collection. */
 static clusters_t find_clusters(const spill_sprawl_collection_t *collections, size_t count)
 {
     clusters_t clusters = {bson_malloc(count * sizeof(cluster_t) + 1), 0};
@@ -79,7 +82,7 @@ static clusters_t find_clusters(const spill_sprawl_collection_t *collections, si
 
 /* ---- patterns of names ----------------------------------------------------------------------- */
 
-/* A beginning and an end of a name that others may have too. */
+/* A beginning and an end of a name, which other names may share. */
 typedef struct pattern {
     uint64_t hash;
     size_t member;       /* of the cluster */
@@ -94,7 +97,7 @@ static bool is_border(const char *name, size_t at)
     return (isdigit(left) != 0) != (isdigit(right) != 0) || (islower(left) && isupper(right));
 }
 
-/* Where words begin and end, with both ends of the name. */
+/* Where words begin and end, including both ends of the name. */
 static size_t find_borders(const char *name, uint32_t *borders)
 {
     size_t length = strlen(name), count = 0;
@@ -112,7 +115,7 @@ static uint64_t hash_pattern(const char *name, size_t length, uint32_t head, uin
     return spill_hash(ends, sizeof ends);
 }
 
-/* Every pattern of a name: some words in its middle, at least one, are the identifier. */
+/* Add every pattern of a name: at least one word in its middle is the identifier. */
 static size_t add_patterns(const char *name, size_t member, pattern_t *patterns)
 {
     uint32_t borders[BORDERS_MAX];
@@ -136,7 +139,7 @@ static int by_hash(const void *left, const void *right)
     return (a->member > b->member) - (a->member < b->member);
 }
 
-/* The names of a cluster, and how many make a group. */
+/* The names of a cluster, and the least number for a group. */
 typedef struct names {
     const spill_sprawl_collection_t *collections;
     const size_t *members;
@@ -151,7 +154,7 @@ typedef struct run {
     double score;
 } run_t;
 
-/* Does the pattern say nothing, but perhaps the database ("shop.*")? */
+/* Report whether the pattern has no beginning and end, except a database ("shop.*"). */
 static bool is_bare(const names_t *names, const pattern_t *pattern)
 {
     const char *name = names->collections[names->members[pattern->member]].name;
@@ -171,7 +174,7 @@ static run_t next_run(const names_t *names, const pattern_t *patterns, size_t co
     return run;
 }
 
-static run_t top_n_run(const names_t *names, const pattern_t *patterns, size_t count)
+static run_t best_run(const names_t *names, const pattern_t *patterns, size_t count)
 {
     run_t best = {0}, run;
     double highest = 0;
@@ -191,7 +194,7 @@ static run_t top_n_run(const names_t *names, const pattern_t *patterns, size_t c
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* What an identifier of `length` bytes looks like. */
+/* The kind of an identifier of `length` bytes. */
 static spill_sprawl_kind_t kind_of(const char *text, size_t length)
 {
     size_t digits = 0;
@@ -209,7 +212,7 @@ static spill_sprawl_kind_t kind_of(const char *text, size_t length)
     return digits == length && digits > 0 ? SPILL_SPRAWL_NUMBERS : SPILL_SPRAWL_NAMES;
 }
 
-/* That of all its members; what is all digits may be both. */
+/* The kind for both; an identifier of only digits may be a number and a date. */
 static spill_sprawl_kind_t join_kinds(spill_sprawl_kind_t left, spill_sprawl_kind_t right)
 {
     return left < right ? left : right;
@@ -237,8 +240,8 @@ static spill_sprawl_group_t make_group(const spill_sprawl_collection_t *collecti
     return group;
 }
 
-/* Take the members of the run out of the cluster, and its patterns out of the list. */
-static void take_out(cluster_t *cluster, const run_t *run)
+/* Remove the members of the run from the cluster. */
+static void remove_run(cluster_t *cluster, const run_t *run)
 {
     size_t kept = 0, next = 0;
     for (size_t i = 0; i < cluster->count; i++) {
@@ -250,7 +253,7 @@ static void take_out(cluster_t *cluster, const run_t *run)
     cluster->count = kept;
 }
 
-/* Groups within a cluster, the best first, until what is left is too few. */
+/* Split a cluster into groups, the best first, until too few collections are left. */
 static void split_cluster(const spill_sprawl_collection_t *collections, cluster_t *cluster,
                           size_t min, bool qualified, spill_sprawl_t *sprawl)
 {
@@ -262,12 +265,12 @@ static void split_cluster(const spill_sprawl_collection_t *collections, cluster_
         for (size_t i = 0; i < cluster->count; i++)
             count += add_patterns(collections[cluster->members[i]].name, i, &patterns[count]);
         qsort(patterns, count, sizeof *patterns, by_hash);
-        run_t run = top_n_run(&names, patterns, count);
+        run_t run = best_run(&names, patterns, count);
         if (!run.first || run.count < min)
             break;
         sprawl->groups = bson_realloc(sprawl->groups, (sprawl->count + 1) * sizeof *sprawl->groups);
         sprawl->groups[sprawl->count++] = make_group(collections, cluster->members, &run);
-        take_out(cluster, &run);
+        remove_run(cluster, &run);
     }
     bson_free(patterns);
 }

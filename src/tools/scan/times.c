@@ -25,13 +25,13 @@ bool spill_times_same(const spill_times_rule_t *left, const spill_times_rule_t *
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-/* A text's bytes are behind its length, and end with a NUL. */
+/* The bytes of a text follow its length, and end with a NUL. */
 static bool read_text(const spill_value_t *value, int64_t *time_ms)
 {
     return spill_iso_time((const char *)value->data + 4, value->size_bytes - 5, time_ms);
 }
 
-/* 0 is no time; of others the greater is the better. */
+/* 0: not a time; else a higher rank is better. */
 static int rank_of(const spill_value_t *value)
 {
     int64_t ignored;
@@ -52,11 +52,11 @@ static int rank_of(const spill_value_t *value)
 typedef struct search {
     const char *names[SPILL_TIMES_DEPTH_MAX];
     spill_times_rule_t *rule;
-    int rank; /* of what the rule has */
+    int rank; /* of the time that the rule has */
 } search_t;
 
-/* Take what stands here, `depth` names down, if it is better than what is known. */
-static void consider(search_t *search, const spill_value_t *value, uint8_t depth)
+/* Use the value, `depth` names down, if it ranks higher than the rule's. */
+static void consider_time(search_t *search, const spill_value_t *value, uint8_t depth)
 {
     spill_times_rule_t *rule = search->rule;
     int rank = rank_of(value);
@@ -78,9 +78,9 @@ static void consider(search_t *search, const spill_value_t *value, uint8_t depth
     }
 }
 
-static void look(search_t *search, const spill_value_t *value, uint8_t depth)
+static void search_value(search_t *search, const spill_value_t *value, uint8_t depth)
 {
-    consider(search, value, depth);
+    consider_time(search, value, depth);
     if (value->type != BSON_TYPE_DOCUMENT || depth == SPILL_TIMES_DEPTH_MAX)
         return;
     spill_fields_t fields = spill_fields_of(value->data);
@@ -88,7 +88,7 @@ static void look(search_t *search, const spill_value_t *value, uint8_t depth)
     spill_value_t inner;
     while (search->rule->type != BSON_TYPE_DATE_TIME && spill_fields_next(&fields, &name, &inner)) {
         search->names[depth] = name;
-        look(search, &inner, (uint8_t)(depth + 1));
+        search_value(search, &inner, (uint8_t)(depth + 1));
     }
 }
 
@@ -101,7 +101,7 @@ void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data)
     rule->tries++;
     for (int i = 0; i < ELEMENTS_MAX && rule->type == 0; i++)
         if (spill_fields_next(&elements, &name, &element))
-            look(&search, &element, 0);
+            search_value(&search, &element, 0);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static uint32_t be32(const uint8_t *data)
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
-/* False if a text is no time. */
+/* False: the value is a text, but no time. */
 static bool time_of(const spill_value_t *value, int64_t *time_ms)
 {
     if (value->type == BSON_TYPE_UTF8)

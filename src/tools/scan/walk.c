@@ -6,21 +6,22 @@
 #include <string.h>
 
 /*
- * What was found in the document at hand waits here until the document is known to be sound. A
- * document with more of it is checked first, and then told to the table piece by piece.
+ * What is found in the current document is buffered until the document is known to be valid. If the
+ * buffers are too small, the rest of the document is checked first. Then the buffers are added to
+ * the table in between.
  */
 #define ENTRIES_MAX 32768U
 #define RUNS_MAX 32768U
 
-/* An array or a document that was passed. */
+/* An array or a document that was read. */
 typedef struct entry {
-    uint32_t path; /* an index: paths may go up in maps meanwhile */
+    uint32_t path; /* an index: a map may absorb the path meanwhile */
     uint32_t length;
     uint32_t size_bytes;
     uint32_t at;
 } entry_t;
 
-/* So many elements of one size, one after the other. */
+/* Consecutive elements of one size. */
 typedef struct run {
     uint32_t path;
     uint32_t size_bytes;
@@ -38,8 +39,8 @@ struct spill_walker {
 typedef struct frame {
     const uint8_t *data;
     const uint8_t *end; /* its last byte, the terminator */
-    spill_path_t *path; /* NULL where no table is told */
-    spill_path_t *hint; /* the last field that has a path */
+    spill_path_t *path; /* NULL if there is no table */
+    spill_path_t *hint; /* the path of the last field that has one */
     bool array;
     uint32_t length;   /* fields so far */
     uint32_t run_size; /* of the last elements */
@@ -52,7 +53,7 @@ typedef struct walk {
     spill_walk_t *result;
     const uint8_t *data;
     const uint8_t *limit; /* behind the last byte */
-    bool sound;           /* it was checked, and told in part */
+    bool sound;           /* the document was checked, and part of it is in the table */
     uint32_t depth;
     frame_t frames[SPILL_NESTING_MAX];
 } walk_t;
@@ -60,7 +61,7 @@ typedef struct walk {
 spill_walker_t *spill_walker_new(void)
 {
     spill_walker_t *walker =
-        bson_malloc(sizeof *walker); /* the tables are filled before they are read */
+        bson_malloc(sizeof *walker); /* not zeroed: entries are set before they are read */
     walker->entry_count = 0;
     walker->run_count = 0;
     return walker;
@@ -71,7 +72,7 @@ void spill_walker_free(spill_walker_t *walker)
     bson_free(walker);
 }
 
-static bool fail(walk_t *walk, const uint8_t *at, const char *what)
+static bool fail_walk(walk_t *walk, const uint8_t *at, const char *what)
 {
     walk->result->damage = what;
     walk->result->damage_at = (size_t)(at - walk->data);
@@ -86,14 +87,15 @@ static void note_flaw(walk_t *walk, const uint8_t *at, const char *what)
     walk->result->flaw_at = (size_t)(at - walk->data);
 }
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- entries for the table ------------------------------------------------------------------- */
 
-static void tell_table(walk_t *walk)
+static void flush_entries(walk_t *walk)
 {
     spill_walker_t *walker = walk->walker;
     for (uint32_t i = 0; i < walker->run_count; i++) {
         const run_t *run = &walker->runs[i];
-        spill_paths_add_elements(walk->paths, run->path, run->size_bytes, run->times);
+        spill_paths_add_elements(walk->paths, run->path, run->size_bytes,
+                                 run->times);
     }
     for (uint32_t i = 0; i < walker->entry_count; i++) {
         const entry_t *entry = &walker->entries[i];
@@ -104,22 +106,22 @@ static void tell_table(walk_t *walk)
     walker->entry_count = 0;
 }
 
-static bool run(walk_t *walk);
+static bool walk_all(walk_t *walk);
 
-/* Make room. False where the document is damaged further on. */
-static bool make_room(walk_t *walk)
+/* Empty the buffers. False: the document is damaged further on. */
+static bool make_entry_room(walk_t *walk)
 {
     if (!walk->sound) {
         spill_walk_t found = {0};
         walk_t check = {.result = &found, .data = walk->data, .limit = walk->limit};
-        if (!run(&check)) {
+        if (!walk_all(&check)) {
             walk->result->damage = found.damage;
             walk->result->damage_at = found.damage_at;
             return false;
         }
         walk->sound = true;
     }
-    tell_table(walk);
+    flush_entries(walk);
     return true;
 }
 
@@ -128,7 +130,7 @@ static bool end_run(walk_t *walk, frame_t *frame)
     spill_walker_t *walker = walk->walker;
     if (frame->run_times == 0 || !walker)
         return true;
-    if (walker->run_count == RUNS_MAX && !make_room(walk))
+    if (walker->run_count == RUNS_MAX && !make_entry_room(walk))
         return false;
     walker->runs[walker->run_count++] =
         (run_t){frame->path->index, frame->run_size, frame->run_times};
@@ -147,7 +149,7 @@ static inline bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes
 
 /* ---- documents and arrays -------------------------------------------------------------------- */
 
-/* The document at `data`, which ends before `end`; 0 where there is none. */
+/* The size of the document at `data`, which ends before `end`; 0: there is none. */
 static uint32_t document_size(const uint8_t *data, const uint8_t *end)
 {
     size_t available = (size_t)(end - data);
@@ -175,7 +177,7 @@ static bool close_frame(walk_t *walk)
     spill_walker_t *walker = walk->walker;
     if (!walker)
         return true;
-    if (!end_run(walk, frame) || (walker->entry_count == ENTRIES_MAX && !make_room(walk)))
+    if (!end_run(walk, frame) || (walker->entry_count == ENTRIES_MAX && !make_entry_room(walk)))
         return false;
     walker->entries[walker->entry_count++] =
         (entry_t){frame->path->index, frame->length, (uint32_t)(frame->end + 1 - frame->data),
@@ -185,7 +187,8 @@ static bool close_frame(walk_t *walk)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* The first NUL from `at` on, of which there is one before `limit`. *plain: all ASCII up to it. */
+/* The first NUL from `at` on; there is one before `limit`. *plain: all bytes before it are ASCII.
+ */
 static inline const uint8_t *find_nul(const uint8_t *at, const uint8_t *limit, bool *plain)
 {
     uint64_t high = 0;
@@ -208,7 +211,7 @@ static inline const uint8_t *find_nul(const uint8_t *at, const uint8_t *limit, b
     return at;
 }
 
-/* Most texts are short and ASCII: looked at here, by words, of which the last may overlap. */
+/* Most texts are short and ASCII: check these by words; the last word may overlap. */
 static inline bool is_ascii(const uint8_t *text, size_t size)
 {
     uint64_t high = 0, word;
@@ -231,12 +234,12 @@ static void check_text(walk_t *walk, const uint8_t *text, size_t size)
         note_flaw(walk, text, "a text is not UTF-8");
 }
 
-/* Bytes of a value whose type does not tell; 0 where it does not fit. Its texts are looked at. */
-static uint32_t measure(walk_t *walk, uint8_t type, const uint8_t *data, const uint8_t *end)
+/* The bytes of a value without a fixed size; 0: it does not fit. Checks its texts. */
+static uint32_t measure_value(walk_t *walk, uint8_t type, const uint8_t *data, const uint8_t *end)
 {
     size_t available = (size_t)(end - data);
     uint32_t size = 0;
-    if (type == BSON_TYPE_UTF8) { /* by far the most */
+    if (type == BSON_TYPE_UTF8) { /* the most frequent type */
         uint32_t length = available >= 5 ? read_u32(data) : 0;
         if (length == 0 || length > available - 4 || data[3 + length] != 0)
             return 0;
@@ -250,20 +253,20 @@ static uint32_t measure(walk_t *walk, uint8_t type, const uint8_t *data, const u
     return size;
 }
 
-/* A field whose value is a document or an array: goes into it. NULL: it is damaged. */
-static const uint8_t *enter(walk_t *walk, frame_t *frame, uint8_t type, const uint8_t *name,
-                            size_t name_size, const uint8_t *data)
+/* Enter a field that is a document or an array. NULL: it is damaged. */
+static const uint8_t *enter_field(walk_t *walk, frame_t *frame, uint8_t type, const uint8_t *name,
+                                  size_t name_size, const uint8_t *data)
 {
     uint32_t size = document_size(data, frame->end);
     bool array = type == BSON_TYPE_ARRAY;
     if (size == 0) {
-        fail(walk, data, "the length of a document or array is wrong");
+        fail_walk(walk, data, "the length of a document or array is wrong");
         return NULL;
     }
     if (frame->array && !add_element(walk, frame, size))
         return NULL;
     if (walk->depth == SPILL_NESTING_MAX) {
-        note_flaw(walk, data, "nested more than 100 deep");
+        note_flaw(walk, data, "nested more than 100 levels deep");
         return data + size;
     }
     spill_path_t *path = NULL;
@@ -285,8 +288,8 @@ static void note_id(walk_t *walk, uint8_t type, const uint8_t *name, const uint8
 }
 
 /*
- * The fields of the innermost document from `at` on, up to its end or up to one that is entered.
- * NULL: something is damaged.
+ * Read the fields of the innermost document from `at` on, up to its end or up to one that is
+ * entered. NULL: damage.
  */
 static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
 {
@@ -302,7 +305,7 @@ static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
         const uint8_t *data = nul + 1;
         uint32_t size = fixed - 1U;
         if (fixed == BAD || nul >= end) {
-            fail(walk, at, fixed == BAD ? "there is no such type" : "a name does not end");
+            fail_walk(walk, at, fixed == BAD ? "unknown type" : "a name does not end");
             return NULL;
         }
         frame->length++;
@@ -312,15 +315,15 @@ static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
             uint32_t depth = walk->depth;
             if (root && nul - name == 3)
                 note_id(walk, type, name, data, document_size(data, end));
-            at = enter(walk, frame, type, name, (size_t)(nul - name), data);
+            at = enter_field(walk, frame, type, name, (size_t)(nul - name), data);
             if (!at || walk->depth > depth)
                 return at;
             continue;
         }
         if (fixed == MEASURED)
-            size = measure(walk, type, data, end);
+            size = measure_value(walk, type, data, end);
         if ((fixed == MEASURED && size == 0) || (size_t)(end - data) < size) {
-            fail(walk, data, "a value does not fit");
+            fail_walk(walk, data, "a value does not fit");
             return NULL;
         }
         if (root && nul - name == 3)
@@ -332,12 +335,12 @@ static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
     return at;
 }
 
-/* The whole of it, from the root on. */
-static bool run(walk_t *walk)
+/* Walk the whole document from the root. */
+static bool walk_all(walk_t *walk)
 {
     uint32_t size = document_size(walk->data, walk->limit);
     if (size == 0 || walk->data + size != walk->limit)
-        return fail(walk, walk->data, "the length of the document is wrong");
+        return fail_walk(walk, walk->data, "the length of the document is wrong");
     open_frame(walk, walk->data, size, false, walk->walker ? walk->paths->root : NULL);
     const uint8_t *at = walk->data + 4;
     while (walk->depth > 0) {
@@ -364,12 +367,12 @@ void spill_walk(spill_walker_t *walker, spill_paths_t *paths, const uint8_t *dat
     walk.data = data;
     walk.limit = data + size;
     walk.sound = false;
-    walk.depth = 0; /* frames are set as they are opened */
+    walk.depth = 0; /* frames are set when they are opened */
     walker->entry_count = 0;
     walker->run_count = 0;
-    if (!run(&walk))
+    if (!walk_all(&walk))
         return;
-    tell_table(&walk);
+    flush_entries(&walk);
     spill_paths_end_document(paths, data, (uint32_t)size, &result->id, place);
 }
 
@@ -377,5 +380,5 @@ bool spill_walk_check(const uint8_t *data, size_t size)
 {
     spill_walk_t found = {0};
     walk_t walk = {.result = &found, .data = data, .limit = data + size};
-    return run(&walk);
+    return walk_all(&walk);
 }
