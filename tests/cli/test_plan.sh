@@ -67,7 +67,7 @@ assert own > 20000, saves  # the element's own document
 for path, item in items.items():
     assert ("otherWriters" in item) == item["migrate"], path
 assert f'{{{posts["definition"]["pagesField"]}: {{$exists: false}}}}' in posts["otherWriters"], posts
-assert "pulls" in items["posts"]["otherWriters"]
+assert "pull, and replace" in items["posts"]["otherWriters"]
 assert f'{{{original["pagesField"]}: {{$exists: false}}}}' in items["files"]["otherWriters"]
 assert files["timeField"] == "at" and files["countField"] == "", files
 for path in ("prices.*", "groups[].members"):

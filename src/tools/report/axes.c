@@ -130,8 +130,7 @@ void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
     const pace_t *pace = pace_of(to - from);
     const char *before = "";
     fputs("set xtics (", script);
-    for (int64_t tick = first_tick(pace, from); tick <= to;
-         tick = next_tick(pace, tick)) {
+    for (int64_t tick = first_tick(pace, from); tick <= to; tick = next_tick(pace, tick)) {
         char text[32] = "?";
         struct tm parts;
         time_t second = (time_t)tick;

@@ -93,7 +93,7 @@ static spill_scan_numbers_t read_numbers(reader_t *reader, const bson_t *from, c
     if (!read_inner(reader, from, name, &at))
         return (spill_scan_numbers_t){0};
     spill_scan_numbers_t numbers = {.count = read_number(reader, &at, "count"),
-                                         .sum = read_number(reader, &at, "sum")};
+                                    .sum = read_number(reader, &at, "sum")};
     if (!bson_has_field(&at, "min")) /* a map's elements */
         return numbers;
     numbers.min = read_number(reader, &at, "min");

@@ -94,8 +94,7 @@ static void flush_entries(walk_t *walk)
     spill_walker_t *walker = walk->walker;
     for (uint32_t i = 0; i < walker->run_count; i++) {
         const run_t *run = &walker->runs[i];
-        spill_paths_add_elements(walk->paths, run->path, run->size_bytes,
-                                 run->times);
+        spill_paths_add_elements(walk->paths, run->path, run->size_bytes, run->times);
     }
     for (uint32_t i = 0; i < walker->entry_count; i++) {
         const entry_t *entry = &walker->entries[i];
