@@ -1,8 +1,10 @@
 /*
- * Repair, owner by owner. What the verifier finds comes first, for a store's indexes, by which all
- * else is read, are made anew before anything. layout/repair.c knows what there is to finish. Then
- * counts, and the numbers of documents, are made anew from the elements where everything else is
- * sound. The rest cannot be mended, for what it was is not known: it is told.
+ * Repair, owner by owner:
+ *
+ *   1. Rebuild the store's own indexes, because the other steps read by them.
+ *   2. Finish what dead clients left (layout/repair.c).
+ *   3. If all other checks pass, correct counts and sequence numbers from the elements.
+ *   4. Report every other finding. Repair cannot correct it, because the right value is not known.
  */
 #include "core/array.h"
 #include "core/verify_owner.h"
@@ -21,7 +23,7 @@ typedef struct repair {
     const spill_value_t *owner; /* the one under repair */
 } repair_t;
 
-static void pass_on(const repair_t *repair, int64_t page, const char *text)
+static void report_text(const repair_t *repair, int64_t page, const char *text)
 {
     spill_finding_t finding = {.definition = repair->array->definition.name,
                                .owner = repair->owner,
@@ -32,18 +34,18 @@ static void pass_on(const repair_t *repair, int64_t page, const char *text)
         repair->report(repair->context, &finding);
 }
 
-static void tell(void *context, int64_t page, const char *text)
+static void report_half_done(void *context, int64_t page, const char *text)
 {
     const repair_t *repair = context;
     repair->summary->findings++;
-    pass_on(repair, page, text);
+    report_text(repair, page, text);
 }
 
 /* ---- what the verifier finds ----------------------------------------------------------------- */
 
 enum { TRIES_MAX = 10, ROUNDS_MAX = 1000 };
 
-static void tell_finding(const repair_t *repair, const spill_finding_t *finding, bool left)
+static void report_finding(const repair_t *repair, const spill_finding_t *finding, bool left)
 {
     if (left)
         repair->summary->left++;
@@ -53,8 +55,8 @@ static void tell_finding(const repair_t *repair, const spill_finding_t *finding,
         repair->report(repair->context, finding);
 }
 
-/* Where the answer is lost the next look tells whether it was done. */
-static spill_code_t carry_out(const spill_owner_t *owner, const spill_fix_t *fix, bool *done,
+/* If the answer is lost, the next inspection shows whether the step was done. */
+static spill_code_t apply_fix(const spill_owner_t *owner, const spill_fix_t *fix, bool *done,
                               spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, fix->kind, fix->page);
@@ -76,36 +78,36 @@ static spill_code_t carry_out(const spill_owner_t *owner, const spill_fix_t *fix
 
 /* ---- a store's own indexes ------------------------------------------------------------------- */
 
-static void tell_indexes(const repair_t *repair, const spill_inspection_t *inspection)
+static void report_indexes(const repair_t *repair, const spill_inspection_t *inspection)
 {
-    int64_t told = 0;
+    int64_t reported = 0;
     for (size_t i = 0; i < inspection->kept; i++) {
         if (!inspection->fixes[i].indexes)
             continue;
-        tell_finding(repair, &inspection->findings[i], false);
-        told++;
+        report_finding(repair, &inspection->findings[i], false);
+        reported++;
     }
-    repair->summary->findings += inspection->indexes - told;
+    repair->summary->findings += inspection->indexes - reported;
 }
 
 /*
- * The first look. Told once, however often others come between; an owner that never rests is left
- * to the next repair.
+ * Step 1. Report the findings once, even if other clients interrupt the repair several times. After
+ * TRIES_MAX tries leave the owner to the next repair.
  */
 static spill_code_t fix_indexes(const repair_t *repair, const spill_owner_t *owner,
                                 spill_inspection_t *inspection, spill_error_t *error)
 {
     spill_code_t code = spill_inspect_rest(owner, inspection, error);
     if (code == SPILL_OK)
-        tell_indexes(repair, inspection);
+        report_indexes(repair, inspection);
     for (int round = 1;
          code == SPILL_OK && inspection->indexes > 0 && !repair->look_only && round <= TRIES_MAX;
          round++) {
         const spill_fix_t anew = spill_fix_indexes(inspection);
         bool done;
-        code = carry_out(owner, &anew, &done, error);
+        code = apply_fix(owner, &anew, &done, error);
         spill_inspection_release(inspection);
-        if (code == SPILL_CORRUPT) /* the next look tells of it */
+        if (code == SPILL_CORRUPT) /* the next inspection reports it */
             code = SPILL_OK;
         if (code == SPILL_OK)
             code = spill_inspect_rest(owner, inspection, error);
@@ -116,8 +118,8 @@ static spill_code_t fix_indexes(const repair_t *repair, const spill_owner_t *own
 /* ---- counts and numbers ---------------------------------------------------------------------- */
 
 /*
- * Findings are mended only where all of them can be: beside another, a count that does not fit says
- * that something was lost, and is what is known of it. *any: one was mended.
+ * Correct the findings only if all of them can be corrected. Beside another finding a wrong count
+ * may be the only trace of a loss. *any: at least one was corrected.
  */
 static spill_code_t fix_found(const repair_t *repair, const spill_owner_t *owner,
                               const spill_inspection_t *inspection, bool fixes, bool *any,
@@ -127,18 +129,18 @@ static spill_code_t fix_found(const repair_t *repair, const spill_owner_t *owner
     *any = false;
     for (size_t i = 0; code == SPILL_OK && i < inspection->kept; i++) {
         bool done = repair->look_only;
-        if (inspection->fixes[i].indexes) /* told before */
+        if (inspection->fixes[i].indexes) /* reported in step 1 */
             continue;
         if (fixes && !done)
-            code = carry_out(owner, &inspection->fixes[i], &done, error);
+            code = apply_fix(owner, &inspection->fixes[i], &done, error);
         if (!fixes || done)
-            tell_finding(repair, &inspection->findings[i], !fixes);
+            report_finding(repair, &inspection->findings[i], !fixes);
         *any = *any || done;
     }
     return code;
 }
 
-/* Of what the look before has found. Looks again until nothing is left but what has to be. */
+/* Step 3, after an inspection. Inspect again until no finding is left that can be corrected. */
 static spill_code_t fix_counts(const repair_t *repair, const spill_owner_t *owner,
                                spill_inspection_t *inspection, spill_error_t *error)
 {
@@ -150,7 +152,7 @@ static spill_code_t fix_counts(const repair_t *repair, const spill_owner_t *owne
         bool fixes = inspection->found == inspection->fixable && !last;
         code = fix_found(repair, owner, inspection, fixes, &any, error);
         again = fixes && inspection->found > inspection->indexes && !repair->look_only;
-        tries = any ? 0 : tries + 1; /* somebody was faster, or will not have it */
+        tries = any ? 0 : tries + 1; /* another client was faster, or the store refused */
         if (code == SPILL_OK && again) {
             spill_inspection_release(inspection);
             code = spill_inspect_rest(owner, inspection, error);
@@ -161,14 +163,15 @@ static spill_code_t fix_counts(const repair_t *repair, const spill_owner_t *owne
 
 /* ---- an owner -------------------------------------------------------------------------------- */
 
-/* What is half done, then the rest, as it then is. */
+/* Step 2, then an inspection of the result, then step 3. */
 static spill_code_t repair_documents(repair_t *repair, spill_owner_t *owner,
                                      spill_inspection_t *inspection, spill_error_t *error)
 {
     spill_error_t failure;
     int64_t found = repair->summary->findings;
-    spill_code_t code = spill_outlier_repair(owner, repair->look_only, tell, repair, &failure),
-                 shows_read = SPILL_OK;
+    spill_code_t second = SPILL_OK;
+    spill_code_t code =
+        spill_outlier_repair(owner, repair->look_only, report_half_done, repair, &failure);
     repair->summary->owners += code == SPILL_OK ? 1 : 0;
     if (code != SPILL_OK && error != NULL)
         *error = failure;
@@ -176,13 +179,13 @@ static spill_code_t repair_documents(repair_t *repair, spill_owner_t *owner,
         return code;
     if (repair->summary->findings > found && !repair->look_only) {
         spill_inspection_release(inspection);
-        shows_read = spill_inspect_rest(owner, inspection, &failure);
+        second = spill_inspect_rest(owner, inspection, &failure);
     }
-    if (shows_read == SPILL_OK)
-        shows_read = fix_counts(repair, owner, inspection, &failure);
-    if (code == SPILL_OK && shows_read != SPILL_OK && error != NULL)
+    if (second == SPILL_OK)
+        second = fix_counts(repair, owner, inspection, &failure);
+    if (code == SPILL_OK && second != SPILL_OK && error != NULL)
         *error = failure;
-    return code == SPILL_OK ? shows_read : code;
+    return code == SPILL_OK ? second : code;
 }
 
 static spill_code_t repair_owner(void *context, const spill_value_t *value, spill_error_t *error)
@@ -208,7 +211,7 @@ static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, s
     char text[SPILL_FINDING_TEXT_SIZE];
     repair->owner = &orphan->owner;
     spill_orphan_tell(orphan, text, sizeof text);
-    pass_on(repair, SPILL_HEAD, text);
+    report_text(repair, SPILL_HEAD, text);
     if (orphan->dropped)
         repair->summary->findings++;
     else
@@ -222,7 +225,7 @@ static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, s
     return code;
 }
 
-/* An array of others (SPILL_REFUSED) stands perhaps where the head was. */
+/* An unmanaged array (SPILL_REFUSED) may have replaced the head. */
 static spill_code_t repair_all(repair_t *repair, const spill_value_t *owner, spill_error_t *error)
 {
     spill_error_t failure;
@@ -232,13 +235,12 @@ static spill_code_t repair_all(repair_t *repair, const spill_value_t *owner, spi
     if (code != SPILL_OK && code != SPILL_CORRUPT && code != SPILL_REFUSED)
         return code;
     int64_t found = repair->summary->findings + repair->summary->left;
-    spill_code_t shows_read =
-        spill_each_orphan(repair->array, owner, repair_orphan, repair, &failure);
+    spill_code_t second = spill_each_orphan(repair->array, owner, repair_orphan, repair, &failure);
     bool any = repair->summary->findings + repair->summary->left > found;
-    if (code == SPILL_OK || (code == SPILL_REFUSED && (any || shows_read != SPILL_OK))) {
-        if (shows_read != SPILL_OK && error != NULL)
+    if (code == SPILL_OK || (code == SPILL_REFUSED && (any || second != SPILL_OK))) {
+        if (second != SPILL_OK && error != NULL)
             *error = failure;
-        return shows_read;
+        return second;
     }
     return code;
 }

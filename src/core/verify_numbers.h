@@ -1,13 +1,14 @@
 /*
- * What the documents of an owner say of numbers, as they are passed in sequence order: where each
- * begins and ends, how many elements there are, and how many numbers are between two.
+ * Checks the sequence numbers of an owner's documents. The verifier passes the documents in
+ * sequence order, and this module compares where each begins and ends, and counts elements and
+ * gaps.
  */
 #ifndef SPILL_CORE_VERIFY_NUMBERS_H
 #define SPILL_CORE_VERIFY_NUMBERS_H
 
 #include "core/verify_owner.h"
 
-/* A document whose numbers the next one, and the one before it, may show to be others. */
+/* A document whose numbers may turn out wrong when its neighbours are known. */
 typedef struct spill_passed {
     bool any;
     int64_t page;
@@ -15,37 +16,37 @@ typedef struct spill_passed {
     spill_state_t state;
 } spill_passed_t;
 
-/* What is known while the documents are gone through in sequence order. */
+/* What is known after the documents passed so far. */
 typedef struct spill_progress {
     int64_t watermark;
     int64_t end;     /* of the document before */
-    int64_t live;    /* elements met with numbers >= low */
-    int64_t in_head; /* of which the head holds */
-    int64_t between; /* numbers >= low that lie between documents */
-    bool any;        /* was there a document before? */
+    int64_t live;    /* elements with numbers >= watermark */
+    int64_t in_head; /* ... of these, elements in the head */
+    int64_t between; /* numbers >= watermark between documents */
+    bool any;        /* a document was passed */
     spill_passed_t before;
-    char gaps[100]; /* where numbers lie between documents, as text */
+    char gaps[100]; /* the gaps between documents, as text */
 } spill_progress_t;
 
-/* What the document's numbers are, where its state is wrong; or NULL. */
+/* The correct numbers of a document whose state is wrong; NULL for any other. */
 const spill_place_t *spill_place_of(const spill_inspection_t *inspection, int64_t page);
 
 void spill_place_add(spill_inspection_t *inspection, const spill_place_t *place);
 
-/* Go on behind this document. The one before it may turn out to have other numbers. */
+/* Pass a document. Its numbers may show that those of the document before it are wrong. */
 void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                          spill_progress_t *progress);
 
 /*
- * The same for one whose numbers are others than its state says: that is told, and it is seen as it
- * will be. (Where somebody has mended it since, the next look reads it.)
+ * Pass a document whose state gives wrong numbers: report it, and use the correct ones. If another
+ * client has corrected it since, the next inspection reads the corrected state.
  */
 void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *place,
                           const spill_state_t *state, spill_progress_t *progress);
 
 /*
- * All were passed: the array's removed numbers, counted, against what the elements that are left
- * say. `pages_end`: of the last page.
+ * After the last document: compare the head's count of removed elements with the numbers that have
+ * no element. `pages_end` is the end of the last page.
  */
 spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_state_t *head,
                                     const spill_progress_t *progress, int64_t pages_end,

@@ -6,73 +6,75 @@
 
 #include <spillway/verify.h>
 
-/* A step by which repair makes right what was found: RECOUNT with `counts`, or SEAL. */
+/* A step by which repair corrects a finding: RECOUNT with `counts`, or SEAL. */
 typedef struct spill_fix {
     spill_request_kind_t kind;
     int64_t page;
     int64_t incarnation, rev;
-    int64_t pages, total, removed; /* of a head, as they are to be */
-    bool place;                    /* its numbers are to be [first, end) */
-    int64_t first, end, seen_end;  /* and it was seen to end there (spill_place_t) */
-    bool indexes;                  /* RECOUNT of the head, with that instead */
+    int64_t pages, total, removed; /* the correct values of a head */
+    bool place;                    /* set the document's numbers to [first, end) */
+    int64_t first, end, seen_end;  /* seen_end: the end that the state gave (spill_place_t) */
+    bool indexes;                  /* rebuild the store's indexes instead of counting */
 } spill_fix_t;
 
 /*
- * Documents whose states are wrong about their numbers, found in one look; the next sees them as
- * they will be, so that what only follows from that is not told.
+ * Documents whose states give wrong numbers. The next inspection uses the correct numbers, so that
+ * it does not report what only follows from the wrong ones.
  */
 typedef struct spill_places {
     spill_place_t *at;
     size_t count;
-    bool changed; /* in this look */
+    bool changed; /* during this inspection */
 } spill_places_t;
 
-/* What one look at an owner found. Zero it first, release it last. */
+/* The result of one inspection of an owner. Zero it first, release it last. */
 typedef struct spill_inspection {
     const spill_owner_t *owner;
-    bool rest; /* not a closed tail, nor sum and top of a summary: repair looks itself */
+    bool rest; /* leave out closed tails and summaries, which repair checks itself */
     int64_t pages;
     int64_t elements;
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
     size_t kept;
-    spill_fix_t *fixes; /* of each; kind READ: what is right is not known */
-    int64_t fixable;    /* how many were found that can be made right */
-    int64_t indexes;    /* ... and of these how many in a store's own indexes */
+    spill_fix_t *fixes; /* one for each finding; kind READ: the correct value is not known */
+    int64_t fixable;    /* number of findings that repair can correct */
+    int64_t indexes;    /* ... of these, findings in the store's own indexes */
     spill_places_t places;
-    spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that are a finding as a whole */
+    spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that cannot be read */
     int64_t found;
-    int64_t rev; /* of the head, the end of what it holds, and the pages it speaks of: */
-    int64_t end; /* they tell whether the owner changed meanwhile */
+    /* The head's state at the start. If it differs at the end, the owner changed meanwhile. */
+    int64_t rev;
+    int64_t end;
     int64_t head_pages;
 } spill_inspection_t;
 
 #define SPILL_INSPECTION_FINDINGS 100
 
 /*
- * Look at every document of the owner. SPILL_CORRUPT records become findings, not errors. Where
- * places have changed another look is needed.
+ * Inspect every document of the owner. Records that are SPILL_CORRUPT become findings, not errors.
+ * If inspection->places.changed is true afterwards, inspect the owner again.
  */
 spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error);
 
 /*
- * Elements apart, the head having been read whole: every element in documents, and the head's sum.
- * *live: how many there are in documents. (verify_referenced.c)
+ * Referenced elements: inspect each element's document, and compare the head's sum with them.
+ * `head` was read with all its elements. *live becomes the number of elements in documents.
+ * (verify_referenced.c)
  */
 spill_code_t spill_inspect_referenced(spill_inspection_t *inspection, const spill_response_t *head,
                                       int64_t *live, spill_error_t *error);
 
 void spill_inspection_release(spill_inspection_t *inspection);
 
-/* For another look: `owner`, `rest` and places stay, nothing else. */
+/* Begin another inspection: keep `owner`, `rest` and the places, clear everything else. */
 void spill_inspection_restart(spill_inspection_t *inspection);
 
-/* The finding that was just added is mended by this step, where all else is sound. */
+/* Set the step that corrects the finding that was added last. */
 void spill_inspection_fix(spill_inspection_t *inspection, const spill_fix_t *fix);
 
-/* The step that makes a document's counts anew, the head's being what they are. */
+/* Make the step that counts a document's elements again and leaves the head's counts. */
 spill_fix_t spill_fix_counts(int64_t page, const spill_state_t *state);
 
-/* The store's own indexes of the owner are made anew, if its head is as it was seen. */
+/* Make the step that rebuilds the store's indexes of the owner if its head is as inspected. */
 spill_fix_t spill_fix_indexes(const spill_inspection_t *inspection);
 
 /* Add a finding. */
@@ -80,8 +82,8 @@ void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int inva
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * For repair: what the verifier finds of one owner, but for what repair itself finds and mends. The
- * caller releases *inspection, whose findings name `owner`. (verify.c)
+ * For repair: inspect one owner, but leave out what layout/repair.c finds and corrects. The caller
+ * releases *inspection. Its findings borrow `owner`. (verify.c)
  */
 spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *inspection,
                                 spill_error_t *error);

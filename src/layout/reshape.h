@@ -1,7 +1,7 @@
 /*
- * Lay out the array of an owner that has grown too long in its head: one that other programs keep
- * there, or one of ours that they push to. docs/reference/allowed-writes.md lists what these
- * programs may do meanwhile; layouts keep newest and capped.
+ * Move the oldest elements of a long head to pages. The array may be unmanaged, or other programs
+ * may push to a managed one. docs/reference/allowed-writes.md lists what these programs may do at
+ * the same time. For layout outlier with keep newest, and for layout capped.
  */
 #ifndef SPILL_LAYOUT_RESHAPE_H
 #define SPILL_LAYOUT_RESHAPE_H
@@ -9,67 +9,76 @@
 #include "layout/outlier.h"
 #include "store/oversized.h"
 
-/* What was done for an owner. Added to, so zero it. */
+/* What a call did for an owner. Calls add to it: zero it first. */
 typedef struct spill_reshaped {
-    bool taken;       /* its array was of others, and is ours now */
-    bool at_once;     /* ... its document was full, so it was cut in the same update */
-    int64_t elements; /* moved to pages, ... */
-    int64_t pages;    /* ... so many, ... */
-    int64_t bytes;    /* ... with so many bytes */
+    bool taken;       /* the array was unmanaged and is managed now */
+    bool at_once;     /* ... its document was full, so the same update cut it */
+    int64_t elements; /* number of elements moved to pages */
+    int64_t pages;    /* number of these pages */
+    int64_t bytes;    /* size of these elements */
     uint64_t hash;    /* of these elements, in their order */
-    int64_t changed;  /* pages that were changed before they could be compared with the head */
+    int64_t changed;  /* pages that changed before they could be compared with the head */
 } spill_reshaped_t;
 
-/* The first `count` elements of `run` went to so many pages, with so many bytes. */
+/* Add the first `count` elements of `run`, which went to `pages` pages and have `bytes` bytes. */
 void spill_reshaped_add(const spill_run_t *run, size_t count, int64_t pages, int64_t bytes,
                         spill_reshaped_t *reshaped);
 
-/* SPILL_TOO_BIG, with the reason: its document is so full that the array cannot be adopted. */
+/* SPILL_TOO_BIG, with the reason, if the document is too full for the array to be adopted. */
 spill_code_t spill_reshape_check(const spill_oversized_t *oversized, spill_error_t *error);
 
 /*
- * Take the array over where it is of others, and move its oldest elements to pages until the head
- * is as after a spill. `oversized`: what it was when last seen. Every page is read again and
- * compared with what was moved, element for element: SPILL_CORRUPT where it differs though nobody
- * has changed it. Dead clients at any point leave what the same call, once more, goes on with; what
- * spill_adopt_full leaves, after its lease. An owner that is not there, or has nothing to do, is no
- * error. Cost: one operation, and four more for each SPILL_MOVE_BYTES, if the store takes several
- * pages at a time, and shows what it has taken; four more for a document that is full. Memory: four
- * times SPILL_MOVE_BYTES, and twice what an array has grown beyond it since it was seen.
+ * Adopt the array if it is unmanaged. Then move its oldest elements to pages until the head is as
+ * short as after a spill. `oversized` describes the array when it was last seen.
+ *
+ * The function reads every page again and compares each element with what it moved. SPILL_CORRUPT:
+ * a page differs although no client has changed it. After a crash the same call continues, but
+ * after spill_adopt_full only when the lease has run out. If the owner is absent, or nothing has to
+ * move, the result is SPILL_OK.
+ *
+ * Cost: one operation, and four more for each SPILL_MOVE_BYTES if the store accepts several pages
+ * at a time and returns the array that it adopts. A full document costs four more. Memory: four
+ * times SPILL_MOVE_BYTES, and twice the growth of the array since it was seen.
  */
 spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversized,
                            spill_reshaped_t *reshaped, spill_error_t *error);
 
 /*
- * An array of others in a document that is full: its oldest elements go to a page, and then it is
- * taken over without them; one try. SPILL_CONFLICT: it was changed meanwhile, or the answer was
- * lost, or a copy that somebody has made is in the way; the message says from when on to try again.
- * SPILL_TOO_BIG: its document is full of other things. Nothing to do is no error. (full.c)
+ * Adopt the unmanaged array of a full document: copy its oldest elements to a page, then adopt the
+ * rest in one update. Makes one try. SPILL_CONFLICT: another program changed the array, the answer
+ * was lost, or the copy of another client is in the way; the message gives the time of the next
+ * try. SPILL_TOO_BIG: other fields fill the document. If nothing has to be done, the result is
+ * SPILL_OK. (full.c)
  */
 spill_code_t spill_adopt_full(const spill_owner_t *owner, spill_reshaped_t *reshaped,
                               spill_error_t *error);
 
 /*
- * Make the owner's array one of others again: all elements in the head's document, without
- * bookkeeping. SPILL_TOO_BIG where no document can hold them, SPILL_CONFLICT where a page's lease
- * runs; nothing is changed then. Nobody may edit or remove elements meanwhile; appends and plain
- * pushes may come. An array that is of others already is no error: what a dead client left of its
- * pages goes. Cost: a read and a deletion for each page, and three.
+ * Make the owner's array unmanaged again: all elements go to the head's document, which loses its
+ * bookkeeping. SPILL_TOO_BIG: no document can hold the elements. SPILL_CONFLICT: the lease of a
+ * page still runs. Both change nothing. No client may edit or remove elements at the same time;
+ * appends and pushes may come. If the array is unmanaged already, the function only deletes the
+ * pages that a dead client left. Cost: a read and a deletion for each page, and three more
+ * operations.
  */
 spill_code_t spill_unmanage(spill_owner_t *owner, int64_t *elements, spill_error_t *error);
 
 /*
- * An array of others, beside which there may be pages of an owner that was given back or dropped:
- * they go. Where other programs write to documents SPILL_REFUSED, and all stay, unless the array
- * begins with the elements of all of them, and they are of one incarnation; or who copied them has
- * given them up. While their lease runs all stay: SPILL_CONFLICT, unless there is a head by then.
- * One read where there are none; else one, and a deletion, for each number up to the highest.
+ * Delete the pages beside an unmanaged array that an undo or a drop left.
+ *
+ * If other programs write to the store, the pages may hold the only copy of their elements. The
+ * function then deletes them in two cases only: all pages have one incarnation and the array begins
+ * with all their elements, or the client that copied them has given them up. Otherwise the result
+ * is SPILL_REFUSED and all pages stay. SPILL_CONFLICT: a lease still runs, and there is no head.
+ *
+ * Cost: one read if there is no page, else a read and a deletion for each number up to the highest.
  */
 spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error);
 
 /*
- * Would it fit? *bytes: what the document would have, at most; SPILL_TOO_BIG where that is too
- * much, SPILL_CONFLICT where a page's lease runs. One read for each page and one for the head.
+ * Would spill_unmanage fit all elements into one document? *bytes is the highest size that the
+ * document can get. SPILL_TOO_BIG: no document can have that size. SPILL_CONFLICT: the lease of a
+ * page still runs. Cost: one read for each page and one for the head.
  */
 spill_code_t spill_unmanage_size(spill_owner_t *owner, int64_t *bytes, spill_error_t *error);
 

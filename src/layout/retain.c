@@ -1,7 +1,8 @@
 /*
- * Retention: the append that spilled or sealed a document trims what the definition does not keep;
- * capped and with elements apart, where there is no such document, one append of several. It is a
- * trim like any other, so it may die at any step, and two may race; the next one does what is left.
+ * Retention: delete the elements that the definition does not keep. The append that spilled or
+ * sealed a document trims the array. Layouts without such a document trim after every few appends.
+ *
+ * Retention is an ordinary trim. It may die at any step, and two may race. The next one finishes.
  */
 #include "bson/element.h"
 #include "definition/fields.h"
@@ -14,7 +15,7 @@ bool spill_retain_is_due(int64_t first, int64_t count, int64_t step)
     return step <= 1 || first / step != (first + count) / step;
 }
 
-/* Is the oldest element of a head that was read from its beginning one that may go? */
+/* Is the oldest element, which is the first one that was read, older than the limit? */
 static bool begins_old(const spill_owner_t *owner, const spill_response_t *head, int64_t time_ms)
 {
     int64_t own_ms;
@@ -25,7 +26,7 @@ static bool begins_old(const spill_owner_t *owner, const spill_response_t *head,
            own_ms < time_ms;
 }
 
-/* What can be said from the head alone: are there no more than are kept? */
+/* Judge from the head alone: *excess is false if it shows that nothing has to go. */
 static spill_code_t has_excess(const spill_owner_t *owner, const spill_trim_t *trim, bool *excess,
                                spill_error_t *error)
 {
