@@ -1,17 +1,15 @@
 /*
- * Drop an owner. The array is gone when its head is (DROP_HEAD); its pages follow. Pages carry the
- * incarnation of their head, so that one that is left over, or is put late, is never taken for a
- * page of a later owner of the same name.
+ * Drop an owner. DROP_HEAD deletes the array; then the client deletes its pages. Pages have the
+ * incarnation of their head. So a page that was left over, or is put late, never becomes a page of
+ * a later owner of the same name.
  *
- * With keep oldest an append goes to a page without looking at the head, so the tail is closed
- * first: sealed, and never followed by another page. What is left of each page is a tombstone, for
- * a late CREATE_PAGE of this incarnation must not find its place free. Whoever meets a closed tail
- * finishes the drop.
+ * If appends go to the tail, a client appends to a page without a look at the head. So the drop
+ * first closes the tail: it is sealed, and no page follows it. Each deleted page leaves a
+ * tombstone, because a late CREATE_PAGE of this incarnation must be refused. A client that reads a
+ * closed tail finishes the drop.
  *
- * With keep newest nothing appends to pages.
- *
- * Whoever dies after the head leaves pages, and so does a page that is put late. The next drop of
- * that name frees what it finds of incarnations that are over, also where there is no head.
+ * A client that dies after DROP_HEAD leaves pages, and so does a page that is put late. The next
+ * drop of that name deletes the pages of all ended incarnations, even if there is no head.
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
@@ -19,7 +17,7 @@
 #include "layout/outlier.h"
 #include "util/error.h"
 
-/* So many pages in a row that are not there end the walk by page numbers. */
+/* This many absent pages in a row end the walk by page numbers. */
 enum { MISSING_MAX = 1000 };
 
 static spill_code_t drop_head(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
@@ -62,7 +60,7 @@ spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t numbe
     return spill_owner_call(owner, &read, page, error);
 }
 
-/* Where nobody else writes to the store, a head without pages is not beside another's copy. */
+/* Without other writers, no copy (full.c) exists beside a head without pages. */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
                                    spill_error_t *error)
 {
@@ -80,10 +78,9 @@ spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state
 }
 
 /*
- * What is left of the incarnations up to `incarnation`, which are over. *any: there was something.
- * Pages go from the highest number down, so mostly what is left ends at the one that is found: a
- * store that has to pass over what was deleted is asked once for all of them. SPILL_CONFLICT: a
- * lease runs.
+ * Delete the pages of the ended incarnations up to `incarnation`. *any: there was a page. A drop
+ * deletes from the highest number down, so usually the page that is found is the highest one left;
+ * one search is enough then. SPILL_CONFLICT: a lease runs.
  */
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           bool *any, spill_error_t *error)
@@ -102,7 +99,7 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
             dropped = dropped || done;
         }
         *any = *any || dropped;
-        /* Another client was faster, or put the page once more. */
+        /* Another client was faster, or put the page again. */
         if (code == SPILL_OK && (!dropped || again))
             code = spill_owner_again(owner, &tries, error);
         if (code == SPILL_OK)
@@ -114,14 +111,13 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
     return code;
 }
 
-/* The head of the incarnation `incarnation` is gone: pages count - 1 .. from, and what else is
- * left. */
+/* After DROP_HEAD: delete the pages count - 1 .. from, then all others that are left. */
 static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, int64_t from,
                                int64_t count, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     bool any = false, done = false;
-    /* The search below finds what lies behind a long stretch that has no pages. */
+    /* The search below finds pages behind a long gap. */
     for (int missing = 0; code == SPILL_OK && count > from && missing < MISSING_MAX; count--) {
         code = drop_page(owner, incarnation, count - 1, &done, error);
         missing = done ? 0 : missing + 1;
@@ -129,7 +125,7 @@ static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, 
     return code == SPILL_OK ? spill_outlier_drop_left_over(owner, incarnation, &any, error) : code;
 }
 
-/* An array of others in the head's place (SPILL_REFUSED) is no head, either. */
+/* An unmanaged array (SPILL_REFUSED) counts as an absent head. */
 static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head,
                               spill_error_t *error)
 {
@@ -140,9 +136,9 @@ static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head
 }
 
 /*
- * There was no head: finish what a drop left that died. A page is put by one who has seen its head;
- * so where a page is found first, and then no head of its incarnation, that incarnation is over,
- * and all before it are.
+ * There was no head: finish the drop of a dead client. Clients put pages only after they have read
+ * the head. So if a read finds a page, and a later read finds no head of its incarnation, then this
+ * incarnation and all earlier ones have ended.
  */
 spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, spill_error_t *error)
 {
@@ -296,7 +292,7 @@ spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *he
                : code;
 }
 
-/* Drop the incarnation whose head was read: we, or another client, who may have died since. */
+/* Drop the incarnation whose head was read. Another client may have begun, and died since. */
 static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *head,
                                      spill_error_t *error)
 {

@@ -1,17 +1,20 @@
 /*
- * An array of others in a document that is full: there is no room for the bookkeeping that ADOPT
- * adds, so it is taken over and cut in one update. The pages come first, when there is no head yet:
+ * An unmanaged array in a full document. The document has no room for the bookkeeping that ADOPT
+ * adds, so one update adopts the array and cuts it. The pages are written first, before there is a
+ * head:
  *
- *   1. put    pages 0 .. k-1: a copy of its oldest elements, with a lease   only where none are
- *   2. read   them: they are what the array is to begin with
- *   3. take   the array over, without those elements        until the lease less a margin
+ *   1. PUT_PAGE      pages 0 .. k-1: a copy of the oldest elements, with a lease, if none exist
+ *   2. READ          the pages: the array must begin with their elements
+ *   3. ADOPT_SPLIT   the array without those elements, before the lease ends
  *
- * While the lease runs nobody replaces or deletes these pages, by the store's own clock, and nobody
- * ends the incarnation that step 3 makes. So whenever that update is carried out the pages hold
- * what it takes off the array. It is sent once, by who has put the copy. Where it is refused there
- * never was a head of this copy, and there will be none: the pages are given up (SEAL with close),
- * and once the lease has run out they are deleted, and copied anew. Where the answer is lost, or
- * the client dies, that is not known: then they go only if the array still begins with them.
+ * While the lease runs, by the store's clock, no client replaces or deletes these pages, and none
+ * ends the incarnation that step 3 makes. So the pages hold what the update cuts, whenever it
+ * arrives.
+ *
+ * The client that wrote the copy sends the update once. If the store refuses it, this copy never
+ * had a head and never gets one: the client closes the pages (SEAL with close). When the lease has
+ * run out, they are deleted and copied again. If the answer is lost or the client dies, nobody
+ * knows the outcome: the pages are then deleted only if the array still begins with their elements.
  * docs/internals/protocol.md has the argument.
  */
 #include "layout/reshape.h"
@@ -19,12 +22,12 @@
 #include "util/error.h"
 
 /*
- * So far ahead a copy is dated, for an ADOPT_SPLIT is refused where a head that was made after it
- * was dropped, of whatever owner.
+ * The incarnation of a copy lies this far in the future. The store refuses an ADOPT_SPLIT if a
+ * later head, of any owner, was dropped.
  */
 #define AHEAD_US ((int64_t)10 * 1000000)
 
-/* Pages that were put before there is a head. */
+/* Pages that were written before there is a head. */
 typedef struct copy {
     int64_t incarnation, lease;
     int64_t pages;
@@ -33,7 +36,7 @@ typedef struct copy {
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* How many elements from place `at` on go to page `number`: at least one. */
+/* The number of elements, from index `at` on, that go to page `number`: at least one. */
 static size_t page_length(const spill_owner_t *owner, const spill_run_t *run, size_t at,
                           int64_t number, int64_t lease)
 {
@@ -54,7 +57,7 @@ static size_t page_length(const spill_owner_t *owner, const spill_run_t *run, si
     return length;
 }
 
-/* The elements of the next page, from those of `run` behind the copy. */
+/* The elements of the next page: those of `run` after the copy. */
 static spill_run_t next_run(const spill_owner_t *owner, const spill_run_t *run, const copy_t *copy)
 {
     spill_run_t own = *run;
@@ -63,7 +66,7 @@ static spill_run_t next_run(const spill_owner_t *owner, const spill_run_t *run, 
     return own;
 }
 
-/* Page 0 makes the copy: the store dates it. */
+/* Page 0 begins the copy: the store chooses its incarnation. */
 static spill_code_t put_next(const spill_owner_t *owner, const spill_run_t *own, const copy_t *copy,
                              bool *done, spill_error_t *error)
 {
@@ -79,8 +82,8 @@ static spill_code_t put_next(const spill_owner_t *owner, const spill_run_t *own,
 }
 
 /*
- * The page that was just put, to the copy. *done: it is there, and as it was put; what the array is
- * compared with is what the store has.
+ * Read the page that was just written, and add its elements to the copy. The array is compared with
+ * what the store has. *done: the page is as it was written.
  */
 static spill_code_t read_next(const spill_owner_t *owner, copy_t *copy, bool *done,
                               spill_error_t *error)
@@ -100,16 +103,16 @@ static spill_code_t read_next(const spill_owner_t *owner, copy_t *copy, bool *do
     return code;
 }
 
-/* What becomes free without the first `count` of the array's elements, of so many bytes. */
+/* The bytes that the document loses with the first `count` elements, which have `bytes` bytes. */
 static int64_t freed(int64_t elements, int64_t count, int64_t bytes)
 {
     return bytes + spill_array_framing(elements) - spill_array_framing(elements - count);
 }
 
 /*
- * Copy the oldest elements of the array that `head` shows, until enough becomes free; mostly that
- * is one page. One element at least stays in the document. *done: the copy is there. Else, and
- * where an answer was lost, there are perhaps pages of it.
+ * Copy the oldest elements of the array in `head`, until the document would lose enough bytes.
+ * Usually one page is enough. At least one element stays in the document. *done: the copy is
+ * complete. If not, or after a lost answer, some of its pages may exist.
  */
 static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t *head, copy_t *copy,
                              bool *done, spill_error_t *error)
@@ -149,8 +152,8 @@ static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, 
 }
 
 /*
- * There never was a head of this copy, and nobody will make one. Where this fails, it only takes
- * longer until that is known.
+ * Mark the copy: it never had a head and never gets one. If this step fails, other clients only
+ * learn that later.
  */
 static void give_up(const spill_owner_t *owner, const copy_t *copy)
 {
@@ -161,8 +164,8 @@ static void give_up(const spill_owner_t *owner, const copy_t *copy)
 }
 
 /*
- * The array of others, with `limit` elements; *there: there is one that is not empty. Else it is a
- * head by now, or nothing.
+ * Read the unmanaged array, with `limit` elements. *there: it exists and is not empty. Otherwise it
+ * was adopted or deleted.
  */
 static spill_code_t read_unmanaged(const spill_owner_t *owner, int64_t limit,
                                    spill_response_t *head, bool *there, spill_error_t *error)
@@ -174,7 +177,7 @@ static spill_code_t read_unmanaged(const spill_owner_t *owner, int64_t limit,
     return code;
 }
 
-/* So many elements make enough room, however small they are: each frees three bytes at least. */
+/* Enough elements, however small: each frees at least three bytes. */
 static int64_t elements_to_read(const spill_owner_t *owner)
 {
     int64_t page = owner->array->definition.bounds.page_capacity;
@@ -191,8 +194,8 @@ static spill_code_t refuse_room(const spill_owner_t *owner, spill_error_t *error
 }
 
 /*
- * Nothing was done, or perhaps nothing: is the array still of others? Then what was put of the copy
- * is in the way until its lease is over.
+ * The adoption failed, or its outcome is unknown. If the array is still unmanaged, the copy is in
+ * the way until its lease ends: SPILL_CONFLICT.
  */
 static spill_code_t settle(const spill_owner_t *owner, const copy_t *copy, spill_response_t *head,
                            bool *taken, spill_error_t *error)
@@ -204,7 +207,7 @@ static spill_code_t settle(const spill_owner_t *owner, const copy_t *copy, spill
     return there ? spill_owner_leased(owner, copy->lease, error) : code;
 }
 
-/* Copy, and take over. *taken is false where that was refused, or is not known. */
+/* Copy, then adopt. *taken is false if the store refused, or if the outcome is unknown. */
 static spill_code_t attempt(const spill_owner_t *owner, spill_response_t *head, copy_t *copy,
                             bool *taken, spill_error_t *error)
 {

@@ -16,7 +16,7 @@
 
 #include <inttypes.h>
 
-/* How much room a spill has to make besides coming back to the threshold. */
+/* The room that a spill must make, besides a return to the threshold. */
 typedef struct need {
     int64_t slots;
     int64_t bytes;
@@ -53,7 +53,7 @@ static rest_t rest_of(const spill_state_t *head, const plan_t *plan)
     };
 }
 
-/* Does what is needed fit a head that has this? */
+/* Does the need fit into a head with this rest? */
 static bool has_room(const spill_owner_t *owner, const spill_state_t *head, const rest_t *rest,
                      need_t need)
 {
@@ -64,7 +64,7 @@ static bool has_room(const spill_owner_t *owner, const spill_state_t *head, cons
     return spill_limits_allow(&limits, rest->slots + need.slots, live, rendered);
 }
 
-/* Would the head, left with what the plan does not take, be small enough? */
+/* Would the rest of the plan be small enough for the head? */
 static bool enough(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
                    need_t need)
 {
@@ -82,8 +82,9 @@ static bool enough(const spill_owner_t *owner, const spill_state_t *head, const 
 }
 
 /*
- * Is one page enough for now? A head that came past the point where it spills by a batch, or by
- * racers, is left with a little more than the threshold, not with another page of that little.
+ * Is one page enough for now? A batch or a race may push the head a little past the point where it
+ * spills. The head then keeps a few elements more than the threshold, instead of another small
+ * page.
  */
 static bool settles(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
                     need_t need)
@@ -119,8 +120,8 @@ static bool fits_page(const spill_owner_t *owner, const spill_state_t *head, con
 }
 
 /*
- * One page more: the oldest elements that the plan leaves, until it is enough or the page is full;
- * at least one if it is not enough. Without an element the plan stays as it is.
+ * Add one page to the plan: the oldest elements of its rest, until the head is small enough or the
+ * page is full. At least one element, unless the head is small enough or the rest is empty.
  */
 static plan_t plan_page(const spill_owner_t *owner, const spill_response_t *head,
                         const plan_t *plan, need_t need)
@@ -160,7 +161,7 @@ static spill_run_t planned_run(const spill_response_t *head, const plan_t *from,
     return run;
 }
 
-/* The page is another client's copy of this head: the plan ends where it does. */
+/* The page is another client's copy of this head: end the plan where the page ends. */
 static void adopt(const spill_response_t *head, const spill_response_t *page, const plan_t *from,
                   plan_t *plan)
 {
@@ -204,13 +205,13 @@ static void add_plan(puts_t *puts, const plan_t *plan)
     puts->plans[puts->count++] = *plan;
 }
 
-/* Was the next page cut short because no more was read? Then it is for the next spill. */
+/* Is the next page short only because the read ended? Then leave it to the next spill. */
 static bool is_short(const spill_response_t *head, const plan_t *plan)
 {
     return plan->live == head->run.count && (int64_t)plan->live < head->state.live;
 }
 
-/* Pages as far as the run goes; none where the first would get no element. */
+/* Plan pages to the end of the run; none if the first would be empty. */
 static void plan_pages(const spill_owner_t *owner, const spill_response_t *head, need_t need,
                        puts_t *puts)
 {
@@ -251,10 +252,10 @@ static spill_request_t put_request(const spill_owner_t *owner, const spill_respo
 }
 
 /*
- * A page that was copied for another head's sake (full.c) is where the next one has to be. While
- * its lease runs it stays. After it no head of its incarnation is made any more, and where ours is
- * the head still, it belongs to nobody: one of an earlier incarnation gives way to ours, one of a
- * later is deleted.
+ * A copy of another incarnation (full.c) occupies the place of the next page. While its lease runs
+ * it stays. When the lease has ended, no head of its incarnation can be made. If our head still
+ * exists, the copy is useless: the store replaces one of an earlier incarnation, and this function
+ * deletes one of a later incarnation.
  */
 static spill_code_t make_way(const spill_owner_t *owner, const spill_state_t *state,
                              spill_error_t *error)
@@ -277,9 +278,9 @@ static spill_code_t make_way(const spill_owner_t *owner, const spill_state_t *st
 }
 
 /*
- * Put the pages that are planned. When a racer's copy of the same head (src equal) is in the first
- * one's place already, `plan` is made to end with it, and `page` has it; it may be of another size.
- * Where a later one was refused the plan ends before it. *ready: the pages of the plan are there
+ * Put the planned pages. If the first place already has another client's copy of the same head (its
+ * source_rev is equal), end `plan` with that page, which is then in `page` and may have another
+ * size. If the store refused a later page, end the plan before it. *ready: the plan's pages exist
  * and may be cut.
  */
 static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t *head,
@@ -362,8 +363,8 @@ static spill_code_t cut_if_same(const spill_owner_t *owner, const spill_response
 }
 
 /*
- * From the head with its oldest run, which `head` holds: put pages as far as the run goes, and cut
- * them off together. *plan: what was moved, if *done. *settled: there is nothing left to do.
+ * `head` holds the head with its oldest run. Put pages to the end of the run, and cut them off in
+ * one step. *plan: what was moved, if *done. *settled: nothing is left to do.
  */
 static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response_t *head,
                          plan_t *plan, bool *done, bool *settled, spill_error_t *error)
@@ -404,8 +405,8 @@ spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *hea
 }
 
 /*
- * One try at a spill, from what `head` shows where it was looked at, else from a READ into it.
- * *settled: there is nothing left to do, by us or by another.
+ * Make one try at a spill. If `head` shows a read, begin with that, else read the head. *settled:
+ * no client has anything left to do.
  */
 static spill_code_t try_spill(const spill_owner_t *owner, need_t need, spill_response_t *head,
                               bool *settled, spill_error_t *error)
@@ -420,7 +421,7 @@ static spill_code_t try_spill(const spill_owner_t *owner, need_t need, spill_res
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
-/* Spill until the head is within its bounds and has the room that is needed. */
+/* Spill until the head is within its bounds and has the needed room. */
 static spill_code_t spill(spill_owner_t *owner, need_t need, spill_response_t *head,
                           spill_error_t *error)
 {
@@ -438,9 +439,9 @@ static spill_code_t spill(spill_owner_t *owner, need_t need, spill_response_t *h
 }
 
 /*
- * It is for the append that took the head past threshold + page to spill; the others leave it alone
- * until the head is near its bound, so that spilling is a race only when it has to. The request
- * asks for what the spill will begin with.
+ * The append that took the head past threshold + page spills. Other appends spill only if the head
+ * is near its bound, so that few spills race. The request asks for the elements that the spill
+ * needs.
  */
 static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part)
 {
@@ -452,7 +453,7 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
     return append;
 }
 
-/* The append is acknowledged already: a spill that fails is the next append's to finish. */
+/* The append is acknowledged already. If the spill fails, the next append finishes it. */
 static void after_append(spill_owner_t *owner, const spill_request_t *append,
                          spill_response_t *head)
 {
@@ -462,7 +463,7 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
-/* The head is full: make room, unless no room can be made. */
+/* The head is full: spill, unless no spill can make enough room. */
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
                               spill_response_t *head, spill_error_t *error)
 {

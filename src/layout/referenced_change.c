@@ -1,16 +1,17 @@
 /*
- * Edit, remove and trim. The head's sum changes in the head's own update, by values that were read
- * after the head and hold as long as its rev does: whatever changes an element raises it.
+ * Edit, remove and trim of referenced elements. The update of the head also changes the head's sum.
+ * The client reads the values after the head. They stay right as long as the head's rev does,
+ * because every change of an element raises it.
  *
- * A removal in a document is that of change.c; what DELETE leaves is a document without the
- * element. An edit in a document:
+ * A removal in a document works as in change.c. DELETE leaves a document without the element. An
+ * edit in a document:
  *
- *   INTEND    head      the sum is that with the new element; the intent has a src
- *   PUT_PAGE  document  the new element, with that src
- *   SETTLE    head      the sum is that with what turned out to be there
+ *   PREPARE   head      adds the new element to the sum; the intent has a source_rev
+ *   PUT_PAGE  document  writes the new element with that source_rev
+ *   COMPLETE  head      corrects the sum by what the document now holds
  *
- * Who finds the intent of another does not know the new element. It puts the old one with the same
- * src: whichever of the two comes first stays, and the other is refused.
+ * A client that finds the intent of another client does not know the new element. It writes the old
+ * one with the same source_rev. The store accepts the first of the two and refuses the other.
  */
 #include "layout/referenced.h"
 
@@ -27,7 +28,7 @@ static spill_code_t deleted(const spill_owner_t *owner, int64_t seq, spill_error
     return spill_owner_name(owner, SPILL_NOT_FOUND, error);
 }
 
-/* A document, the head or a page, with element `seq` if it has it. */
+/* Read a document, the head or a page, with element `seq` if it holds that. */
 static spill_code_t read_with(const spill_owner_t *owner, int64_t page, int64_t seq,
                               spill_response_t *response, spill_error_t *error)
 {
@@ -49,7 +50,7 @@ static spill_sum_t value_in(const spill_owner_t *owner, const spill_response_t *
     return spill_sum_of(&owner->array->definition, &element.value);
 }
 
-/* A step on the head that `head` shows, with what its top takes in for what goes. */
+/* Make a step on the head, with the elements that enter its top for those that leave. */
 static spill_code_t step(const spill_owner_t *owner, const spill_state_t *head,
                          spill_request_t *request, bool *done, spill_error_t *error)
 {
@@ -62,7 +63,7 @@ static spill_code_t step(const spill_owner_t *owner, const spill_state_t *head,
     return code;
 }
 
-/* Where an element is, as it was found: the head, settled, and its document, which may be the head.
+/* Where an element was found: the head without an intent, and the document, which may be the head.
  */
 typedef struct place {
     spill_response_t head;
@@ -77,7 +78,7 @@ static void release(place_t *place)
     spill_response_release(&place->page);
 }
 
-/* Of that id; the number is then known, too. */
+/* Find the element with an id, and its number. */
 static spill_code_t find_by_id(const spill_owner_t *owner, spill_which_t *which, place_t *place,
                                spill_error_t *error)
 {
@@ -97,7 +98,7 @@ static spill_code_t find_by_id(const spill_owner_t *owner, spill_which_t *which,
     return code;
 }
 
-/* SPILL_NOT_FOUND where it is gone. */
+/* SPILL_NOT_FOUND if the element was deleted. */
 static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, place_t *place,
                          spill_error_t *error)
 {
@@ -136,7 +137,7 @@ static spill_request_t complete_request(const spill_owner_t *owner, int64_t seq,
     return settle;
 }
 
-/* The edit is at its end: `there` has what is in the document. */
+/* Complete an edit. `there` holds what the document holds. */
 static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
                            int64_t rev, const spill_response_t *there, spill_error_t *error)
 {
@@ -150,7 +151,7 @@ static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head
     return step(owner, head, &settle, &done, error);
 }
 
-/* Put an element with the src of an intent; `there` is then what the document has. */
+/* Put an element with the source_rev of an intent. `there` becomes what the document holds. */
 static spill_code_t put(const spill_owner_t *owner, int64_t seq, int64_t incarnation,
                         int64_t source_rev, const spill_value_t *element, spill_response_t *there,
                         spill_error_t *error)
@@ -220,7 +221,7 @@ static spill_code_t edit_in_journal(const spill_owner_t *owner, int64_t seq,
     spill_response_t after = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK && !*done)
         code = spill_owner_read_state(owner, SPILL_HEAD, &after, error);
-    /* Refused though nobody changed the head: there is no room. */
+    /* If the store refused and no client changed the head, there is no room. */
     if (code == SPILL_OK && !*done && after.state.present && after.state.rev == head->rev)
         code = fail_size(seq, element, error);
     spill_response_release(&after);
@@ -293,7 +294,7 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     spill_code_t code = step(owner, head, &intend, done, error);
     if (code != SPILL_OK || !*done)
         return code;
-    /* The removal stands from here on: whoever comes next finishes what we cannot. */
+    /* The removal counts from here on. If this client dies, the next one completes it. */
     bool pulled;
     spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_DELETE, seq);
     pull.incarnation = head->incarnation;
@@ -341,7 +342,7 @@ static void add_run(const spill_owner_t *owner, const spill_run_t *run, int64_t 
     }
 }
 
-/* What a trim of the head below `low` takes, at most TRIM_STEP numbers from the head's low on. */
+/* Sum the elements that a trim deletes: at most TRIM_STEP numbers from the head's watermark on. */
 static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *head,
                             spill_request_t *trim, spill_error_t *error)
 {
@@ -368,7 +369,7 @@ static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *hea
     return code;
 }
 
-/* A trim that died has left documents right below the head's low. */
+/* An unfinished trim left documents right below the head's watermark. */
 spill_code_t spill_referenced_trimmed(const spill_owner_t *owner, const spill_state_t *head,
                                       int64_t *from, spill_error_t *error)
 {
@@ -404,7 +405,7 @@ typedef struct trimming {
     int tries;
 } trimming_t;
 
-/* Where the trim ends, by the head as it is; -1 where that cannot be told. */
+/* Find where the trim ends, by the current head; -1 if documents changed meanwhile. */
 static spill_code_t find_bound(const spill_owner_t *owner, const spill_state_t *head,
                                trimming_t *trimming, spill_error_t *error)
 {
@@ -417,7 +418,7 @@ static spill_code_t find_bound(const spill_owner_t *owner, const spill_state_t *
     return spill_outlier_trim_bound(owner, trimming->trim, head, &count, &trimming->bound, error);
 }
 
-/* Raise the head's low towards the bound, and give back what lies below. *made: the guard held. */
+/* Raise the head's watermark towards the bound, and delete what lies below. *made: guard held. */
 static spill_code_t take_step(const spill_owner_t *owner, const spill_state_t *head,
                               trimming_t *trimming, bool *made, spill_error_t *error)
 {
@@ -435,7 +436,7 @@ static spill_code_t take_step(const spill_owner_t *owner, const spill_state_t *h
                                      error);
 }
 
-/* *done: the head's low, which *low then is, is what the trim asks for, or higher. */
+/* *done: the head's watermark, then also *watermark, has reached the end of the trim. */
 static spill_code_t try_trim(const spill_owner_t *owner, trimming_t *trimming, int64_t *watermark,
                              bool *done, spill_error_t *error)
 {

@@ -9,8 +9,8 @@
 /* ---- taking over ----------------------------------------------------------------------------- */
 
 /*
- * How many elements are read at a time: all, or as many as their mean size says; at least what a
- * page takes.
+ * The number of elements to read at a time: all, or as many as their mean size allows, but at least
+ * a page.
  */
 static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t bytes)
 {
@@ -24,9 +24,9 @@ static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t b
 
 /*
  * ADOPT the array. If the answer is lost, send ADOPT again: the second one is refused.
- * SPILL_TOO_BIG: the document is full. `head` may show the array's oldest elements afterwards. A
- * large array is not asked for: the answer has the size limit of a document, and would be refused
- * with the update.
+ * SPILL_TOO_BIG: the document is full. `head` may show the array's oldest elements afterwards. The
+ * function does not ask for a large array: an answer has the size limit of a document, and the
+ * server would refuse it together with the update.
  */
 static spill_code_t take(const spill_owner_t *owner, const spill_oversized_t *oversized,
                          spill_response_t *head, bool *taken, spill_error_t *error)
@@ -50,7 +50,7 @@ static spill_code_t take(const spill_owner_t *owner, const spill_oversized_t *ov
     return code;
 }
 
-/* It was not taken over, and is of others still. */
+/* The array was not adopted, and is still unmanaged. */
 static spill_code_t refuse_taking(const spill_owner_t *owner, spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
@@ -82,14 +82,14 @@ spill_code_t spill_reshape_check(const spill_oversized_t *oversized, spill_error
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
-/* Pages with numbers up to some highest one, which have no head. */
+/* Pages without a head, with numbers up to a highest one. */
 typedef struct headless {
     spill_run_t run; /* their elements */
-    bool sole;       /* all are of one incarnation, and hold what they say they hold */
-    bool given_up;   /* all were copied for an ADOPT_SPLIT that is known never to have been made */
+    bool sole;       /* all have one incarnation, and their states match their elements */
+    bool given_up;   /* all were copied for an ADOPT_SPLIT that was never made */
 } headless_t;
 
-/* Numbers may be missing: of trimmed pages, from 0 on. */
+/* The first pages may be missing, because a trim deleted them. */
 static spill_code_t read_incarnation(const spill_owner_t *owner, int64_t incarnation,
                                      int64_t highest, headless_t *headless, spill_error_t *error)
 {
@@ -114,8 +114,8 @@ static spill_code_t read_incarnation(const spill_owner_t *owner, int64_t incarna
 }
 
 /*
- * Pages with numbers up to `highest` go if they are of that incarnation; those of others stay. From
- * the highest down, so that what a dead client leaves are the array's first elements still.
+ * Delete the pages of one incarnation with numbers up to `highest`, the highest first. If the
+ * client dies, the remaining pages still hold the array's first elements.
  */
 static spill_code_t delete_incarnation(const spill_owner_t *owner, int64_t incarnation,
                                        int64_t highest, spill_error_t *error)
@@ -138,9 +138,9 @@ static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *erro
 }
 
 /*
- * Other programs write to these documents: one may have replaced the head, and the pages have
- * elements that are nowhere else. They are free only where the array has them: it was given back.
- * `page` is the one with the highest number; only what was compared goes.
+ * Another program may have replaced the head, and the pages may hold the only copy of their
+ * elements. Delete them only if the unmanaged array holds all their elements, as after an undo.
+ * `page` has the highest number. Only pages that were compared are deleted.
  */
 static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_t *page,
                                   spill_error_t *error)
@@ -164,9 +164,8 @@ static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_
 }
 
 /*
- * While the lease runs an update that makes their head may be on its way, or was made just now. On
- * stores to which nobody else writes there is no way for pages to be without a head then but a
- * drop, or a giving back.
+ * While the lease runs, an update that creates the head may still arrive, or has just arrived. On
+ * stores without other writers, pages lose their head only by a drop or an undo.
  */
 static spill_code_t free_headless(const spill_owner_t *owner, const spill_state_t *page,
                                   const spill_response_t *first, spill_error_t *error)
@@ -198,7 +197,7 @@ spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
     return code;
 }
 
-/* Nothing was to be moved: then it is the counts that other readers see. */
+/* Nothing had to move. Correct the counts that other readers see. */
 static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *head,
                             spill_error_t *error)
 {
@@ -210,7 +209,7 @@ static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *hea
 
 /* ---- verification ---------------------------------------------------------------------------- */
 
-/* Do a page's elements, as they were read, follow in `run` from place `at` on? */
+/* Does `run`, from index `at` on, begin with the page's elements? */
 static bool same_elements(const spill_run_t *page, const spill_run_t *run, size_t at, size_t end)
 {
     bool same = at + page->count <= end;
@@ -230,8 +229,7 @@ static spill_code_t refuse_page(const spill_owner_t *owner, int64_t page, spill_
 }
 
 /*
- * Is the page that was just cut off as it was put, and not edited since by one of the library's own
- * clients, which raises its rev?
+ * Is the page still as it was put? An edit by a client of the library would have raised its rev.
  */
 static bool is_untouched(const spill_state_t *head, const spill_state_t *page)
 {
@@ -240,8 +238,8 @@ static bool is_untouched(const spill_state_t *head, const spill_state_t *page)
 }
 
 /*
- * The page which the element `seq` was just moved to is not there. A trim may have taken it, or a
- * drop; then the head says so.
+ * The page to which element `seq` was moved is absent. SPILL_CORRUPT, unless the head shows a trim
+ * or a drop.
  */
 static spill_code_t judge_missing(const spill_owner_t *owner, int64_t incarnation, int64_t seq,
                                   int64_t page, spill_error_t *error)
@@ -255,7 +253,7 @@ static spill_code_t judge_missing(const spill_owner_t *owner, int64_t incarnatio
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
-/* Pages `page` and following hold the elements that the head had, as far as they can be told. */
+/* Compare the elements that left the head with those in the pages from `page` on. */
 static spill_code_t compare_pages(const spill_owner_t *owner, const spill_response_t *head,
                                   const spill_moved_t *moved, const spill_response_t *pages,
                                   spill_reshaped_t *reshaped, spill_error_t *error)
@@ -311,8 +309,8 @@ void spill_reshaped_add(const spill_run_t *run, size_t count, int64_t pages, int
 }
 
 /*
- * One try, with up to `limit` elements, from what `head` shows where it was looked at. *settled:
- * there is nothing to do, or not any more.
+ * Make one try to move up to `limit` elements. If `head` shows a read, begin with that. *settled:
+ * nothing is left to do.
  */
 static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *head,
                          spill_reshaped_t *reshaped, bool *settled, spill_error_t *error)
@@ -367,7 +365,7 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
             tries = 0;
         else if (code == SPILL_OK && !settled)
             code = spill_owner_again(owner, &tries, error);
-        if (tries > 0) /* the less is moved, the less is there for others to change meanwhile */
+        if (tries > 0) /* move less, so that other programs change less of it meanwhile */
             limit = owner->array->definition.bounds.page_capacity;
     }
     if (code == SPILL_OK && !plain && reshaped->elements == 0)
@@ -380,7 +378,7 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* Elements of the pages of this incarnation, from head->low on. */
+/* Read the elements of this incarnation's pages, from the watermark on. */
 static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *head,
                                spill_run_t *run, spill_error_t *error)
 {
@@ -416,7 +414,7 @@ static spill_code_t refuse_size(const spill_owner_t *owner, int64_t bytes, spill
     return spill_owner_name(owner, SPILL_TOO_BIG, error);
 }
 
-/* One try, by the head that was read. */
+/* Make one try, by the head that was read. */
 static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *head,
                              spill_run_t *run, bool *done, spill_error_t *error)
 {
@@ -437,7 +435,7 @@ static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *he
     return spill_owner_step(owner, &request, done, error);
 }
 
-/* The head without an intent. An array of others: absent. */
+/* Read the head without an intent. An unmanaged array counts as absent. */
 static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head,
                               spill_error_t *error)
 {
@@ -448,8 +446,8 @@ static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head
 }
 
 /*
- * The pages of the incarnation that was just given back go. Where other programs write to documents
- * those of another one may be all there is of an array that was replaced: they stay.
+ * Delete the pages of the incarnation that was just undone. If other programs write to the store,
+ * pages of another incarnation may be all that is left of a replaced array: these stay.
  */
 static spill_code_t free_given_back(const spill_owner_t *owner, int64_t incarnation,
                                     spill_error_t *error)

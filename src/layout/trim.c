@@ -1,7 +1,7 @@
 /*
- * Trim: everything below a number is dead from the moment the head says so (low); readers ignore
- * it, and pages that lie wholly below are then given back at leisure, the oldest first, so that a
- * trim that was cut short is finished by the next one.
+ * Trim: one update raises the head's watermark. From then on readers ignore all elements below it.
+ * Pages that lie wholly below are emptied afterwards, the oldest first. If the client dies, the
+ * next trim empties the rest.
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
@@ -15,8 +15,8 @@ static bool is_bucket(const spill_owner_t *owner)
 }
 
 /*
- * Live elements in pages (and, with keep oldest, the head) with numbers in [from, end): the walk
- * goes down from the page that holds the last of them. One small read for each page.
+ * Count live elements in pages (and, if appends go to the tail, in the head) with numbers in
+ * [from, end). Walks down from the page that holds the last number. One small read for each page.
  */
 static spill_code_t count_live(const spill_owner_t *owner, const spill_state_t *head, int64_t from,
                                int64_t end, int64_t *live, spill_error_t *error)
@@ -37,11 +37,11 @@ static spill_code_t count_live(const spill_owner_t *owner, const spill_state_t *
     return code;
 }
 
-/* The value of state.removed once `low` is the array's new lower end. */
+/* Compute the value of state.removed with the new watermark. */
 static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_t *head,
                                   int64_t watermark, int64_t *removed, spill_error_t *error)
 {
-    int64_t end = watermark; /* of the numbers that `removed` counts and that go */
+    int64_t end = watermark; /* of the deleted numbers that `removed` counts */
     if (spill_schema_of(&owner->array->definition)->appends_to_head && watermark > head->first)
         end = head->first;
     *removed = head->removed;
@@ -54,9 +54,9 @@ static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_
 }
 
 /*
- * All but the last of them: a read that starts at low finds its first page by it, even where
- * numbers are missing between two pages. Each by its own end, for a page that says wrongly where it
- * begins may be found in the place of that last one.
+ * Keep the last of these pages: a read that starts at the watermark finds its first page by it,
+ * even if numbers are missing between two pages. Judge each page by its own end, because a page
+ * with a wrong first number may be found instead of the last one.
  */
 spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill_state_t *head,
                                          int64_t *from, int64_t *end, spill_error_t *error)
@@ -72,7 +72,7 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
     spill_code_t code = spill_owner_call(owner, &read, &page, error);
     if (code == SPILL_OK && page.state.present) {
         *from = *end = page.state.page;
-        /* In a bucket it goes as well, with its statistics; numbers have no gap between parts. */
+        /* A bucket has no gap between pages, and its statistics must not count deleted elements. */
         if (is_bucket(owner) && spill_state_slots(&page.state) > 0 &&
             spill_state_end(&page.state) <= head->watermark)
             ++*end;
@@ -89,8 +89,8 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
 }
 
 /*
- * Where the first stays, for its lease runs, the others do, too: the next trim goes from the
- * highest of them down to the first.
+ * If the first page stays because its lease runs, keep the others as well: the next trim searches
+ * from the highest of them down to the first.
  */
 spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incarnation,
                                        int64_t from, int64_t end, spill_error_t *error)
@@ -113,9 +113,9 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incar
 }
 
 /*
- * Layout bucket: elements that are below low but still in a part would be in its statistics. So
- * from parts behind the first, which is the head, a trim takes none but all; from the last one,
- * where that takes more elements, none.
+ * Layout bucket: a page's statistics must not count elements below the watermark. So a trim deletes
+ * whole pages. It never deletes the last page, because that may get more elements. It may end
+ * anywhere in the head.
  */
 static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_t *head,
                                   int64_t *watermark, spill_error_t *error)
@@ -137,7 +137,7 @@ static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_
     return code;
 }
 
-/* One try. *done: the head's low, which *low is then, is what the trim asks for, or higher. */
+/* Make one try. *done: the head's watermark, then also *watermark, has reached the trim's end. */
 static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spill_response_t *head,
                              bool *done, int64_t *watermark, spill_error_t *error)
 {
@@ -148,7 +148,7 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     int64_t rev = head->state.rev;
     if (code == SPILL_OK)
         code = spill_layout_count(owner, &count, error);
-    /* Appends raise no rev: the head has to show all that was counted. */
+    /* Appends do not raise rev: read again, so that the head shows everything that was counted. */
     if (code == SPILL_OK)
         code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
     if (code != SPILL_OK || !head->state.present || head->state.rev != rev)

@@ -1,7 +1,7 @@
 /*
- * Where a trim ends that is asked for by count or by time. Documents are looked at from the oldest
- * on, so it costs what is trimmed, not what stays. All of it is judged from one head, whose rev the
- * trim is then guarded by: whatever is removed meanwhile raises it.
+ * Find where a trim by count or by time ends. The walk starts at the oldest document, so the cost
+ * depends on what the trim deletes, not on what stays. The result belongs to one head, and the trim
+ * is guarded by that head's rev: every removal raises it.
  */
 #include "bson/element.h"
 #include "definition/fields.h"
@@ -14,13 +14,13 @@ enum { RUN_ELEMENTS = 256 };
 typedef struct walk {
     const spill_owner_t *owner;
     const spill_state_t *head;
-    spill_response_t read; /* the document at hand, unless it is the head */
+    spill_response_t read; /* the current document, unless it is the head */
     int64_t at;
     int64_t missing;                    /* pages in a row that are not there */
-    spill_referenced_walk_t referenced; /* elements apart: over those in documents */
+    spill_referenced_walk_t referenced; /* over referenced elements */
 } walk_t;
 
-/* The document that holds the lowest number that counts. */
+/* Find the document that holds the first number from the watermark on. */
 static spill_code_t begin(walk_t *walk, spill_error_t *error)
 {
     spill_code_t code = spill_outlier_locate(walk->owner, walk->head, walk->head->watermark,
@@ -35,7 +35,7 @@ static bool is_referenced(const walk_t *walk)
     return spill_schema_of(&walk->owner->array->definition)->has_referenced_elements;
 }
 
-/* Elements apart: those of all documents are read as one. `there`: the document at hand exists. */
+/* Go to the next document. All referenced elements count as one. `there`: this one exists. */
 static spill_code_t go_on(walk_t *walk, bool there, spill_error_t *error)
 {
     if (is_referenced(walk) && walk->at != SPILL_HEAD) {
@@ -49,13 +49,13 @@ static spill_code_t go_on(walk_t *walk, bool there, spill_error_t *error)
     return spill_owner_check_missing(walk->owner, walk->head, page, walk->missing, error);
 }
 
-/* The number of the live element that has `passed` others between `from` and itself. */
+/* The number of the live element that follows `passed` others from `from` on. */
 static int64_t number_after(const spill_state_t *state, int64_t from, int64_t passed)
 {
     return spill_seqs_absent(&state->deleted, from > state->first ? from : state->first, passed);
 }
 
-/* Elements apart: the next run of those in documents. */
+/* Read the next run of referenced elements. */
 static spill_code_t read_referenced(walk_t *walk, spill_error_t *error)
 {
     return spill_referenced_walk(walk->owner, walk->head, walk->head->first, &walk->referenced,
@@ -64,7 +64,7 @@ static spill_code_t read_referenced(walk_t *walk, spill_error_t *error)
 
 /* ---- by count -------------------------------------------------------------------------------- */
 
-/* Elements apart: pass over those in documents, as many as `excess` says. */
+/* Pass over `excess` referenced elements. */
 static spill_code_t pass_referenced(walk_t *walk, int64_t *excess, int64_t *bound,
                                     spill_error_t *error)
 {
@@ -89,7 +89,7 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
     *bound = head->watermark + excess;
     if (head->removed == 0 && (!newest || *bound <= head->first))
         return SPILL_OK; /* no number is missing there */
-    *bound = -1;         /* where it is not found, a page has gone meanwhile */
+    *bound = -1;         /* the result if a page was deleted meanwhile */
     walk->at = SPILL_HEAD;
     spill_code_t code =
         is_referenced(walk) ? pass_referenced(walk, &excess, bound, error) : begin(walk, error);
@@ -117,7 +117,7 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
 
 /* ---- by time --------------------------------------------------------------------------------- */
 
-/* The first of the run that is not older; false: all of them are. */
+/* Find the first element of the run that is not older. False: all are older. */
 static bool find_younger(const walk_t *walk, int64_t time_ms, int64_t *seq)
 {
     const char *path = walk->owner->array->definition.time_field;
@@ -153,7 +153,7 @@ static bool is_read_to_its_end(const walk_t *walk)
     return walk->read.run.count < RUN_ELEMENTS;
 }
 
-/* *bound comes in as the highest that it may be. */
+/* Lower *bound, which is the highest allowed value, to the first element that is not older. */
 static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
                                   spill_error_t *error)
 {
