@@ -105,7 +105,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
     return SPILL_OK;
 }
 
-/* Layout bucket: an element lies in the window that it is put in. */
+/* Layout bucket: the element must belong to the window that it is appended to. */
 spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,
                                       spill_error_t *error)
 {
@@ -177,7 +177,7 @@ static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, size_
     return SPILL_OK;
 }
 
-/* Before anything is written: can the id be told apart for every part? */
+/* Before any write: does every part get a different id that is short enough? */
 static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *first, size_t count,
                                    spill_error_t *error)
 {
@@ -187,9 +187,9 @@ static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *fir
 }
 
 /*
- * A part's operation is known with another number of elements: it is this batch, split in another
- * way because other bounds were in force or a document was full sooner, if the elements that it
- * gave are ours. Then that is a part done.
+ * A part's operation is known with another number of elements. If the stored elements equal ours,
+ * it is the same batch, which was split in another way: other bounds applied, or a document was
+ * full earlier. The part is then done.
  */
 static spill_code_t done_otherwise(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, const spill_append_result_t *done, bool *same,

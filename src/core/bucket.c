@@ -17,7 +17,7 @@ typedef struct groups {
     group_t *at;
     size_t count;
     size_t capacity;
-    size_t last; /* where the last element went: mostly the next goes there too */
+    size_t last; /* the group of the last element: usually also that of the next */
 } groups_t;
 
 static group_t *find_group(groups_t *groups, const char *window)

@@ -1,6 +1,6 @@
 /*
- * Changes over several windows: by an element's id, by a filter, and of what is old. A window is
- * found first; what is then done in it is done as in any array.
+ * Changes of several windows: by an element's id, by a filter, and by age. Each function first
+ * finds the windows, then changes each one like any other array.
  */
 #include "bson/match.h"
 #include "core/building.h"
@@ -150,7 +150,7 @@ spill_code_t spill_bucket_remove_where(spill_array_t *array, const spill_value_t
 
 /* ---- trims ----------------------------------------------------------------------------------- */
 
-/* Within one window; one that is not there is none to trim. */
+/* Trim one window. An absent window needs no trim. */
 static spill_code_t trim_window(spill_array_t *array, const spill_value_t *owner,
                                 const char *window, const spill_trim_t *trim, spill_error_t *error)
 {
@@ -166,7 +166,7 @@ static spill_code_t trim_window(spill_array_t *array, const spill_value_t *owner
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
-/* At most `limit` windows; the one that is begun is left to a call that comes so far. */
+/* Drop at most `limit` windows. Trim the window of the limit itself if the call gets that far. */
 static spill_code_t trim_older(spill_array_t *array, const spill_value_t *owner, int64_t time_ms,
                                int64_t limit, spill_error_t *error)
 {
@@ -191,7 +191,7 @@ spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *
     return trim_older(array, owner, time_ms, INT64_MAX, error);
 }
 
-/* Where the newest elements begin. */
+/* Finds the window in which the newest `keep` elements begin. */
 typedef struct counting {
     spill_array_t *array;
     int64_t keep; /* still to be found */

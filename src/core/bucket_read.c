@@ -57,7 +57,8 @@ static bool full(const reader_t *reader)
     return (int64_t)reader->slice->count >= reader->options->limit;
 }
 
-/* The slice's elements, as many as are wanted: were there more? The slice becomes the memory's. */
+/* Take elements of a slice up to the limit. True if there were more. Owns the slice from then on.
+ */
 static bool take(reader_t *reader, spill_slice_t *slice, const char *window)
 {
     memory_t *memory = reader->memory;
@@ -121,7 +122,7 @@ static const char *lower(const char *left, const char *right)
     return !right || (left && strcmp(left, right) < 0) ? left : right;
 }
 
-/* The windows that the options' times reach to; "" where there is no bound. */
+/* Find the first and last window of the options' time range; "" means no bound. */
 static spill_code_t time_range(const reader_t *reader, char from[SPILL_WINDOW_SIZE],
                                char to[SPILL_WINDOW_SIZE], spill_error_t *error)
 {

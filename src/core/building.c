@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The catalog's name for it: those of imports end with 16 hexadecimal digits. */
+/* The record's name in the catalog. Those of imports end with 16 hexadecimal digits. */
 #define MARK_NAME_SIZE (SPILL_NAME_SIZE + 16)
 
 static void checkpoint_name(const char *definition, char name[MARK_NAME_SIZE])
@@ -43,7 +43,7 @@ spill_code_t spill_building_load(spill_store_t *store, const char *name, spill_b
     return code;
 }
 
-/* Is the catalog's entry such a mark? Then its definition's name is in `name`. */
+/* Is the catalog's entry such a record? Copies the definition's name to `name`. */
 static bool is_mark(const char *entry, char *name)
 {
     static const char suffix[] = ":migrate";

@@ -73,7 +73,7 @@ spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner
 
 /* ---- by id ----------------------------------------------------------------------------------- */
 
-/* Where the head has it, or none has, or the page that does is to be read. */
+/* Find the element. The head may hold it, or a page, which is then read. */
 static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
@@ -89,7 +89,7 @@ static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, spill
     return code;
 }
 
-/* -1 where no element was found: who asks again after an error knows which one was meant. */
+/* Return the number of the element, -1 if none was found. After an error it names the element. */
 static spill_code_t tell_seq(const spill_which_t *which, int64_t *seq, spill_code_t code)
 {
     if (seq)

@@ -23,7 +23,7 @@ static void remember_largest(spill_definition_t *next, const spill_bounds_t *bef
     };
 }
 
-/* May `next` replace `now`? Where there is no owner yet, anything may change. */
+/* May `next` replace `now`? Without an owner everything may change. */
 static spill_code_t check_change(spill_store_t *store, const spill_definition_t *now,
                                  const spill_definition_t *next, spill_error_t *error)
 {
@@ -62,9 +62,9 @@ spill_code_t spill_store_check_others(spill_store_t *store, const spill_definiti
 }
 
 /*
- * `document` was saved in the place of `stored`. Another program may have saved a definition at
- * that moment that clashes with it, and each have seen the store without the other's: now one of
- * the two sees both, or both do. Who does takes its own back.
+ * `document` has replaced `stored`. At the same moment another program may have saved a definition
+ * that clashes with it, and neither check saw the other one. Compare again: at least one of the two
+ * programs now sees both, and undoes its own.
  */
 static spill_code_t compare_again(spill_store_t *store, const spill_definition_t *definition,
                                   const bson_t *document, const bson_t *stored,
@@ -84,7 +84,7 @@ static spill_code_t compare_again(spill_store_t *store, const spill_definition_t
     return spill_fail_prefix(error, SPILL_UNKNOWN, "definition '%s' may have been saved", name);
 }
 
-/* Put `definition` in the place of `stored` (NULL: of none). */
+/* Replace `stored` (NULL: nothing) by `definition`. */
 static spill_code_t put_over(spill_store_t *store, const spill_definition_t *definition,
                              const bson_t *stored, bool *done, spill_error_t *error)
 {

@@ -85,7 +85,7 @@ static bool call_next(void *context, const spill_value_t *owner)
     return true;
 }
 
-/* How a walk ended that ended with `code` and `walk`. */
+/* Combine the result of the calls and of the walk. */
 static spill_code_t end_each(const each_t *each, spill_code_t code, const spill_error_t *walk,
                              spill_error_t *error)
 {

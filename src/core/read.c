@@ -1,4 +1,4 @@
-/* Reads: which documents, in which direction. reading.h has what a read goes by. */
+/* Reads: which documents are read, and in which order. reading.h has the state of a read. */
 #include "core/array.h"
 #include "core/reading.h"
 #include "definition/fields.h"
@@ -24,7 +24,7 @@ void spill_read_options_init(spill_read_options_t *options)
 /* ---- newest first ---------------------------------------------------------------------------- */
 
 /*
- * The page that a read towards older elements starts with, taken. *page is its number; -1 where
+ * Read the first page of a read towards older elements, and take its run. *page is its number; -1:
  * there is none.
  */
 static spill_code_t start_backward(spill_reading_t *reading, int64_t *page, spill_error_t *error)
@@ -35,7 +35,7 @@ static spill_code_t start_backward(spill_reading_t *reading, int64_t *page, spil
     bool from_last = newest ? top == head->first - 1 : reading->upper >= head->total;
     *page = from_last ? head->pages - 1 : SPILL_PAGE_HOLDING;
     spill_code_t code = spill_reading_read_page(reading, *page, SPILL_WANT_BACKWARD, top, error);
-    /* With keep oldest the last page that the head speaks of may not be made yet. */
+    /* With keep oldest the last page that the head counts may not exist yet. */
     if (code == SPILL_OK && from_last && !newest && !reading->page.state.present && *page > 0)
         code = spill_reading_read_page(reading, --*page, SPILL_WANT_BACKWARD, top, error);
     else if (code == SPILL_OK && from_last && !newest && !reading->page.state.present)

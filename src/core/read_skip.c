@@ -1,10 +1,10 @@
-/* Where a read begins that passes over so many elements first. */
+/* Finds where a read begins that skips elements. */
 #include "core/reading.h"
 #include "layout/layout.h"
 
 /* ---- within documents ------------------------------------------------------------------------ */
 
-/* The number that `skip` live elements of this document, all wanted, lie before (or after). */
+/* Find the number after which (or before which) `skip` live elements of the document lie. */
 static int64_t pass_within(const spill_reading_t *reading, const spill_state_t *state, int64_t skip,
                            bool newest_first)
 {
@@ -30,8 +30,8 @@ static int64_t pass_within(const spill_reading_t *reading, const spill_state_t *
 }
 
 /*
- * The first document to pass over. Pages before the one that holds the lower bound are not looked
- * at: of those that were trimmed one may have been put again, too late, and not as it was.
+ * Find the first document to skip over. Ignore pages before the one that holds the lower bound: a
+ * late PUT_PAGE may have put a trimmed one again, with old elements.
  */
 static spill_code_t first_to_pass(spill_reading_t *reading, bool newest_first, int64_t *at,
                                   spill_error_t *error)
@@ -51,7 +51,7 @@ static spill_code_t first_to_pass(spill_reading_t *reading, bool newest_first, i
     return code;
 }
 
-/* Pass over whole documents, then within one. One small read for each page passed. */
+/* Skip whole documents, then elements of one. One small read for each page. */
 static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bool newest_first,
                                       spill_error_t *error)
 {
@@ -91,8 +91,8 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
 /* ---- elements apart -------------------------------------------------------------------------- */
 
 /*
- * Once elements were removed, where `skip` of them end is seen by reading them: a bounded run at a
- * time, of which only the last number is kept.
+ * If elements were removed, count by reading them: one bounded run at a time, of which only the
+ * last number is kept.
  */
 static spill_code_t skip_elements(spill_reading_t *reading, int64_t skip, bool newest_first,
                                   spill_error_t *error)

@@ -58,8 +58,8 @@ spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want
 }
 
 /*
- * Is the run likely to go on in another page? By how long pages are meant to be, and where they
- * then begin; a tail may be of any length.
+ * Does the run probably continue in another page? Judges by the usual length of a page and where
+ * pages then begin. A tail may have any length.
  */
 static bool goes_beyond(const spill_reading_t *reading, int64_t page, spill_want_t want,
                         int64_t seq)
@@ -76,7 +76,7 @@ static bool goes_beyond(const spill_reading_t *reading, int64_t page, spill_want
     return left > (want == SPILL_WANT_BACKWARD ? place + 1 : length - place);
 }
 
-/* Does the page go on where the one before ended, or hold the number that was asked for? */
+/* Does the page continue where the last one ended, or hold the number that was asked for? */
 static bool meets(const spill_reading_t *reading, spill_want_t want, int64_t seq)
 {
     const spill_state_t *page = &reading->page.state;
@@ -87,7 +87,7 @@ static bool meets(const spill_reading_t *reading, spill_want_t want, int64_t seq
     return page->first <= reading->edge;
 }
 
-/* The page may have come along with the one before. */
+/* Take the page's run, if it arrived together with the last page. */
 static bool take_beyond(spill_reading_t *reading, int64_t page)
 {
     spill_response_t *read = &reading->page;
@@ -118,7 +118,7 @@ spill_code_t spill_reading_take_head(spill_reading_t *reading, spill_want_t want
     if (reading->head.spared && reading->run.count + reading->head.run.count < reading->limit) {
         int64_t rev = reading->head.state.rev;
         code = spill_reading_read_head(reading, want, seq, false, error);
-        /* Cut, or otherwise changed, meanwhile: what was between is in a page by now. */
+        /* The head changed meanwhile: a spill may have moved elements to a page. */
         reading->vanished = reading->head.state.rev != rev || !reading->head.state.present;
     }
     if (code == SPILL_OK && !reading->vanished)

@@ -1,4 +1,4 @@
-/* Removing what matches a filter: a walk over the array, and a removal by number for each match. */
+/* Removes elements that match a filter: walks over the array, and removes each match by number. */
 #include "bson/match.h"
 #include "core/array.h"
 #include "core/building.h"
@@ -7,7 +7,7 @@
 #include "util/argument.h"
 #include "util/error.h"
 
-/* Of the elements below `end`, remove those of the stretch that match, while there is a limit. */
+/* Remove the stretch's elements that match and lie below `end`, up to the limit. */
 static spill_code_t remove_matches(spill_owner_t *owner, const spill_run_t *run,
                                    const bson_t *filter, int64_t end, int64_t *left,
                                    spill_error_t *error)

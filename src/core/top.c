@@ -1,5 +1,4 @@
-/* Layout subset: the elements in the head's summary; capped, keeping the best: all of the head's.
- */
+/* Reads the highest-ranked elements of layouts subset and capped. */
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/owner.h"

@@ -1,4 +1,4 @@
-/* The verifier: every owner, looked at again while it changes under the look. */
+/* The verifier. It inspects an owner again if the owner changed during the inspection. */
 #include "core/array.h"
 #include "core/verify_owner.h"
 #include "definition/schema.h"
@@ -33,7 +33,7 @@ static spill_code_t has_changed(const spill_owner_t *owner, const spill_inspecti
     return code;
 }
 
-/* Layout bucket: the windows of an owner are looked at one after the other. */
+/* Layout bucket: the windows of an owner follow one another. */
 static bool is_new_owner(verify_t *verify, const spill_owner_t *owner)
 {
     spill_value_t of, last;

@@ -66,11 +66,10 @@ static void account(spill_progress_t *progress, int64_t page, const spill_state_
 }
 
 /*
- * A store that keeps elements in documents, by their places: where the document before this one
- * does not fit between its neighbours, but with the numbers that are gone or the first one being
- * others it does, and there is one way, then that is what they are. Where other programs write it
- * is not said to begin elsewhere: they may have put an element into one document, and taken one
- * out of another. (A store that keeps elements by their numbers tells it by these.)
+ * For stores whose elements have no numbers of their own. The document before this one does not fit
+ * between its neighbours. If exactly one other first number, or one other set of deleted numbers,
+ * makes it fit, then this is the correct one. If other programs write to the store, leave the first
+ * number: they may have added an element to one document and removed one from another.
  */
 static void judge_before(spill_inspection_t *inspection, const spill_state_t *next,
                          const spill_passed_t *before)
@@ -148,9 +147,10 @@ void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *p
 /* ---- removed numbers ------------------------------------------------------------------------- */
 
 /*
- * Keep newest: pages that the head does not count, with just the elements that are missing before
- * its own. (One that was put and not cut has the head's own; where these were removed there since,
- * the head counts them.) *end is behind them, or where they begin: there are none.
+ * Keep newest: find pages that the head does not count and that hold exactly the elements missing
+ * before the head's own. (A page that was put and not cut holds the head's elements. If these were
+ * removed since, the head counts them.) *end is the end of these pages, or their start if there are
+ * none.
  */
 static spill_code_t find_uncounted(spill_inspection_t *inspection, const spill_state_t *head,
                                    int64_t from, int64_t missing, int64_t *end,
@@ -197,7 +197,7 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
                              head->first, head->watermark);
         spill_inspection_fix(inspection, &fix);
     }
-    /* A removal that is under way was counted, and may not have been made yet. */
+    /* A removal with an intent is counted, and may not be done yet. */
     if (head->removed == dead || (head->intent && head->removed == dead + 1))
         return SPILL_OK;
     if (newest && !referenced && !head->intent && head->removed < dead &&
@@ -214,10 +214,9 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
         return SPILL_OK;
     }
     /*
-     * A number that lies in a document was removed if the document says so. One between two (keep
-     * newest) is known by this count alone: where it is too small, elements may have been lost. And
-     * where another document is to have other numbers, it is this count that speaks for them, or
-     * against.
+     * A document lists the numbers that were deleted from it. Numbers between two documents (keep
+     * newest) appear only in this count. If it is too small, elements may have been lost. If a
+     * document's numbers are corrected, this count confirms the correction or contradicts it.
      */
     bool known = inspection->places.count == 0 &&
                  (head->removed > dead || progress->between == 0 || referenced);

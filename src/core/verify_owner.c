@@ -2,12 +2,12 @@
  * What is checked, by invariant (docs/internals/protocol.md):
  *
  *   I1  each document is within its bounds, the largest that the definition has ever had
- *   I2  each page that the head speaks of is there, and each element that its state speaks of
- *   I3  no operation stands twice in a window, and none reaches beyond the end
- *   I4  numbers rise without a gap from document to document, but for removed ones
- *   I5  the counts and statistics that are kept are those that the elements give
- *   I6  a page is found by its first number: they rise with the page number
- *   I7  nothing lies about that no document owns, but for one page that was put and not yet cut
+ *   I2  each page that the head counts exists, and holds each element that its state counts
+ *   I3  no operation is in a window twice, and none has numbers beyond the end
+ *   I4  numbers rise without a gap from document to document, except for removed ones
+ *   I5  stored counts and statistics match the elements
+ *   I6  first numbers rise with page numbers, because reads find pages by them
+ *   I7  every page belongs to a head, except for pages that were put and not yet cut
  */
 #include "core/verify_numbers.h"
 
@@ -82,7 +82,7 @@ void spill_inspection_release(spill_inspection_t *inspection)
     inspection->places = (spill_places_t){0};
 }
 
-/* Places that no look has just found are those of another moment. */
+/* Forget places that the last inspection did not confirm. */
 void spill_inspection_restart(spill_inspection_t *inspection)
 {
     spill_inspection_t fresh = {
@@ -94,8 +94,8 @@ void spill_inspection_restart(spill_inspection_t *inspection)
 }
 
 /*
- * A server bounds its documents itself, to the byte. The sizes computed here reserve room, and for
- * a document that other programs filled they may pass the size limit.
+ * A server enforces the size limit of its documents exactly. The sizes computed here include
+ * reserved room, so they may exceed the limit for a document that other programs filled.
  */
 static void check_bounds(spill_inspection_t *inspection, int64_t page, const spill_state_t *state)
 {
@@ -125,7 +125,7 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
                              whole);
 }
 
-/* Layout bucket: statistics follow from the elements, to the bit. */
+/* Layout bucket: the statistics must equal those of the elements, bit for bit. */
 static void check_window_stats(spill_inspection_t *inspection, int64_t page,
                                const spill_state_t *state, const spill_run_t *run)
 {
@@ -148,7 +148,7 @@ static void check_window_stats(spill_inspection_t *inspection, int64_t page,
     spill_inspection_fix(inspection, &fix);
 }
 
-/* The elements that are there against the state that speaks of them. */
+/* Compare the elements with the state. */
 static void check_elements(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                            const spill_run_t *run)
 {
@@ -190,8 +190,8 @@ static void check_elements(spill_inspection_t *inspection, int64_t page, const s
 }
 
 /*
- * The window is in the order of application: ordinals rise, and so do the numbers that were given.
- * (An id may stand in it twice: an operation is an id with a base, and ids may be used again.)
+ * The window lists operations in the order of their application: ordinals and sequence numbers
+ * rise. (An id may be in it twice, because an operation is an id with a base.)
  */
 static void check_ops(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                       const spill_ops_t *ops)
@@ -215,7 +215,7 @@ static void check_ops(spill_inspection_t *inspection, int64_t page, const spill_
     }
 }
 
-/* Place of this document after the one before it. */
+/* Compare this document's numbers with those of the document before it. */
 static void check_order(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                         const spill_progress_t *progress)
 {
@@ -248,7 +248,7 @@ static void check_document(spill_inspection_t *inspection, int64_t page,
     spill_progress_pass(inspection, page, state, progress);
 }
 
-/* Read a document whole. A record that cannot be read is a finding: *readable is then false. */
+/* Read a whole document. A record that cannot be read becomes a finding; *readable is false. */
 static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
                                spill_response_t *response, bool *readable, spill_error_t *error)
 {
@@ -271,7 +271,7 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
     return code == SPILL_OK ? code : spill_owner_name(inspection->owner, code, error);
 }
 
-/* What follows it begins where it ends, or that is found, too. */
+/* Report a document that has a successor and is not sealed. */
 static void find_unsealed(spill_inspection_t *inspection, int64_t page, const spill_state_t *state)
 {
     spill_fix_t fix = spill_fix_counts(page, state);
@@ -291,7 +291,7 @@ static void find_total(spill_inspection_t *inspection, int64_t page, const spill
     spill_inspection_fix(inspection, &fix);
 }
 
-/* Keep newest: where the head begins at the end of the page before, there is none to be missing. */
+/* Keep newest: if the head begins at the end of the page before it, no page is missing. */
 static void find_missing(spill_inspection_t *inspection, int64_t page, const spill_state_t *head,
                          bool never_was)
 {
@@ -303,7 +303,7 @@ static void find_missing(spill_inspection_t *inspection, int64_t page, const spi
         spill_inspection_fix(inspection, &fix);
 }
 
-/* *missing: how many pages in a row, up to this one, are not there. */
+/* *missing: the number of absent pages in a row, up to this one. */
 static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
                                  const spill_state_t *head, spill_progress_t *progress,
                                  int64_t *missing, spill_error_t *error)
@@ -338,7 +338,7 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
     return code;
 }
 
-/* Of a document that cannot be read the store finds no more than that. */
+/* Add a finding of the store, unless the document is known as unreadable. */
 static void from_store(void *context, const spill_store_finding_t *finding)
 {
     spill_inspection_t *inspection = context;
@@ -403,7 +403,7 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
     return code;
 }
 
-/* A page that was trimmed is dead, whether it is there or not. One may have been put again. */
+/* A trimmed page may be absent or exist. A late PUT_PAGE may have put it again. */
 static spill_code_t inspect_trimmed(spill_inspection_t *inspection, int64_t page,
                                     const spill_state_t *head, spill_error_t *error)
 {
@@ -420,7 +420,7 @@ static spill_code_t inspect_trimmed(spill_inspection_t *inspection, int64_t page
     return code;
 }
 
-/* With keep newest, pages before the one that holds the lowest number are trimmed ones. */
+/* Find the first page to inspect. With keep newest, trims may have deleted the pages before it. */
 static spill_code_t first_page(spill_inspection_t *inspection, const spill_state_t *head,
                                int64_t *page, spill_error_t *error)
 {
@@ -441,7 +441,7 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
     return code == SPILL_CORRUPT ? SPILL_OK : code; /* the page's own look finds it */
 }
 
-/* A head that counts far more pages than there are is damaged: verify ends all the same. */
+/* A damaged head may count far too many pages. Verify must end anyway. */
 enum { MISSING_MAX = 1000 };
 
 static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_state_t *head,
@@ -490,7 +490,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
             progress.in_head = progress.live - before;
         }
         inspection->elements = progress.live;
-        /* A store that keeps elements by their numbers has other witnesses for a place. */
+        /* A store that has elements under their numbers proves places in another way. */
         int64_t places = store->ops->check ? 0 : (int64_t)inspection->places.count;
         if (code == SPILL_OK && inspection->found == places)
             code = spill_progress_removed(inspection, head, &progress, pages_end, error);

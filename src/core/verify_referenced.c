@@ -1,6 +1,6 @@
 /*
- * Elements apart: their documents are read as runs, as a reader would, and the head's sum and top
- * are made anew from them. Only where elements are missing are documents asked for one by one.
+ * Referenced elements: read them in runs, as a reader does, and compute the head's sum and top
+ * again. Read single documents only where elements are missing.
  */
 #include "core/verify_owner.h"
 
@@ -17,8 +17,8 @@ typedef struct referenced {
     double size; /* of all values, without their signs */
     int64_t next;
     int64_t live;
-    spill_top_t top;        /* layout subset: those that rank highest of the elements met */
-    const spill_run_t *run; /* ... and those that the head shows */
+    spill_top_t top;        /* layout subset: the highest-ranked elements so far */
+    const spill_run_t *run; /* ... and the elements that the head shows */
 } referenced_t;
 
 static void add_value(referenced_t *referenced, const spill_sum_t *value)
@@ -45,8 +45,8 @@ static void rank_element(referenced_t *referenced, const spill_element_t *elemen
 }
 
 /*
- * While an edit is under way the head has its element as it was, which nobody else may have any
- * more: then the others are compared.
+ * During an edit the head shows the old element, which its document may not hold any more. Compare
+ * the other elements only.
  */
 static void check_top(referenced_t *referenced)
 {
@@ -87,7 +87,7 @@ static void check_top(referenced_t *referenced)
 
 /* ---- the elements ---------------------------------------------------------------------------- */
 
-/* The element of an intent counts as the intent says, whatever its document has by now. */
+/* Count the element of an intent as the intent gives it, not as its document holds it. */
 static void add_element(referenced_t *referenced, const spill_element_t *element)
 {
     const spill_state_t *head = referenced->head;
@@ -115,7 +115,7 @@ static void inspect_run(referenced_t *referenced, const spill_run_t *run)
     }
 }
 
-/* Every element in documents, a run at a time. */
+/* Inspect every referenced element, one run at a time. */
 static spill_code_t inspect_documents(referenced_t *referenced, spill_error_t *error)
 {
     spill_response_t response = SPILL_RESPONSE_INIT;
@@ -133,7 +133,7 @@ static spill_code_t inspect_documents(referenced_t *referenced, spill_error_t *e
     return code;
 }
 
-/* Numbers without an element: what is left of a removed one is there, a lost one is not. */
+/* Inspect numbers without an element. A removed element leaves a document, a lost one does not. */
 static spill_code_t inspect_gap(const referenced_t *referenced, int64_t from, int64_t end,
                                 spill_error_t *error)
 {

@@ -18,7 +18,7 @@ typedef struct walk {
     void *context;
 } walk_t;
 
-/* The run that was read reaches to the end of its document, or to the most that is read at once. */
+/* End the stretch after the run: at the document's end, or at the most that is read at once. */
 static void end_stretch(spill_stretch_t *stretch, const spill_run_t *run,
                         const spill_state_t *state)
 {
@@ -49,13 +49,13 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
     if (stretch->last)
         return code;
     if (code != SPILL_OK || (newest && seq < head->first && head->watermark < head->first))
-        return code; /* spilled since we looked: it is in a page now */
+        return code; /* a spill moved it to a page meanwhile */
     end_stretch(stretch, &stretch->head.run, head);
     stretch->last = stretch->next == spill_state_end(head) && (newest || head->pages == 0);
     return code;
 }
 
-/* A page was not where the head said: it was trimmed meanwhile, or the owner dropped, or lost. */
+/* A page that the head counts is absent: it was trimmed, its owner was dropped, or it is lost. */
 static spill_code_t look_again(const spill_owner_t *owner, int64_t page, spill_stretch_t *stretch,
                                spill_error_t *error)
 {
@@ -68,7 +68,7 @@ static spill_code_t look_again(const spill_owner_t *owner, int64_t page, spill_s
     return code;
 }
 
-/* No document holds `seq`: go on where document `after` begins, if it is there. */
+/* No document holds `seq`: continue at the start of document `after`, if that exists. */
 static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_stretch_t *stretch,
                             spill_error_t *error)
 {
@@ -88,7 +88,7 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_str
     return code;
 }
 
-/* Elements apart: those in documents, from stretch->next on. */
+/* Read referenced elements from stretch->next on. */
 static spill_code_t read_referenced(const spill_owner_t *owner, spill_stretch_t *stretch,
                                     spill_error_t *error)
 {
@@ -180,7 +180,7 @@ typedef struct documents {
     void *context;
 } documents_t;
 
-/* Read a whole document, render it, show it. An absent one is passed over. */
+/* Read a whole document, render it and pass it to `visit`. Skip an absent one. */
 static spill_code_t show_document(const documents_t *documents, const spill_owner_t *owner,
                                   int64_t page, spill_response_t *response, spill_error_t *error)
 {
@@ -212,7 +212,7 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     return code;
 }
 
-/* From this page on, a page that is not there is missing: before it, trims deleted some. */
+/* Find the first page that must exist. Trims may have deleted those before it. */
 static spill_code_t first_counted(const spill_owner_t *owner, const spill_state_t *head,
                                   int64_t *page, spill_error_t *error)
 {
