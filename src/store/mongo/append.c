@@ -1,6 +1,6 @@
 /*
- * APPEND and UPDATE_FIELDS. Where there is no head yet, it is made by an upsert whose filter no
- * head can pass.
+ * APPEND and UPDATE_FIELDS. If there is no head yet, an upsert makes it; no existing head can pass
+ * its filter.
  */
 #include "store/mongo/mongo.h"
 
@@ -12,9 +12,10 @@
 
 #include <stdio.h>
 
-/* What is there, where the request is to be carried out? */
-static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, spill_want_t want,
-                         spill_response_t *response, spill_error_t *error)
+/* READ the document of the request. */
+static spill_code_t read_document(spill_mongo_t *store, const spill_request_t *request,
+                                  spill_want_t want, spill_response_t *response,
+                                  spill_error_t *error)
 {
     spill_request_t read = *request;
     read.kind = SPILL_REQUEST_READ;
@@ -26,8 +27,8 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, s
 /* ---- making a head --------------------------------------------------------------------------- */
 
 /*
- * The incarnation of a head that is to be made: later than of every one that was ever dropped,
- * whatever the clocks of clients say. The mark is raised before a head goes (change.c).
+ * The incarnation of a new head is later than those of all dropped heads, whatever the clocks of
+ * clients say. The rev of {_id: "dropped"} is raised before a head is dropped (change.c).
  */
 spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request,
                               int64_t *incarnation, spill_error_t *error)
@@ -47,7 +48,7 @@ spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *reque
     return code;
 }
 
-/* Somebody else's push may have come since the READ: then the head is not ours to make. */
+/* Another program may have pushed an element since the READ: then do not make a head. */
 static void append_no_element(const spill_mongo_document_t *document, bson_t *filter)
 {
     char first[SPILL_NAME_SIZE + 2];
@@ -56,8 +57,8 @@ static void append_no_element(const spill_mongo_document_t *document, bson_t *fi
 }
 
 /*
- * Make the head that a READ (in `response`) did not find. The document may be there with other
- * fields only; then they stay. REFUSED where a head is made at this moment.
+ * Make the head that a READ (in `response`) did not find. If the document exists with other fields,
+ * they stay. REFUSED if another client has made a head since.
  */
 spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
                                    const spill_mongo_roll_t *roll, spill_response_t *response,
@@ -102,21 +103,21 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
 
 /* ---- one command that appends ---------------------------------------------------------------- */
 
-/* What the server is asked for with an append, from the cheapest on. */
+/* What an append asks the server to return, the cheapest first. */
 typedef enum answer {
-    ANSWER_FIRST, /* `first` and `n`, which do where the guard names the length */
-    ANSWER_END,   /* where the document ends */
-    ANSWER_READ   /* what a READ of it shows: the head is due to be spilled */
+    ANSWER_FIRST, /* `first` and `n`, enough if the guard has the length */
+    ANSWER_END,   /* the end of the document's numbers */
+    ANSWER_READ   /* the result of a READ: the head is due to be spilled */
 } answer_t;
 
 typedef struct attempt {
     spill_mongo_t *store;
     const spill_mongo_document_t *document;
-    const spill_mongo_hint_t *hint; /* the filter names this length; or NULL */
-    const spill_mongo_roll_t *roll; /* capped, and the length is known; or NULL */
+    const spill_mongo_hint_t *hint; /* the filter has this length; or NULL */
+    const spill_mongo_roll_t *roll; /* a capped head of known length; else NULL */
     answer_t answer;
     bson_t filter;
-    bson_t open; /* what is set in the bookkeeping beside the append: see size_guard.c */
+    bson_t open; /* what the append also sets in the bookkeeping; see size_guard.c */
 } attempt_t;
 
 static answer_t answer_to(const spill_request_t *request, const spill_mongo_hint_t *hint)
@@ -127,7 +128,7 @@ static answer_t answer_to(const spill_request_t *request, const spill_mongo_hint
     return due ? ANSWER_READ : ANSWER_FIRST;
 }
 
-/* The caller adds its guard to the filter, which has the document's _id so far. */
+/* Prepare an attempt. Its filter has the document's _id; the caller adds the guard. */
 static void prepare(attempt_t *attempt, spill_mongo_t *store,
                     const spill_mongo_document_t *document, const spill_mongo_hint_t *hint)
 {
@@ -157,7 +158,7 @@ static void ask(const attempt_t *attempt, bson_t *fields)
     }
 }
 
-static spill_code_t take_number(const attempt_t *attempt, const bson_t *after, const char *name,
+static spill_code_t read_number(const attempt_t *attempt, const bson_t *after, const char *name,
                                 int64_t *number, spill_error_t *error)
 {
     char path[SPILL_MONGO_PATH_SIZE];
@@ -171,25 +172,25 @@ static spill_code_t take_number(const attempt_t *attempt, const bson_t *after, c
     return SPILL_OK;
 }
 
-/* The length is the hint's, which the filter has confirmed. */
-static spill_code_t take_first(const attempt_t *attempt, const bson_t *after, spill_state_t *state,
+/* Read `first`. The filter has confirmed that the hint has the right length. */
+static spill_code_t read_first(const attempt_t *attempt, const bson_t *after, spill_state_t *state,
                                spill_error_t *error)
 {
     state->present = true;
     state->live = attempt->roll
                       ? attempt->roll->live
                       : attempt->hint->length + (int64_t)attempt->document->request->element_count;
-    spill_code_t code = take_number(attempt, after, "first", &state->first, error);
-    return code == SPILL_OK ? take_number(attempt, after, "n", &state->op_count, error) : code;
+    spill_code_t code = read_number(attempt, after, "first", &state->first, error);
+    return code == SPILL_OK ? read_number(attempt, after, "n", &state->op_count, error) : code;
 }
 
-static spill_code_t take_answer(const attempt_t *attempt, const bson_t *after,
+static spill_code_t read_answer(const attempt_t *attempt, const bson_t *after,
                                 spill_response_t *response, spill_error_t *error)
 {
     spill_state_t *state = &response->state;
     switch (attempt->answer) {
     case ANSWER_FIRST:
-        return take_first(attempt, after, state, error);
+        return read_first(attempt, after, state, error);
     case ANSWER_READ:
         response->shows_read = true;
         return spill_mongo_decode_reply(attempt->document, after, state, &response->run, NULL,
@@ -199,13 +200,13 @@ static spill_code_t take_answer(const attempt_t *attempt, const bson_t *after,
     }
 }
 
-/* Does the answer not tell what was asked for? The append was made all the same. */
+/* Does the answer lack what was asked for? The append was made all the same. */
 static bool is_silent(const attempt_t *attempt, const bson_t *after)
 {
     return attempt->answer != ANSWER_FIRST && spill_mongo_is_unprojected(after);
 }
 
-/* Carry it out, and release it. */
+/* Carry out the attempt, and release it. */
 static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill_error_t *error)
 {
     const spill_mongo_document_t *document = attempt->document;
@@ -221,11 +222,11 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     response->outcome = found ? SPILL_DONE : SPILL_REFUSED_GUARD;
     if (found && is_silent(attempt, &after))
         code = spill_fail(error, SPILL_UNKNOWN,
-                          "%s: the driver has tried an append twice, and the answer does not tell "
+                          "%s: the driver has sent an append twice, and the answer does not have "
                           "its number",
                           document->collection);
     else if (found)
-        code = take_answer(attempt, &after, response, error);
+        code = read_answer(attempt, &after, response, error);
     if (found && code == SPILL_OK) {
         response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;
         spill_mongo_hint_learn(attempt->store->hints, document, &response->state);
@@ -238,10 +239,9 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     return code;
 }
 
-/* ---- appends that are not capped, or need no look ----------------------------------------------
- */
+/* ---- appends that read nothing before -------------------------------------------------------- */
 
-/* With a hint of the length, or NULL; a roll, where it is capped. */
+/* `hint`: of the length, or NULL; `roll`: if the head is capped. */
 static spill_code_t append_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
                                    const spill_mongo_hint_t *hint, const spill_mongo_roll_t *roll,
                                    spill_response_t *response, spill_error_t *error)
@@ -253,7 +253,7 @@ static spill_code_t append_quickly(spill_mongo_t *store, const spill_mongo_docum
     return append(&attempt, response, error);
 }
 
-/* Whatever the document may be. */
+/* The guard for a document in any state. */
 static void exact_guard(const spill_mongo_document_t *document, bson_t *filter)
 {
     char path[SPILL_MONGO_PATH_SIZE];
@@ -267,7 +267,8 @@ static void exact_guard(const spill_mongo_document_t *document, bson_t *filter)
     spill_mongo_append_room(document, filter);
 }
 
-/* ... to a document that was read, in `response`; it is opened for quick ones, where it can be. */
+/* Append with the exact guard to a document that was read, in `response`. Open the document for
+ * quick appends, if possible. */
 static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_document_t *document,
                                    spill_response_t *response, spill_error_t *error)
 {
@@ -284,7 +285,7 @@ static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_docum
     return append(&attempt, response, error);
 }
 
-/* Would the request take the document past its slots, if it has the length of the hint? */
+/* Would the request exceed the document's slots, if the hint is right? */
 static bool is_full(const spill_request_t *request, const spill_mongo_hint_t *hint)
 {
     return hint->length + (int64_t)request->element_count > request->limits.slots_max;
@@ -292,7 +293,7 @@ static bool is_full(const spill_request_t *request, const spill_mongo_hint_t *hi
 
 /* ---- capped ---------------------------------------------------------------------------------- */
 
-/* The sizes that the transition asks for, in the run of all of the head's elements. */
+/* spill_facts_t.size_of, from the run of all of the head's elements. */
 static int64_t size_of(void *context, int64_t seq)
 {
     const spill_run_t *run = context;
@@ -308,7 +309,7 @@ static int64_t size_of(void *context, int64_t seq)
     return there ? (int64_t)run->entries[low].size_bytes : -1;
 }
 
-/* To the head that was read, in `before`, and is then as in `after`; nothing may come between. */
+/* Write state `after` to the head that was read in `before`, if it has not changed since. */
 static spill_code_t append_rolling(spill_mongo_t *store, const spill_mongo_document_t *document,
                                    const spill_state_t *before, const spill_state_t *after,
                                    const spill_mongo_roll_t *roll, spill_response_t *response,
@@ -329,9 +330,9 @@ static spill_code_t append_rolling(spill_mongo_t *store, const spill_mongo_docum
     return append(&attempt, response, error);
 }
 
-/* By a look at the head, that has shown all of its elements, in `response`. */
-static spill_code_t append_by_look(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                   spill_response_t *response, spill_error_t *error)
+/* Append after a READ of the head with all of its elements, in `response`. */
+static spill_code_t append_after_read(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                      spill_response_t *response, spill_error_t *error)
 {
     const spill_request_t *request = document->request;
     spill_state_t before = {0}, after = {0};
@@ -362,7 +363,7 @@ static spill_code_t append_by_look(spill_mongo_t *store, const spill_mongo_docum
     return code;
 }
 
-/* With the length known, or without one while nothing falls off: one command. */
+/* One command: with the length known or, while no element is dropped, without it. */
 static spill_code_t append_capped_quickly(spill_mongo_t *store,
                                           const spill_mongo_document_t *document,
                                           const spill_mongo_hint_t *hint,
@@ -378,8 +379,8 @@ static spill_code_t append_capped_quickly(spill_mongo_t *store,
 }
 
 /*
- * A head that is full stays as long as it is, whoever appends: so the hint of a full one is worth a
- * try even where others append.
+ * A full head keeps its length, whichever client appends. So the hint of a full head is probably
+ * right even if other clients append.
  */
 static spill_code_t append_capped(spill_mongo_t *store, const spill_mongo_document_t *document,
                                   spill_response_t *response, spill_error_t *error)
@@ -398,14 +399,14 @@ static spill_code_t append_capped(spill_mongo_t *store, const spill_mongo_docume
     spill_request_t whole = *request;
     whole.seq = 0;
     whole.limit = INT64_MAX;
-    code = look(store, &whole, SPILL_WANT_FORWARD, response, error);
+    code = read_document(store, &whole, SPILL_WANT_FORWARD, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (code != SPILL_OK)
         return code;
     if (hinted && response->state.live != hint.length)
         spill_mongo_hint_doubt(store->hints, document);
     if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
-        return append_by_look(store, document, response, error);
+        return append_after_read(store, document, response, error);
     response->refusal_explained = true;
     return SPILL_OK;
 }
@@ -413,8 +414,8 @@ static spill_code_t append_capped(spill_mongo_t *store, const spill_mongo_docume
 /* ---- APPEND ---------------------------------------------------------------------------------- */
 
 /*
- * Where the document was changed between the look and the append, which is another's append that
- * came first, again; where it was not, one of request's operations stands against it.
+ * If the document has changed between the READ and the append, another append came first: retry. If
+ * it has not changed, one of the request's operations is refused.
  */
 static spill_code_t append_to_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
                                      spill_response_t *response, spill_error_t *error)
@@ -424,7 +425,7 @@ static spill_code_t append_to_bucket(spill_mongo_t *store, const spill_mongo_doc
     spill_code_t code = SPILL_OK;
     int64_t rev = -1, live = -1;
     for (int i = 0; code == SPILL_OK && i < TRIES; i++) {
-        code = look(store, request, SPILL_WANT_NONE, response, error);
+        code = read_document(store, request, SPILL_WANT_NONE, response, error);
         response->outcome = SPILL_REFUSED_GUARD;
         const spill_state_t *state = &response->state;
         if (code != SPILL_OK || (state->present && state->rev == rev && state->live == live))
@@ -446,9 +447,9 @@ static spill_code_t append_to_bucket(spill_mongo_t *store, const spill_mongo_doc
 }
 
 /*
- * Most appends are quick. One that is not is judged by what a look at the document shows: it is
- * refused, or carried out under an exact guard, or a head is to be made. Where the document is
- * known to be full, the look brings along what a spill will begin with.
+ * Most appends are quick. Otherwise READ the document, and then refuse the append, carry it out
+ * with the exact guard, or make a head. If the document is known to be full, the READ also returns
+ * the elements that a spill begins with.
  */
 spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *request,
                                 spill_response_t *response, spill_error_t *error)
@@ -472,7 +473,7 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
         code = append_quickly(store, &document, hinted ? &hint : NULL, NULL, response, error);
     if (code != SPILL_OK || response->outcome == SPILL_DONE)
         return code;
-    code = look(store, request, full ? request->want : SPILL_WANT_NONE, response, error);
+    code = read_document(store, request, full ? request->want : SPILL_WANT_NONE, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (code != SPILL_OK)
         return code;
@@ -510,7 +511,7 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
-    enum { TRIES = 4 }; /* heads may come and go meanwhile */
+    enum { TRIES = 4 }; /* other clients may make and drop heads in between */
     bool updates = request->update && !bson_empty(request->update);
     bool done = false;
     spill_code_t code = SPILL_OK;
@@ -519,7 +520,7 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
             code = update_head(store, &document, &done, error);
         if (code != SPILL_OK || done || (updates && !request->create))
             break;
-        code = look(store, request, SPILL_WANT_NONE, response, error);
+        code = read_document(store, request, SPILL_WANT_NONE, response, error);
         done = response->state.present && !updates;
         if (code != SPILL_OK || done || !request->create)
             break;
@@ -529,5 +530,5 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
         done = response->outcome == SPILL_DONE;
     }
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
-    return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would pass the limit */
+    return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would exceed the limit */
 }

@@ -1,15 +1,15 @@
 /*
- * APPEND to a capped head that keeps the best. What stays is computed by transition.c from all of
- * the head's elements, and written on condition that they are still all: a rev and the next number
- * say so, for each append gives numbers, also to elements that it does not keep.
+ * APPEND to a top-N capped head. transition.c computes which elements stay, from all of the head's
+ * elements. The write requires that the head has not changed since: rev and the next number show
+ * it, because each append uses numbers, also for elements that it does not keep.
  */
 #include "store/mongo/mongo.h"
 
 #include "store/render.h"
 #include "store/transition.h"
 
-static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
-                         spill_response_t *response, spill_error_t *error)
+static spill_code_t read_head(spill_mongo_t *store, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error)
 {
     spill_request_t read = *request;
     read.kind = SPILL_REQUEST_READ;
@@ -22,7 +22,7 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
     return code;
 }
 
-/* What stays of the elements that were read and of the new ones; `first` is the number given first.
+/* Collect the elements that stay, of those that were read and the new ones from number `first` on.
  */
 static void gather(const spill_request_t *request, const spill_run_t *read, int64_t first,
                    const spill_state_t *after, spill_run_t *top_n)
@@ -38,7 +38,7 @@ static void gather(const spill_request_t *request, const spill_run_t *read, int6
             spill_run_add(top_n, first + (int64_t)i, &request->elements[i]);
 }
 
-/* Is the array what it was? */
+/* Is the array unchanged? */
 static bool is_same(const spill_run_t *read, const spill_run_t *top_n)
 {
     bool same = read->count == top_n->count;
@@ -47,7 +47,7 @@ static bool is_same(const spill_run_t *read, const spill_run_t *top_n)
     return same;
 }
 
-/* Over the head that was read, in `before`. */
+/* Write over the head that was read, in `before`. */
 static spill_code_t write_top_n(spill_mongo_t *store, const spill_mongo_document_t *document,
                                 const spill_state_t *before, const spill_mongo_roll_t *roll,
                                 bool *done, spill_error_t *error)
@@ -72,9 +72,9 @@ static spill_code_t write_top_n(spill_mongo_t *store, const spill_mongo_document
     return code;
 }
 
-/* By the look that is in `response`. */
-static spill_code_t append_by_look(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                   spill_response_t *response, spill_error_t *error)
+/* Append after the READ in `response`. */
+static spill_code_t append_after_read(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                      spill_response_t *response, spill_error_t *error)
 {
     const spill_request_t *request = document->request;
     spill_state_t before = {0}, after = {0};
@@ -122,8 +122,8 @@ static spill_code_t append_by_look(spill_mongo_t *store, const spill_mongo_docum
 }
 
 /*
- * Where the head was changed between the look and the append, which is another's append that came
- * first, again; where it was not, one of request's operations stands against it.
+ * If the head has changed between the READ and the append, another append came first: retry. If it
+ * has not changed, one of the request's operations is refused.
  */
 spill_code_t spill_mongo_append_top_n(spill_mongo_t *store, const spill_mongo_document_t *document,
                                       spill_response_t *response, spill_error_t *error)
@@ -133,7 +133,7 @@ spill_code_t spill_mongo_append_top_n(spill_mongo_t *store, const spill_mongo_do
     spill_code_t code = SPILL_OK;
     int64_t rev = -1, end = -1;
     for (int i = 0; code == SPILL_OK && i < TRIES && response->outcome != SPILL_DONE; i++) {
-        code = look(store, request, response, error);
+        code = read_head(store, request, response, error);
         const spill_state_t *state = &response->state;
         if (code != SPILL_OK ||
             (state->present && state->rev == rev && spill_state_end(state) == end))
@@ -144,7 +144,7 @@ spill_code_t spill_mongo_append_top_n(spill_mongo_t *store, const spill_mongo_do
             spill_append_refusal(request, state, response->op_found) != SPILL_REFUSAL_NONE;
         if (response->refusal_explained)
             break;
-        code = append_by_look(store, document, response, error);
+        code = append_after_read(store, document, response, error);
     }
     return code;
 }

@@ -1,4 +1,4 @@
-/* Documents of layout bucket: their statistics, and the walk over an owner's windows. */
+/* Documents of layout bucket: their statistics, and the listing of an owner's windows. */
 #include "store/mongo/mongo.h"
 
 #include "definition/schema.h"
@@ -94,7 +94,7 @@ void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **
     *fields = without;
 }
 
-/* So few windows are looked for one by one, from the newest on. */
+/* Up to this many windows are searched one by one, from the newest on. */
 enum { STEPS_MAX = 8 };
 
 typedef struct listing {
@@ -128,7 +128,7 @@ static void match_id(const spill_definition_t *definition, const spill_value_t *
     bson_append_document_end(match, &id);
 }
 
-/* Each window once, as {_id: text}: by an id several parts may be found. */
+/* List each window once, as {_id: text}: a search by id may find several parts of a window. */
 static void append_list(const spill_definition_t *definition, const spill_window_query_t *query,
                         bson_t *pipeline)
 {
@@ -147,8 +147,7 @@ static void append_list(const spill_definition_t *definition, const spill_window
                     BCON_UTF8(window), "}", "}");
 }
 
-/* A bound of _ids, {owner, window, part}: with `behind`, of what comes behind all of the owner's.
- */
+/* Append a bound on _ids {owner, window, part}; with `behind`, the end of the owner's _ids. */
 static void append_bound(bson_t *range, const char *comparison, const spill_value_t *owner,
                          const char *window, bool behind)
 {
@@ -163,8 +162,8 @@ static void append_bound(bson_t *range, const char *comparison, const spill_valu
 }
 
 /*
- * The newest window before query->last. By the index of _ids alone, so that it costs the same
- * however many documents the owner has.
+ * Find the newest window before query->last. It uses only the index of _ids, so the cost does not
+ * depend on the number of the owner's documents.
  */
 static spill_code_t step_back(spill_mongo_t *store, const spill_definition_t *definition,
                               const spill_window_query_t *query, listing_t *listing,
@@ -211,7 +210,7 @@ static spill_code_t walk_back(spill_mongo_t *store, const spill_definition_t *de
     return code;
 }
 
-/* Many windows in one command, which looks at all of the owner's documents. */
+/* List many windows in one command, which reads all of the owner's documents. */
 static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t *definition,
                                  const spill_window_query_t *query, listing_t *listing,
                                  spill_error_t *error)

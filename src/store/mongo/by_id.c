@@ -1,6 +1,6 @@
 /*
- * Elements by their ids: the index `spillway_id` finds pages that have the id somewhere, and of
- * these the aggregation takes the oldest that has it where an id is (bson/element.h).
+ * Elements by their ids. The index `spillway_id` finds pages that have the id in any element; the
+ * aggregation then selects the oldest page whose element has it as its id (bson/element.h).
  */
 #include "store/mongo/mongo.h"
 
@@ -20,7 +20,7 @@ void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_M
                  definition->id_field);
 }
 
-/* Elements apart: the document's own id is it, and not one of an array of ids. */
+/* Referenced elements: the document's own id is equal, not a member of an array of ids. */
 static void match_itself(const spill_request_t *request, bson_t *match)
 {
     char path[SPILL_MONGO_ID_PATH_SIZE], field[SPILL_MONGO_ID_PATH_SIZE + 1];
@@ -57,8 +57,8 @@ void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages
 }
 
 /*
- * A value's own comparison is MongoDB's, so 1 finds 1.0; a path that goes through an array gives
- * an array, which is no id.
+ * Values are compared by MongoDB's rules, so 1 finds 1.0. A path through an array gives an array,
+ * which is not an id.
  */
 void spill_mongo_project_element(const spill_mongo_document_t *document, bson_t *projection)
 {

@@ -44,7 +44,7 @@ spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind,
     return code;
 }
 
-/* The server's codes: of an index, and of those that are there. */
+/* The server's codes for indexes: not found, and conflicts with an existing index. */
 enum { INDEX_NOT_FOUND = 27, INDEX_OPTIONS_CONFLICT = 85, INDEX_KEYS_CONFLICT = 86 };
 
 static spill_code_t create_index(spill_mongo_t *store, const char *collection, const char *name,
@@ -73,9 +73,9 @@ static bool is_index_conflict(spill_code_t code, const spill_error_t *error)
 }
 
 /*
- * An index of the name that has other keys is of an earlier definition: its field names may change
- * only while there is no owner, and no other definition has its pages here, so nobody reads by it.
- * Where there is none of the name, someone else's index has the keys, and serves as well.
+ * If an index of the name has other keys, an earlier definition made it, and no one uses it: field
+ * names change only while there is no owner, and no other definition has pages here. So replace it.
+ * If there is no index of the name, an application's index has the keys, which is as good.
  */
 static spill_code_t make_index(spill_mongo_t *store, const char *collection, const char *name,
                                const bson_t *keys, spill_error_t *error)
@@ -94,7 +94,7 @@ static spill_code_t make_index(spill_mongo_t *store, const char *collection, con
     return code;
 }
 
-/* The value at a path of elements that are documents of their own, the greatest first. */
+/* Append to an index the path of a value in referenced elements, in descending order. */
 static void append_descending(const spill_definition_t *definition, const char *path, bson_t *keys)
 {
     char stored[SPILL_STORED_PATH_SIZE];
@@ -102,7 +102,7 @@ static void append_descending(const spill_definition_t *definition, const char *
     BSON_APPEND_INT32(keys, stored, -1);
 }
 
-/* List the collections of the database. To be destroyed in every case. */
+/* List the collections of the database. Destroy the listing in every case. */
 static spill_code_t list_collections(spill_mongo_t *store, bson_t *listing, spill_error_t *error)
 {
     char buffer[16];
@@ -127,8 +127,8 @@ static spill_code_t list_collections(spill_mongo_t *store, bson_t *listing, spil
 }
 
 /*
- * SPILL_REFUSED: one of the definition's collections has a collation. A user who may not list
- * collections may still use them, so the check is then left out.
+ * Return SPILL_REFUSED if one of the definition's collections has a collation. A user without the
+ * right to list collections may still use them, so then skip the check.
  */
 static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
                                      spill_error_t *error)
@@ -148,9 +148,9 @@ static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
 }
 
 /*
- * Pages are found by owner and number, as the sources find them, by the first element's number, as
- * READ of SPILL_PAGE_HOLDING does, by their elements' ids, as READ of SPILL_PAGE_WITH_ID, and by
- * rank, as SPILL_WANT_TOP_N.
+ * Make the indexes of pages: by owner and number, for applications; by the first element's number,
+ * for SPILL_PAGE_HOLDING; by their elements' ids, for SPILL_PAGE_WITH_ID; by rank, for
+ * SPILL_WANT_TOP_N.
  */
 static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spill_error_t *error)
 {
@@ -237,19 +237,19 @@ typedef struct list {
     const char *collection;
     bson_t *array;
     uint32_t count;
-    char *last; /* the name before */
+    char *last; /* the previous name */
     spill_code_t code;
     spill_error_t *error;
 } list_t;
 
-/* The server sorts names by their bytes, and each is there once. */
+/* Add a name. The server must return names in the order of their bytes, each once. */
 static bool add_name(list_t *list, const bson_iter_t *iter)
 {
     char buffer[16];
     const char *key;
     if (!BSON_ITER_HOLDS_UTF8(iter)) {
         list->code =
-            spill_fail(list->error, SPILL_CORRUPT, "%s.%s: the _id of a document is no text",
+            spill_fail(list->error, SPILL_CORRUPT, "%s.%s: the _id of a document is not a string",
                        list->store->place, list->collection);
         return false;
     }
@@ -307,7 +307,7 @@ spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *de
         return spill_fail(error, SPILL_NOT_FOUND, "definition '%s' is not in the store",
                           definition->name);
     bson_destroy(document);
-    /* Documents are found by name here; the numbers only have to differ. */
+    /* This store finds documents by name; the numbers only have to differ. */
     binding->array_id = (uint32_t)spill_hash(definition->name, strlen(definition->name));
     binding->collection_id =
         (uint32_t)spill_hash(definition->collection, strlen(definition->collection));

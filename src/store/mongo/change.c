@@ -1,8 +1,8 @@
 /*
- * The steps that change bookkeeping: spilling, sealing, editing, removing, trimming, dropping. Each
- * reads the document's state, asks transition.c what becomes of it, and writes that back on
- * condition that the state is still the one that was read. Appends, which may come between, change
- * nothing that is written here: the array is cut by expressions on what it then is.
+ * The steps that change bookkeeping: spill, seal, edit, remove, trim, drop. Each one reads the
+ * document's state, lets transition.c compute the new state, and writes it if the state has not
+ * changed since. Appends in between are allowed: they change nothing that is written here, and the
+ * array is cut by expressions on its current value.
  */
 #include "store/mongo/mongo.h"
 
@@ -14,25 +14,25 @@
 
 #include <stdio.h>
 
-/* A step under way. */
+/* A step that is carried out. */
 typedef struct step {
     spill_mongo_t *store;
     const spill_request_t *request;
     spill_mongo_document_t document;
-    spill_response_t read; /* the state before, and the element that the request means */
-    bool assumed;          /* ... was not read: nothing is gone, and there are so many elements */
+    spill_response_t read; /* the state before, and the request's element */
+    bool assumed;          /* the state was not read, but assumed: no deleted numbers */
     spill_state_t after;
     spill_effect_t effect;
-    spill_top_t journal; /* layout subset: the ranks of the elements in it */
+    spill_top_t journal; /* layout subset: the ranks of the journal's elements */
     spill_run_t top;     /* ... and the elements that the head will show */
 } step_t;
 
 /* ---- the guard: nothing has changed since it was read ---------------------------------------- */
 
-/* Does what is written depend on where the array ends? Then no append may come between. */
+/* Does the write depend on the end of the array? Then the guard excludes appends in between. */
 static bool depends_on_end(const step_t *step)
 {
-    /* Statistics were computed from the elements that were read. */
+    /* Statistics are computed from the elements that were read. */
     if (spill_mongo_is_bucket(&step->document) &&
         (step->effect.kind != SPILL_EFFECT_NONE || step->request->counts))
         return true;
@@ -68,7 +68,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         if (!spill_schema_of(step->request->definition)->appends_to_head && !step->assumed)
             bson_append_int64(filter, spill_mongo_path(document, "total", path), -1, before->total);
     }
-    bool capped = spill_schema_of(step->request->definition)->is_capped; /* appends move it on */
+    bool capped =
+        spill_schema_of(step->request->definition)->is_capped; /* an append may change `first` */
     if (capped || (step->assumed && step->request->kind == SPILL_REQUEST_CUT))
         bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
     if (spill_schema_of(step->request->definition)->keeps_top_n)
@@ -88,7 +89,7 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* New bookkeeping, and elements that go. */
+/* Write new bookkeeping, and remove elements. */
 static spill_code_t write_state(step_t *step, bool *done, spill_error_t *error)
 {
     bson_t filter, pipeline;
@@ -105,7 +106,7 @@ static spill_code_t write_state(step_t *step, bool *done, spill_error_t *error)
     return code;
 }
 
-/* One element becomes another: values stand in classic operators as they are. */
+/* Replace one element. In classic operators, unlike in expressions, any value is a literal. */
 static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error)
 {
     char path[SPILL_MONGO_PATH_SIZE + 24];
@@ -134,7 +135,7 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
     return code;
 }
 
-/* The page is open for quick appends from the start. */
+/* Open a new page for quick appends. */
 static void open_page(const step_t *step, bson_t *document)
 {
     bson_t open = BSON_INITIALIZER, spill;
@@ -155,7 +156,7 @@ static void open_page(const step_t *step, bson_t *document)
     bson_steal(document, &open);
 }
 
-/* A whole page, in a free place or over what was read. */
+/* Write a whole page: insert it, or replace the page that was read. */
 static spill_code_t write_page(step_t *step, bool *done, spill_error_t *error)
 {
     static const spill_run_t empty = {0};
@@ -178,7 +179,7 @@ static spill_code_t write_page(step_t *step, bool *done, spill_error_t *error)
     return code;
 }
 
-/* ---- documents go ---------------------------------------------------------------------------- */
+/* ---- dropping documents ---------------------------------------------------------------------- */
 
 static spill_code_t delete_page(step_t *step, bool *done, spill_error_t *error)
 {
@@ -190,14 +191,14 @@ static spill_code_t delete_page(step_t *step, bool *done, spill_error_t *error)
     return code;
 }
 
-/* Before a head goes: heads that are made from now on are later (append.c). */
+/* Call it before a head is dropped: later heads get a later incarnation (append.c). */
 spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, spill_error_t *error)
 {
     bson_t *filter = BCON_NEW("_id", "dropped");
     bson_t *update = BCON_NEW("$max", "{", "rev", BCON_INT64(rev), "}");
     bool done = false;
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && !done) /* two may make the mark at once */
+    while (code == SPILL_OK && !done) /* two clients may insert the document at once */
         code = spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, update, &done, error);
     bson_destroy(filter);
     bson_destroy(update);
@@ -210,7 +211,7 @@ void spill_mongo_append_without_spill(const char *key, bson_t *pipeline)
                 "$spill", "{", "}", "]", "}", "$$REMOVE", "$spill", "]", "}", "}", "}");
 }
 
-/* What is the array's own leaves the head; `spill` goes with its last array. */
+/* Remove the array's own fields from the head, and `spill` with its last array. */
 static void drop_pipeline(const step_t *step, bson_t *pipeline)
 {
     const char *own[SPILL_MONGO_OWN_FIELDS];
@@ -231,7 +232,7 @@ static void drop_pipeline(const step_t *step, bson_t *pipeline)
     bson_destroy(&unset);
 }
 
-/* A document that is left with its _id alone goes too; not if a field came to it meanwhile. */
+/* Delete the document if it has only its _id; the filter checks that no field was added since. */
 static spill_code_t delete_bare(step_t *step, spill_error_t *error)
 {
     bson_t filter;
@@ -251,7 +252,7 @@ static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
     if (code != SPILL_OK)
         return code;
     if (spill_mongo_is_bucket(&step->document))
-        return delete_page(step, done, error); /* all of the document is the array's */
+        return delete_page(step, done, error); /* all fields belong to the array */
     bson_t filter, pipeline;
     unchanged_filter(step, &filter);
     drop_pipeline(step, &pipeline);
@@ -283,18 +284,18 @@ static spill_code_t write_effect(step_t *step, bool *done, spill_error_t *error)
     }
 }
 
-/* Does it look at one element? */
-static bool means_element(const spill_request_t *request)
+/* Is the request about one element? */
+static bool concerns_element(const spill_request_t *request)
 {
     return request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
            request->kind == SPILL_REQUEST_DELETE;
 }
 
-/* Layout subset: does it write the head's summary anew? */
+/* Layout subset: does the request change the head's summary? */
 static bool changes_top(const step_t *step)
 {
     const spill_request_t *request = step->request;
-    bool changes = means_element(request) || request->kind == SPILL_REQUEST_PREPARE ||
+    bool changes = concerns_element(request) || request->kind == SPILL_REQUEST_PREPARE ||
                    request->kind == SPILL_REQUEST_COMPLETE || request->kind == SPILL_REQUEST_TRIM ||
                    request->kind == SPILL_REQUEST_RECOUNT;
     return changes && step->document.head && spill_schema_of(request->definition)->has_top;
@@ -319,7 +320,7 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
         .page = request->page,
     };
     read.want_now = spill_needs_time(request);
-    if (means_element(request)) {
+    if (concerns_element(request)) {
         read.want = SPILL_WANT_FORWARD;
         read.seq = request->seq;
         read.limit = 1;
@@ -346,9 +347,9 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
 }
 
 /*
- * What the document is most likely to be, by what the request says: then nothing has to be read
- * before. A page is mostly put where none is; a head is cut that has just been read, and a page
- * sealed. Where it is not so, the guard says no, and the document is read.
+ * Assume the most likely state of the document, to save the READ: PUT_PAGE finds no page; CUT and
+ * SEAL find the document as the caller has just read it. If the assumption is wrong, the guard does
+ * not hold, and the document is read.
  */
 static bool assume_before(step_t *step)
 {
@@ -412,7 +413,7 @@ static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
             spill_mongo_gather_top(request, -1, &step.read, &step.after.top, &step.top);
         code = write_effect(&step, &done, error);
         if (request->kind == SPILL_REQUEST_CUT && request->run && !step.assumed)
-            break; /* appends are no hindrance: it holds other elements than it was asked to cut */
+            break; /* appends do not matter: the slots hold other elements than the run */
     }
     if (done && request->kind == SPILL_REQUEST_CUT)
         spill_mongo_hint_shorten(store->hints, &step.document,

@@ -1,10 +1,10 @@
-/* One command each. A client is taken from the pool for as long as the command takes. */
+/* One command each. A command uses a client of the pool until it ends. */
 #include "store/mongo/mongo.h"
 
 #include "bson/value.h"
 #include "util/error.h"
 
-/* A command under way. Every call of the driver that takes a reply initializes it. */
+/* A command that is being run. Each call of the driver with a reply initializes it. */
 typedef struct use {
     spill_mongo_t *store;
     const char *name;
@@ -49,7 +49,7 @@ static int64_t reply_count(const use_t *use, const char *field)
  * Was a document found? Then add it to `after`, which may be NULL. If the answer has one that
  * cannot be read, the update was made: SPILL_UNKNOWN, never "not found".
  */
-static spill_code_t take_value(const use_t *use, bson_t *after, bool *found, spill_error_t *error)
+static spill_code_t read_value(const use_t *use, bson_t *after, bool *found, spill_error_t *error)
 {
     bson_iter_t iter;
     const uint8_t *data;
@@ -98,7 +98,7 @@ spill_code_t spill_mongo_modify_within(spill_mongo_t *store, const char *collect
     bool good = mongoc_collection_find_and_modify_with_opts(use.collection, filter, opts,
                                                             &use.reply, &use.cause);
     *found = false;
-    spill_code_t code = good ? take_value(&use, after, found, error) : fail(&use, true, error);
+    spill_code_t code = good ? read_value(&use, after, found, error) : fail(&use, true, error);
     mongoc_find_and_modify_opts_destroy(opts);
     bson_destroy(&only_id);
     return end(&use, code);
@@ -120,7 +120,7 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
     return end(&use, code);
 }
 
-/* Servers refuse a replacement with such a name at its top: it could be an operator. */
+/* Servers refuse a replacement with a top-level name that could be an operator. */
 static bool has_operator_name(const bson_t *document)
 {
     bson_iter_t iter;
@@ -199,7 +199,7 @@ bool spill_mongo_read_refusals(const bson_error_t *cause, const bson_t *reply, s
     return only && answered == (int64_t)count;
 }
 
-/* Some were perhaps not sent: the driver makes several commands of one that is too long. */
+/* Perhaps not all documents were sent: the driver splits a command that is too long. */
 static spill_code_t fail_insert(use_t *use, spill_error_t *error)
 {
     if (!spill_mongo_is_duplicate(&use->cause))
@@ -254,7 +254,7 @@ spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
     begin(&use, store, collection);
     if (index)
         BSON_APPEND_UTF8(&options, "hint", index);
-    /* Without preferences of its own a command takes the URI's. */
+    /* Without its own read preference a command uses the URI's. */
     mongoc_cursor_t *cursor = mongoc_collection_aggregate(
         use.collection, MONGOC_QUERY_NONE, pipeline, &options, may_be_old ? NULL : store->primary);
     bson_destroy(&options);

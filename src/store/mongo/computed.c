@@ -1,7 +1,7 @@
 /*
- * Changes that no update operator makes: statistics hold averages, and sums in the order of the
- * elements. What a document becomes is computed by transition.c from what was read, and written on
- * condition that it is still that.
+ * Appends that no update operator can make, because statistics have averages, and sums in the order
+ * of the elements. transition.c computes the new state from the one that was read; the write
+ * requires that the document has not changed since.
  */
 #include "store/mongo/mongo.h"
 

@@ -1,4 +1,4 @@
-/* The URI, the pool of clients, and whether the server can do what is asked of it. */
+/* The URI, the pool of clients, and the check of the server's abilities. */
 #include "store/mongo/mongo.h"
 
 #include "util/error.h"
@@ -11,22 +11,22 @@
 #include <unistd.h>
 
 /*
- * The oldest server that has what the commands use: MongoDB 4.4.2 (wire version 9), for $bsonSize
- * and for expressions in the projection of findAndModify.
+ * The oldest supported server is MongoDB 4.4.2 (wire version 9), because of $bsonSize and of
+ * expressions in the projection of findAndModify.
  */
 enum { WIRE_VERSION_MIN = 9, SELECTION_MS = 10000 };
 
 /* The longest wait for an answer: builds of indexes and searches through all pages take minutes. */
 enum { SOCKET_MS = 300000 };
 
-/* The driver's own log would go to the program's output; what fails is told by errors. */
+/* Turn off the driver's own log, which would go to the program's output. Errors have the causes. */
 static void start_driver(void)
 {
     mongoc_log_set_handler(NULL, NULL);
     mongoc_init();
 }
 
-/* A URI may speak of the journal or of a time-out, and not of w. */
+/* Set w: majority, if the URI does not set w; it may set the journal or a time-out. */
 static void fill_write_concern(mongoc_uri_t *uri)
 {
     const mongoc_write_concern_t *given = mongoc_uri_get_write_concern(uri);
@@ -56,8 +56,8 @@ void spill_mongo_fill_defaults(mongoc_uri_t *uri)
 }
 
 /*
- * Could the end of a password be taken for a host, a database or an option, and be printed as such?
- * That is where an @ stands elsewhere than between the password and the hosts.
+ * Could the end of a password be parsed as a host, a database or an option, and then be printed? It
+ * could if there is an @ besides the one between the password and the hosts.
  */
 static bool is_ambiguous(const char *text)
 {
@@ -71,7 +71,7 @@ static bool is_ambiguous(const char *text)
     return at > end || (next && (!options || next < options));
 }
 
-/* Has the file a block of PEM, as all certificates and keys that the driver reads are? */
+/* Has the file a PEM block? The driver reads certificates and keys only in this format. */
 static bool has_pem(const char *path)
 {
     static const char checkpoint[] = "-----BEGIN ";
@@ -84,7 +84,7 @@ static bool has_pem(const char *path)
         found = memmem(bytes, size, checkpoint, sizeof checkpoint - 1) != NULL;
         kept = size < sizeof checkpoint - 2
                    ? size
-                   : sizeof checkpoint - 2; /* the mark may lie across two reads */
+                   : sizeof checkpoint - 2; /* the marker may span two reads */
         memmove(bytes, bytes + size - kept, kept);
     }
     if (from)
@@ -92,7 +92,7 @@ static bool has_pem(const char *path)
     return found;
 }
 
-/* The driver's own error does not name a file that cannot be read, or is no certificate. */
+/* Check the files for TLS: the driver's error does not name an unreadable or invalid file. */
 static spill_code_t check_files(const mongoc_uri_t *uri, spill_error_t *error)
 {
     static const struct {
@@ -174,7 +174,7 @@ static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *e
     return check_files(*uri, error);
 }
 
-/* "localhost:27017/feeds": what messages say, so that no password is printed. */
+/* "localhost:27017/feeds", for messages, without user and password. */
 static char *place_of(const mongoc_uri_t *uri)
 {
     const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri);
@@ -215,13 +215,13 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
                           "%s: the server is older than MongoDB 4.4.2, whose commands are needed",
                           store->place);
     mongoc_client_pool_push(store->pool, client);
-    /* Only a router of a sharded cluster says so. */
+    /* Only the router of a sharded cluster returns this field. */
     store->sharded = good && bson_iter_init_find(&iter, &reply, "msg");
     bson_destroy(&reply);
     return code;
 }
 
-/* A database without definitions is one that was never made a store. */
+/* A database without definitions is not a store yet. */
 static spill_code_t check_exists(spill_mongo_t *store, spill_error_t *error)
 {
     bson_t names;
@@ -257,7 +257,8 @@ static void watch_reply(const mongoc_apm_command_succeeded_t *event)
     spill_mongo_check_answer(reply);
 }
 
-/* Before the pool's first client is made. For what is sent the driver copies each command. */
+/* Call it before the pool makes its first client. To count sent bytes the driver copies commands.
+ */
 static void watch(spill_mongo_t *store, bool count_bytes)
 {
     mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();

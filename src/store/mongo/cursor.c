@@ -14,16 +14,16 @@
 #include <string.h>
 
 enum {
-    EMPTY_BATCHES_MAX = 1000, /* one after the other */
-    REPEATS_MAX = 3,          /* how often one document may come again, as a router may send it */
-    ALIKE_MAX = 1000          /* the same of documents without an identity of their own */
+    EMPTY_BATCHES_MAX = 1000, /* in succession */
+    REPEATS_MAX = 3,          /* how often a document may be repeated, as a router may do */
+    ALIKE_MAX = 1000          /* the same for documents without a unique identity */
 };
 
 /* ---- the namespace of an answer -------------------------------------------------------------- */
 
 /*
- * The driver calls spill_mongo_check_answer in the thread that awaits the answer, before it returns
- * a document of it. So the thread notes what it awaits.
+ * The driver calls spill_mongo_check_answer in the thread that waits for the answer, before it
+ * returns a document of it. So the thread's own variable has the cursor.
  */
 static _Thread_local struct {
     const spill_mongo_cursor_t *cursor; /* NULL: no answer with a cursor is awaited */
@@ -86,7 +86,7 @@ static bool is_cycling(spill_mongo_cursor_t *cursor, const bson_t *document)
     bson_iter_t iter;
     uint64_t hash;
     cursor->count++;
-    if (!cursor->unique && cursor->count == 1) /* mostly it is the only one, and may be large */
+    if (!cursor->unique && cursor->count == 1) /* often the only one, and it may be large */
         return false;
     if (cursor->unique && bson_iter_init_find(&iter, document, "_id")) {
         spill_value_t id = spill_value_from_iter(&iter);
@@ -151,7 +151,8 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
     int empty = 0;
     *document = NULL;
     bool any = advance(cursor, &next);
-    /* A batch may be empty though more follow: then the driver says that there is no document. */
+    /* After an empty batch, which others may follow, the driver reports that there is no document.
+     */
     while (!any && !mongoc_cursor_error(cursor->cursor, NULL) &&
            mongoc_cursor_more(cursor->cursor) && awaited.unexpected[0] == '\0' &&
            ++empty < EMPTY_BATCHES_MAX)

@@ -25,7 +25,7 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
         .array = head ? definition->array : definition->page_array,
         .count = head ? definition->count_field : definition->page_count,
     };
-    /* A head may have several arrays; a page, and a bucket, has one. */
+    /* A head may have several arrays; a page or a bucket has one. */
     if (head && !spill_schema_of(definition)->has_windows)
         snprintf(document->spill, sizeof document->spill, "spill.%s", definition->array);
     else
@@ -90,7 +90,7 @@ void spill_mongo_append_page_ids(const spill_definition_t *definition, const spi
 
 void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter)
 {
-    if (spill_schema_of(definition)->has_windows) /* part 0 is the head */
+    if (spill_schema_of(definition)->has_windows) /* page n is part n + 1 */
         BCON_APPEND(filter, "_id.part", "{", "$gt", BCON_INT64(0), "$lte", BCON_INT64(pages), "}");
     else
         BCON_APPEND(filter, "_id.page", "{", "$lt", BCON_INT64(pages), "}");
@@ -200,7 +200,7 @@ void spill_mongo_append_reference(bson_t *document, const char *field)
     BSON_APPEND_UTF8(document, field, ref);
 }
 
-/* The size of a document of the fields {array: "$array", ...} is not the application's. */
+/* The size of a document {array: "$array", ...} is not part of the application's fields. */
 void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
                                  bson_t *to)
 {
@@ -224,8 +224,8 @@ void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)
 }
 
 /*
- * Each size has what it measures copied by some servers: so the elements are in two of them only.
- * Elements apart: the array is the journal, which `spill` has.
+ * Some servers copy what a size measures, so only two of the sizes include the elements. Referenced
+ * elements: the array is the journal, which is in `spill`.
  */
 static void project_sizes(const spill_mongo_document_t *document, bson_t *projection)
 {
@@ -239,7 +239,7 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
                                 projection);
 }
 
-/* live: the array's length; or, where the field is none, the name of its type. */
+/* Append `live`: the array's length, or the name of the field's type if it is not an array. */
 static void project_live(const spill_mongo_document_t *document, bson_t *projection)
 {
     char array[SPILL_MONGO_PATH_SIZE + 1];
@@ -291,13 +291,13 @@ void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *pro
 {
     static const char *const end[] = {"epoch", "first", "n", "gone", "gaps"};
     project_numbers(document, end, sizeof end / sizeof *end, projection);
-    /* What an append has left is an array. */
+    /* After an append the field is an array. */
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
     spill_mongo_append_length(array, "live", projection);
 }
 
-/* ---- reading it ------------------------------------------------------------------------------ */
+/* ---- reading a projection -------------------------------------------------------------------- */
 
 typedef struct parser {
     const spill_mongo_document_t *document;
@@ -313,17 +313,17 @@ static void wrong(parser_t *parser, const char *field, const char *expected)
                        parser->document->collection, parser->document->spill, field, expected);
 }
 
-/* No number of a sound document is larger, and the sum of three does not overflow. */
+/* No number of a valid document is larger, and the sum of three does not overflow. */
 #define NUMBER_MAX (INT64_MAX / 4)
 
-/* The counts of all operations that a document can hold, added up, do not overflow. */
+/* The sum of the counts of all operations in a document does not overflow. */
 #define OP_NUMBER_MAX (INT64_C(1) << 40)
 
-/* A number of any type. One out of range is wrong, and returned as 0. */
+/* Read a number of any type. One out of range is an error; it returns 0. */
 static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *field)
 {
     bool fits = BSON_ITER_HOLDS_NUMBER(iter);
-    if (BSON_ITER_HOLDS_DOUBLE(iter)) /* the driver's conversion of a larger one is undefined */
+    if (BSON_ITER_HOLDS_DOUBLE(iter)) /* the driver's conversion of a large double is undefined */
         fits = bson_iter_double(iter) >= 0 && bson_iter_double(iter) <= (double)NUMBER_MAX;
     int64_t number = fits ? bson_iter_as_int64(iter) : -1;
     if (number >= 0 && number <= NUMBER_MAX)
@@ -418,7 +418,7 @@ static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t 
     }
 }
 
-/* A number that the server computed; 0 if it computed none, or null. */
+/* Read a number that the server computed; 0 if it is missing or null. */
 static int64_t find_number(parser_t *parser, const bson_t *document, const char *name)
 {
     bson_iter_t iter;
@@ -427,7 +427,7 @@ static int64_t find_number(parser_t *parser, const bson_t *document, const char 
     return number_of(parser, &iter, name);
 }
 
-/* The array was measured as {a: array}; a missing one adds nothing to that. */
+/* The server measured {a: array}; a missing array adds nothing to it. */
 static void read_sizes(parser_t *parser, const bson_t *projected, spill_state_t *state)
 {
     enum { EMPTY_DOCUMENT = 5 };
@@ -444,8 +444,8 @@ static void read_sizes(parser_t *parser, const bson_t *projected, spill_state_t 
 }
 
 /*
- * Documents list the newest operation first, each with its elements and those that came after it:
- * its first number follows from the document's end.
+ * A document lists the newest operation first. Each has its number of elements and the number of
+ * elements after it, so its first number follows from the document's end.
  */
 static void read_ops(parser_t *parser, const bson_t *projected, const spill_state_t *state,
                      spill_ops_t *ops)
@@ -497,7 +497,7 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
     spill_ops_release(&newest_first);
 }
 
-/* A field of the array's name that is no array is of a document of others, or was overwritten. */
+/* If the array's field is not an array, the document is unmanaged or the field was overwritten. */
 static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_state_t *state,
                               spill_error_t *error)
 {
@@ -522,7 +522,7 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
     return SPILL_OK;
 }
 
-/* The number of the part is in the document's _id alone: other stores know it without. */
+/* Set the page from the document's _id; in other stores the request has it. */
 static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t *state)
 {
     enum { PART_BYTES = 1 + 5 + 4 };

@@ -1,4 +1,4 @@
-/* What an error of the driver or of the server means to a caller. */
+/* Turn errors of the driver and of the server into the store's codes. */
 #include "store/mongo/mongo.h"
 #include "util/error.h"
 
@@ -43,9 +43,9 @@ enum {
 
 typedef enum meaning {
     MEANING_OTHER,
-    MEANING_NOT_SENT, /* there was no server to send it to */
+    MEANING_NOT_SENT, /* no server was available */
     MEANING_NOT_DONE, /* the server did not begin */
-    MEANING_PERHAPS,  /* it may have been carried out, or be lost again */
+    MEANING_PERHAPS,  /* it may have been carried out, and may be rolled back */
     MEANING_DENIED,
     MEANING_INVALID,
     MEANING_TOO_LARGE
@@ -56,14 +56,14 @@ bool spill_mongo_is_duplicate(const bson_error_t *cause)
     return cause->domain != MONGOC_ERROR_STREAM && cause->code == DUPLICATE_KEY;
 }
 
-/* DocumentDB's own code for an update differs; its text is the same for all. */
+/* DocumentDB has another code for an update; the text is the same everywhere. */
 static bool is_too_large(const bson_error_t *cause)
 {
     return cause->code == TOO_LARGE || cause->code == TOO_LARGE_AFTER_UPDATE ||
            cause->code == TOO_LARGE_AFTER_UPSERT || strstr(cause->message, "larger than MaxDoc");
 }
 
-/* FerretDB passes on PostgreSQL's word with codes of its own. */
+/* FerretDB returns PostgreSQL's text with its own codes. */
 static bool is_denied(const bson_error_t *cause)
 {
     return strstr(cause->message, "permission denied for ") != NULL;
@@ -83,7 +83,7 @@ static meaning_t meaning_of_code(uint32_t code)
     case NOT_PRIMARY_NO_SECONDARY_OK:
     case NOT_PRIMARY_OR_SECONDARY:
         return MEANING_NOT_DONE;
-    case INTERNAL_ERROR: /* FerretDB's, when it has lost its PostgreSQL in the middle */
+    case INTERNAL_ERROR: /* FerretDB, if it loses PostgreSQL during the command */
     case UNKNOWN_ERROR:
     case CURSOR_NOT_FOUND:
     case MAX_TIME_EXPIRED:
@@ -127,7 +127,7 @@ static meaning_t meaning_of(const bson_error_t *cause)
     case MONGOC_ERROR_SASL:
     case MONGOC_ERROR_SCRAM:
         return MEANING_DENIED;
-    case MONGOC_ERROR_WRITE_CONCERN: /* done, but perhaps not for good */
+    case MONGOC_ERROR_WRITE_CONCERN: /* done, but may be rolled back */
         return MEANING_PERHAPS;
     case MONGOC_ERROR_BSON:
         return MEANING_INVALID;
@@ -140,8 +140,7 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
                               const bson_error_t *cause, const bson_t *reply, spill_error_t *error)
 {
     meaning_t meaning = meaning_of(cause);
-    /* Of two tries the error is the second's, which was not carried out; the first may have been.
-     */
+    /* If the driver tried twice, the error is of the second try; the first may have succeeded. */
     if (meaning == MEANING_NOT_DONE && store->retries)
         meaning = MEANING_PERHAPS;
     if (meaning == MEANING_OTHER && reply && mongoc_error_has_label(reply, "RetryableWriteError"))

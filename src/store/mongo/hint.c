@@ -1,7 +1,7 @@
 /*
- * How long arrays were when this store last appended to them. An append that names the length in
- * its guard need not ask for it in its answer, which saves the server an expression: some 50 us. It
- * is a hint: where it is wrong the guard says no, and the document is read.
+ * The lengths of arrays after this store's last append. An append with the length in its guard need
+ * not ask for it in its answer, which saves the server an expression: about 50 us. If the hint is
+ * wrong, the guard does not hold, and the document is read.
  */
 #include "store/mongo/mongo.h"
 
@@ -12,7 +12,7 @@
 
 enum {
     SLOTS = 1024,
-    DOUBT = 16 /* appends without the hint, after it was wrong: others append there, too */
+    DOUBT = 16 /* appends without the hint after it was wrong, because other clients append */
 };
 
 typedef struct slot {
@@ -41,7 +41,7 @@ void spill_mongo_hints_free(spill_mongo_hints_t *hints)
     bson_free(hints);
 }
 
-/* Two documents of one key are confused at no cost but a refusal. */
+/* If two documents have the same key, the only cost is a refusal. */
 static uint64_t key_of(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
@@ -53,7 +53,7 @@ static uint64_t key_of(const spill_mongo_document_t *document)
     return spill_hash(parts, sizeof parts) | 1;
 }
 
-/* The document's slot, with the lock held; what another document had there is forgotten. */
+/* The document's slot, cleared if another document had it. The lock is held. */
 static slot_t *slot_of(spill_mongo_hints_t *hints, const spill_mongo_document_t *document)
 {
     uint64_t key = key_of(document);

@@ -12,7 +12,8 @@
 
 /* ---- the summary ----------------------------------------------------------------------------- */
 
-/* The end of an edit: what is shown of the element is another, though it may rank as it did. */
+/* Does the step complete an edit of a shown element? It must be shown anew, even at the same rank.
+ */
 static bool shows_edited(const spill_request_t *request, const spill_state_t *before,
                          const spill_state_t *after)
 {
@@ -25,7 +26,8 @@ bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
 {
     const spill_definition_t *definition = document->request->definition;
     return document->referenced && document->head && after->present &&
-           (document->request->kind == SPILL_REQUEST_RECOUNT || /* whatever others wrote there */
+           (document->request->kind ==
+                SPILL_REQUEST_RECOUNT || /* other programs may have changed it */
             shows_edited(document->request, before, after) ||
             !spill_sum_equal(&before->sum, &after->sum) ||
             !spill_top_equal(&before->top, &after->top) ||
@@ -56,21 +58,21 @@ void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill
 
 /* ---- appends --------------------------------------------------------------------------------- */
 
-/* A longer journal is not read along with each append: who writes it out reads it. */
+/* An append does not read a journal that is longer; the client that spills it reads it. */
 enum { JOURNAL_SHORT = 16, TRIES_MAX = 100 };
 
-static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
-                         spill_response_t *response, spill_error_t *error)
+static spill_code_t read_head(spill_mongo_t *store, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error)
 {
     spill_request_t read = *request;
     read.kind = SPILL_REQUEST_READ;
     read.want = request->due > 0 && request->due <= JOURNAL_SHORT ? request->want : SPILL_WANT_NONE;
-    read.want_top = request->element_count > 1; /* they may stand among others */
+    read.want_top = request->element_count > 1; /* new elements may rank between shown ones */
     spill_response_clear(response);
     return spill_mongo_read(store, &read, response, error);
 }
 
-/* The answer to an append that was carried out on what `response` shows. */
+/* Set the answer to an append that was carried out on the head in `response`. */
 static void answer(const spill_request_t *request, int64_t seq, const spill_state_t *after,
                    spill_response_t *response)
 {
@@ -85,7 +87,7 @@ static void answer(const spill_request_t *request, int64_t seq, const spill_stat
         spill_run_add(&response->run, seq + (int64_t)i, &request->elements[i]);
 }
 
-/* One try at a head that is there. */
+/* Try once to append to an existing head. */
 static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_t *document,
                                spill_response_t *response, bool *done, spill_error_t *error)
 {
@@ -106,8 +108,8 @@ static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_
 }
 
 /*
- * Refused as it would be by what was read; or where the write was refused though nothing had
- * changed: an operation of one of several appends was seen.
+ * It is refused if transition.c refuses it for the head that was read. It is also refused if the
+ * write fails although the head has not changed: then an operation of one of its appends was seen.
  */
 spill_code_t spill_mongo_append_referenced(spill_mongo_t *store,
                                            const spill_mongo_document_t *document,
@@ -118,7 +120,7 @@ spill_code_t spill_mongo_append_referenced(spill_mongo_t *store,
     spill_code_t code = SPILL_OK;
     for (int tries = 0; code == SPILL_OK && tries < TRIES_MAX; tries++) {
         bool done;
-        code = look(store, request, response, error);
+        code = read_head(store, request, response, error);
         response->outcome = SPILL_REFUSED_GUARD;
         if (code != SPILL_OK)
             break;
@@ -193,7 +195,7 @@ void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const
     bson_destroy(&element);
 }
 
-/* ---- runs of them ---------------------------------------------------------------------------- */
+/* ---- runs of referenced elements ------------------------------------------------------------- */
 
 typedef struct gathering {
     const spill_request_t *request;
@@ -215,7 +217,7 @@ static bool gather(void *context, const bson_t *document)
     return !gathering->response->stopped;
 }
 
-/* Elements with numbers in [from, end), up to as many as are missing yet. */
+/* Read elements with numbers in [from, end), at most as many as are still missing. */
 static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *request, int64_t from,
                                  int64_t end, spill_response_t *response, spill_error_t *error)
 {
@@ -235,8 +237,8 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
                 BCON_INT32(order), "}", "}", "2", "{", "$limit",
                 BCON_INT64(limit < INT32_MAX ? limit : INT32_MAX), "}");
     /*
-     * The index of ranks has the numbers, too, but behind the values: a server may think it as
-     * good, and go through all of the owner's. Where the right one was dropped, any has to do.
+     * Name the index. The index of ranks also has the numbers, but behind the values: a server may
+     * choose it and read all of the owner's entries. If the right index was dropped, use any.
      */
     const char *collection = request->definition->page_collection;
     bool ranked = spill_schema_of(request->definition)->has_rank_index;
@@ -261,8 +263,8 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
 }
 
 /*
- * A server may sort all that it finds, so it is asked for twice as many numbers as there are
- * elements missing, and for more of them only where so many were removed.
+ * A server may sort all documents that it finds. So a query covers twice as many numbers as
+ * elements are missing, and more only if many of these numbers are deleted.
  */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
                                        spill_response_t *response, spill_error_t *error)
@@ -290,7 +292,7 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
     return code;
 }
 
-/* ---- they go --------------------------------------------------------------------------------- */
+/* ---- deleting documents of one element ------------------------------------------------------- */
 
 spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
                                         const spill_mongo_document_t *document, bool *done,

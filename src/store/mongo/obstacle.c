@@ -13,8 +13,8 @@
 #include <string.h>
 
 /*
- * Bytes below the size limit from which on a document is measured. The room that decides is that of
- * some hundred bytes of bookkeeping, and of the owner, which a page has twice.
+ * A document is measured if it is within this many bytes of the size limit. What matters are some
+ * hundred bytes of bookkeeping, and the owner, which a page has twice.
  */
 enum { NEAR_BYTES = 65536 };
 
@@ -93,16 +93,16 @@ static bool read_measures(const bson_t *found, measures_t *measures)
     return measures->bytes > 0;
 }
 
-/* ---- what is added --------------------------------------------------------------------------- */
+/* ---- added bytes ----------------------------------------------------------------------------- */
 
-/* A field of that name with a value of `value` bytes. */
+/* Bytes of a field with that name and a value of `value` bytes. */
 static int64_t field_bytes(const char *name, int64_t value)
 {
     return name[0] == '\0' ? 0 : 1 + (int64_t)strlen(name) + 1 + value;
 }
 
-/* A full document is not opened for quick appends (reshape.c): `limits` is zero. How much longer
- * ADOPT (`pages` == 0) or ADOPT_SPLIT makes a document, without what it cuts. */
+/* The bytes that ADOPT (`pages` == 0) or ADOPT_SPLIT adds to a document, not counting what it cuts.
+ * A full document is not opened for quick appends (reshape.c), so `limits` is zero. */
 static int64_t added_bytes(const spill_definition_t *definition, const spill_value_t *owner,
                            const measures_t *measures, int64_t pages)
 {
@@ -125,7 +125,7 @@ static int64_t added_bytes(const spill_definition_t *definition, const spill_val
     return bytes;
 }
 
-/* A page with one element of `element` bytes. */
+/* Bytes of a page with one element of `element` bytes. */
 static int64_t page_bytes(const spill_definition_t *definition, const spill_value_t *owner,
                           int64_t element, bool leased)
 {

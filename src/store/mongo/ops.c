@@ -40,7 +40,7 @@ void spill_mongo_append_ops(const spill_request_t *request, const char *field, b
     bson_t array;
     members_of(request, &members);
     bson_append_array_begin(to, field, -1, &array);
-    if (!members.at[0].op) /* all elements came after the operations that were there */
+    if (!members.at[0].op) /* no operation: all elements count as after the existing operations */
         append_op(&array, 0, NULL, spill_request_numbers(request));
     for (size_t i = 0; members.at[0].op && i < members.count; i++) {
         const spill_member_t *member = &members.at[members.count - 1 - i];

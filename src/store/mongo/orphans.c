@@ -1,10 +1,10 @@
 /*
- * Pages without a head, in one aggregation: what the pages' collection has is grouped by owner and
- * incarnation, the owners' heads are looked up, and what is of no head comes back. So the server
- * goes through all pages once, and what it sends is what was found.
+ * List pages without a head in one aggregation: group the pages by owner and incarnation, look up
+ * the owners' heads, and return incarnations without a head. So the server reads all pages once,
+ * and sends only orphans.
  *
- * Other programs write to these documents, so a missing head does not say that its owner was
- * dropped; nor does a closed page, for a drop that closed it may have ended before it took the
+ * Other programs write to these documents, so a missing head does not prove that its owner was
+ * dropped. A closed page does not prove it either: a drop may have stopped before it removed the
  * head.
  */
 #include "store/mongo/mongo.h"
@@ -24,10 +24,10 @@ typedef struct listing {
     uint32_t count;
     spill_buffer_t *last;
     const spill_orphan_query_t *query;
-    bool unordered; /* a document came before the one that it follows */
+    bool unordered; /* the documents are not in order */
 } listing_t;
 
-/* ---- what comes back ------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static void read_incarnation(const bson_iter_t *iter, spill_orphan_t *orphan)
 {
@@ -42,7 +42,7 @@ static void read_incarnation(const bson_iter_t *iter, spill_orphan_t *orphan)
     }
 }
 
-/* Of the incarnations the one that follows `after`; false: there is none. */
+/* Find the incarnation that follows `after`; false: there is none. */
 static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spill_orphan_t *next)
 {
     bson_iter_t iter;
@@ -60,8 +60,8 @@ static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spi
     return any;
 }
 
-/* {_id: owner, incarnations: [{incarnation, pages}, ...]}. */
-static bool take(void *context, const bson_t *document)
+/* Add a result {_id: owner, incarnations: [{incarnation, pages}, ...]}. */
+static bool add_result(void *context, const bson_t *document)
 {
     listing_t *listing = context;
     bson_iter_t id, incarnations;
@@ -87,7 +87,7 @@ static bool take(void *context, const bson_t *document)
     return --listing->limit > 0;
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- the pipeline ---------------------------------------------------------------------------- */
 
 static void append_match(const spill_mongo_t *store, const spill_definition_t *definition,
                          const spill_orphan_query_t *query, bson_t *pipeline)
@@ -118,7 +118,7 @@ static void append_match(const spill_mongo_t *store, const spill_definition_t *d
     bson_append_document_end(pipeline, &stage);
 }
 
-/* By owner and incarnation, and then by owner. */
+/* Group by owner and incarnation, and then by owner. */
 static void append_groups(const spill_definition_t *definition, bson_t *pipeline)
 {
     char array[SPILL_NAME_SIZE + 1];
@@ -127,7 +127,7 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
     bson_t *owner = bucket ? BCON_NEW("o", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
                            : BCON_NEW("o", "$_id.owner");
     BSON_APPEND_UTF8(owner, "epoch", "$spill.epoch");
-    /* With keep oldest those without elements are tombstones, which stay. */
+    /* With keep oldest, pages without elements are tombstones, which stay. */
     bson_t *pages =
         !spill_schema_of(definition)->appends_to_head
             ? BCON_NEW("$sum", "{", "$cond", "[", "{", "$gt", "[", "{", "$size", "{", "$cond", "[",
@@ -146,9 +146,9 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
 }
 
 /*
- * head: its incarnation, or null. In layout bucket it was among the documents. The lookup is by
- * fields: an expression with a variable would have some servers go through all heads for each
- * owner.
+ * Append `head`: the incarnation of the owner's head, or null. In layout bucket the head is one of
+ * the documents. The lookup compares fields: with a variable in an expression some servers would
+ * read all heads for each owner.
  */
 static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
 {
@@ -188,7 +188,7 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
     spill_buffer_clear(last);
     spill_code_t code = SPILL_OK;
     if (!spill_schema_of(definition)->is_capped)
-        code = spill_mongo_each((spill_mongo_t *)store, collection, &pipeline, false, take,
+        code = spill_mongo_each((spill_mongo_t *)store, collection, &pipeline, false, add_result,
                                 &listing, error);
     if (code == SPILL_OK && listing.unordered)
         code = spill_mongo_fail_order((spill_mongo_t *)store, collection, error);

@@ -1,6 +1,6 @@
 /*
- * The owners of an array, and those whose head is to be laid out: documents of the heads'
- * collection in the order of their _id, by as many as are asked for.
+ * List the owners of an array, and those whose head needs a reshape: a range of documents of the
+ * heads' collection, in the order of _id.
  */
 #include "store/mongo/mongo.h"
 
@@ -16,9 +16,8 @@
 /* ---- in the order of _id --------------------------------------------------------------------- */
 
 /*
- * Types that an _id may have (what spill_owner_key takes), in the order in which servers sort them.
- * A comparison in a query finds values of its own class only, so that a walk goes from class to
- * class.
+ * The types that an _id may have (see spill_owner_key), in the order in which servers sort them. A
+ * comparison in a query finds only values of the same class, so a search goes from class to class.
  */
 static const int classes[][4] = {
     {BSON_TYPE_MINKEY},
@@ -77,26 +76,26 @@ bool spill_mongo_append_class(bson_t *condition, int type, bool behind)
     return true;
 }
 
-/* What is looked for, and found. */
+/* A search, and its results. */
 typedef struct search {
     spill_mongo_t *store;
     const spill_definition_t *definition;
-    const bson_t *conditions; /* beside that on _id */
+    const bson_t *conditions; /* besides the one on _id */
     const bson_t *projection;
     size_t limit;
-    bson_t *array; /* what `add` makes of the documents */
+    bson_t *array; /* the results of `add` */
     uint32_t count;
     void (*add)(struct search *search, const char *key, const bson_t *document,
                 const bson_iter_t *id);
-    spill_buffer_t *last;                 /* the place of the last one: {"": _id} */
-    const spill_oversized_query_t *query; /* of heads to be laid out */
-    const uint8_t *after;                 /* the place that the search begins behind */
+    spill_buffer_t *last;                 /* the position of the last result: {"": _id} */
+    const spill_oversized_query_t *query; /* of oversized heads */
+    const uint8_t *after;                 /* the position behind which the search begins */
     size_t after_bytes;
-    spill_code_t code; /* an answer that is wrong */
+    spill_code_t code; /* set if the answer is wrong */
     spill_error_t *error;
 } search_t;
 
-/* Does `id` follow the document before it, or the place that the search begins behind? */
+/* Does `id` follow the document before it, or the start of the search? */
 static bool is_in_order(const search_t *search, const bson_iter_t *id)
 {
     return search->last->size > 0 ? spill_mongo_follows(search->last->data, search->last->size, id)
@@ -111,7 +110,7 @@ static bool stop_search(search_t *search, const char *what)
     return false;
 }
 
-static bool take(void *context, const bson_t *document)
+static bool add_found(void *context, const bson_t *document)
 {
     search_t *search = context;
     bson_iter_t id;
@@ -133,24 +132,24 @@ static bool take(void *context, const bson_t *document)
     return true;
 }
 
-static spill_code_t run(search_t *search, const bson_t *match, spill_error_t *error)
+static spill_code_t run_search(search_t *search, const bson_t *match, spill_error_t *error)
 {
     bson_t *pipeline = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(match), "}", "1", "{", "$sort",
                                 "{", "_id", BCON_INT32(1), "}", "}", "2", "{", "$limit",
                                 BCON_INT64((int64_t)search->limit - search->count), "}", "3", "{",
                                 "$project", BCON_DOCUMENT(search->projection), "}");
     spill_code_t code = spill_mongo_each(search->store, search->definition->collection, pipeline,
-                                         false, take, search, error);
+                                         false, add_found, search, error);
     bson_destroy(pipeline);
     return code == SPILL_OK ? search->code : code;
 }
 
 /*
- * Those of classes [from, end), of the first class only those after `after`. There is a bound in
- * any case: by it servers find them in the index's order, and do not sort all that there are.
+ * Find documents of classes [from, end), of the first class only those after `after`. The condition
+ * always has a bound, so that servers use the order of the index and do not sort all documents.
  */
-static spill_code_t find(search_t *search, const bson_iter_t *after, int from, int end,
-                         spill_error_t *error)
+static spill_code_t find_classes(search_t *search, const bson_iter_t *after, int from, int end,
+                                 spill_error_t *error)
 {
     bson_t match = BSON_INITIALIZER, id;
     BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
@@ -162,12 +161,12 @@ static spill_code_t find(search_t *search, const bson_iter_t *after, int from, i
         append_types(&id, from, end);
     bson_append_document_end(&match, &id);
     bson_concat(&match, search->conditions);
-    spill_code_t code = run(search, &match, error);
+    spill_code_t code = run_search(search, &match, error);
     bson_destroy(&match);
     return code;
 }
 
-/* Layout bucket: windows, which lie in the order of their _id {owner, window, part}. */
+/* Layout bucket: find windows in the order of their _id {owner, window, part}. */
 static spill_code_t find_buckets(search_t *search, const bson_iter_t *after, spill_error_t *error)
 {
     bson_t match = BSON_INITIALIZER, id;
@@ -178,12 +177,12 @@ static spill_code_t find_buckets(search_t *search, const bson_iter_t *after, spi
         bson_append_document_end(&match, &id);
     }
     bson_concat(&match, search->conditions);
-    spill_code_t code = run(search, &match, error);
+    spill_code_t code = run_search(search, &match, error);
     bson_destroy(&match);
     return code;
 }
 
-/* From the place on that an earlier search left; size 0: from the start. */
+/* Continue from the position that an earlier search left; size 0: from the start. */
 static spill_code_t find_after(search_t *search, const uint8_t *after, size_t after_bytes,
                                spill_error_t *error)
 {
@@ -201,7 +200,7 @@ static spill_code_t find_after(search_t *search, const uint8_t *after, size_t af
     if (placed) {
         int own = class_of((int)bson_iter_type(&iter));
         if (own < CLASSES)
-            code = find(search, &iter, own, own + 1, error);
+            code = find_classes(search, &iter, own, own + 1, error);
         else
             code = spill_fail(error, SPILL_CORRUPT,
                               "%s: a document has an _id of BSON type %d, which no owner can have",
@@ -209,7 +208,7 @@ static spill_code_t find_after(search_t *search, const uint8_t *after, size_t af
         next = own + 1;
     }
     if (code == SPILL_OK && search->count < search->limit && next < CLASSES)
-        code = find(search, NULL, next, CLASSES, error);
+        code = find_classes(search, NULL, next, CLASSES, error);
     return code;
 }
 
@@ -245,7 +244,7 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
                        .add = add_id,
                        .last = last};
     bson_init(owners);
-    spill_buffer_t from = SPILL_BUFFER_INIT; /* `after` may be what `last` has */
+    spill_buffer_t from = SPILL_BUFFER_INIT; /* `after` may point into `last` */
     spill_buffer_append(&from, after, after_bytes);
     spill_buffer_clear(last);
     spill_code_t code = find_after(&search, from.data, from.size, error);
@@ -257,9 +256,9 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
     return code;
 }
 
-/* ---- heads to be laid out -------------------------------------------------------------------- */
+/* ---- oversized heads ------------------------------------------------------------------------- */
 
-/* Where the expressions find what they speak of. */
+/* The paths that the expressions refer to. */
 typedef struct names {
     char array[SPILL_NAME_SIZE + 1], count[SPILL_NAME_SIZE + 1];
     char incarnation[SPILL_NAME_SIZE + 32], first[SPILL_NAME_SIZE + 32],
@@ -278,7 +277,7 @@ static void name(const spill_definition_t *definition, names_t *names)
     snprintf(names->removed, sizeof names->removed, "$spill.%s.removed", definition->array);
 }
 
-/* Is what the head of keep newest, or a capped one, shows as its count another number? */
+/* Append: is the count field of a head (keep newest, or capped) wrong? */
 static void append_miscounted(const spill_definition_t *definition, const names_t *names,
                               bson_t *any)
 {
@@ -290,7 +289,7 @@ static void append_miscounted(const spill_definition_t *definition, const names_
                 "]", "}", "]", "}", "]", "}");
 }
 
-/* An array that is not empty, and is not ours or has outgrown its bounds. */
+/* Conditions: an array is not empty, and it is unmanaged or oversized. */
 static bson_t *oversized_conditions(const spill_definition_t *definition, const names_t *names,
                                     const spill_oversized_query_t *query)
 {

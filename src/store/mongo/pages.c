@@ -1,6 +1,6 @@
 /*
- * Several pages of one owner at once: what a cut of many pages needs. They are put by one insert
- * and read by one aggregation; a page in whose place there is something is put by itself.
+ * Put or read several pages of one owner at once, for a CUT into many pages. One insert puts them
+ * and one aggregation reads them. If a page already exists, a step of its own puts it.
  */
 #include "store/mongo/mongo.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- PUT_PAGE -------------------------------------------------------------------------------- */
 
-/* The document that the request makes where there is none. To be destroyed. */
+/* The document that the request inserts. To be destroyed. */
 static bson_t *make_page(const spill_request_t *request)
 {
     static const spill_facts_t nothing = {0};
@@ -56,7 +56,7 @@ typedef struct reading {
     spill_error_t *error;
 } reading_t;
 
-static bool take_page(void *context, const bson_t *projected)
+static bool add_page(void *context, const bson_t *projected)
 {
     reading_t *reading = context;
     bson_iter_t iter;
@@ -89,7 +89,7 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
     bson_append_document_end(&stage, &projection);
     bson_append_document_end(&pipeline, &stage);
     spill_code_t code = spill_mongo_each(store, document.collection, &pipeline,
-                                         requests->may_be_old, take_page, &reading, error);
+                                         requests->may_be_old, add_page, &reading, error);
     for (size_t i = 0; i < count; i++)
         responses[i].outcome = SPILL_DONE;
     bson_destroy(&filter);

@@ -1,7 +1,7 @@
 /*
- * Where elements stand in an array on the server, by the definition's order: the same as
- * store/place.h, as operators and expressions. The array's end at which it grows may have grown
- * meanwhile: so what changes it counts from the other one, where the oldest element stands.
+ * The places of elements in an array on the server, by the definition's order: store/place.h as
+ * operators and expressions. Other clients may append at the growing end at any time. So a change
+ * counts places from the other end, where the oldest element is.
  */
 #include "store/mongo/mongo.h"
 
@@ -91,7 +91,7 @@ bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *
     return slice;
 }
 
-/* The first elements of the array, up to the oldest but `rank`, as {$slice: ...}; and the rest. */
+/* For an array that grows at the front: all but its `rank` oldest elements, as {$slice: ...}. */
 static void newer_at_front(const char *ref, int64_t rank, bson_t *slice)
 {
     bson_t length = BSON_INITIALIZER;

@@ -1,11 +1,14 @@
 /*
- * Layout subset: the documents that rank next, through the index {owner, sort field, number}.
+ * Layout subset: find the documents that rank next, by the index {owner, sort field, number}.
  *
- * A server may sort all that a query finds before it takes the first of them, as the DocumentDB
- * engine does, and may have to look at all of it. So no query here is to find many: the search goes
- * down from where it starts by looks at short stretches of the index. Of a value it asks for the
- * newest numbers; from one value to the next it widens the stretch until there is something in it,
- * and where there is much, halves what is above a few of it, which come in no order.
+ * A server may read and sort all documents that a query finds before it returns the first ones; the
+ * DocumentDB engine does. So each query ("look") must find few documents. The search goes down from
+ * its start in short ranges of the index:
+ *
+ *   - of one value, it asks for the newest numbers;
+ *   - to find the next value, it widens the range until it finds documents;
+ *   - if there may be more documents than it asked for (they come in no order), it halves the range
+ *     above the highest one found.
  */
 #include "store/mongo/mongo.h"
 
@@ -17,34 +20,34 @@
 #include <string.h>
 
 /*
- * FEW: what a look without an order takes. Stretches grow from FIRST_NUMBERS numbers. ALIKE: so
- * many elements for each different value are many. MISSES: of halves in which there is nothing.
+ * FEW: the limit of a look without an order. FIRST_NUMBERS: the first range of numbers. ALIKE: this
+ * many elements for each different value are many. MISSES: this many empty halves are many.
  */
 enum { FEW = 64, FIRST_NUMBERS = 64, NUMBERS_GROW = 8, VALUES_GROW = 64, ALIKE = 8, MISSES = 3 };
 
-static const double FIRST_PART = 0x1p-20; /* of a value, to look below it first */
+static const double FIRST_PART = 0x1p-20; /* the first range below a value, relative to it */
 
 typedef struct search {
     spill_mongo_t *store;
     const spill_request_t *request;
     spill_response_t *response;
-    spill_run_t values; /* of those that rank highest, as far as a head shows them */
+    spill_run_t values; /* of the highest-ranked elements that a head shows */
     int64_t bytes;
 } search_t;
 
-/* One look: which documents of a class. */
+/* One look: selects documents of one class. */
 typedef struct look {
     spill_rank_class_t class;
     const spill_rank_t *equal;
-    const spill_rank_t *from;  /* the lowest value; NULL: of the class */
-    const spill_rank_t *above; /* ... or what it is above */
-    const spill_rank_t *below; /* what it is below; NULL: above all of the class */
+    const spill_rank_t *from;  /* the lowest value, included; NULL: none */
+    const spill_rank_t *above; /* a lower bound, excluded; NULL: none */
+    const spill_rank_t *below; /* an upper bound, excluded; NULL: none */
     int64_t low, end;          /* numbers */
     int64_t limit;
-    bool newest; /* the newest of them, else any */
+    bool newest; /* return the newest ones, else any */
 } look_t;
 
-/* What it found: documents, and those of them that are of the class here, too. */
+/* The result of a look: the documents, and the elements that really are of the class. */
 typedef struct found {
     const search_t *search;
     spill_rank_class_t class;
@@ -92,9 +95,8 @@ static void append_match(const search_t *search, const look_t *look, bson_t *mat
                 BCON_INT64(look->end), "}", "spill.epoch", BCON_INT64(request->incarnation));
 }
 
-/* What a server takes for a match may be none here: an array is not of the class of what is in it.
- */
-static bool take_document(void *context, const bson_t *document)
+/* Add a document, unless it is of another class: a server also matches members of an array. */
+static bool add_document(void *context, const bson_t *document)
 {
     found_t *found = context;
     const spill_definition_t *definition = found->search->request->definition;
@@ -132,7 +134,7 @@ static spill_code_t carry_out(const search_t *search, const look_t *look, found_
     BCON_APPEND(&pipeline, look->newest ? "2" : "1", "{", "$limit", BCON_INT64(look->limit), "}");
     spill_code_t code =
         spill_mongo_each(search->store, search->request->definition->page_collection, &pipeline,
-                         false, take_document, found, error);
+                         false, add_document, found, error);
     bson_destroy(&pipeline);
     return code;
 }
@@ -143,8 +145,8 @@ static void release(found_t *found)
     spill_top_release(&found->top);
 }
 
-/* In the order of rank, until there are enough. */
-static void take(search_t *search, const found_t *found)
+/* Add the found elements in the order of rank, until there are enough. */
+static void add_found(search_t *search, const found_t *found)
 {
     const spill_request_t *request = search->request;
     for (size_t i = 0; i < found->top.count && !is_full(search); i++) {
@@ -162,9 +164,9 @@ static void take(search_t *search, const found_t *found)
 
 /* ---- elements of one value ------------------------------------------------------------------- */
 
-/* The newest with numbers below `end`. */
-static spill_code_t take_alike(search_t *search, const spill_rank_t *rank, int64_t end,
-                               spill_error_t *error)
+/* Add the newest elements of one value with numbers below `end`. */
+static spill_code_t add_alike(search_t *search, const spill_rank_t *rank, int64_t end,
+                              spill_error_t *error)
 {
     int64_t low = search->request->watermark, width = FIRST_NUMBERS,
             most = search->request->limit + 1;
@@ -178,7 +180,7 @@ static spill_code_t take_alike(search_t *search, const spill_rank_t *rank, int64
     if (low < end)
         code = carry_out(search, &look, &found, error);
     if (code == SPILL_OK && found.documents < FEW) {
-        take(search, &found);
+        add_found(search, &found);
         end = low;
     }
     look.newest = true;
@@ -188,8 +190,8 @@ static spill_code_t take_alike(search_t *search, const spill_rank_t *rank, int64
         look.limit = most;
         code = carry_out(search, &look, &found, error);
         if (code == SPILL_OK)
-            take(search, &found);
-        if (found.documents == most) { /* there may be more, behind some of another class */
+            add_found(search, &found);
+        if (found.documents == most) { /* documents of another class may hide more */
             most *= NUMBERS_GROW;
         } else {
             width *= NUMBERS_GROW;
@@ -202,7 +204,7 @@ static spill_code_t take_alike(search_t *search, const spill_rank_t *rank, int64
 
 /* ---- from one value to the next -------------------------------------------------------------- */
 
-/* Numbers that order as doubles do. */
+/* An integer for a double; the integers sort as the doubles. */
 static uint64_t place_of(double value)
 {
     uint64_t bits;
@@ -210,7 +212,7 @@ static uint64_t place_of(double value)
     return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-/* The value in the middle of those that there are between two, which need not be halfway. */
+/* The middle one of all doubles between two doubles; this is not their mean. */
 static double middle_of(double low, double high)
 {
     uint64_t from = place_of(low), bits = from + (place_of(high) - from) / 2;
@@ -220,7 +222,7 @@ static double middle_of(double low, double high)
     return value;
 }
 
-/* Are there few different values among what was found? Then the highest may be one of them. */
+/* Are there few different values among the elements found? Then one is probably the highest. */
 static bool is_alike(const found_t *found)
 {
     size_t values = 0;
@@ -229,8 +231,9 @@ static bool is_alike(const found_t *found)
     return values * ALIKE <= found->top.count;
 }
 
-/* Between *next and `high`: all above *next, or (false) from the middle on, which is *middle. */
-static bool looks_above(const spill_rank_t *next, double high, int misses, spill_rank_t *middle)
+/* Search all values above *next (true), or only those from *middle to `high` (false)? */
+static bool searches_all_above(const spill_rank_t *next, double high, int misses,
+                               spill_rank_t *middle)
 {
     *middle = (spill_rank_t){.class = next->class, .value = middle_of(next->value, high)};
     if (next->class == SPILL_RANK_DATE)
@@ -239,11 +242,11 @@ static bool looks_above(const spill_rank_t *next, double high, int misses, spill
 }
 
 /*
- * *next is the highest of what was found; it is not the highest there is where more may have been
- * found. Then the values above it are halved: so there are few looks in whatever order a server
- * meets its documents, mostly as many as it takes to tell the values apart, 128 at most. That there
- * is nothing above the highest, halves show last: all above *next is looked at where many are
- * alike, every second time, and after some halves with nothing in them.
+ * *next is the highest value found. If the look reached its limit, there may be a higher one. Then
+ * search the upper half of the values above *next, and so on. So the number of looks is small in
+ * whatever order a server returns documents: at most 128, usually as many as the values need to be
+ * separated. Halving shows last that no value is above *next. So search all values above *next
+ * instead, after some empty halves and, if many elements are alike, every second time.
  */
 static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_rank_t *next,
                           spill_error_t *error)
@@ -252,12 +255,12 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
                   : look->class == SPILL_RANK_DATE ? 0x1p63
                                                    : INFINITY;
     bool highest = found->documents < look->limit;
-    int misses = is_alike(found) ? MISSES : 0; /* since *next was found */
+    int misses = is_alike(found) ? MISSES : 0; /* empty halves since *next was found */
     spill_rank_t middle;
     spill_code_t code = SPILL_OK;
     *next = found->top.at[0].rank;
     while (code == SPILL_OK && !highest) {
-        bool above = looks_above(next, high, misses, &middle);
+        bool above = searches_all_above(next, high, misses, &middle);
         look->from = above ? NULL : &middle;
         look->above = above ? next : NULL;
         code = carry_out(search, look, found, error);
@@ -281,7 +284,7 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
     return code;
 }
 
-/* The lower end of a stretch below a value; false: as low as can be. */
+/* The lower end of a range of `width` below a value; false: the range has no lower end. */
 static bool reach(const spill_rank_t *below, double width, spill_rank_t *from)
 {
     *from = (spill_rank_t){.class = below->class, .value = below->value - width};
@@ -292,7 +295,7 @@ static bool reach(const spill_rank_t *below, double width, spill_rank_t *from)
     return true;
 }
 
-/* The next value below one of its class, or (NULL) the highest; *any: there is one. */
+/* Find the next value below `below` in its class (NULL: the highest); *any: there is one. */
 static spill_code_t find_next(search_t *search, spill_rank_class_t class, const spill_rank_t *below,
                               spill_rank_t *next, bool *any, spill_error_t *error)
 {
@@ -304,7 +307,7 @@ static spill_code_t find_next(search_t *search, spill_rank_class_t class, const 
     spill_code_t code = SPILL_OK;
     *any = false;
     if (below)
-        bound = *below; /* *next may be the same variable */
+        bound = *below; /* next may alias below */
     while (code == SPILL_OK && !ends && !*any) {
         look_t look = {.class = class,
                        .below = below ? &bound : NULL,
@@ -336,23 +339,24 @@ static spill_code_t search_class(search_t *search, spill_rank_class_t class, spi
     bool any = true;
     spill_code_t code = SPILL_OK;
     if (within)
-        code = take_alike(search, &value, start->seq < request->pages ? start->seq : request->pages,
-                          error);
+        code = add_alike(search, &value, start->seq < request->pages ? start->seq : request->pages,
+                         error);
     for (bool bounded = within; code == SPILL_OK && any && !is_full(search); bounded = true) {
         code = find_next(search, class, bounded ? &value : NULL, &value, &any, error);
         if (code == SPILL_OK && any)
-            code = take_alike(search, &value, request->pages, error);
+            code = add_alike(search, &value, request->pages, error);
     }
     return code;
 }
 
-/* ---- elements with nothing to sort by -------------------------------------------------------- */
+/* ---- elements without a sort value ----------------------------------------------------------- */
 
 /*
- * The newest of them. Of the others, those that rank above `below` are the top's and those below it
- * have all been taken: so there are few, and the rest are among not many more than are wanted.
+ * Add the newest elements without a sort value. Few elements have one: those above `below` are in
+ * the top, and those below it are already found. So reading a few more elements than wanted is
+ * enough.
  */
-static spill_code_t take_unranked(search_t *search, spill_error_t *error)
+static spill_code_t add_unranked(search_t *search, spill_error_t *error)
 {
     const spill_request_t *request = search->request;
     const spill_top_entry_t *start = request->below;
@@ -377,7 +381,7 @@ static spill_code_t take_unranked(search_t *search, spill_error_t *error)
         }
     }
     if (code == SPILL_OK)
-        take(search, &found);
+        add_found(search, &found);
     release(&found);
     spill_response_release(&newest);
     return code;
@@ -398,7 +402,7 @@ spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t 
          class --)
         code = search_class(&search, (spill_rank_class_t) class, error);
     if (code == SPILL_OK && !is_full(&search))
-        code = take_unranked(&search, error);
+        code = add_unranked(&search, error);
     spill_top_show(top_n, request->definition, SIZE_MAX);
     for (size_t i = 0; code == SPILL_OK && i < top_n->shown; i++) {
         spill_value_t value;

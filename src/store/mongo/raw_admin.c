@@ -1,4 +1,4 @@
-/* Collections that are the application's own: read, written and moved as wholes. */
+/* The application's own collections: read, write and move them. */
 #include "store/raw_admin.h"
 
 #include "bson/number.h"
@@ -11,7 +11,7 @@
 /* Bytes after which a batch of documents ends. */
 #define BATCH_BYTES (4 << 20)
 
-/* The server's code for a collection that is not there. */
+/* The server's code for a missing collection. */
 enum { NAMESPACE_NOT_FOUND = 26 };
 
 typedef struct admin {
@@ -36,11 +36,11 @@ void spill_raw_admin_batch_release(spill_raw_admin_batch_t *batch)
     *batch = (spill_raw_admin_batch_t){0};
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- listings -------------------------------------------------------------------------------- */
 
-/* All that a cursor gives, as an array. The cursor is destroyed. */
-static spill_code_t take_all(admin_t *admin, const char *collection, mongoc_cursor_t *cursor,
-                             bson_t *array, spill_error_t *error)
+/* Collect all results of a cursor in an array, and destroy the cursor. */
+static spill_code_t collect_all(admin_t *admin, const char *collection, mongoc_cursor_t *cursor,
+                                bson_t *array, spill_error_t *error)
 {
     spill_mongo_cursor_t documents = spill_mongo_cursor(admin->store, collection, cursor, true);
     const bson_t *document;
@@ -70,7 +70,7 @@ static spill_code_t list(spill_raw_admin_t *base, bson_t *descriptions, spill_er
     mongoc_database_t *database = mongoc_client_get_database(admin->client, admin->store->database);
     mongoc_database_set_read_prefs(database, admin->store->primary);
     mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
-    spill_code_t code = take_all(admin, NULL, cursor, descriptions, error);
+    spill_code_t code = collect_all(admin, NULL, cursor, descriptions, error);
     mongoc_database_destroy(database);
     return code;
 }
@@ -89,7 +89,7 @@ static spill_code_t indexes(spill_raw_admin_t *base, const char *name, bson_t *f
     admin_t *admin = (admin_t *)base;
     mongoc_collection_t *collection = collection_of(admin, name);
     mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(collection, NULL);
-    spill_code_t code = take_all(admin, name, cursor, found, error);
+    spill_code_t code = collect_all(admin, name, cursor, found, error);
     mongoc_collection_destroy(collection);
     return code;
 }
@@ -101,7 +101,7 @@ static spill_code_t definitions(spill_raw_admin_t *base, bson_t *found, spill_er
     mongoc_collection_t *collection = collection_of(admin, SPILL_MONGO_DEFINITIONS);
     mongoc_cursor_t *cursor =
         mongoc_collection_find_with_opts(collection, &all, NULL, admin->store->primary);
-    spill_code_t code = take_all(admin, SPILL_MONGO_DEFINITIONS, cursor, found, error);
+    spill_code_t code = collect_all(admin, SPILL_MONGO_DEFINITIONS, cursor, found, error);
     mongoc_collection_destroy(collection);
     bson_destroy(&all);
     return code;
@@ -137,9 +137,10 @@ static bool follows(const spill_raw_admin_read_t *what, const spill_raw_admin_ba
     return good;
 }
 
-/* Documents that the filter finds, up to the limit, to the batch. */
-static spill_code_t find(admin_t *admin, const spill_raw_admin_read_t *what, const bson_t *filter,
-                         spill_raw_admin_batch_t *batch, spill_error_t *error)
+/* Add the documents that the filter finds to the batch, up to the limit. */
+static spill_code_t find_documents(admin_t *admin, const spill_raw_admin_read_t *what,
+                                   const bson_t *filter, spill_raw_admin_batch_t *batch,
+                                   spill_error_t *error)
 {
     bson_t options = BSON_INITIALIZER;
     if (!what->ids)
@@ -183,7 +184,7 @@ static void start_filter(const spill_raw_admin_read_t *what, bson_t *filter)
         bson_concat(filter, what->filter);
 }
 
-/* Nothing is $gt NaN to a server, though it sorts NaN before all other numbers. */
+/* For a server no value is $gt NaN, although it sorts NaN before all other numbers. */
 static void append_behind(bson_t *condition, const spill_value_t *after)
 {
     if (spill_is_number((uint8_t)after->type) && spill_number_of(after).kind == SPILL_NUMBER_NAN)
@@ -192,8 +193,8 @@ static void append_behind(bson_t *condition, const spill_value_t *after)
         spill_value_append(after, condition, "$gt");
 }
 
-/* What lies behind: first of the same class of types, as comparisons in queries are, then others.
- */
+/* Find what follows: first in the same class of types, to which a comparison in a query is limited,
+ * then in the other classes. */
 static spill_code_t find_after(admin_t *admin, const spill_raw_admin_read_t *what,
                                spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
@@ -203,7 +204,7 @@ static spill_code_t find_after(admin_t *admin, const spill_raw_admin_read_t *wha
     append_behind(&condition, what->after);
     spill_mongo_append_class(&condition, what->after->type, false);
     bson_append_document_end(&filter, &condition);
-    spill_code_t code = find(admin, what, &filter, batch, error);
+    spill_code_t code = find_documents(admin, what, &filter, batch, error);
     bson_destroy(&filter);
     if (code != SPILL_OK || !batch->end)
         return code;
@@ -212,7 +213,7 @@ static spill_code_t find_after(admin_t *admin, const spill_raw_admin_read_t *wha
     bool more = spill_mongo_append_class(&condition, what->after->type, true);
     bson_append_document_end(&filter, &condition);
     if (more)
-        code = find(admin, what, &filter, batch, error);
+        code = find_documents(admin, what, &filter, batch, error);
     bson_destroy(&filter);
     return code;
 }
@@ -231,14 +232,14 @@ static spill_code_t read_documents(spill_raw_admin_t *base, const spill_raw_admi
         BSON_APPEND_ARRAY(&condition, "$in", what->ids);
         bson_append_document_end(&filter, &condition);
     }
-    spill_code_t code = find(admin, what, &filter, batch, error);
+    spill_code_t code = find_documents(admin, what, &filter, batch, error);
     bson_destroy(&filter);
     return code;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Documents are the application's: the server says what it takes, not the driver. */
+/* Add a write without the driver's checks: the server decides which documents are valid. */
 static bool add_write(mongoc_bulk_operation_t *bulk, const spill_raw_admin_write_t *write,
                       const bson_t *unchecked, bson_error_t *cause)
 {
@@ -265,8 +266,8 @@ static int64_t number_in(const bson_t *document, const char *field)
     return bson_iter_init_find(&iter, document, field) ? spill_iter_int64(&iter) : -1;
 }
 
-/* Note duplicates. False: there is another error than these, which is in `cause`. */
-static bool note_duplicates(const bson_t *reply, spill_raw_admin_write_t *writes, size_t count,
+/* Set `duplicate` of the writes that failed so. False: `cause` is another error. */
+static bool mark_duplicates(const bson_t *reply, spill_raw_admin_write_t *writes, size_t count,
                             bson_error_t *cause)
 {
     bson_iter_t errors, at;
@@ -319,7 +320,7 @@ static spill_code_t write_documents(spill_raw_admin_t *base, const char *name,
         code = spill_mongo_fail(admin->store, name, true, &cause, NULL, error);
     } else if (count > 0) {
         good = mongoc_bulk_operation_execute(bulk, &reply, &cause) != 0;
-        if (!good && !note_duplicates(&reply, writes, count, &cause))
+        if (!good && !mark_duplicates(&reply, writes, count, &cause))
             code = spill_mongo_fail(admin->store, name, true, &cause, &reply, error);
         bson_destroy(&reply);
     }
@@ -390,7 +391,7 @@ static spill_code_t drop(spill_raw_admin_t *base, const char *name, spill_error_
     return code;
 }
 
-/* ---- marks ----------------------------------------------------------------------------------- */
+/* ---- job checkpoints ------------------------------------------------------------------------- */
 
 static spill_code_t checkpoint_get(spill_raw_admin_t *base, const char *name, bson_t **document,
                                    spill_error_t *error)
@@ -448,8 +449,8 @@ spill_code_t spill_raw_admin_open(const char *uri, spill_raw_admin_t **admin, sp
     *admin = NULL;
     if (!spill_raw_reader_serves(uri))
         return spill_fail(error, SPILL_INVALID,
-                          "an embedded store has no collections but those of its definitions: this "
-                          "is for a server's database, mongodb://HOST/DATABASE");
+                          "an embedded store has only the collections of its definitions: this "
+                          "needs a server's database, mongodb://HOST/DATABASE");
     spill_store_options_init(&options);
     spill_code_t code = spill_mongo_open(uri, &options, &store, error);
     if (code != SPILL_OK)

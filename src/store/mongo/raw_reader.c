@@ -1,4 +1,4 @@
-/* Any collection's documents, as they are. */
+/* Read the documents of any collection. */
 #include "store/raw_reader.h"
 
 #include "store/mongo/mongo.h"
@@ -95,7 +95,7 @@ const char *spill_raw_reader_database(const spill_raw_reader_t *reader)
 
 /* ---- collections ----------------------------------------------------------------------------- */
 
-/* NULL of a view, and of the server's own. */
+/* The collection's name; NULL for a view and for the server's own collections. */
 static const char *name_in(const bson_t *description)
 {
     bson_iter_t iter;
@@ -152,7 +152,7 @@ int64_t spill_raw_reader_count(spill_raw_reader_t *reader, const char *collectio
 
 /* ---- indexes --------------------------------------------------------------------------------- */
 
-/* Its size in what collStats said, or -1. */
+/* The size of an index in the answer of collStats, or -1. */
 static int64_t index_bytes(const bson_t *stats, const char *name)
 {
     bson_iter_t iter, sizes;
@@ -177,7 +177,7 @@ void spill_raw_reader_indexes(spill_raw_reader_t *reader, const char *collection
     spill_mongo_cursor_t documents = spill_mongo_cursor(reader->store, collection, cursor, true);
     const bson_t *description;
     bson_iter_t iter;
-    spill_error_t failure; /* of a server that lists no indexes */
+    spill_error_t failure; /* ignored: the server may not list indexes */
     while (spill_mongo_cursor_next(&documents, &description, &failure) == SPILL_OK && description) {
         bool named = bson_iter_init_find(&iter, description, "name") && BSON_ITER_HOLDS_UTF8(&iter);
         index(context, description, named ? index_bytes(&stats, bson_iter_utf8(&iter, NULL)) : -1);

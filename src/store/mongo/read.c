@@ -1,4 +1,4 @@
-/* READ: one aggregation that finds a document and cuts out of it what is asked for. */
+/* READ: one aggregation that finds a document and projects what the request wants. */
 #include "store/mongo/mongo.h"
 
 #include "bson/element.h"
@@ -10,18 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- which document -------------------------------------------------------------------------- */
+/* ---- finding the document -------------------------------------------------------------------- */
 
-/* What is looked for: one document, or with want_beyond two pages. */
+/* A search for one document, or with want_beyond for two pages. */
 typedef struct search {
     const spill_mongo_document_t *document;
     int64_t over;  /* SPILL_PAGE_HOLDING: pages that begin above this number */
-    bool in_parts; /* answer by several documents, see append_parts */
+    bool in_parts; /* the answer is several documents; see append_parts */
 } search_t;
 
 /*
- * Of the committed pages of this incarnation the last one that begins at or below seq. An index on
- * (owner, first) finds it; see catalog.c. With want_beyond also the one before it, or the one that
+ * Find the last committed page of this incarnation that begins at or below seq, by an index on
+ * (owner, first); see catalog.c. With want_beyond also find the page before it, or the page that
  * begins within the next `limit` numbers.
  */
 static void append_page_holding(const search_t *search, bson_t *stages)
@@ -45,7 +45,7 @@ static void append_page_holding(const search_t *search, bson_t *stages)
                 BCON_INT32(request->want_beyond ? 2 : 1), "}");
 }
 
-/* The number of the page that a run goes on in. */
+/* The number of the page in which a run continues. */
 static int64_t page_beyond(const spill_request_t *request, int64_t page)
 {
     return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
@@ -82,9 +82,10 @@ static void append_left_over(const spill_mongo_document_t *document, bson_t *sta
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     match_pages(document, &match);
     BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->incarnation), "}");
-    if (spill_schema_of(definition)->has_windows) /* heads lie beside them */
+    if (spill_schema_of(definition)
+            ->has_windows) /* exclude heads, which are in the same collection */
         spill_mongo_append_pages(definition, INT64_MAX, &match);
-    if (!spill_schema_of(definition)->appends_to_head) /* others are tombstones */
+    if (!spill_schema_of(definition)->appends_to_head) /* exclude tombstones */
         BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
@@ -113,7 +114,7 @@ static void append_document(const spill_mongo_document_t *document, bson_t *stag
     bson_append_document_end(stages, &stage);
 }
 
-/* ---- which elements -------------------------------------------------------------------------- */
+/* ---- projecting elements --------------------------------------------------------------------- */
 
 bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t seq,
                                const bson_t *live)
@@ -129,8 +130,8 @@ bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t s
 }
 
 /*
- * How many elements: with `spare`, less as many as there are numbers between the head and where the
- * run begins.
+ * How many elements to return. With `spare`, subtract the numbers between the head and the start of
+ * the run.
  */
 static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, int64_t limit,
                          const bson_t *live)
@@ -157,7 +158,7 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
     return left;
 }
 
-/* All of it. */
+/* Project the whole array. */
 static void project_all(const spill_mongo_document_t *document, bson_t *projection)
 {
     char array[SPILL_MONGO_PATH_SIZE + 1];
@@ -167,14 +168,15 @@ static void project_all(const spill_mongo_document_t *document, bson_t *projecti
 }
 
 /*
- * run: the elements, as they stand in the array; from: the rank of the oldest of them. Forward that
- * is where seq begins, backward so far before its end that `limit` fit between.
+ * Project `run`, the elements in the order of the array, and `from`, the rank of the oldest of
+ * them. Forward, `from` is the rank of seq; backward, it is `limit` elements before the end of the
+ * run.
  */
 static void project_run(const spill_mongo_document_t *document, bson_t *projection)
 {
     const spill_request_t *request = document->request;
     bool forward = request->want == SPILL_WANT_FORWARD;
-    bool first = forward && request->seq <= 0; /* there is no number below */
+    bool first = forward && request->seq <= 0; /* no number is lower */
     int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
     int64_t seq = request->seq;
     if (spill_schema_of(request->definition)->keeps_top_n ||
@@ -212,7 +214,7 @@ static void reverse(spill_run_t *run)
     }
 }
 
-/* Number an ascending run, whose first element has rank `from`, past the numbers that are gone. */
+/* Number an ascending run whose first element has rank `from`; skip deleted numbers. */
 static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
 {
     int64_t seq = spill_seqs_absent(&state->deleted, state->first, from);
@@ -233,7 +235,7 @@ static bool has_id(const spill_request_t *request, const spill_value_t *element)
     return same;
 }
 
-/* Of all of a head's elements, ascending, those that are wanted. */
+/* Reduce all of a head's elements, ascending, to those that the request wants. */
 static void choose(const spill_request_t *request, spill_run_t *run)
 {
     size_t from = 0, end = run->count;
@@ -261,15 +263,15 @@ static void choose(const spill_request_t *request, spill_run_t *run)
     run->count = end - from;
 }
 
-/* The elements that project_run asked for, as READ gives them. */
-static bool take_run(const spill_mongo_document_t *document, const bson_t *projected,
+/* Read the elements of project_run into the run of the response. */
+static bool read_run(const spill_mongo_document_t *document, const bson_t *projected,
                      const spill_state_t *state, spill_run_t *run)
 {
     bson_iter_t iter, elements;
     if (!bson_iter_init_find(&iter, projected, "from"))
         return true;
     int64_t from = spill_iter_int64(&iter);
-    if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not in it */
+    if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not found */
         return false;
     if (!bson_iter_init_find(&iter, projected, "run"))
         return true;
@@ -291,7 +293,7 @@ static bool take_run(const spill_mongo_document_t *document, const bson_t *proje
 
 /* ---- the head's other fields ----------------------------------------------------------------- */
 
-/* The whole document under `fields`, then without what is the array's own. */
+/* Project the whole document as `fields`, then remove the array's own fields. */
 static void append_without_own(const spill_definition_t *definition, bson_t *stages,
                                const char *key)
 {
@@ -310,7 +312,7 @@ static void append_without_own(const spill_definition_t *definition, bson_t *sta
     bson_append_document_end(stages, &stage);
 }
 
-static void take_fields(const bson_t *projected, bson_t **fields)
+static void read_fields(const bson_t *projected, bson_t **fields)
 {
     bson_iter_t iter;
     if (!bson_iter_init_find(&iter, projected, "fields") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
@@ -321,7 +323,7 @@ static void take_fields(const bson_t *projected, bson_t **fields)
     *fields = bson_new_from_data(data, size);
 }
 
-/* ---- the step -------------------------------------------------------------------------------- */
+/* ---- the whole projection -------------------------------------------------------------------- */
 
 void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection)
 {
@@ -351,10 +353,10 @@ static void append_projection(const spill_mongo_document_t *document, const char
 }
 
 /*
- * A projection holds the state besides the elements. If a document nearly has the size limit, its
- * projection passes that limit. Then the server answers with one document {r: PART} for each part:
- * first the state, then those below, null if there is none. One aggregation reads the document
- * once, so the parts agree.
+ * A projection has the state and the elements. For a document near the size limit it exceeds that
+ * limit. Then the server answers with one document {r: PART} for each part: first the state, then
+ * the parts below, null if there is none. One aggregation reads the document once, so the parts
+ * agree.
  */
 static const char *const parts[] = {"run", "element", "fields"};
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -468,7 +470,7 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
     if (code == SPILL_OK && document->referenced && !document->head)
         spill_mongo_decode_referenced(document, projected, state, run);
     else if (code == SPILL_OK && (state->present || document->request->unmanaged))
-        code = take_run(document, projected, state, run)
+        code = read_run(document, projected, state, run)
                    ? SPILL_OK
                    : spill_fail(error, SPILL_CORRUPT,
                                 "%s: the server's answer is wrong: it has no elements of '%s'",
@@ -476,7 +478,7 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
     return code;
 }
 
-/* What a search has brought so far. */
+/* The results of a search so far. */
 typedef struct findings {
     const spill_mongo_document_t *document;
     spill_response_t *response;
@@ -484,21 +486,21 @@ typedef struct findings {
     spill_error_t *error;
 } findings_t;
 
-static void take_beyond(findings_t *findings, const bson_t *projected)
+static void read_beyond(findings_t *findings, const bson_t *projected)
 {
     spill_response_t *response = findings->response;
     findings->code = spill_mongo_decode_reply(findings->document, projected, &response->beyond,
                                               &response->beyond_run, NULL, findings->error);
 }
 
-/* Does the run begin in this document, so that nothing of it was left out? */
+/* Does the run begin in this document, so that no element was omitted? */
 static bool begins_within(const spill_request_t *request, const spill_state_t *state)
 {
     return request->want == SPILL_WANT_FORWARD ? request->seq >= state->first
                                                : request->seq < spill_state_end(state);
 }
 
-static void take_document(findings_t *findings, const bson_t *projected)
+static void read_found(findings_t *findings, const bson_t *projected)
 {
     const spill_request_t *request = findings->document->request;
     spill_response_t *response = findings->response;
@@ -517,7 +519,7 @@ static void take_document(findings_t *findings, const bson_t *projected)
         response->spared = request->spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
         spill_mongo_decode_top_run(projected, &response->state, &response->top_run);
-        take_fields(projected, &response->fields);
+        read_fields(projected, &response->fields);
         if (response->fields && spill_mongo_is_bucket(findings->document))
             spill_mongo_bucket_fields(findings->document, &response->fields);
         if (request->op)
@@ -528,7 +530,7 @@ static void take_document(findings_t *findings, const bson_t *projected)
     spill_ops_release(&ops);
 }
 
-/* Is it the document that was meant, and not the one beyond it? */
+/* Is it the requested document, and not the one beyond it? */
 static bool is_meant(const spill_request_t *request, const bson_t *projected)
 {
     bson_iter_t iter, first;
@@ -542,17 +544,17 @@ static bool is_meant(const spill_request_t *request, const bson_t *projected)
            spill_iter_int64(&first) <= request->seq;
 }
 
-static bool take(void *context, const bson_t *projected)
+static bool add_document(void *context, const bson_t *projected)
 {
     findings_t *findings = context;
     if (!findings->response->state.present && is_meant(findings->document->request, projected))
-        take_document(findings, projected);
+        read_found(findings, projected);
     else
-        take_beyond(findings, projected);
+        read_beyond(findings, projected);
     return findings->code == SPILL_OK;
 }
 
-/* READ of one document whose projection passes the size limit. */
+/* READ of one document whose projection exceeds the size limit. */
 static spill_code_t find_in_parts(spill_mongo_t *store, const search_t *search,
                                   spill_response_t *response, spill_error_t *error)
 {
@@ -568,20 +570,21 @@ static spill_code_t find_in_parts(spill_mongo_t *store, const search_t *search,
     spill_code_t code = spill_mongo_each(store, one.collection, pipeline, alone.may_be_old,
                                          join_part, &joined, error);
     if (code == SPILL_OK && joined.count > 0)
-        take_document(&findings, &joined.projected);
+        read_found(&findings, &joined.projected);
     bson_destroy(pipeline);
     bson_destroy(&joined.projected);
     return code == SPILL_OK ? findings.code : code;
 }
 
-static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_response_t *response,
-                         spill_error_t *error)
+static spill_code_t run_search(spill_mongo_t *store, const search_t *search,
+                               spill_response_t *response, spill_error_t *error)
 {
     bson_t *pipeline = make_pipeline(search);
     findings_t findings = {.document = search->document, .response = response, .error = error};
     const spill_mongo_document_t *document = search->document;
-    spill_code_t code = spill_mongo_each(store, document->collection, pipeline,
-                                         document->request->may_be_old, take, &findings, error);
+    spill_code_t code =
+        spill_mongo_each(store, document->collection, pipeline, document->request->may_be_old,
+                         add_document, &findings, error);
     bson_destroy(pipeline);
     if (code == SPILL_TOO_BIG)
         return find_in_parts(store, search, response, error);
@@ -589,8 +592,9 @@ static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_res
 }
 
 /*
- * The page that holds a number begins at most one page's length below it, unless numbers were
- * removed between two pages: so far is looked first, for a server may sort all that it finds.
+ * The page that holds a number begins at most one page's length below it, unless numbers between
+ * two pages were deleted. So search that range first: a server may sort all documents that it
+ * finds.
  */
 static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_document_t *document,
                                  spill_response_t *response, spill_error_t *error)
@@ -602,17 +606,17 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
     search_t near = {.document = document, .over = request->seq - reach};
     search_t any = {.document = document, .over = -1};
     if (near.over < 0)
-        return find(store, &any, response, error);
-    spill_code_t code = find(store, &near, response, error);
+        return run_search(store, &any, response, error);
+    spill_code_t code = run_search(store, &near, response, error);
     if (code != SPILL_OK || response->state.present)
         return code;
-    spill_request_t alone = *request; /* many short pages may lie beyond */
+    spill_request_t alone = *request; /* there may be many short pages beyond */
     spill_mongo_document_t one = *document;
     alone.want_beyond = false;
     one.request = &alone;
     any.document = &one;
     spill_response_clear(response);
-    return find(store, &any, response, error);
+    return run_search(store, &any, response, error);
 }
 
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
@@ -625,7 +629,7 @@ spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *reque
     search_t search = {.document = &document};
     spill_code_t code = request->page == SPILL_PAGE_HOLDING
                             ? find_holding(store, &document, response, error)
-                            : find(store, &search, response, error);
+                            : run_search(store, &search, response, error);
     response->outcome = SPILL_DONE;
     return code;
 }

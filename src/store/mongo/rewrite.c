@@ -54,14 +54,14 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
         spill_render_intent(set, spill_mongo_path(document, "intent", path), after);
 }
 
-/* Does it no longer take quick appends? */
+/* Must the document be closed for quick appends? */
 static bool closes(const spill_state_t *before, const spill_state_t *after)
 {
     return (after->sealed || after->deleted.count > 0) && !before->sealed &&
            before->deleted.count == 0;
 }
 
-/* Fields that are gone from the bookkeeping. */
+/* Remove fields from the bookkeeping. */
 static void append_unset(const rewrite_t *rewrite, bson_t *unset)
 {
     const spill_state_t *before = rewrite->before, *after = rewrite->after;
@@ -100,9 +100,9 @@ static void set_array(const rewrite_t *rewrite, bson_t *set)
     }
 }
 
-/* ---- the sources' own fields ----------------------------------------------------------------- */
+/* ---- count fields ---------------------------------------------------------------------------- */
 
-/* The terms of a head's count: see `count_of` in render.c. */
+/* The terms of a head's count; see spill_state_count in render.c. */
 static void add_head_count(const rewrite_t *rewrite, const char *array, bson_t *terms)
 {
     const spill_mongo_document_t *document = rewrite->document;
@@ -121,7 +121,7 @@ static void add_head_count(const rewrite_t *rewrite, const char *array, bson_t *
         spill_mongo_append_length(spill_mongo_ref(document, "gone", path), "3", terms);
 }
 
-/* Derived from the document as it then is, whatever was pushed to its array. */
+/* Set the count field from the document at the time of the update, including later pushes. */
 static void set_count(const rewrite_t *rewrite, bson_t *set)
 {
     char array[SPILL_MONGO_PATH_SIZE + 1];
@@ -162,8 +162,8 @@ static void set_derived(const rewrite_t *rewrite, bson_t *set)
 /* ---- the pipeline ---------------------------------------------------------------------------- */
 
 /*
- * {operator: operand} as the pipeline's next stage; nothing where there is nothing to do. Keys that
- * were not those of an array would make the driver take the pipeline for a replacement.
+ * Append {operator: operand} as the pipeline's next stage, unless the operand is empty. The keys
+ * must be an array's, or the driver would treat the pipeline as a replacement.
  */
 static void append_stage(const char *operator, bson_type_t type, const bson_t *operand,
                          bson_t *pipeline)

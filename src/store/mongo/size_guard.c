@@ -1,6 +1,6 @@
 /*
- * "There is room": spill_limits_allow for a document as the server finds it. The sum is that of
- * spill_document_base_bytes (store/state.h), to the byte, from sizes that the server takes.
+ * The guard "there is room": spill_limits_allow, computed by the server. The sum is that of
+ * spill_document_base_bytes (store/state.h), to the byte, with sizes that the server measures.
  */
 #include "store/mongo/mongo.h"
 
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* spill_array_framing of store/state.h, for variable + more: three bytes each, longer indices. */
+/* spill_array_framing (store/state.h) of variable + more: three bytes each, and longer indices. */
 static bson_t *framing(const char *variable, int64_t more)
 {
     bson_t *sum = bson_new();
@@ -33,7 +33,7 @@ static bson_t *framing(const char *variable, int64_t more)
     return sum;
 }
 
-/* All terms but the base: sizes are those of a document as spill_mongo_project_state takes them. */
+/* All terms except the base, with the sizes that spill_mongo_project_state measures. */
 static bson_t *document_bytes(const spill_mongo_document_t *document)
 {
     enum { EMPTY_DOCUMENT = 5 };
@@ -58,7 +58,7 @@ static bson_t *document_bytes(const spill_mongo_document_t *document)
     return sum;
 }
 
-/* What the sum refers to. */
+/* The variables of the sum. */
 static bson_t *variables(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
@@ -87,7 +87,7 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
     int64_t count = (int64_t)request->element_count;
     bson_t *vars = variables(document);
     bson_t *bytes = document_bytes(document);
-    /* An element alone may take all that a document may. */
+    /* A single element may fill a document up to the size limit. */
     int64_t alone = count == 1 ? SPILL_DOCUMENT_BYTES_MAX : request->limits.bytes_max;
     BCON_APPEND(filter, "$expr", "{", "$let", "{", "vars", BCON_DOCUMENT(vars), "in", "{", "$and",
                 "[", "{", "$lte", "[", "{", "$add", "[", "$$live", "$$gone", BCON_INT64(count), "]",
@@ -101,7 +101,8 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
 
 /* ---- quick appends --------------------------------------------------------------------------- */
 
-/* Of a document's bytes the part that quick appends leave: the largest of them has so many. */
+/* QUICK_PART: quick appends leave this part of the bound free; the largest one has as many bytes.
+ */
 enum { QUICK_PART = 8, LONGEST_FRAMING = 2 + 7, PLACES_MAX = 1000000000, OPEN_NAME_SIZE = 48 };
 
 static int64_t quick_bytes(const spill_request_t *request)
@@ -109,8 +110,8 @@ static int64_t quick_bytes(const spill_request_t *request)
     return request->limits.bytes_max / QUICK_PART;
 }
 
-/* Up to what size the document is open: the rest is for one more quick append, and for all the
- * operations and bookkeeping that it may come to have. */
+/* The size up to which the document is open. The rest is for one more quick append, and for all
+ * operations and bookkeeping that the document may get. */
 static int64_t open_bytes(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
@@ -120,7 +121,7 @@ static int64_t open_bytes(const spill_mongo_document_t *document)
                                       0);
 }
 
-/* "b1048576": the bound in bytes; of a page also its incarnation, "b1048576e17". */
+/* "b1048576": the bound in bytes; for a page also its incarnation, "b1048576e17". */
 static const char *open_name(const spill_mongo_document_t *document, int64_t incarnation,
                              char name[OPEN_NAME_SIZE])
 {
@@ -144,9 +145,9 @@ bool spill_mongo_is_quick(const spill_mongo_document_t *document)
 }
 
 /*
- * Servers plan a query with more than two conditions noticeably longer, and an expression the more
- * so the deeper it is. So there are two: the place of the last slot is free (or the array has the
- * length that was expected), and one comparison.
+ * Servers need more time to plan a query with more than two conditions, or with a deep expression.
+ * So there are two conditions: the place of the last slot is free (or the array has the length of
+ * the hint), and one comparison.
  */
 void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
                                     const spill_mongo_hint_t *hint, bson_t *filter)

@@ -1,4 +1,4 @@
-/* Layout subset: the elements that the head's summary shows. */
+/* Layout subset: the elements in the head's summary. */
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
@@ -67,7 +67,7 @@ void spill_mongo_decode_top_run(const bson_t *projected, const spill_state_t *st
     }
 }
 
-/* ---- what it is to show ---------------------------------------------------------------------- */
+/* ---- collecting the shown elements ----------------------------------------------------------- */
 
 bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value)
 {
@@ -79,7 +79,7 @@ bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *val
     return false;
 }
 
-/* Of the request's own: an append gives its elements numbers from `from` on. */
+/* Find element `seq` among the request's own; an append's have numbers from `from` on. */
 static bool find_own(const spill_request_t *request, int64_t from, int64_t seq,
                      spill_value_t *value)
 {
@@ -102,7 +102,7 @@ void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
             !spill_mongo_find_in(request->refill_run, seq, &value) &&
             !spill_mongo_find_in(&read->run, seq, &value) &&
             !spill_mongo_find_in(&read->top_run, seq, &value)) {
-            spill_top_show(top, request->definition, i); /* somebody else changed the summary */
+            spill_top_show(top, request->definition, i); /* another program changed the summary */
             return;
         }
         spill_run_add(values, seq, &value);
@@ -139,7 +139,7 @@ static void append_values(const spill_run_t *values, size_t from, size_t count, 
     bson_append_array_end(to, &array);
 }
 
-/* New elements among those shown, if they stand beside each other: first ... first + count - 1. */
+/* Find new elements among the shown ones, if they are adjacent: first ... first + count - 1. */
 static bool find_block(const spill_top_t *top, int64_t from, size_t *first, size_t *count)
 {
     size_t end = 0;
@@ -169,7 +169,7 @@ void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
         size_t first, count;
         bool block = find_block(&after->top, from, &first, &count);
         summary_path(definition, definition->top_field, path);
-        if (block) { /* it goes between what is there */
+        if (block) { /* insert it between the existing elements */
             for (size_t i = first; i < first + count; i++)
                 spill_run_add(&values, after->top.at[i].seq,
                               &request->elements[after->top.at[i].seq - from]);

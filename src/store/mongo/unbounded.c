@@ -1,4 +1,4 @@
-/* One document with a whole array, as applications keep it that do nothing about its length. */
+/* One document with a whole array, without Spillway and without a bound. */
 #include "store/unbounded.h"
 
 #include "store/mongo/mongo.h"
@@ -61,7 +61,7 @@ spill_code_t spill_unbounded_push(const spill_unbounded_t *unbounded, const spil
     return code;
 }
 
-/* What a projection gives of the document, initialized in every case. */
+/* Read a projection of the document. The result is initialized in every case. */
 static spill_code_t project(const spill_unbounded_t *unbounded, const bson_t *projection,
                             bson_t *document, spill_error_t *error)
 {

@@ -1,8 +1,7 @@
 /*
- * Arrays that programs which know nothing of Spillway keep in the place of a definition's. To take
- * one over is to add bookkeeping to its document; to give it back, to put the pages' elements
- * before its own and take the bookkeeping out. Either is one update, whatever is pushed at that
- * moment.
+ * Unmanaged arrays: a program that does not know Spillway keeps them in a definition's place. ADOPT
+ * adds bookkeeping to the document. UNMANAGE puts the pages' elements before its own and removes
+ * the bookkeeping. Each is one update, and allows concurrent pushes.
  */
 #include "store/mongo/mongo.h"
 
@@ -14,14 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So long may an ADOPT_SPLIT take on the server: well below spill_store.margin_us. */
+/* The time limit of an ADOPT_SPLIT on the server: well below spill_store.margin_us. */
 enum { ADOPT_SPLIT_MS = 60000 };
 
-/* ---- the first elements, as they were copied ------------------------------------------------- */
+/* ---- comparing the first elements ------------------------------------------------------------ */
 
 /*
- * The first elements of the array are the request's run: operands `number` and the next of $and.
- * The slice is in both: some servers copy a variable wherever it is named, at more cost.
+ * Append to $and, as operands `number` and `number` + 1: the first elements of the array equal the
+ * request's run. Both have the slice: some servers copy a variable at each use, which costs more.
  */
 static void append_same_run(const spill_mongo_document_t *document, uint32_t number, bson_t *all)
 {
@@ -56,7 +55,7 @@ static void append_same_run(const spill_mongo_document_t *document, uint32_t num
 /* ---- ADOPT, ADOPT_SPLIT
  * -------------------------------------------------------------------------- */
 
-/* A new head's bookkeeping; `first`: so many slots were cut. */
+/* Append a new head's bookkeeping; `first`: the number of slots that were cut. */
 static void append_bookkeeping(const spill_mongo_document_t *document, int64_t incarnation,
                                int64_t first, int64_t pages, bson_t *spill)
 {
@@ -91,8 +90,8 @@ int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pa
 }
 
 /*
- * The bookkeeping as an expression. `counted` notes whether the application kept a count, which
- * then stays when the array is unmanaged again.
+ * Set the bookkeeping, as an expression. `counted` records whether the application kept a count,
+ * which then stays when the array is unmanaged again.
  */
 static void set_bookkeeping(const spill_mongo_document_t *document, int64_t incarnation,
                             int64_t first, int64_t pages, bson_t *set)
@@ -114,7 +113,7 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t inca
     bson_append_document_end(set, &expression);
 }
 
-/* What the document shows as its count: the elements that are in it, and those that were cut. */
+/* Set the count field: the elements in the document, and those that were cut. */
 static void set_count(const spill_mongo_document_t *document, int64_t first, bson_t *set)
 {
     char array[SPILL_NAME_SIZE + 1];
@@ -125,10 +124,10 @@ static void set_count(const spill_mongo_document_t *document, int64_t first, bso
 }
 
 /*
- * Nothing of the application's is to be overwritten: what tells that a document has pages is not
- * there, and `spill` is a document, if it is there. The array has more than `least` elements.
- * Operands of an $and, "0" to "4": all of a guard is one expression, for a server may unpack the
- * document anew for each field that a filter names.
+ * Append the guard as operands "0" to "4" of an $and. No field of the application may be
+ * overwritten: the overflow and pages fields are absent, and `spill` is absent or a document. The
+ * array has more than `least` elements. The guard is one expression, because a server may unpack
+ * the document again for each field in a filter.
  */
 static void append_adopt_guard(const spill_mongo_document_t *document, int64_t least, bson_t *all)
 {
@@ -151,7 +150,8 @@ static void append_adopt_guard(const spill_mongo_document_t *document, int64_t l
     }
 }
 
-/* ADOPT_SPLIT has the run's guard besides, and that of time: the server takes it when it begins. */
+/* The filter. `cuts`: also the run's guard, and that of time, by the server's clock at its start.
+ */
 static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_t *filter)
 {
     const spill_request_t *request = document->request;
@@ -169,7 +169,7 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     bson_append_document_end(filter, &expression);
 }
 
-/* The array is cut, in a stage before: the document is full, and no stage makes it larger. */
+/* Cut the array in a stage before the others: the document is full, so no stage may enlarge it. */
 static void append_cut_stage(const spill_mongo_document_t *document, const char *key,
                              bson_t *pipeline)
 {
@@ -203,7 +203,7 @@ static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int
     bson_append_document_end(pipeline, &stage);
 }
 
-/* What a READ would then show, in the answer of the update. */
+/* Update, and return the result of a READ in the answer of the update. */
 static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_document_t *document,
                                     const bson_t *filter, const bson_t *pipeline,
                                     spill_response_t *response, bool *done, spill_error_t *error)
@@ -222,8 +222,8 @@ static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_docu
     return code;
 }
 
-/* An ADOPT gets the date that heads have now; an ADOPT_SPLIT, whose pages have theirs, comes too
- * late. */
+/* An ADOPT gets a later incarnation if needed. An ADOPT_SPLIT cannot, because its pages have their
+ * incarnation already: it is refused. */
 spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *request,
                                spill_response_t *response, spill_error_t *error)
 {
@@ -248,7 +248,7 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
     return code;
 }
 
-/* ---- CUT of an array that others may still change -------------------------------------------- */
+/* ---- the first CUT: other programs may have changed elements --------------------------------- */
 
 void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
                                   const spill_state_t *before, bool assumed, bson_t *filter)
@@ -281,7 +281,7 @@ void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
 
 /* ---- UNMANAGE ------------------------------------------------------------------------------- */
 
-/* The pages' elements, then those that the head has at that moment. */
+/* Set the array: the pages' elements, then the head's at the time of the update. */
 static void set_array(const spill_mongo_document_t *document, bson_t *set)
 {
     static const spill_run_t none = {0};
@@ -299,7 +299,7 @@ static void set_array(const spill_mongo_document_t *document, bson_t *set)
     bson_destroy(&older);
 }
 
-/* Where the application kept a count, it gets that of the whole array; else none. */
+/* If the application kept a count, set it to the count of the whole array; else remove it. */
 static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
 {
     char counted[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1];
@@ -312,7 +312,7 @@ static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
                 "]", "}", "$$REMOVE", "]", "}");
 }
 
-/* The bookkeeping goes first: a document that was full has no room for it beside all elements. */
+/* Remove the bookkeeping first: a document that was full has no room for it and all elements. */
 static void unmanage_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
 {
     const char *own[SPILL_MONGO_OWN_FIELDS];
@@ -371,5 +371,5 @@ spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *r
         bson_destroy(&pipeline);
     }
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
-    return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would pass the limit */
+    return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would exceed the limit */
 }

@@ -1,6 +1,6 @@
 /*
- * What APPEND and UPDATE_FIELDS write: classic operators, which a replicated server logs as what
- * they change.
+ * The updates of APPEND and UPDATE_FIELDS. They are classic operators, of which a replicated server
+ * logs only the changes.
  */
 #include "store/mongo/mongo.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* Operators that Spillway and the caller both may use; the caller's others stand alone. */
+/* Operators that both Spillway and the caller may use; the caller's other operators are added. */
 typedef struct update {
     bson_t set;
     bson_t increment;
@@ -52,7 +52,7 @@ static void add_operator(bson_t *document, const char *name, const bson_t *ours,
     bson_append_document_end(document, &all);
 }
 
-/* Make one document of it and release it. */
+/* Build the document of the update, and release the rest. */
 static void update_finish(update_t *update, const bson_t *caller, bson_t *document)
 {
     bson_init(document);
@@ -68,9 +68,9 @@ static void update_finish(update_t *update, const bson_t *caller, bson_t *docume
     bson_destroy(&update->unset);
 }
 
-/* ---- what is pushed -------------------------------------------------------------------------- */
+/* ---- $push ----------------------------------------------------------------------------------- */
 
-/* Note the operations as the newest; the window forgets the oldest. */
+/* Push the operations as the newest; $slice drops the oldest of the window. */
 static void push_ops(const spill_mongo_document_t *document, bson_t *push)
 {
     const spill_request_t *request = document->request;
@@ -85,7 +85,7 @@ static void push_ops(const spill_mongo_document_t *document, bson_t *push)
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
-/* What a roll does beside the array. */
+/* Increase the numbers that a roll changes besides the array. */
 static void increment_by_roll(const spill_mongo_document_t *document,
                               const spill_mongo_roll_t *roll, update_t *parts)
 {
@@ -135,7 +135,7 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     update_finish(&parts, request->update, update);
 }
 
-/* Of a head that has request's elements and no others. */
+/* Set the summary of a head that has only the request's elements. */
 static void set_first_summary(const spill_mongo_document_t *document, bson_t *set)
 {
     const spill_request_t *request = document->request;
