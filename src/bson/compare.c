@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The place of each type in the order. Types that share one are compared by value. */
+/* The rank of each type in the order. Types with the same rank are compared by value. */
 static int rank_of(uint8_t type)
 {
     switch (type) {
@@ -71,7 +71,7 @@ static int compare_strings(const spill_value_t *left, const spill_value_t *right
     return compare_bytes(a, left_length, b, right_length);
 }
 
-/* Field by field: the value's type, then the name, then the value. Names of arrays do not count. */
+/* Compare field by field: type, then name (not in arrays), then value. */
 static int compare_documents(const uint8_t *left, const uint8_t *right, bool names)
 {
     spill_fields_t left_fields = spill_fields_of(left);
@@ -93,7 +93,7 @@ static int compare_documents(const uint8_t *left, const uint8_t *right, bool nam
     }
 }
 
-/* Length, then subtype, then bytes. */
+/* Compare length, then subtype, then bytes. */
 static int compare_binaries(const spill_value_t *left, const spill_value_t *right)
 {
     if (left->size_bytes != right->size_bytes)
@@ -149,7 +149,7 @@ int spill_value_compare(const spill_value_t *left, const spill_value_t *right)
         return compare_timestamps(left, right);
     case BSON_TYPE_CODEWSCOPE:
         return compare_codes_with_scope(left, right);
-    default: /* bool, ObjectId, regular expression, pointer; nothing at all */
+    default: /* bool, ObjectId, regular expression, pointer; types without bytes */
         return compare_bytes(left->data, left->size_bytes, right->data, right->size_bytes);
     }
 }

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Through documents alone. */
-static bool find(const spill_value_t *element, const char *path, spill_value_t *found)
+/* Find the value at a path through documents, not through arrays. */
+static bool find_in_documents(const spill_value_t *element, const char *path, spill_value_t *found)
 {
     *found = *element;
     while (*path != '\0')
@@ -33,7 +33,8 @@ spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
 bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key)
 {
     spill_value_t id;
-    return find(element, path, &id) && spill_element_id_key(&id, key, NULL) == SPILL_OK;
+    return find_in_documents(element, path, &id) &&
+           spill_element_id_key(&id, key, NULL) == SPILL_OK;
 }
 
 /* The first four bytes of an ObjectId: seconds, big-endian. */
@@ -47,13 +48,13 @@ static int64_t object_id_ms(const spill_value_t *value)
 bool spill_element_time_ms(const spill_value_t *element, const char *path, int64_t *time_ms)
 {
     spill_value_t value;
-    if (!find(element, path, &value))
+    if (!find_in_documents(element, path, &value))
         return false;
     switch (value.type) {
     case BSON_TYPE_DATE_TIME:
         *time_ms = spill_value_int64(&value);
         return true;
-    case BSON_TYPE_TIMESTAMP: /* seconds, and an ordinal among those of one second */
+    case BSON_TYPE_TIMESTAMP: /* seconds, and an ordinal within the second */
         *time_ms = (int64_t)((uint64_t)spill_value_int64(&value) >> 32) * 1000;
         return true;
     case BSON_TYPE_OID:

@@ -40,7 +40,7 @@ char *spill_value_to_json(const spill_value_t *value, bool canonical)
     return field_to_json(value, canonical);
 }
 
-/* What libbson still refuses in well-formed JSON is the content of a $-notation, or its range. */
+/* In well-formed JSON, libbson still refuses wrong contents or ranges of a $-notation. */
 static spill_code_t fail_to_read(const bson_error_t *reason, spill_error_t *error)
 {
     return spill_fail(error, SPILL_PARSE, "malformed Extended JSON in the value at offset 0: %s",
@@ -56,7 +56,7 @@ static spill_code_t read_document(const char *text, size_t size_bytes, bson_t *d
     return SPILL_OK;
 }
 
-/* Any text that was checked, as {"": text}. */
+/* Read any checked text, as {"": text}. */
 static spill_code_t read_field(const char *text, size_t size_bytes, bson_t *document,
                                spill_error_t *error)
 {

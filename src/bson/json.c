@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A scan of the text. Each function passes over one thing, or sets `problem` where it stands. */
+/* A scan of the text. Each function reads one item and moves behind it, or sets `problem`. */
 typedef struct scan {
     const char *start;
     const char *at;
     const char *end;
     const char *problem;
-    int scopes; /* "$scope" members that are open */
+    int scopes; /* number of open "$scope" members */
 } scan_t;
 
 static bool fail_at(scan_t *scan, const char *at, const char *problem)
@@ -29,7 +29,7 @@ static void skip_space(scan_t *scan)
         scan->at++;
 }
 
-/* The next character that is not white space, not passed over; '\0' at the end. */
+/* The next character that is not white space; '\0' at the end. The scan stays before it. */
 static char peek(scan_t *scan)
 {
     skip_space(scan);
@@ -43,7 +43,7 @@ static bool is_digit(char c)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits; -1 where they are not. */
+/* Read four hexadecimal digits; -1 if they are missing. */
 static int scan_hex4(scan_t *scan)
 {
     int code = 0;
@@ -71,7 +71,7 @@ static bool is_low_surrogate(int code)
     return code >= 0xdc00 && code < 0xe000;
 }
 
-/* What follows "\u". Surrogates have to come in pairs. */
+/* Read what follows "\u". Surrogates must come in pairs. */
 static bool scan_code_point(scan_t *scan, const char *escape, bool is_name)
 {
     int code = scan_hex4(scan);
@@ -185,7 +185,7 @@ static bool scan_word(scan_t *scan, const char *word)
 
 static bool scan_value(scan_t *scan, int depth, bool in_array);
 
-/* Does the string that was passed over, from its quote on, spell the word? */
+/* Does the scanned string, from its quote on, spell the word? */
 static bool spells(scan_t string, const char *word)
 {
     string.at++;
@@ -199,7 +199,7 @@ static bool spells(scan_t string, const char *word)
     return *string.at == '"';
 }
 
-/* What a member's name tells libbson about the value. */
+/* The meaning of a member's name for libbson. */
 typedef enum name_kind { NAME_PLAIN, NAME_CODE, NAME_SCOPE, NAME_POINTER } name_kind_t;
 
 static name_kind_t name_kind(const scan_t *scan, const char *name)
@@ -214,9 +214,9 @@ static name_kind_t name_kind(const scan_t *scan, const char *name)
 }
 
 /*
- * libbson reads code and pointers wrongly in some places. As elements of an array, and where the
- * scope comes first, they get a key from memory that was never set; of code in the scope of other
- * code it makes a document.
+ * Refuse code and pointers where libbson reads them wrongly. As elements of an array, and if the
+ * scope comes first, they get a key from uninitialized memory. Code in the scope of other code
+ * becomes a document.
  */
 static bool check_notation(scan_t *scan, const char *name, name_kind_t kind, name_kind_t previous,
                            bool in_array)
@@ -230,7 +230,7 @@ static bool check_notation(scan_t *scan, const char *name, name_kind_t kind, nam
     return true;
 }
 
-/* `previous` is the kind of the name before, and becomes that of this one. */
+/* `previous` is the kind of the name before; it becomes the kind of this name. */
 static bool scan_member(scan_t *scan, int depth, bool in_array, name_kind_t *previous)
 {
     if (peek(scan) != '"')
@@ -252,8 +252,8 @@ static bool scan_member(scan_t *scan, int depth, bool in_array, name_kind_t *pre
 }
 
 /*
- * The members of an object or the elements of an array, from the opening bracket on. `in_array`
- * says whether the whole is an element itself.
+ * Scan the members of an object or the elements of an array, from the opening bracket on.
+ * `in_array`: the object or array is itself an element of an array.
  */
 static bool scan_list(scan_t *scan, char close, int depth, bool in_array)
 {
@@ -304,7 +304,7 @@ static bool scan_value(scan_t *scan, int depth, bool in_array)
     }
 }
 
-/* An escape in the first name could spell a dollar sign, so it counts as one. */
+/* The kind of the value. An escape at the start of the first name counts as a dollar sign. */
 static spill_json_kind_t kind_of(scan_t scan)
 {
     if (peek(&scan) != '{')

@@ -69,7 +69,7 @@ static void put_text(spill_buffer_t *key, const char *text, size_t length)
     spill_buffer_append(key, end, sizeof end);
 }
 
-/* A string as BSON has it: length, characters, NUL. Returns the byte after it. */
+/* Append a BSON string: length, characters, NUL. Returns the byte after it. */
 static const uint8_t *put_string(spill_buffer_t *key, const uint8_t *data)
 {
     const spill_value_t string = {.data = data};
@@ -181,7 +181,7 @@ static void put_payload(spill_buffer_t *key, const spill_value_t *value)
     case SPILL_KEY_CODE_WITH_SCOPE:
         put_fields(key, put_string(key, value->data + 4), true);
         break;
-    default: /* the type says it all */
+    default: /* the type has no content */
         break;
     }
 }

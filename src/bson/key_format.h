@@ -23,8 +23,8 @@
  *   code with scope                       ::= string document
  *   any other type: nothing
  *
- * Every number has just one such form (factors are unique), so equal numbers of different types
- * have equal keys. Each form ends by itself, so no key is a prefix of another.
+ * Each number has exactly one form (its factors are unique), so equal numbers of different types
+ * have equal keys. Each form shows its own end, so no key is a prefix of another.
  */
 
 /* The types of a key, in the order of BSON values. */
@@ -59,7 +59,7 @@ enum {
     SPILL_KEY_PLUS_INFINITY = 0x50
 };
 
-/* After a 0x00 that is part of a string. */
+/* Follows a 0x00 inside a string. */
 enum { SPILL_KEY_ESCAPED_NUL = 0xff };
 
 #endif

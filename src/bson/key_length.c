@@ -1,6 +1,6 @@
 /*
- * Measuring owner keys: the grammar of key_format.h once more. A reader turns bad where the bytes
- * do not follow it.
+ * Measure owner keys by the grammar of key_format.h. The reader becomes `bad` if the bytes do not
+ * follow it.
  */
 #include "bson/key.h"
 #include "bson/key_format.h"

@@ -1,6 +1,6 @@
 /*
- * Reading owner keys: the grammar of key_format.h a third time, now for a value that has such a
- * key. Of those that are one owner (1, 1L, 1.0) it is one: an int64 where that holds it.
+ * Decode owner keys by the grammar of key_format.h, to a value with this key. A number (1, 1L, 1.0
+ * have the same key) becomes an int64 if it fits.
  */
 #include "bson/key.h"
 #include "bson/key_format.h"
@@ -16,13 +16,13 @@
 /* Most digits of a decimal128, and its largest exponent. */
 enum { DIGITS_MAX = 34, EXPONENT_MAX = 6111 };
 
-/* What is read, and where it goes. */
+/* The input, and a buffer. */
 typedef struct decoding {
     spill_reader_t reader;
     spill_buffer_t text; /* for one value */
 } decoding_t;
 
-/* The text that comes, without the escapes, and with a NUL behind it. */
+/* Read the next text, without the escapes, and add a NUL. */
 static void read_text(decoding_t *decoding)
 {
     spill_reader_t *reader = &decoding->reader;
@@ -48,7 +48,7 @@ static void read_name(decoding_t *decoding, spill_buffer_t *name)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* False where it has more digits than fit. */
+/* Return false on overflow. */
 static bool multiply(spill_uint128_t *number, unsigned factor, int64_t times)
 {
     spill_uint128_t most = 1;
@@ -62,7 +62,7 @@ static bool multiply(spill_uint128_t *number, unsigned factor, int64_t times)
     return true;
 }
 
-/* u * 2^twos * 5^fives as a double, if it is one: any odd part below 2^53 is. */
+/* Append u * 2^twos * 5^fives as a double, if a double has exactly this value. */
 static bool append_double(bson_t *document, const char *name, bool negative, int64_t twos,
                           int64_t fives, spill_uint128_t u)
 {
@@ -92,7 +92,7 @@ static bool append_decimal(bson_t *document, const char *name, bool negative, in
            BSON_APPEND_DECIMAL128(document, name, &decimal);
 }
 
-/* No number has a greater one: without a bound, damaged bytes would be multiplied for ever. */
+/* Is the exponent possible? Without a bound, damaged bytes would make the loops endless. */
 static bool is_exponent(int64_t exponent)
 {
     enum { POWERS_MAX = 8192 };
@@ -135,7 +135,7 @@ static bool append_binary(decoding_t *decoding, bson_t *document, const char *na
         return false;
     const uint8_t *bytes = spill_reader_bytes(&decoding->reader, (size_t)length);
     bool twice = subtype == BSON_SUBTYPE_BINARY_DEPRECATED && length >= 4;
-    if (bytes && twice) { /* it has its length a second time, which libbson puts there */
+    if (bytes && twice) { /* libbson adds the second length */
         bytes += 4;
         length -= 4;
     }
@@ -169,7 +169,7 @@ static bool append_regex(decoding_t *decoding, bson_t *document, const char *nam
 static bool append_value(decoding_t *decoding, uint8_t type, bson_t *document, const char *name,
                          int depth);
 
-/* The fields up to their end; an array's have no names. */
+/* Append the fields up to their end; an array's fields have no names. */
 static bool append_fields(decoding_t *decoding, bool names, bson_t *document, int depth)
 {
     spill_buffer_t name = SPILL_BUFFER_INIT;

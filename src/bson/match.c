@@ -22,7 +22,7 @@ static operation_t operation_of(const char *name)
     return operation;
 }
 
-/* A document whose first field is an operator. */
+/* Is it a document with an operator as its first field? */
 static bool has_operators(const spill_value_t *value)
 {
     const char *name;
@@ -167,7 +167,7 @@ static bool is_in(const spill_value_t *value, const spill_value_t *list)
     return false;
 }
 
-/* NaN is neither greater nor less than anything, and equal to itself. */
+/* NaN is neither greater nor less than any value, and equal to itself. */
 static bool orders(operation_t operation, const spill_value_t *value, const spill_value_t *operand)
 {
     bool or_equal = operation == GTE || operation == LTE;
@@ -181,7 +181,7 @@ static bool orders(operation_t operation, const spill_value_t *value, const spil
     return (operation == GT || operation == GTE) == (order > 0);
 }
 
-/* Does the value satisfy what the operation is, or is the negation of? */
+/* Does the value satisfy the operation, without its negation? */
 static bool satisfies(operation_t operation, const spill_value_t *value,
                       const spill_value_t *operand)
 {
@@ -199,7 +199,7 @@ static bool satisfies(operation_t operation, const spill_value_t *value,
     }
 }
 
-/* ---- what lies at a path --------------------------------------------------------------------- */
+/* ---- values at a path ------------------------------------------------------------------------ */
 
 /* The search for a value that satisfies an operation. */
 typedef struct search {
@@ -222,7 +222,7 @@ static bool end_satisfies(const search_t *search, const spill_value_t *value)
     return false;
 }
 
-/* A value that is not there is as null, but does not exist. */
+/* A missing value equals null, but does not exist. */
 static bool nothing_satisfies(const search_t *search)
 {
     static const spill_value_t null = {.type = BSON_TYPE_NULL, .data = (const uint8_t *)""};
@@ -231,7 +231,7 @@ static bool nothing_satisfies(const search_t *search)
 
 static bool path_satisfies(const search_t *search, const spill_value_t *value, const char *path);
 
-/* Each document in an array, and the element that the name is the place of. */
+/* Try each document in an array, and the element at the index that the name spells. */
 static bool array_satisfies(const search_t *search, const spill_value_t *array, const char *path)
 {
     spill_fields_t fields = spill_fields_of(array->data);

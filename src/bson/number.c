@@ -70,7 +70,7 @@ static spill_number_t from_decimal(const uint8_t *data)
         return infinity_of(negative);
     spill_uint128_t digits = (spill_uint128_t)(high & UINT64_C(0x1ffffffffffff)) << 64 | low;
     if (top >= 0x18 || digits >= power_of_ten(DECIMAL_DIGITS) || digits == 0) {
-        /* A coefficient that is too large is 0, says IEEE 754; the second form always has one. */
+        /* By IEEE 754 a coefficient that is too large is 0; in the second form it always is. */
         return (spill_number_t){.kind = SPILL_NUMBER_FINITE};
     }
     return (spill_number_t){
@@ -140,9 +140,10 @@ int64_t spill_iter_int64(const bson_iter_t *iter)
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 /*
- * A natural number, the least word first. Numbers are made natural by a power of two and one of
- * ten. That is done only to numbers of like size, so 4096 bits are plenty: a double has 53 bits and
- * twos >= -1074; a decimal as small has 113 bits and tens >= -358, which is 1190 bits.
+ * A natural number, the least word first. To compare two numbers, multiply both by a power of two
+ * and a power of ten that make them natural. The numbers have a similar size, so 4096 bits are more
+ * than enough: a double has 53 bits and twos >= -1074; a decimal of that size has 113 bits and tens
+ * >= -358, which is 1190 bits.
  */
 enum { WORDS = 128 };
 
@@ -168,7 +169,7 @@ static void multiply(natural_t *natural, uint32_t factor)
     }
 }
 
-/* times base^exponent; nothing when the exponent is below 1 */
+/* Multiply by base^exponent; do nothing if the exponent is below 1. */
 static void multiply_power(natural_t *natural, uint32_t base, int exponent)
 {
     while (exponent > 0) {
@@ -198,7 +199,7 @@ static int compare_exactly(const spill_number_t *left, const spill_number_t *rig
     return compare_naturals(&a, &b);
 }
 
-/* How many bits has the whole part? Above the logarithm to base 2 by no more than 1. */
+/* The number of bits of the integer part: at most 1 above the logarithm to base 2. */
 static double bits_of(const spill_number_t *number)
 {
     int bits = 0;

@@ -1,6 +1,6 @@
 /*
- * Numbers by value. BSON has four types of them (int32, int64, double, decimal128), and 1, 1L, 1.0
- * and 1.00 are one number: in sort order, in $min and $max, and as the _id of an owner.
+ * Numbers by value. BSON has four number types (int32, int64, double, decimal128). 1, 1L, 1.0 and
+ * 1.00 are the same number: in sort order, in $min and $max, and as the _id of an owner.
  */
 #ifndef SPILL_BSON_NUMBER_H
 #define SPILL_BSON_NUMBER_H
@@ -33,20 +33,19 @@ typedef struct spill_number {
 
 bool spill_is_number(uint8_t type);
 
-/* The number that a well-formed value of one of the four types stands for. */
+/* The number of a well-formed value of one of the four types. */
 spill_number_t spill_number_of(const spill_value_t *value);
 
 /*
- * The number that the iterator is at, of the three types that are not decimal, rounded towards
- * zero, and at most 2^60 away from it: so that sums of such numbers do not overflow. NaN, and a
- * value of another type, is 0.
+ * The iterator's int32, int64 or double, rounded towards zero and limited to +-2^60, so that sums
+ * do not overflow. NaN and values of other types are 0.
  */
 int64_t spill_iter_int64(const bson_iter_t *iter);
 
-/* Is it an integer of 64 bits? Then *integer is it. */
+/* If it is an integer of 64 bits, set *integer. */
 bool spill_number_to_int64(const spill_number_t *number, int64_t *integer);
 
-/* Negative, 0 or positive, exactly. NaN is below all numbers and equal to itself. */
+/* Compare exactly: negative, 0 or positive. NaN is below all numbers and equal to itself. */
 int spill_number_compare(const spill_number_t *left, const spill_number_t *right);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Update operators. Each change (operator, path, argument) rewrites the document once, in the order
- * of the update: fields of heads are few and small.
+ * of the update. That is cheap, because a head's fields are few and small.
  */
 #include "bson/update.h"
 
@@ -21,14 +21,14 @@ typedef enum operator_kind {
 
 static const char *const operator_names[] = {"$set", "$unset", "$inc", "$min", "$max"};
 
-/* One change that an update asks for; borrows from the update. */
+/* One change of an update; borrows from the update. */
 typedef struct change {
     operator_kind_t kind;
     const char *path;
     spill_value_t argument;
 } change_t;
 
-/* Over all changes of an update. */
+/* A cursor over all changes of an update. */
 typedef struct change_cursor {
     spill_fields_t operators;
     spill_fields_t arguments;
@@ -91,7 +91,7 @@ static spill_code_t check_operators(const bson_t *update, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* What is wrong with a dotted path, or NULL. */
+/* The problem of a dotted path, or NULL. */
 static const char *problem_of_path(const char *path)
 {
     int depth = 0;
@@ -132,7 +132,7 @@ static spill_code_t check_change(const change_t *change, const char *const *rese
     return SPILL_OK;
 }
 
-/* Two changes of one field, or of a field and of one inside it, have no clear order. */
+/* Refuse changes of the same field, or of a field and one inside it: their order is not defined. */
 static spill_code_t check_conflicts(const bson_t *update, const change_t *change,
                                     spill_error_t *error)
 {
@@ -181,7 +181,7 @@ static double double_of(const spill_value_t *value)
     return is_integer(value->type) ? (double)integer_of(value) : spill_value_double(value);
 }
 
-/* An int32 stays one while it can. */
+/* Append a sum; an int32 (`narrow`) stays one if it fits. */
 static void append_integer(bson_t *out, const char *name, int64_t sum, bool narrow)
 {
     if (narrow && sum >= INT32_MIN && sum <= INT32_MAX)
@@ -209,7 +209,7 @@ static spill_code_t append_sum(const change_t *change, const spill_value_t *old,
     return SPILL_OK;
 }
 
-/* What becomes of the field at the end of the path; `old` is NULL where there is none. */
+/* Append the changed field at the end of the path; `old` is NULL if it is missing. */
 static spill_code_t append_changed(const change_t *change, const spill_value_t *old,
                                    const char *name, bson_t *out, spill_error_t *error)
 {
@@ -231,7 +231,7 @@ static spill_code_t append_changed(const change_t *change, const spill_value_t *
 static spill_code_t rewrite(const change_t *change, const char *path, const uint8_t *in,
                             bson_t *out, spill_error_t *error);
 
-/* A field on the path: changed where the path ends, else a document to go into. */
+/* Rewrite a field on the path: change it if the path ends here, else continue in its document. */
 static spill_code_t rewrite_field(const change_t *change, const char *name, const char *rest,
                                   const spill_value_t *old, bson_t *out, spill_error_t *error)
 {
@@ -250,7 +250,7 @@ static spill_code_t rewrite_field(const change_t *change, const char *name, cons
     return code;
 }
 
-/* Copy the document `in` (NULL: an empty one) to `out` with the change at `path` made. */
+/* Copy the document `in` (NULL: an empty one) to `out`, and make the change at `path`. */
 static spill_code_t rewrite(const change_t *change, const char *path, const uint8_t *in,
                             bson_t *out, spill_error_t *error)
 {
@@ -295,7 +295,7 @@ spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson
         bson_destroy(result);
         bson_steal(result, &next);
     }
-    /* Beside an unmanaged array of deep elements, other fields may still be updated. */
+    /* If an unmanaged array has deep elements, the other fields can still be updated. */
     bool deep = !spill_document_valid(fields);
     if (code == SPILL_OK && !(deep ? spill_answer_valid(result) : spill_document_valid(result)))
         code = spill_fail(error, SPILL_INVALID, "update: the document would be nested too deeply");

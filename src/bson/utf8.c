@@ -9,7 +9,7 @@ static bool is_continuation(uint8_t byte)
     return (byte & 0xC0) == 0x80;
 }
 
-/* Length of the character of two bytes or more at `text`, 0 where there is none. */
+/* Length of the character of two or more bytes at `text`; 0 if there is none. */
 static size_t character(const uint8_t *text, size_t size)
 {
     uint8_t first = text[0];

@@ -1,4 +1,4 @@
-/* Is it UTF-8, as RFC 3629 has it? At the speed of memory where the text is ASCII. */
+/* The check of UTF-8 (RFC 3629). For ASCII it is as fast as memory. */
 #ifndef SPILL_BSON_UTF8_H
 #define SPILL_BSON_UTF8_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NUL is a character like others; surrogates and long forms are none. O(size). */
+/* NUL is valid; surrogates and overlong forms are not. O(size). */
 bool spill_utf8_valid(const uint8_t *text, size_t size);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * Values as bytes. The sizes of BSON types are known here, in spill_value_measure, and nowhere
- * else.
+ * Values as bytes. Only spill_value_measure knows the sizes of BSON types.
  */
 #include "bson/value.h"
 
@@ -131,7 +130,7 @@ bool spill_value_measure(uint8_t type, const uint8_t *data, size_t available, ui
 
 static bool document_valid(const uint8_t *data, size_t size, int depth);
 
-/* A value whose own size is known to be right: are the documents in it? */
+/* Are the documents inside a value valid? The value's own size is right. */
 static bool content_valid(uint8_t type, const uint8_t *data, uint32_t size, int depth)
 {
     switch (type) {
@@ -295,9 +294,9 @@ spill_value_t spill_value_from_int64(bson_t *storage, int64_t number)
 }
 
 /*
- * Any value but a document: as a document of this one field, which libbson joins to the other byte
- * by byte. Its functions for single types rewrite some values (they sort the options of regular
- * expressions, and drop empty scopes).
+ * Append a value that is not a document: make a document of this one field, which libbson
+ * concatenates byte by byte. libbson's functions for single types change some values: they sort the
+ * options of regular expressions, and drop empty scopes.
  */
 static bool append_bytes(const spill_value_t *value, bson_t *document, const char *key)
 {

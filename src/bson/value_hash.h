@@ -1,4 +1,4 @@
-/* A hash over values, one after the other: for logs and reports, which compare arrays by it. */
+/* A hash over a sequence of values, for logs and reports that compare arrays. */
 #ifndef SPILL_BSON_VALUE_HASH_H
 #define SPILL_BSON_VALUE_HASH_H
 

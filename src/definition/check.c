@@ -23,7 +23,7 @@ static spill_code_t check_range(const char *label, int64_t value, int64_t lowest
     return SPILL_OK;
 }
 
-/* Half of a subset's head is its top elements', and what is noted of them is beside these. */
+/* A subset's head needs half of its bytes for its top elements, and others for their entries. */
 static int64_t bytes_lowest(const spill_definition_t *definition)
 {
     int64_t needed = SPILL_BOOKKEEPING_BYTES_MAX + definition->op_window * SPILL_OP_BYTES_MAX +
@@ -91,13 +91,13 @@ static bool has_control_character(const char *name)
     return false;
 }
 
-/* "name" or "author.name": no part of it is empty. */
+/* Is it a path like "name" or "author.name", without an empty part? */
 static bool is_path(const char *name)
 {
     return name[0] != '.' && name[strlen(name) - 1] != '.' && strstr(name, "..") == NULL;
 }
 
-/* What is wrong with a name that is not empty, or NULL. */
+/* The problem of a name that is not empty, or NULL. */
 static const char *problem_of(spill_name_role_t role, const char *name)
 {
     if (!bson_utf8_validate(name, strlen(name), false))
@@ -142,8 +142,8 @@ static spill_code_t check_name(const spill_definition_t *definition,
 }
 
 /*
- * Names of one role lie beside each other: two fields of a document, or the two collections. What
- * they say of elements may be the same twice: an object id is a time, too.
+ * Names of one role must differ: they name fields of one document, or the two collections. Names of
+ * an element's fields may be equal: an ObjectId is both an id and a time.
  */
 static spill_code_t check_distinct(const spill_definition_t *definition, size_t index,
                                    spill_error_t *error)
@@ -197,7 +197,7 @@ spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_
     return SPILL_OK;
 }
 
-/* A part of a path that servers may take for a place in an array, or for a name. */
+/* Is a part of the path a number? Servers treat it as an index of an array, or as a name. */
 static bool has_number(const char *path)
 {
     for (size_t length; *path != '\0'; path += length + (path[length] == '.')) {
@@ -208,7 +208,7 @@ static bool has_number(const char *path)
     return false;
 }
 
-/* Capped, keeping the best: an append looks at all of the head's elements. */
+/* Top-N capped: check its names and its threshold; an append reads all of the head's elements. */
 static spill_code_t check_top_n(const spill_definition_t *definition, spill_error_t *error)
 {
     if (definition->top_field[0] != '\0' || definition->top_count != 0)
@@ -222,7 +222,7 @@ static spill_code_t check_top_n(const spill_definition_t *definition, spill_erro
                        error);
 }
 
-/* Before the bounds, which depend on it. */
+/* Check the top before the bounds, which depend on it. */
 static spill_code_t check_top(const spill_definition_t *definition, spill_error_t *error)
 {
     bool named = definition->top_field[0] != '\0' || definition->sort_field[0] != '\0';
@@ -267,7 +267,7 @@ static spill_code_t fail_bucket(const char *what, spill_error_t *error)
     return spill_fail(error, SPILL_INVALID, "layout 'bucket': %s", what);
 }
 
-/* All the fields lie in one document. */
+/* All the fields are in one document, so their names must differ. */
 static spill_code_t check_bucket_fields(const spill_definition_t *definition, spill_error_t *error)
 {
     const char *names[] = {definition->array, definition->page_owner, definition->page_number,
@@ -332,7 +332,7 @@ static spill_code_t check_no_bucket(const spill_definition_t *definition, spill_
                : SPILL_OK;
 }
 
-/* Nothing that its layout has no use for: who set it expects something of it. */
+/* Refuse options without an effect in the layout: who set one expects an effect. */
 spill_code_t spill_check_capped(const spill_definition_t *definition, spill_error_t *error)
 {
     const char *layout = spill_layout_name(definition->layout);

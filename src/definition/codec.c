@@ -4,9 +4,8 @@
  *   {name, layout, keep, order, collection, ... (every name), window (layout bucket), opWindow,
  *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
  *
- * `order` is there where it is newest-first, keepElements, keepSeconds and topCount where they are
- * not 0.
- * Where the layout has no pages, what is of pages is not.
+ * `order` is omitted unless it is newest-first; keepElements, keepSeconds and topCount are omitted
+ * if they are 0. Names and bounds of pages are omitted if the layout has no pages.
  */
 #include "bson/number.h"
 #include "definition/fields.h"
@@ -32,7 +31,7 @@ static void append_bounds(bson_t *document, const char *label, const spill_bound
     bson_append_document_end(document, &child);
 }
 
-/* NULL: a number that names nothing, which the check refuses. */
+/* `name` is NULL for a number outside the enum, which the check refuses. */
 static void append_name(bson_t *document, const char *label, const char *name)
 {
     BSON_APPEND_UTF8(document, label, name != NULL ? name : "");
@@ -76,7 +75,7 @@ static spill_code_t fail_field(const char *label, const char *problem, spill_err
     return spill_fail(error, SPILL_CORRUPT, "definition: field '%s' %s", label, problem);
 }
 
-/* NULL after an error. */
+/* Returns NULL after an error. */
 static const char *read_text(const bson_t *document, const char *label, spill_error_t *error)
 {
     bson_iter_t iter;
@@ -143,7 +142,7 @@ static spill_code_t read_order(const bson_t *document, spill_definition_t *defin
                : fail_field("order", "is neither 'oldest-first' nor 'newest-first'", error);
 }
 
-/* Of a bucket; the layout was read before. */
+/* Read the window of layout bucket. Call it after the layout was read. */
 static spill_code_t read_time_window(const bson_t *document, spill_definition_t *definition,
                                      spill_error_t *error)
 {
@@ -189,7 +188,7 @@ static spill_code_t read_window(const bson_t *document, spill_definition_t *defi
     return SPILL_OK;
 }
 
-/* 0 where it is missing. */
+/* *number is 0 if the field is missing. */
 static spill_code_t read_optional(const bson_t *document, const char *label, int64_t *number,
                                   spill_error_t *error)
 {
@@ -225,7 +224,7 @@ static bool is_known(const char *label)
     return false;
 }
 
-/* A field from a later version may change what all others mean. */
+/* Refuse unknown fields: a later version's field may change the meaning of the others. */
 static spill_code_t refuse_unknown(const bson_t *document, spill_error_t *error)
 {
     bson_iter_t iter;
@@ -240,7 +239,8 @@ static spill_code_t refuse_unknown(const bson_t *document, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* spill_definition_check knows the ranges of `bounds`; sums are made of `largest` as well. */
+/* Check the ranges of `largest`, so that sums do not overflow; spill_definition_check checks
+ * `bounds`. */
 static spill_code_t check_largest(const spill_definition_t *definition, spill_error_t *error)
 {
     const spill_bounds_t *largest = &definition->largest;

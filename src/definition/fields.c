@@ -28,7 +28,7 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
     PAGES("pageCollection", page_collection, COLLECTION, true),
     PAGES("pageOwner", page_owner, PAGE_FIELD, true),
     PAGES("pageNumber", page_number, PAGE_FIELD, false),
-    PAGES("pageArray", page_array, PAGE_FIELD, false), /* of a layout that has one: check.c */
+    PAGES("pageArray", page_array, PAGE_FIELD, false), /* only in some layouts; see check.c */
     PAGES("pageCount", page_count, PAGE_FIELD, false),
     ADDED("elementIdField", element_id_field, PAGE_FIELD),
     ADDED("idField", id_field, ELEMENT_FIELD),
@@ -99,7 +99,7 @@ const char *spill_window_name(spill_window_t window)
     return window != SPILL_WINDOW_NONE && (size_t)window < WINDOWS ? window_names[window] : NULL;
 }
 
-/* Where in a table of names; `count` when it is not there. */
+/* The index of a name in a table; `count` if it is not in the table. */
 static size_t find_name(const char *const names[], size_t count, const char *name)
 {
     size_t index = 0;

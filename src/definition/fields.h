@@ -1,4 +1,4 @@
-/* What a definition consists of, as a table: the codec, the check and the comparison walk it. */
+/* A table of a definition's parts, for the codec, the check and the comparison. */
 #ifndef SPILL_DEFINITION_FIELDS_H
 #define SPILL_DEFINITION_FIELDS_H
 
@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* What a name stands for decides what it may be and which others it must differ from. */
+/* The role of a name decides its form, and from which other names it must differ. */
 typedef enum spill_name_role {
     SPILL_NAME_OF_DEFINITION,
     SPILL_NAME_OF_COLLECTION,
@@ -22,14 +22,14 @@ typedef struct spill_name_field {
     size_t offset;     /* in spill_definition_t */
     spill_name_role_t role;
     bool required; /* not "" */
-    bool added;    /* not in every document: "" is not written, and where it is missing it is "" */
-    bool pages;    /* of pages: only in a definition that has pages */
+    bool added;    /* may be missing in a document, which means "" */
+    bool pages;    /* only in a definition that has pages */
 } spill_name_field_t;
 
 typedef struct spill_bound_field {
     const char *label;
     size_t offset; /* in spill_bounds_t */
-    bool pages;    /* of pages: only in a definition that has pages */
+    bool pages;    /* only in a definition that has pages */
 } spill_bound_field_t;
 
 #define SPILL_NAME_FIELDS 25
@@ -58,7 +58,7 @@ const char *spill_keep_name(spill_keep_t keep);
 const char *spill_array_order_name(spill_array_order_t order);
 const char *spill_window_name(spill_window_t window); /* NULL for SPILL_WINDOW_NONE, too */
 
-/* And back; false for another text. */
+/* The value of a name; false for any other text. */
 bool spill_layout_of_name(const char *name, spill_layout_t *layout);
 bool spill_keep_of_name(const char *name, spill_keep_t *keep);
 bool spill_array_order_of_name(const char *name, spill_array_order_t *order);

@@ -1,4 +1,4 @@
-/* The ranges that a definition's numbers may have. */
+/* The ranges of a definition's numbers. */
 #ifndef SPILL_DEFINITION_LIMITS_H
 #define SPILL_DEFINITION_LIMITS_H
 
@@ -6,10 +6,10 @@
 #define SPILL_ELEMENTS_MAX 1000000
 
 /*
- * Bytes of a document. The upper one leaves room below the 16 MiB of the databases for an element's
- * last step over the bound. The lower one grows with the window of operations: each remembered
- * operation takes up to SPILL_OP_BYTES_MAX as rendered, the rest is for names, numbers and the
- * owner, which a page holds twice.
+ * Bytes of a document. The upper limit is below the 16 MiB of the databases, because the last
+ * element may exceed the bound. The lower limit grows with the window of operations: each operation
+ * takes up to SPILL_OP_BYTES_MAX. The rest is for names, numbers and the owner, which a page has
+ * twice.
  */
 #define SPILL_DOCUMENT_BYTES_HIGHEST (15 * 1024 * 1024)
 #define SPILL_DOCUMENT_BYTES_LOWEST (16 * 1024)
@@ -18,7 +18,7 @@
 
 #define SPILL_OP_WINDOW_MAX 10000
 
-/* Layout subset: what is noted of each element in the summary. */
+/* Layout subset: bytes of each element's entry in the summary. */
 #define SPILL_TOP_ENTRY_BYTES_MAX 52
 
 /* Retention: 2^53 elements, and a thousand years of 366 days. */

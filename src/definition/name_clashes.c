@@ -1,4 +1,4 @@
-/* Two definitions in one store: whose documents and fields are whose. */
+/* Do two definitions of one store use the same collections or fields? */
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/argument.h"
@@ -23,7 +23,7 @@ static const char *option_of(const spill_name_field_t *field)
     return options[index].option;
 }
 
-/* Does the head have a field of that name? NULL: no. */
+/* Find a field of the head by its name, or NULL. */
 static const spill_name_field_t *find_head_field(const spill_definition_t *definition,
                                                  const char *name)
 {
@@ -36,7 +36,7 @@ static const spill_name_field_t *find_head_field(const spill_definition_t *defin
     return NULL;
 }
 
-/* Both have their heads in one collection. */
+/* Check two definitions with heads in one collection. */
 static spill_code_t check_head_fields(const spill_definition_t *definition,
                                       const spill_definition_t *other, spill_error_t *error)
 {
@@ -56,7 +56,7 @@ static spill_code_t check_head_fields(const spill_definition_t *definition,
     return SPILL_OK;
 }
 
-/* What a collection holds that has a definition's heads, or its pages. */
+/* The contents of the collection of a definition's heads, or of its pages, for a message. */
 static const char *contents(const spill_definition_t *definition, bool heads)
 {
     if (spill_schema_of(definition)->has_windows)

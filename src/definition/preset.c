@@ -1,4 +1,4 @@
-/* The presets: the documents of the pattern's descriptions, field by field. */
+/* The presets have the same fields as the documents in descriptions of the patterns. */
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/argument.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * Bytes: a head or page is read and rewritten as one piece, so a megabyte is the most that is still
- * quick, and it leaves the counts in charge for elements of up to 1 KiB at the usual 1000.
+ * A head or a page is read and rewritten as a whole, which is quick up to about a megabyte. With
+ * the usual 1000 elements the count is the effective bound for elements of up to 1 KiB.
  */
 #define DEFAULT_BYTES_MAX (1024 * 1024)
 #define DEFAULT_OP_WINDOW 64
@@ -29,7 +29,7 @@
                .head_bytes_max = DEFAULT_BYTES_MAX,                                                \
                .page_bytes_max = DEFAULT_BYTES_MAX}
 
-/* Every review is in its own document at once. */
+/* Each review is a document of its own. */
 #define REVIEWS_FIELDS                                                                             \
     .keep = SPILL_KEEP_NEWEST, BOUNDS(1, 100), .op_window = DEFAULT_OP_WINDOW,                     \
     .collection = "products", .array = "reviewSummary", .page_collection = "reviews",              \
@@ -40,7 +40,7 @@
 static const char *const preset_names[] = {
     "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", "reviews-subset", NULL};
 
-enum { SUBSET = 5 }; /* the place of "reviews-subset" */
+enum { SUBSET = 5 }; /* the index of "reviews-subset" */
 
 static const spill_definition_t preset_definitions[] = {
     {.keep = SPILL_KEEP_OLDEST, BOUNDS(1000, 1000), FEED_FIELDS},
@@ -97,7 +97,7 @@ const char *const *spill_definition_presets(void)
     return preset_names;
 }
 
-/* A name that does not fit stays empty, which the check refuses. */
+/* A name that is too long stays empty, which the check refuses. */
 static void start_from(spill_definition_t *definition, const spill_definition_t *preset,
                        const char *name)
 {
@@ -113,7 +113,7 @@ void spill_definition_init(spill_definition_t *definition, const char *name)
         start_from(definition, &preset_definitions[1], name != NULL ? name : "");
 }
 
-/* What a subset has for its top elements, and no other layout. */
+/* Set the fields of the top elements in layout subset; clear them in other layouts. */
 static void set_top(spill_definition_t *definition)
 {
     if (!spill_schema_of(definition)->has_top) {
@@ -129,7 +129,7 @@ static void set_top(spill_definition_t *definition)
         definition->top_count = preset->top_count;
 }
 
-/* Where elements are documents of their own, these store the elements' _id. */
+/* Layouts reference and subset: set the field that stores an element's _id. */
 static void set_element_id(spill_definition_t *definition)
 {
     if (!spill_schema_of(definition)->has_referenced_elements)
@@ -167,7 +167,7 @@ void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t 
     set_element_id(definition);
     if (!pages)
         definition->keep = SPILL_KEEP_NEWEST;
-    if (!pages && had_pages) { /* there an age keeps what a number of elements does not */
+    if (!pages && had_pages) { /* this layout retains by age, not by number */
         definition->keep_elements = 0;
         definition->keep_seconds = 0;
     }

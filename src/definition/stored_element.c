@@ -12,7 +12,7 @@ static bool is_renamed(const spill_definition_t *definition, const char *name)
     return definition->element_id_field[0] != '\0' && strcmp(name, "_id") == 0;
 }
 
-/* ---- what can be stored ---------------------------------------------------------------------- */
+/* ---- the check of an element ----------------------------------------------------------------- */
 
 static spill_code_t refuse_id(const spill_definition_t *definition, spill_error_t *error)
 {
@@ -32,7 +32,7 @@ static spill_code_t refuse_name(const spill_definition_t *definition, const char
                       definition->name, name);
 }
 
-/* A name of the definition's: another definition may use another one. */
+/* Refuse a field with a name from the definition; another definition may have another name. */
 static spill_code_t refuse_chosen(const spill_definition_t *definition, const char *name,
                                   const char *what, const char *option, spill_error_t *error)
 {
@@ -124,8 +124,7 @@ void spill_stored_element_append(const spill_definition_t *definition, const spi
                            is_renamed(definition, name) ? definition->element_id_field : name);
 }
 
-/* A field of the document itself. Its bookkeeping and its _id are there whatever the element has.
- */
+/* Is it a field of the document itself? `spill` and `_id` are, whatever the element has. */
 static bool is_own(const spill_definition_t *definition, const char *name)
 {
     return strcmp(name, "_id") == 0 || strcmp(name, "spill") == 0 ||

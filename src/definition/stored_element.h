@@ -34,7 +34,7 @@ bool spill_stored_element_same_rules(const spill_definition_t *left,
 /* Is the path within a field of the document itself, which no element has? */
 bool spill_stored_element_reserves(const spill_definition_t *definition, const char *path);
 
-/* Where the document has what the element has at `path`. With other layouts it is the same path. */
+/* The path in the document of the element's `path`. In other layouts it is the same path. */
 void spill_stored_element_path(const spill_definition_t *definition, const char *path,
                                char stored[SPILL_STORED_PATH_SIZE]);
 
@@ -43,8 +43,8 @@ void spill_stored_element_append(const spill_definition_t *definition, const spi
                                  bson_t *document);
 
 /*
- * The element that the document keeps, into `element`, which the call initializes. False if the
- * document has no owner's field: then it is what a removed element left, and `element` is empty.
+ * Read the document's element into `element`, which the call initializes. Return false if the
+ * document has no owner's field: then the element was removed, and `element` is empty.
  */
 bool spill_stored_element_read(const spill_definition_t *definition, const bson_t *document,
                                bson_t *element);

@@ -28,7 +28,7 @@ typedef struct date {
     int day;   /* from 1 */
 } date_t;
 
-/* The Gregorian calendar in eras of 400 years, which begin in March: leap days come last. */
+/* Compute the Gregorian date, in eras of 400 years that begin in March: leap days come last. */
 static date_t date_of(int64_t days)
 {
     enum { DAYS_OF_ERA = 146097, SHIFT = 719468 }; /* 0000-03-01 */
@@ -62,7 +62,7 @@ spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
 {
     int64_t days = floor_div(time_ms, MS_OF_DAY);
     text[0] = '\0';
-    /* A week at either end may be of the year beyond it. */
+    /* The first or last week may belong to a year outside the range. */
     if (days < FIRST_DAY + 7 || days >= END_DAY - 7)
         return spill_fail(error, SPILL_INVALID,
                           "the time %" PRId64 " ms since 1970 is outside the years 0 to 9999",
@@ -130,7 +130,8 @@ bool spill_window_text_valid(const char *text, size_t length)
     return true;
 }
 
-/* A digit stands for one, and the two digits behind the year for a number up to theirs. */
+/* Does the text have the form? A digit of the form matches any digit. Two digits behind the year
+ * match a number up to theirs. */
 static bool has_form(const char *text, const char *form)
 {
     if (strlen(text) != strlen(form))
@@ -161,7 +162,7 @@ spill_code_t spill_window_check(const spill_definition_t *definition, const char
         [SPILL_WINDOW_YEAR] = {"9999", "2026"},
     };
     const char *largest = forms[definition->window].largest;
-    if (largest == NULL) /* a field's: any text */
+    if (largest == NULL) /* windows of a field: any text */
         return spill_window_text_valid(text, strlen(text))
                    ? SPILL_OK
                    : spill_fail(error, SPILL_INVALID, "the text of a window has 1 to %d bytes",

@@ -1,7 +1,7 @@
 /*
- * Windows of layout bucket. A window of an owner is an owner to everything below src/core: its
- * _id is the document {owner, window}, so one owner's windows lie side by side in the order of
- * their texts, wherever owners are in the order of their keys.
+ * Windows of layout bucket. Below src/core, a window of an owner is itself an owner: its _id is the
+ * document {owner, window}. So in the order of keys, one owner's windows are adjacent and sorted by
+ * their texts.
  */
 #ifndef SPILL_DEFINITION_WINDOW_H
 #define SPILL_DEFINITION_WINDOW_H
@@ -9,8 +9,8 @@
 #include <spillway/bucket.h>
 
 /*
- * The window of a moment, in milliseconds since 1970. SPILL_INVALID before the year 0 and after
- * 9999, whose texts would not sort, and where windows are those of a field.
+ * The window of a time, in milliseconds since 1970. SPILL_INVALID before the year 0 and after 9999,
+ * because the texts would not sort, and if the definition's windows are those of a field.
  */
 spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
                                   char text[SPILL_WINDOW_SIZE], spill_error_t *error);
@@ -19,18 +19,18 @@ spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
 bool spill_window_time(const spill_definition_t *definition, const spill_value_t *element,
                        int64_t *time_ms);
 
-/* As spill_bucket_window_of, for a definition that passed its check and arguments that are set. */
+/* As spill_bucket_window_of, for a checked definition and arguments that are not NULL. */
 spill_code_t spill_window_of_element(const spill_definition_t *definition,
                                      const spill_value_t *element, char window[SPILL_WINDOW_SIZE],
                                      spill_error_t *error);
 
-/* Is it the _id of a window? Then its owner and its text; both borrow. */
+/* If it is the _id of a window, set its owner and text; both borrow. */
 bool spill_window_split(const spill_value_t *window, spill_value_t *owner, const char **text);
 
 /*
- * Is it the text of a window of this definition, as spill_bucket_window_of makes them?
- * SPILL_INVALID says what these look like: a text that is none has its place among them, too, but
- * not one that anybody means.
+ * Is it the text of a window of this definition, as spill_bucket_window_of makes it? SPILL_INVALID
+ * has an example. Other texts would sort among windows too, but probably not where the caller
+ * expects.
  */
 spill_code_t spill_window_check(const spill_definition_t *definition, const char *text,
                                 spill_error_t *error);

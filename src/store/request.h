@@ -335,9 +335,8 @@ typedef struct spill_response {
      * all of it is 0, except that fields_bytes is set if the document has other fields.
      */
     spill_state_t state;
-    int64_t seq; /* APPEND: the first number given */
-    int64_t
-        crowded_out; /* APPEND: capped, keeping the best: old elements dropped for want of bytes */
+    int64_t seq;            /* APPEND: the first number given */
+    int64_t crowded_out;    /* APPEND, top-N capped: old elements dropped for want of bytes */
     bool refusal_explained; /* APPEND when REFUSED: the rest is a READ (with op) after it */
     bool shows_read;     /* APPEND with due, ADOPT, refusal_explained: state and run are a READ's */
     spill_run_t run;     /* READ */

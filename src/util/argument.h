@@ -45,7 +45,7 @@
         }                                                                                          \
     } while (0)
 
-/* One argument that has to hold: a function's pointer, a number's range. `text` is a sentence. */
+/* Check a condition on an argument, for example its range. `text` is a sentence. */
 #define SPILL_CHECK_ARGUMENT(error, condition, text)                                               \
     do {                                                                                           \
         if (!(condition))                                                                          \

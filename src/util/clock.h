@@ -7,7 +7,7 @@
 /* Microseconds since 1970, by the system's clock. `context` is not used. */
 int64_t spill_clock_now_us(void *context);
 
-/* Pause this thread at least so long; a duration below 1 returns at once. */
+/* Pause this thread at least for the duration; below 1, return at once. */
 void spill_clock_sleep_us(void *context, int64_t duration_us);
 
 #endif

@@ -25,7 +25,7 @@ static void make_tables(void)
         }
 }
 
-/* Eight bytes at a time: their sums do not wait for each other. */
+/* Add eight bytes. The eight table reads do not depend on each other. */
 static uint64_t add_eight(uint64_t crc, const uint8_t *data)
 {
     uint64_t sum = 0;

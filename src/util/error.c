@@ -61,7 +61,7 @@ static void format_message(char message[SPILL_ERROR_MESSAGE_SIZE], const char *f
     bson_free(whole);
 }
 
-/* The message is formatted apart: an argument may be the message that is there already. */
+/* Format the message in a separate buffer: an argument may be the current message. */
 static void fill(spill_error_t *error, spill_code_t code, int native, bool retryable,
                  const char *format, va_list arguments) __attribute__((format(printf, 5, 0)));
 

@@ -8,7 +8,7 @@
 spill_code_t spill_fail(spill_error_t *error, spill_code_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, and marks the error as one where the same call may succeed if it is made again. */
+/* The same, and mark the error as retryable: the same call may succeed later. */
 spill_code_t spill_fail_retryable(spill_error_t *error, spill_code_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -30,7 +30,7 @@ static int close_file(int file, int problem)
     return close(file) != 0 && problem == 0 ? errno : problem;
 }
 
-/* What a file that is made anew may be read and written by; there is no asking without setting. */
+/* The permissions of a new file. The umask can only be read by setting it. */
 static mode_t usual_mode(void)
 {
     mode_t mask = umask(022);
@@ -72,7 +72,7 @@ static bool has_file(const char *folder, const char *name)
     return lstat(path, &status) == 0;
 }
 
-/* Cut the last part off a path without slashes at its end; "" stands for the root. */
+/* Remove the last part of a path without a trailing slash; "" is the root. */
 static bool cut_to_parent(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -92,7 +92,7 @@ spill_code_t spill_file_refuse_in_store(const char *path, spill_error_t *error)
     if (length >= sizeof given)
         return spill_fail_errno(error, ENAMETOOLONG, "%s", path);
     snprintf(given, sizeof given, "%.*s", (int)length, path);
-    /* What exists may be a link into a store; of what does not, the folder counts. */
+    /* An existing path may be a link into a store; of a new path, its folder counts. */
     bool exists = realpath(given, folder) != NULL;
     if (exists && !cut_to_parent(folder))
         return SPILL_OK;
@@ -100,7 +100,7 @@ spill_code_t spill_file_refuse_in_store(const char *path, spill_error_t *error)
         if (!cut_to_parent(given))
             snprintf(given, sizeof given, ".");
         if (!realpath(given[0] ? given : "/", folder))
-            return SPILL_OK; /* whoever opens the path reports it */
+            return SPILL_OK; /* opening the path reports it */
     }
     do {
         if (has_file(folder, "SPILLWAY") && has_file(folder, "CURRENT"))

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /*
- * Put the bytes in the place of the file: it is as before until all of them are there. They go to a
- * temporary file beside it, which then takes its name. A symbolic link stays one; what is no plain
- * file (a pipe, a terminal) is written to. SPILL_NOT_FOUND, SPILL_DENIED, SPILL_NO_SPACE, SPILL_IO.
+ * Replace a file's content atomically: write a temporary file in the same folder, then rename it. A
+ * symbolic link stays; its target is replaced. A pipe or a terminal is written to directly.
+ * SPILL_NOT_FOUND, SPILL_DENIED, SPILL_NO_SPACE, SPILL_IO.
  */
 spill_code_t spill_file_replace(const char *path, const void *data, size_t size_bytes,
                                 spill_error_t *error);
@@ -23,8 +23,8 @@ spill_code_t spill_file_replace_itself(const char *path, const void *data, size_
                                        spill_error_t *error);
 
 /*
- * Write all bytes to a file descriptor; continue after a signal and after a part. Returns 0 or the
- * error number: then some of the bytes may be written.
+ * Write all bytes to a file descriptor; continue after a signal and after a partial write. Returns
+ * 0 or the error number: then some of the bytes may be written.
  */
 int spill_write_all(int file, const void *data, size_t size_bytes);
 

@@ -1,4 +1,5 @@
-/* A hash for tables and locks (FNV-1a, 64 bits). Not for anything that an attacker may choose. */
+/* A hash for tables and locks (FNV-1a, 64 bits). Do not use it for keys that an attacker chooses.
+ */
 #ifndef SPILL_UTIL_HASH_H
 #define SPILL_UTIL_HASH_H
 

@@ -10,7 +10,7 @@ static bool is_digit(char character)
     return character >= '0' && character <= '9';
 }
 
-/* A number of exactly `digits` digits, at most `most`. */
+/* Read a number of exactly `digits` digits, at most `most`. */
 static int read_number(reader_t *reader, int digits, int most)
 {
     int value = 0;
@@ -42,7 +42,7 @@ static bool is_leap_year(int year)
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* Days since 1970 of a day of the Gregorian calendar. */
+/* Days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_of(int year, int month, int day)
 {
     static const int before_month[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
@@ -67,7 +67,7 @@ static int64_t read_day(reader_t *reader)
     return days_of(year, month, day);
 }
 
-/* Digits behind a point or a comma, one at least, as milliseconds. */
+/* Read at least one digit behind a point or a comma, as milliseconds. */
 static int64_t read_fraction(reader_t *reader)
 {
     int64_t value = 0, unit = 100;
@@ -92,7 +92,7 @@ static int64_t read_time_of_day(reader_t *reader)
     return 1000 * seconds + fraction;
 }
 
-/* How far local time is ahead of UTC. */
+/* Read the offset of local time from UTC. */
 static int64_t read_zone(reader_t *reader)
 {
     if (reader->at == reader->end || pass(reader, 'Z') || pass(reader, 'z'))
@@ -112,7 +112,7 @@ bool spill_iso_time(const char *text, size_t size, int64_t *time_ms)
 {
     reader_t reader = {.at = text, .end = text + size, .good = true};
     *time_ms = 0;
-    if (size < 10 || text[4] != '-') /* most texts */
+    if (size < 10 || text[4] != '-') /* a quick test for most other texts */
         return false;
     int64_t time = read_day(&reader) * 86400000;
     if (reader.good && reader.at < reader.end) {

@@ -15,8 +15,8 @@ void spill_queue_release(spill_queue_t *queue)
     pthread_mutex_destroy(&queue->lock);
 }
 
-/* What is set last is the state: once it is told, a waiter that does not sleep may be gone. */
-static void tell(spill_waiter_t *waiter, spill_waiter_state_t state)
+/* Set the state last: after that, a waiter that does not sleep may have left. */
+static void notify(spill_waiter_t *waiter, spill_waiter_state_t state)
 {
     bool sleeps = waiter->sleeps;
     atomic_store_explicit(&waiter->state, state, memory_order_release);
@@ -108,7 +108,7 @@ void spill_queue_finish(spill_queue_t *queue, spill_waiter_t *group, const spill
         group = waiter->next;
         queue->served++;
         if (waiter != leader)
-            tell(waiter, SPILL_WAITER_DONE);
+            notify(waiter, SPILL_WAITER_DONE);
     }
 }
 
@@ -118,6 +118,6 @@ void spill_queue_hand_over(spill_queue_t *queue, spill_waiter_t *group,
     spill_queue_finish(queue, group, leader);
     queue->led = queue->first != NULL;
     if (queue->led)
-        tell(queue->first, SPILL_WAITER_LEADS);
+        notify(queue->first, SPILL_WAITER_LEADS);
     pthread_mutex_unlock(&queue->lock);
 }

@@ -33,11 +33,11 @@ static bool has_mongo(const char *text, size_t length)
     return false;
 }
 
-/* What stands before a user's name and password. */
+/* The text before a user's name and password. */
 typedef struct anchor {
-    size_t length;  /* 0: none; else of the scheme, the colon and the slashes */
+    size_t length;  /* of the scheme, the colon and the slashes; 0: no anchor */
     bool certain;   /* the scheme is MongoDB's, or nearly */
-    bool two_marks; /* "//" stands there */
+    bool two_marks; /* it has "//" */
 } anchor_t;
 
 /* The anchor at a word's first character: "mongodb://", "mongodb:", "mongodb//", "x://", "//". */
@@ -61,7 +61,7 @@ static anchor_t anchor_at(const char *text)
     return anchor;
 }
 
-/* Where the text that belongs to an anchor ends: at the next "scheme://". */
+/* The end of the text that belongs to an anchor: the next "scheme://". */
 static const char *end_of_segment(const char *start)
 {
     const char *end = start + strlen(start);
@@ -73,7 +73,7 @@ static const char *end_of_segment(const char *start)
     return next;
 }
 
-/* The last '@' in [start, end) which can stand before a host; NULL: there is none. */
+/* The last '@' in [start, end) that a host can follow; NULL: there is none. */
 static const char *last_at(const char *start, const char *end)
 {
     for (const char *at = end; at > start; at--)
@@ -101,10 +101,10 @@ static const char *after_user(const char *start, const char *end)
     return NULL;
 }
 
-/* How much of the text behind an anchor is secret, and from where. */
+/* The secret part of the text behind an anchor. */
 typedef struct secret {
     const char *from;
-    const char *to; /* NULL: nothing is */
+    const char *to; /* NULL: no secret */
 } secret_t;
 
 static secret_t secret_behind(const char *start, anchor_t anchor)
@@ -140,7 +140,7 @@ static bool has_inner_scheme(const char *word, const char *end)
     return false;
 }
 
-/* Without a scheme: USER:PASSWORD@HOST with a port or a path. `word` is the first of a word. */
+/* Without a scheme: USER:PASSWORD@HOST with a port or a path. `word` is the start of a word. */
 static secret_t secret_of_word(const char *word)
 {
     const char *end = word;
@@ -185,7 +185,7 @@ static const char *put_masked(spill_buffer_t *to, const char *at, secret_t secre
     return secret.to;
 }
 
-/* What at this place is secret, if it is a word's first character. */
+/* The secret at this position, if it is a word's first character. */
 static secret_t secret_at(const char *at, bool word_begins, bool *has_scheme)
 {
     secret_t secret = {at, NULL};

@@ -1,4 +1,4 @@
-/* Connection strings in text: what a reader may see of them. */
+/* Hide the secrets of connection strings in text. */
 #ifndef SPILL_UTIL_REDACT_H
 #define SPILL_UTIL_REDACT_H
 

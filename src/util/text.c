@@ -38,7 +38,7 @@ spill_day_text_t spill_day_text(int64_t time_ms)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The character at `text` and how many bytes it has; 0 for what is not UTF-8. */
+/* Decode the character at `text` and return its bytes; 0 if it is not UTF-8. */
 static size_t decode(const unsigned char *text, uint32_t *character)
 {
     size_t size = text[0] < 0x80 ? 1 : text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : 4;

@@ -1,4 +1,4 @@
-/* Figures and names as people read them. Figures come in structs, and need no memory. */
+/* Numbers and names in a form for people. Numbers are returned in structs, without memory. */
 #ifndef SPILL_UTIL_TEXT_H
 #define SPILL_UTIL_TEXT_H
 
@@ -10,14 +10,14 @@ typedef struct spill_size_text {
 } spill_size_text_t;
 spill_size_text_t spill_size_text(int64_t bytes);
 
-/* A day in UTC, "2026-11-22"; "?" where there is no such day. */
+/* A day in UTC, "2026-11-22"; "?" if there is no such day. */
 typedef struct spill_day_text {
     char text[16];
 } spill_day_text_t;
 spill_day_text_t spill_day_text(int64_t time_ms);
 
 /*
- * The text with what a reader would not see as it is written out: control characters and those that
+ * Return the text with invisible characters written out: control characters and characters that
  * change the direction of writing as \u00XX, bytes that are not UTF-8 as \xXX. Free with bson_free.
  */
 char *spill_visible_text(const char *text);
