@@ -113,14 +113,14 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
 static const char *import_advice(const spill_definition_t *definition)
 {
     if (definition->layout == SPILL_LAYOUT_OUTLIER && spill_schema_of(definition)->appends_to_head)
-        return "`spillway migrate' has to lay them out before it takes over";
+        return "run `spillway migrate' to adopt them";
     if (spill_schema_of(definition)->keeps_top_n)
         return "save them elsewhere, unset the field, and append them (`spillway import')";
     if (definition->layout == SPILL_LAYOUT_OUTLIER)
-        return "`spillway migrate' lays them out by a definition that keeps the newest, and "
-               "`spillway convert --keep oldest' brings them to one that keeps the oldest";
-    return "`spillway migrate' lays them out by a definition of layout outlier that keeps the "
-           "newest, and `spillway convert' brings them from there to another layout";
+        return "adopt them with `spillway migrate' and a definition that keeps the newest, then "
+               "convert that to one that keeps the oldest (`spillway convert --keep oldest')";
+    return "adopt them with `spillway migrate' and a definition of layout outlier that keeps the "
+           "newest, then convert that to this layout (`spillway convert')";
 }
 
 spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_t length,
@@ -143,7 +143,7 @@ spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const b
     if (!bson_has_field(fields, definition->array))
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
-                      "%s: field '%s' is not an array; unset it, and Spillway takes over",
+                      "%s: field '%s' is not an array; unset it before you append",
                       definition->collection, definition->array);
 }
 

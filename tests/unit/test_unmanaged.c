@@ -26,10 +26,11 @@ static void assert_way(const char *preset, spill_layout_t layout, const char *so
 static void the_way_in_depends_on_the_layout(void **state)
 {
     (void)state;
-    assert_way("feed-recent", SPILL_LAYOUT_OUTLIER, "", "has to lay them out before it takes over");
+    assert_way("feed-recent", SPILL_LAYOUT_OUTLIER, "", "run `spillway migrate' to adopt them");
     assert_way("feed", SPILL_LAYOUT_OUTLIER, "", "`spillway convert --keep oldest'");
-    assert_way("feed-recent", SPILL_LAYOUT_CAPPED, "", "`spillway convert' brings them from there");
-    assert_way("reviews-bucket", SPILL_LAYOUT_BUCKET, "", "brings them from there");
+    assert_way("feed-recent", SPILL_LAYOUT_CAPPED, "",
+               "convert that to this layout (`spillway convert')");
+    assert_way("reviews-bucket", SPILL_LAYOUT_BUCKET, "", "convert that to this layout");
     assert_way("feed-recent", SPILL_LAYOUT_CAPPED, "score", "append them (`spillway import')");
 }
 

@@ -347,9 +347,9 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
 }
 
 /*
- * Assume the most likely state of the document, to save the READ: PUT_PAGE finds no page; CUT and
- * SEAL find the document as the caller has just read it. If the assumption is wrong, the guard does
- * not hold, and the document is read.
+ * Assume the most likely state of the document, to save the READ: PUT_PAGE and CREATE_PAGE find no
+ * page; CUT and SEAL of a page find the document as the caller has just read it. If the assumption
+ * is wrong, the guard does not hold, and the document is read.
  */
 static bool assume_before(step_t *step)
 {

@@ -513,8 +513,8 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
         return spill_fail(error, state->present ? SPILL_CORRUPT : SPILL_REFUSED,
                           "%s: field '%s' is of type %s, not an array; %s", document->collection,
                           document->array, type,
-                          state->present ? "something else has written to it"
-                                         : "unset it, and Spillway takes over");
+                          state->present ? "another program has written to it"
+                                         : "unset it before you append");
     }
     state->live = number_of(parser, &iter, "live");
     if (!state->present && document->head && state->live > 0 && !document->request->unmanaged)
