@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* Which of a layout's facts depend on the rest of the definition. */
+/* Indexes of a layout's facts: with or without a sort_field, and by keep. */
 enum { UNSORTED, SORTED, SORTINGS };
 enum { KEEPS = SPILL_KEEP_NEWEST + 1 };
 
@@ -11,7 +11,7 @@ typedef struct layout_schemas {
     spill_schema_t by_keep[KEEPS][SORTINGS];
 } layout_schemas_t;
 
-/* A layout whose facts, but appends_to_head, are the same for every keep and sort_field. */
+/* Only appends_to_head depends on keep; no fact depends on sort_field. */
 #define SAME(...)                                                                                  \
     {                                                                                              \
         [SPILL_KEEP_OLDEST] = {{__VA_ARGS__}, {__VA_ARGS__}}, [SPILL_KEEP_NEWEST] = {              \
@@ -20,7 +20,7 @@ typedef struct layout_schemas {
         }                                                                                          \
     }
 
-/* A layout with a further fact if the definition has a sort_field. */
+/* As SAME, and `fact` is true if the definition has a sort_field. */
 #define IF_SORTED(fact, ...)                                                                       \
     {                                                                                              \
         [SPILL_KEEP_OLDEST] = {{__VA_ARGS__}, {__VA_ARGS__, .fact = true}}, [SPILL_KEEP_NEWEST] =  \

@@ -16,17 +16,17 @@ typedef struct spill_schema {
     bool has_pages;               /* else the head is the only document of an owner */
     bool appends_to_head;         /* appends go to the head; else to the last document, the tail */
     bool has_windows;             /* an owner is a window of time, and has statistics */
-    bool has_referenced_elements; /* each element is a page of its own, whose number is its own */
-    bool has_top;                 /* the head shows the elements that rank highest */
-    bool has_rank_index;          /* ... by a value of theirs, which an index has */
+    bool has_referenced_elements; /* each element is a page, and has the page's number */
+    bool has_top;                 /* the head shows the highest-ranked elements */
+    bool has_rank_index;          /* they rank by a value, and pages have an index on it */
     bool is_capped;               /* an append to a full head drops elements of the head */
-    bool keeps_top_n;             /* ... those that rank lowest; else the oldest */
+    bool keeps_top_n;             /* these are the lowest-ranked; else the oldest */
 } spill_schema_t;
 
 /*
- * The facts of a definition, which depend on its layout, keep and sort_field. The layout and keep
- * may be outside their enums: then the result is that of the first layout. Static. O(1). Any
- * thread.
+ * Return the facts of a definition, by its layout, keep and sort_field. A layout outside its enum
+ * counts as the first one, a keep outside as the layout's usual keep. The result is static. O(1).
+ * Any thread.
  */
 const spill_schema_t *spill_schema_of(const spill_definition_t *definition);
 
@@ -45,7 +45,7 @@ spill_code_t spill_check_capped(const spill_definition_t *definition, spill_erro
  */
 bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout);
 
-/* Of a layout with its usual keep, without a sort_field. NULL: there is no such layout. */
+/* The facts of a layout with its usual keep and no sort_field. NULL: there is no such layout. */
 const spill_schema_t *spill_schema_of_layout(spill_layout_t layout);
 
 #endif

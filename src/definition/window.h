@@ -10,7 +10,7 @@
 
 /*
  * The window of a time, in milliseconds since 1970. SPILL_INVALID before the year 0 and after 9999,
- * because the texts would not sort, and if the definition's windows are those of a field.
+ * because the texts would not sort, and if a field names the definition's windows.
  */
 spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
                                   char text[SPILL_WINDOW_SIZE], spill_error_t *error);

@@ -62,7 +62,7 @@ typedef struct spill_state {
     spill_seqs_t deleted; /* removed numbers among the slots */
     bool gaps;            /* top-N capped: `deleted` is stored as runs, because it is long */
     int64_t op_count;     /* appends that carried an operation id, so far */
-    bool sealed;          /* keep oldest: takes no more elements */
+    bool sealed;          /* keep oldest: accepts no appends */
     bool closed;          /* keep oldest: sealed, and no page follows: the owner is being dropped */
     spill_window_stats_t window_stats; /* layout bucket */
 
@@ -79,7 +79,7 @@ typedef struct spill_state {
     int64_t watermark;    /* all numbers below were trimmed */
     int64_t total;        /* keep oldest: numbers ever given, as of the last ADVANCE or SEAL */
     int64_t fields_bytes; /* size of the document of the other fields, _id included */
-    bool intent;          /* a removal (or edit) of an element in a page is under way: */
+    bool intent;          /* a removal (or edit) of an element in a page has begun: */
     int64_t intent_seq;   /* the element */
     int64_t intent_page;
     bool intent_edit;          /* referenced elements: it is an edit */

@@ -1,8 +1,8 @@
 #include "store/step_top_n.h"
 
 /* Add an entry. If there are already `most`, drop the lowest-ranked and add it to `dropped`. */
-static void offer(spill_top_t *top_n, size_t most, const spill_top_entry_t *entry,
-                  spill_seqs_t *dropped)
+static void add_if_among_highest(spill_top_t *top_n, size_t most, const spill_top_entry_t *entry,
+                                 spill_seqs_t *dropped)
 {
     const spill_top_entry_t *lowest = top_n->count > 0 ? &top_n->at[top_n->count - 1] : NULL;
     if (lowest && top_n->count >= most) {
@@ -27,11 +27,11 @@ int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts
     int64_t crowded_out = 0;
     size_t most = (size_t)request->limits.slots_max;
     for (size_t i = 0; facts->journal && i < facts->journal->count; i++)
-        offer(&top_n, most, &facts->journal->at[i], &state->deleted);
+        add_if_among_highest(&top_n, most, &facts->journal->at[i], &state->deleted);
     for (size_t i = 0; i < request->element_count; i++) {
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, end + (int64_t)i, &request->elements[i]);
-        offer(&top_n, most, &entry, &state->deleted);
+        add_if_among_highest(&top_n, most, &entry, &state->deleted);
     }
     state->live_bytes = 0;
     for (size_t i = 0; i < top_n.count; i++)

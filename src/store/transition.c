@@ -164,7 +164,7 @@ static spill_outcome_t drop_document(spill_state_t *state, spill_effect_t *effec
     return SPILL_DONE;
 }
 
-/* The state of a document that is made anew, or made in place of an older one. */
+/* Set the state of a new document, or of one that replaces an older document. */
 static void make_document(const spill_request_t *request, spill_state_t *state, int64_t rev)
 {
     spill_state_clear(state);
@@ -208,7 +208,7 @@ static bool newest_fits(const spill_request_t *append, const spill_state_t *stat
 
 /*
  * Top-N capped: any of the elements may be the only one that stays, so the largest has to fit. An
- * element that is there already has at most bytes_max bytes.
+ * existing element has at most bytes_max bytes.
  */
 static bool top_n_fits(const spill_request_t *append, const spill_state_t *state,
                        int64_t fields_bytes)

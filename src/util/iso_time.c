@@ -25,16 +25,16 @@ static int read_number(reader_t *reader, int digits, int most)
     return value;
 }
 
-static bool pass(reader_t *reader, char character)
+static bool skip_character(reader_t *reader, char character)
 {
     bool there = reader->at < reader->end && *reader->at == character;
     reader->at += there;
     return there;
 }
 
-static void expect(reader_t *reader, char character)
+static void require_character(reader_t *reader, char character)
 {
-    reader->good = pass(reader, character) && reader->good;
+    reader->good = skip_character(reader, character) && reader->good;
 }
 
 static bool is_leap_year(int year)
@@ -55,9 +55,9 @@ static int64_t read_day(reader_t *reader)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year = read_number(reader, 4, 9999);
-    expect(reader, '-');
+    require_character(reader, '-');
     int month = read_number(reader, 2, 12);
-    expect(reader, '-');
+    require_character(reader, '-');
     int day = read_number(reader, 2, 31);
     if (!reader->good || month == 0 || day == 0 ||
         day > lengths[month - 1] + (month == 2 && is_leap_year(year))) {
@@ -71,7 +71,7 @@ static int64_t read_day(reader_t *reader)
 static int64_t read_fraction(reader_t *reader)
 {
     int64_t value = 0, unit = 100;
-    if (!pass(reader, '.') && !pass(reader, ','))
+    if (!skip_character(reader, '.') && !skip_character(reader, ','))
         return 0;
     reader->good = reader->good && reader->at < reader->end && is_digit(*reader->at);
     for (; reader->at < reader->end && is_digit(*reader->at); reader->at++, unit /= 10)
@@ -83,9 +83,9 @@ static int64_t read_time_of_day(reader_t *reader)
 {
     int64_t seconds = 3600 * (int64_t)read_number(reader, 2, 23);
     int64_t fraction = 0;
-    expect(reader, ':');
+    require_character(reader, ':');
     seconds += 60 * (int64_t)read_number(reader, 2, 59);
-    if (pass(reader, ':')) {
+    if (skip_character(reader, ':')) {
         seconds += read_number(reader, 2, 60); /* a leap second is the next second */
         fraction = read_fraction(reader);
     }
@@ -95,14 +95,14 @@ static int64_t read_time_of_day(reader_t *reader)
 /* Read the offset of local time from UTC. */
 static int64_t read_zone(reader_t *reader)
 {
-    if (reader->at == reader->end || pass(reader, 'Z') || pass(reader, 'z'))
+    if (reader->at == reader->end || skip_character(reader, 'Z') || skip_character(reader, 'z'))
         return 0;
-    bool behind = pass(reader, '-');
+    bool behind = skip_character(reader, '-');
     if (!behind)
-        expect(reader, '+');
+        require_character(reader, '+');
     int64_t minutes = 60 * (int64_t)read_number(reader, 2, 23);
     if (reader->at < reader->end) {
-        pass(reader, ':');
+        skip_character(reader, ':');
         minutes += read_number(reader, 2, 59);
     }
     return (behind ? -minutes : minutes) * 60000;
@@ -116,7 +116,8 @@ bool spill_iso_time(const char *text, size_t size, int64_t *time_ms)
         return false;
     int64_t time = read_day(&reader) * 86400000;
     if (reader.good && reader.at < reader.end) {
-        reader.good = pass(&reader, 'T') || pass(&reader, 't') || pass(&reader, ' ');
+        reader.good = skip_character(&reader, 'T') || skip_character(&reader, 't') ||
+                      skip_character(&reader, ' ');
         time += read_time_of_day(&reader);
         time -= read_zone(&reader);
     }

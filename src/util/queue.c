@@ -24,18 +24,18 @@ static void notify(spill_waiter_t *waiter, spill_waiter_state_t state)
         pthread_cond_signal(&waiter->wake);
 }
 
-static bool waits(const spill_waiter_t *waiter)
+static bool is_waiting(const spill_waiter_t *waiter)
 {
     return atomic_load_explicit(&waiter->state, memory_order_acquire) == SPILL_WAITER_WAITS;
 }
 
-static void sleep_until_told(spill_queue_t *queue, spill_waiter_t *waiter)
+static void sleep_until_notified(spill_queue_t *queue, spill_waiter_t *waiter)
 {
     pthread_mutex_lock(&queue->lock);
-    if (waits(waiter)) {
+    if (is_waiting(waiter)) {
         waiter->sleeps = true;
         pthread_cond_init(&waiter->wake, NULL);
-        while (waits(waiter))
+        while (is_waiting(waiter))
             pthread_cond_wait(&waiter->wake, &queue->lock);
         pthread_cond_destroy(&waiter->wake);
     }
@@ -52,13 +52,13 @@ bool spill_queue_join(spill_queue_t *queue, spill_waiter_t *waiter, int yields)
     queue->waiting++;
     atomic_init(&waiter->state, queue->led ? SPILL_WAITER_WAITS : SPILL_WAITER_LEADS);
     queue->led = true;
-    if (!waits(waiter))
+    if (!is_waiting(waiter))
         return true;
     pthread_mutex_unlock(&queue->lock);
-    for (int i = 0; i < yields && waits(waiter); i++)
+    for (int i = 0; i < yields && is_waiting(waiter); i++)
         sched_yield();
-    if (waits(waiter))
-        sleep_until_told(queue, waiter);
+    if (is_waiting(waiter))
+        sleep_until_notified(queue, waiter);
     if (atomic_load_explicit(&waiter->state, memory_order_acquire) == SPILL_WAITER_DONE)
         return false;
     pthread_mutex_lock(&queue->lock);

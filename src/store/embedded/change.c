@@ -307,7 +307,7 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
 
 /* ---- steps on a page that depend on its head ------------------------------------------------- */
 
-static bool asks_head(const spill_request_t *request)
+static bool depends_on_head(const spill_request_t *request)
 {
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
@@ -322,8 +322,8 @@ static bool asks_head(const spill_request_t *request)
 }
 
 /* See the top of the file. */
-static bool head_allows(const spill_request_t *request, const spill_state_t *head, bool shared,
-                        bool edit)
+static bool head_permits(const spill_request_t *request, const spill_state_t *head, bool shared,
+                         bool edit)
 {
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
@@ -338,12 +338,12 @@ static bool head_allows(const spill_request_t *request, const spill_state_t *hea
     }
 }
 
-static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t *error)
+static spill_code_t check_against_head(decision_t *decision, bool *allowed, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
     const spill_state_t *page = decision->state;
     *allowed = true;
-    if (!asks_head(request))
+    if (!depends_on_head(request))
         return SPILL_OK;
     spill_state_t head = {0};
     spill_code_t code = spill_embedded_get_state(decision->store, decision->batch, request,
@@ -355,7 +355,7 @@ static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t 
         decision->before.is_view = uncut && request->incarnation == head.incarnation;
         bool edit = spill_schema_of(request->definition)->has_referenced_elements &&
                     page->present && !uncut;
-        *allowed = head_allows(request, &head, decision->before.shared, edit);
+        *allowed = head_permits(request, &head, decision->before.shared, edit);
     }
     spill_state_release(&head);
     return code;
@@ -401,7 +401,7 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
 }
 
 /* Write it after each drop, because an earlier write may have failed. */
-static void remember_dropped(decision_t *decision, int64_t rev)
+static void write_dropped_rev(decision_t *decision, int64_t rev)
 {
     if (!spill_ends_incarnation(decision->request))
         return;
@@ -426,7 +426,7 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
         spill_embedded_get_state(decision->store, decision->batch, request, &decision->key,
                                  request->page, decision->state, error);
     if (code == SPILL_OK)
-        code = ask_head(decision, &allowed, error);
+        code = check_against_head(decision, &allowed, error);
     if (code != SPILL_OK || !allowed)
         return code;
     code = gather_facts(decision, error);
@@ -454,7 +454,7 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     if (response->outcome != SPILL_DONE)
         return decision->failed;
     response->crowded_out = effect.crowded_out;
-    remember_dropped(decision, rev);
+    write_dropped_rev(decision, rev);
     return spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
                                     decision->state, &decision->key, decision->batch, error);
 }

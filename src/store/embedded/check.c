@@ -237,9 +237,9 @@ static int64_t end_of_all(spill_checking_t *checking)
 }
 
 /*
- * The numbers of a document do not end where the next document begins. Find its right numbers and
- * report them, if exactly one range is possible. The last document may have lost elements, so
- * numbers without records at its end prove nothing.
+ * A document's last number is not next to the first number of the next document. Find its right
+ * numbers and report them, if exactly one range is possible. The last document may have lost
+ * elements, so numbers without records at its end prove nothing.
  */
 static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_state_t *state)
 {
@@ -291,7 +291,7 @@ static void check_document(spill_checking_t *checking, int64_t page, const spill
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Read the page record before that of `page`. Return its number, or -1. */
+/* Read the page record before `page`. Return its number, or -1. */
 static int64_t seek_page_before(spill_checking_t *checking, int64_t page, spill_state_t *state)
 {
     spill_kv_iter_t *iter = checking->iter;

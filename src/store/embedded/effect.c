@@ -83,8 +83,8 @@ static void index_element(const making_t *making, int64_t seq, const spill_value
     set_rank(making, making->state->incarnation, seq, element, true);
 }
 
-static void forget_element(const making_t *making, int64_t incarnation, int64_t seq,
-                           const spill_value_t *element)
+static void delete_index_entries_of(const making_t *making, int64_t incarnation, int64_t seq,
+                                    const spill_value_t *element)
 {
     set_id(making, incarnation, seq, element, false);
     set_rank(making, incarnation, seq, element, false);
@@ -94,9 +94,9 @@ static void forget_element(const making_t *making, int64_t incarnation, int64_t 
  * Delete the index entries of the elements in [first, end), before the elements are deleted.
  * `batch` may be NULL if it has no change of these elements.
  */
-static spill_code_t forget_elements(const making_t *making, const spill_batch_t *batch,
-                                    int64_t incarnation, int64_t first, int64_t end,
-                                    spill_error_t *error)
+static spill_code_t delete_index_entries(const making_t *making, const spill_batch_t *batch,
+                                         int64_t incarnation, int64_t first, int64_t end,
+                                         spill_error_t *error)
 {
     spill_buffer_t record = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
@@ -113,7 +113,7 @@ static spill_code_t forget_elements(const making_t *making, const spill_batch_t 
                                   &record, &found, error);
         if (code == SPILL_OK && found &&
             spill_element_decode(making->request->definition, record.data, record.size, &element))
-            forget_element(making, incarnation, seq, &element);
+            delete_index_entries_of(making, incarnation, seq, &element);
     }
     spill_buffer_release(&record);
     return code;
@@ -131,7 +131,7 @@ static void delete_element(const making_t *making, int64_t incarnation, int64_t 
 static spill_code_t delete_elements(const making_t *making, int64_t incarnation, int64_t first,
                                     int64_t end, spill_error_t *error)
 {
-    spill_code_t code = forget_elements(making, NULL, incarnation, first, end, error);
+    spill_code_t code = delete_index_entries(making, NULL, incarnation, first, end, error);
     if (end - first <= SINGLE_DELETES_MAX) {
         for (int64_t seq = first; seq < end; seq++)
             delete_element(making, incarnation, seq);
@@ -155,7 +155,7 @@ static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry
 }
 
 /* Record the operation as the owner's newest, and delete the one that leaves the window. */
-static void remember_op(const making_t *making, int64_t seq)
+static void record_op(const making_t *making, int64_t seq)
 {
     const spill_op_t *op = making->request->op;
     int64_t ordinal = making->state->op_count - 1;
@@ -203,7 +203,7 @@ static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_err
     if (!before->present)
         return SPILL_OK;
     spill_code_t code =
-        forget_elements(making, making->batch, before->incarnation, before->first, end, error);
+        delete_index_entries(making, making->batch, before->incarnation, before->first, end, error);
     for (int64_t seq = before->first; seq < end; seq++)
         delete_element(making, before->incarnation, seq);
     return code;
@@ -219,7 +219,8 @@ static spill_code_t keep_top_n(const making_t *making, int64_t first, spill_erro
         int64_t seq = before->elements->at[i].seq;
         if (!spill_is_deleted(making->state, seq))
             continue;
-        code = forget_elements(making, making->batch, before->incarnation, seq, seq + 1, error);
+        code =
+            delete_index_entries(making, making->batch, before->incarnation, seq, seq + 1, error);
         delete_element(making, before->incarnation, seq);
     }
     for (size_t i = request->element_count; i > 0; i--) {
@@ -230,7 +231,7 @@ static spill_code_t keep_top_n(const making_t *making, int64_t first, spill_erro
         index_element(making, seq, &request->elements[i - 1]);
     }
     if (request->op)
-        remember_op(making, first);
+        record_op(making, first);
     return code;
 }
 
@@ -246,7 +247,7 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
     for (int64_t i = skipped; i < (int64_t)request->element_count; i++)
         index_element(making, effect->seq + i, &request->elements[i]);
     if (request->op)
-        remember_op(making, effect->seq);
+        record_op(making, effect->seq);
     return drop_oldest(making, effect->end, error);
 }
 
@@ -263,15 +264,15 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
     const spill_run_t *run = before->unmanaged ? before->unmanaged : request->run;
     spill_code_t code = SPILL_OK;
     if (before->present && !before->shared) {
-        code = forget_elements(making, making->batch, before->incarnation, before->first,
-                               before->end, error);
+        code = delete_index_entries(making, making->batch, before->incarnation, before->first,
+                                    before->end, error);
         for (int64_t seq = before->first; seq < before->end; seq++)
             delete_element(making, before->incarnation, seq);
     }
     for (size_t i = 0; code == SPILL_OK && run && !before->is_view && i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
-        code = forget_elements(making, making->batch, making->state->incarnation, element.seq,
-                               element.seq + 1, error);
+        code = delete_index_entries(making, making->batch, making->state->incarnation, element.seq,
+                                    element.seq + 1, error);
         put_element(making, element.seq, &element.value);
         index_element(making, element.seq, &element.value);
     }
@@ -361,12 +362,12 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         code = add_elements(&making, effect, error);
         break;
     case SPILL_EFFECT_REPLACE:
-        forget_element(&making, state->incarnation, effect->seq, &before->element);
+        delete_index_entries_of(&making, state->incarnation, effect->seq, &before->element);
         put_element(&making, effect->seq, request->elements);
         index_element(&making, effect->seq, request->elements);
         break;
     case SPILL_EFFECT_DELETE:
-        forget_element(&making, state->incarnation, effect->seq, &before->element);
+        delete_index_entries_of(&making, state->incarnation, effect->seq, &before->element);
         delete_element(&making, state->incarnation, effect->seq);
         break;
     case SPILL_EFFECT_ERASE:

@@ -172,7 +172,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     return code;
 }
 
-static void forget_heads(void *heads)
+static void clear_head_cache(void *heads)
 {
     spill_head_cache_clear(heads);
 }
@@ -268,7 +268,7 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
     embedded->combiner.bytes = &embedded->base.counts.bytes_written;
-    embedded->combiner.undone = forget_heads;
+    embedded->combiner.undone = clear_head_cache;
     embedded->combiner.undone_context = &embedded->heads;
     if (!options->read_only)
         code = load_for_writing(embedded, error);

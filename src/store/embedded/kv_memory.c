@@ -158,7 +158,7 @@ spill_disk_t *spill_disk_new(void)
     return disk;
 }
 
-static void forget_undos(spill_disk_t *disk)
+static void discard_undos(spill_disk_t *disk)
 {
     for (size_t i = 0; i < disk->undo_count; i++) {
         bson_free(disk->undos[i].key);
@@ -172,7 +172,7 @@ void spill_disk_free(spill_disk_t *disk)
 {
     if (!disk)
         return;
-    forget_undos(disk);
+    discard_undos(disk);
     bson_free(disk->undos);
     map_free(&disk->map);
     spill_buffer_release(&disk->damaged);
@@ -199,7 +199,7 @@ static uint8_t *copy_bytes(const uint8_t *data, size_t size)
     return copy;
 }
 
-static void remember(spill_disk_t *disk, const uint8_t *key, size_t key_bytes)
+static void record_undo(spill_disk_t *disk, const uint8_t *key, size_t key_bytes)
 {
     undo_t *undo = add_undo(disk);
     undo->key = copy_bytes(key, key_bytes);
@@ -218,7 +218,7 @@ static void delete_range(spill_disk_t *disk, const uint8_t *from, size_t from_by
     node_t *node = find(&disk->map, from, from_bytes, NULL);
     while (node && compare(node->key, node->key_bytes, to, to_bytes) < 0) {
         node_t *next = node->next[0];
-        remember(disk, node->key, node->key_bytes);
+        record_undo(disk, node->key, node->key_bytes);
         map_delete(&disk->map, node->key, node->key_bytes);
         node = next;
     }
@@ -231,11 +231,11 @@ static void apply_change(spill_disk_t *disk, const spill_batch_t *batch,
     const uint8_t *value = spill_batch_value(batch, change);
     switch (change->kind) {
     case SPILL_CHANGE_PUT:
-        remember(disk, key, change->key_bytes);
+        record_undo(disk, key, change->key_bytes);
         map_put(&disk->map, key, change->key_bytes, value, change->value_bytes);
         break;
     case SPILL_CHANGE_DELETE:
-        remember(disk, key, change->key_bytes);
+        record_undo(disk, key, change->key_bytes);
         map_delete(&disk->map, key, change->key_bytes);
         break;
     case SPILL_CHANGE_DELETE_RANGE:
@@ -269,7 +269,7 @@ void spill_disk_crash(spill_disk_t *disk, size_t kept)
             undo_last(disk);
         disk->unsynced--;
     }
-    forget_undos(disk);
+    discard_undos(disk);
     pthread_rwlock_unlock(&disk->lock);
 }
 
@@ -356,7 +356,7 @@ static spill_code_t memory_write(spill_kv_t *kv, const spill_batch_t *batch, boo
         add_undo(disk);
         disk->unsynced++;
         if (sync)
-            forget_undos(disk);
+            discard_undos(disk);
     }
     pthread_rwlock_unlock(&disk->lock);
     if (code == SPILL_OK)
@@ -364,7 +364,7 @@ static spill_code_t memory_write(spill_kv_t *kv, const spill_batch_t *batch, boo
     return spill_fail(error, code, "a write to memory was made to fail");
 }
 
-static void stand_at(memory_iter_t *iter, const node_t *node)
+static void set_position(memory_iter_t *iter, const node_t *node)
 {
     iter->at = node;
     iter->damaged = node && is_damaged(iter->disk, node->key, node->key_bytes);
@@ -380,13 +380,13 @@ static void stand_at(memory_iter_t *iter, const node_t *node)
 static void memory_seek(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
 {
     memory_iter_t *iter = (memory_iter_t *)base;
-    stand_at(iter, find(&iter->disk->map, key, key_bytes, NULL));
+    set_position(iter, find(&iter->disk->map, key, key_bytes, NULL));
 }
 
 static void memory_next(spill_kv_iter_t *base)
 {
     memory_iter_t *iter = (memory_iter_t *)base;
-    stand_at(iter, iter->at->next[0]);
+    set_position(iter, iter->at->next[0]);
 }
 
 static void memory_seek_before(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
@@ -394,7 +394,7 @@ static void memory_seek_before(spill_kv_iter_t *base, const uint8_t *key, size_t
     memory_iter_t *iter = (memory_iter_t *)base;
     node_t *before[HEIGHT_MAX];
     find(&iter->disk->map, key, key_bytes, before);
-    stand_at(iter, before[0] == iter->disk->map.head ? NULL : before[0]);
+    set_position(iter, before[0] == iter->disk->map.head ? NULL : before[0]);
 }
 
 static spill_code_t memory_status(spill_kv_iter_t *base, spill_error_t *error)

@@ -137,7 +137,7 @@ static spill_code_t write_batch(spill_kv_t *base, const spill_batch_t *batch, bo
 
 /* ---- iterators ------------------------------------------------------------------------------- */
 
-static void stand(rocksdb_iter_t *iter)
+static void set_position(rocksdb_iter_t *iter)
 {
     iter->base.valid = rocksdb_iter_valid(iter->at) != 0;
     if (!iter->base.valid)
@@ -150,26 +150,26 @@ static void seek(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
 {
     rocksdb_iter_t *iter = (rocksdb_iter_t *)base;
     rocksdb_iter_seek(iter->at, (const char *)key, key_bytes);
-    stand(iter);
+    set_position(iter);
 }
 
 static void next(spill_kv_iter_t *base)
 {
     rocksdb_iter_t *iter = (rocksdb_iter_t *)base;
     rocksdb_iter_next(iter->at);
-    stand(iter);
+    set_position(iter);
 }
 
 static void seek_before(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
 {
     rocksdb_iter_t *iter = (rocksdb_iter_t *)base;
     rocksdb_iter_seek_for_prev(iter->at, (const char *)key, key_bytes);
-    stand(iter);
+    set_position(iter);
     bool itself = iter->base.valid && iter->base.key_bytes == key_bytes &&
                   memcmp(iter->base.key, key, key_bytes) == 0;
     if (itself) {
         rocksdb_iter_prev(iter->at);
-        stand(iter);
+        set_position(iter);
     }
 }
 

@@ -1,4 +1,4 @@
-/* The engine's list of files: what the store needs to know of it to judge the logs. */
+/* The engine's list of files, as far as the check of the logs needs it. */
 #ifndef SPILL_EMBEDDED_MANIFEST_H
 #define SPILL_EMBEDDED_MANIFEST_H
 

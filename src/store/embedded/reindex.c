@@ -190,10 +190,10 @@ static bool at_rank(const reindexing_t *reindexing, int64_t *incarnation, int64_
            spill_record_key_is_rank(&reindexing->key, iter->key, iter->key_bytes, incarnation, seq);
 }
 
-static spill_code_t delete_strange(reindexing_t *reindexing, spill_record_t kind,
-                                   bool (*at)(const reindexing_t *reindexing, int64_t *incarnation,
-                                              int64_t *seq),
-                                   entry_fn entry, spill_error_t *error)
+static spill_code_t delete_wrong_entries(reindexing_t *reindexing, spill_record_t kind,
+                                         bool (*at)(const reindexing_t *reindexing,
+                                                    int64_t *incarnation, int64_t *seq),
+                                         entry_fn entry, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reindexing->iter;
     spill_code_t code = SPILL_OK;
@@ -220,9 +220,9 @@ spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request
     if (code == SPILL_OK)
         code = index_elements(&reindexing, error);
     if (code == SPILL_OK)
-        code = delete_strange(&reindexing, SPILL_RECORD_ID, at_id, id_entry, error);
+        code = delete_wrong_entries(&reindexing, SPILL_RECORD_ID, at_id, id_entry, error);
     if (code == SPILL_OK)
-        code = delete_strange(&reindexing, SPILL_RECORD_RANK, at_rank, rank_entry, error);
+        code = delete_wrong_entries(&reindexing, SPILL_RECORD_RANK, at_rank, rank_entry, error);
     reindexing.iter->ops->free(reindexing.iter);
     spill_buffer_release(&reindexing.record);
     spill_buffer_release(&reindexing.id);

@@ -140,7 +140,7 @@ static void prepare(attempt_t *attempt, spill_mongo_t *store,
     bson_init(&attempt->open);
 }
 
-static void ask(const attempt_t *attempt, bson_t *fields)
+static void append_answer_fields(const attempt_t *attempt, bson_t *fields)
 {
     char path[SPILL_MONGO_PATH_SIZE];
     bson_init(fields);
@@ -215,7 +215,7 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     if (spill_request_ops(request) > 0)
         spill_mongo_append_op_guard(document, &attempt->filter);
     spill_mongo_update_of_append(document, &attempt->open, NULL, attempt->roll, &update);
-    ask(attempt, &fields);
+    append_answer_fields(attempt, &fields);
     bool found;
     spill_code_t code = spill_mongo_modify(attempt->store, document->collection, &attempt->filter,
                                            &update, &fields, &after, &found, error);

@@ -305,7 +305,7 @@ typedef struct parser {
     spill_error_t *error;
 } parser_t;
 
-static void wrong(parser_t *parser, const char *field, const char *expected)
+static void fail_field(parser_t *parser, const char *field, const char *expected)
 {
     if (parser->code == SPILL_OK)
         parser->code =
@@ -328,7 +328,7 @@ static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *
     int64_t number = fits ? bson_iter_as_int64(iter) : -1;
     if (number >= 0 && number <= NUMBER_MAX)
         return number;
-    wrong(parser, field, "a number from 0");
+    fail_field(parser, field, "a number from 0");
     return 0;
 }
 
@@ -336,7 +336,7 @@ static void read_deleted(parser_t *parser, const bson_iter_t *field, spill_seqs_
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
-        wrong(parser, "gone", "an array");
+        fail_field(parser, "gone", "an array");
         return;
     }
     while (bson_iter_next(&iter))
@@ -347,14 +347,14 @@ static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
-        wrong(parser, "gaps", "an array");
+        fail_field(parser, "gaps", "an array");
         return;
     }
     while (bson_iter_next(&iter)) {
         int64_t first = number_of(parser, &iter, "gaps");
         int64_t count = bson_iter_next(&iter) ? number_of(parser, &iter, "gaps") : -1;
         if (count < 1)
-            wrong(parser, "gaps", "runs of numbers");
+            fail_field(parser, "gaps", "runs of numbers");
         else
             spill_seqs_insert_run(deleted, first, first + count);
     }
@@ -364,14 +364,14 @@ static void read_sum(parser_t *parser, const bson_iter_t *field, spill_sum_t *su
 {
     spill_value_t value = spill_value_from_iter(field);
     if (!spill_sum_read(&value, sum))
-        wrong(parser, "sum", "a sum");
+        fail_field(parser, "sum", "a sum");
 }
 
 static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_t *state)
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &iter)) {
-        wrong(parser, "intent", "a document");
+        fail_field(parser, "intent", "a document");
         return;
     }
     state->intent = true;
@@ -454,7 +454,7 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
     if (!bson_iter_init_find(&iter, projected, "ops"))
         return;
     if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &entries)) {
-        wrong(parser, "ops", "an array");
+        fail_field(parser, "ops", "an array");
         return;
     }
     spill_ops_t newest_first = {0};
@@ -465,7 +465,7 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
         int64_t after = 0;
         bson_iter_t field;
         if (!BSON_ITER_HOLDS_DOCUMENT(&entries) || !bson_iter_recurse(&entries, &field)) {
-            wrong(parser, "ops", "an array of documents");
+            fail_field(parser, "ops", "an array of documents");
             break;
         }
         while (bson_iter_next(&field)) {
@@ -483,7 +483,7 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
             memcpy(entry.id, id, entry.id_bytes);
         }
         if (entry.count > OP_NUMBER_MAX || after > OP_NUMBER_MAX) {
-            wrong(parser, "ops", "a list of counts");
+            fail_field(parser, "ops", "a list of counts");
             break;
         }
         end -= entry.count + after;
@@ -533,7 +533,7 @@ static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t
         return;
     spill_value_t window_stats = spill_value_from_iter(&iter);
     if (!spill_window_stats_read(&window_stats, &state->window_stats))
-        wrong(parser, "tally", "what statistics are made of");
+        fail_field(parser, "tally", "what statistics are made of");
 }
 
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,

@@ -12,7 +12,7 @@
 
 /* ---- the summary ----------------------------------------------------------------------------- */
 
-/* Does the step complete an edit of a shown element? It must be shown anew, even at the same rank.
+/* Does the step complete an edit of a shown element? Then update it, even at the same rank.
  */
 static bool shows_edited(const spill_request_t *request, const spill_state_t *before,
                          const spill_state_t *after)

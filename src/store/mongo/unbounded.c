@@ -21,7 +21,7 @@ static bson_t *filter_of(const spill_unbounded_t *unbounded)
     return BCON_NEW("_id", BCON_UTF8(unbounded->id));
 }
 
-static spill_code_t missing(const spill_unbounded_t *unbounded, spill_error_t *error)
+static spill_code_t fail_missing(const spill_unbounded_t *unbounded, spill_error_t *error)
 {
     return spill_fail(error, SPILL_NOT_FOUND, "%s: there is no document \"%s\"",
                       unbounded->collection, unbounded->id);
@@ -71,7 +71,7 @@ static spill_code_t project(const spill_unbounded_t *unbounded, const bson_t *pr
     spill_code_t code = spill_mongo_first(mongo_of(unbounded), unbounded->collection, pipeline,
                                           document, &found, error);
     bson_destroy(pipeline);
-    return code == SPILL_OK && !found ? missing(unbounded, error) : code;
+    return code == SPILL_OK && !found ? fail_missing(unbounded, error) : code;
 }
 
 spill_code_t spill_unbounded_newest(const spill_unbounded_t *unbounded, int64_t limit,
