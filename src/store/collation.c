@@ -22,8 +22,8 @@ static bool has_collation(const bson_iter_t *description, const char *collection
     return strcmp(locale, "simple") != 0;
 }
 
-spill_code_t spill_collation_check(const bson_t *listing, const char *collection,
-                                   spill_error_t *error)
+spill_code_t spill_collation_refuse(const bson_t *listing, const char *collection,
+                                    spill_error_t *error)
 {
     bson_iter_t iter;
     bool has = false;

@@ -12,7 +12,7 @@
  * Return SPILL_REFUSED if `collection` has a collation other than "simple". `listing` is an array
  * of what the server lists for its collections.
  */
-spill_code_t spill_collation_check(const bson_t *listing, const char *collection,
-                                   spill_error_t *error);
+spill_code_t spill_collation_refuse(const bson_t *listing, const char *collection,
+                                    spill_error_t *error);
 
 #endif

@@ -8,7 +8,7 @@ spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collect
     bson_t listing;
     spill_code_t code = admin->ops->list(admin, &listing, error);
     if (code == SPILL_OK)
-        code = spill_collation_check(&listing, collection, error);
+        code = spill_collation_refuse(&listing, collection, error);
     bson_destroy(&listing);
     return code;
 }

@@ -140,9 +140,9 @@ static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
         return code;
     code = list_collections(store, &listing, error);
     if (code == SPILL_OK)
-        code = spill_collation_check(&listing, definition.collection, error);
+        code = spill_collation_refuse(&listing, definition.collection, error);
     if (code == SPILL_OK && spill_schema_of(&definition)->has_pages)
-        code = spill_collation_check(&listing, definition.page_collection, error);
+        code = spill_collation_refuse(&listing, definition.page_collection, error);
     bson_destroy(&listing);
     return code == SPILL_DENIED ? SPILL_OK : code;
 }
