@@ -115,7 +115,7 @@ static spill_code_t read_layout(const bson_t *document, spill_definition_t *defi
         return SPILL_CORRUPT;
     return spill_layout_of_name(text, &definition->layout)
                ? SPILL_OK
-               : fail_field("layout", "names no layout that this version knows", error);
+               : fail_field("layout", "is not a layout of this version", error);
 }
 
 static spill_code_t read_keep(const bson_t *document, spill_definition_t *definition,
@@ -155,7 +155,7 @@ static spill_code_t read_time_window(const bson_t *document, spill_definition_t 
         return SPILL_CORRUPT;
     return spill_window_of_name(text, &definition->window)
                ? SPILL_OK
-               : fail_field("window", "names no window that this version knows", error);
+               : fail_field("window", "is not a window of this version", error);
 }
 
 static spill_code_t read_bounds(const bson_t *document, const char *label, bool pages,

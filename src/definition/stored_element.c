@@ -65,7 +65,7 @@ spill_code_t spill_stored_element_check(const spill_definition_t *definition,
     spill_value_t value;
     if (element->type != BSON_TYPE_DOCUMENT)
         return spill_fail(error, SPILL_INVALID,
-                          "an element of '%s' has to be a document: it is kept as one of its own",
+                          "an element of '%s' must be a document, because it is stored as one",
                           definition->name);
     spill_fields_t fields = spill_fields_of(element->data);
     while (spill_fields_next(&fields, &name, &value)) {

@@ -89,7 +89,8 @@ spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
         snprintf(text, SPILL_WINDOW_SIZE, "%04d", date.year);
         return SPILL_OK;
     default:
-        return spill_fail(error, SPILL_INVALID, "the definition's windows are not those of a time");
+        return spill_fail(error, SPILL_INVALID,
+                          "the definition's windows are named by a field, not by a time");
     }
 }
 

@@ -203,7 +203,7 @@ typedef struct spill_request {
 
     /* The document. */
     const spill_definition_t *definition;
-    uint32_t array_id;      /* the store's own number for the definition (spill_store_bind) */
+    uint32_t array_id;      /* the store's number of the definition (spill_store_ops_t.bind) */
     uint32_t collection_id; /* ... and for the heads' collection */
     const spill_value_t *owner;
     const uint8_t *key; /* owner key (bson/key.h) */

@@ -33,7 +33,7 @@ clean "$db"
 # ---- what it refuses -----------------------------------------------------------------------------
 
 expect 2 append "$db" reviews p1 '"good"'
-has err "has to be a document"
+has err "must be a document"
 for field in spill productId elementId; do
     expect 2 append "$db" reviews p1 "{\"$field\": 1}"
     has err "cannot have a field '$field'"
@@ -210,4 +210,4 @@ clean "$db"
 expect 0 append "$db" arrays p9 '{"rating": 1}' 5
 expect 2 convert "$db" arrays --to reference --as again
 has err 'owner "p9"'
-has err "element 1: an element of 'again' has to be a document"
+has err "element 1: an element of 'again' must be a document"

@@ -78,7 +78,7 @@ static void what_is_no_document_is_refused(void **state)
     bson_t storage = BSON_INITIALIZER;
     spill_value_t number = spill_value_from_int64(&storage, 7);
     assert_int_equal(spill_stored_element_check(&definition, &number, NULL, &error), SPILL_INVALID);
-    assert_non_null(strstr(error.message, "has to be a document"));
+    assert_non_null(strstr(error.message, "must be a document"));
     bson_destroy(&storage);
 }
 

@@ -153,7 +153,7 @@ static void check_range(spill_checking_t *checking, int64_t page, const spill_st
         end = seq;
         if (spill_seqs_contains(&state->deleted, seq))
             spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
-                                "element %" PRId64 " was removed, but is there", seq);
+                                "element %" PRId64 " was removed, but has a record", seq);
         else if (!spill_element_decode(checking->request->definition, checking->iter->value,
                                        checking->iter->value_bytes, &value))
             spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
@@ -276,8 +276,7 @@ static void check_document(spill_checking_t *checking, int64_t page, const spill
     if (!checking->sure) {
         spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
                             "its numbers, up to %" PRId64
-                            ", overlap those of the document after it, from "
-                            "%" PRId64,
+                            ", overlap the next document, which begins at %" PRId64,
                             spill_state_end(state), checking->below);
         return;
     }

@@ -194,8 +194,8 @@ void spill_checking_ids(spill_checking_t *checking)
         return;
     if (entries != expected)
         spill_checking_find_in_index(checking, SPILL_HEAD,
-                                     "the index of ids has %" PRId64 " entries, of which %" PRId64
-                                     " are those of an element",
+                                     "the index of ids has %" PRId64 " entries, but only %" PRId64
+                                     " of them have an element",
                                      entries, expected);
     spill_checking_find_unknown(checking, SPILL_RECORD_RANK);
 }
@@ -275,7 +275,7 @@ void spill_checking_ranks(spill_checking_t *checking)
         return;
     spill_checking_find_in_index(checking, SPILL_HEAD,
                                  "the index of ranks has %" PRId64
-                                 " entries, which are not those of %" PRId64 " elements",
+                                 " entries, which do not match the %" PRId64 " elements",
                                  entries.count, expected.count);
     if (indexed)
         find_elements_without_rank(checking);

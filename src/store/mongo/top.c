@@ -49,7 +49,7 @@ spill_code_t spill_mongo_decode_top(const spill_mongo_document_t *document, cons
     bool counted = bson_iter_init_find(&shown, projected, "shown") &&
                    BSON_ITER_HOLDS_NUMBER(&shown) && spill_iter_int64(&shown) >= 0;
     if (!counted || !spill_top_read(&value, (size_t)spill_iter_int64(&shown), &state->top))
-        return spill_fail(error, SPILL_CORRUPT, "%s: %s.top and shown are not those of a summary",
+        return spill_fail(error, SPILL_CORRUPT, "%s: %s.top or its field shown is malformed",
                           document->collection, document->spill);
     return SPILL_OK;
 }
