@@ -26,8 +26,8 @@
  *   average  sum / how many values there are
  *   min, max the least and the greatest value, compared as numbers; of equal ones the first
  *
- * Without any value there is no average, min or max, and the sum is 0. Those of several parts or
- * windows together are made of those of each, in order; each is of one moment.
+ * Without any value there is no average, min or max, and the sum is 0. Statistics of several parts
+ * or windows are combined in order. Each part's statistics are as of one moment.
  *
  * Threads: as array.h.
  */
@@ -43,9 +43,9 @@ SPILL_BEGIN_DECLS
 /* ---- names of windows ------------------------------------------------------------------------ */
 
 /*
- * The window that an element lies in. SPILL_INVALID where it has no time (or no string, for windows
- * of a field), or one outside the years 0 to 9999, or where the definition does not pass its check.
- * No store operation.
+ * Find the window of an element. SPILL_INVALID: the element has no time (for windows of a field: no
+ * string), or one outside the years 0 to 9999, or the definition fails its check. No store
+ * operation.
  */
 SPILL_API spill_code_t spill_bucket_window_of(const spill_definition_t *definition,
                                               const spill_value_t *element,
@@ -76,8 +76,8 @@ typedef struct spill_bucket_base {
 typedef struct spill_bucket_append_options {
     int version; /* SPILL_BUCKET_APPEND_OPTIONS_VERSION */
     /*
-     * An operation's id, or NULL. Each window of the batch gets an operation of this id, with its
-     * own base: all of them have to be among `bases`, else SPILL_INVALID before anything is done.
+     * An operation's id, or NULL. Each window of the batch gets an operation with this id and its
+     * own base. If a window is missing in `bases`, the result is SPILL_INVALID before any write.
      */
     const void *op_id;
     size_t op_id_bytes;
@@ -97,12 +97,12 @@ typedef struct spill_bucket_appended {
 } spill_bucket_appended_t;
 
 /*
- * Append elements, each to its window; those of one window in their order, as one batch of
- * spill_array_append. Windows follow each other as they first occur in the batch; a crash, or an
- * error, may leave the later ones out. `options` may be NULL; `appended` may be NULL, and `count`
- * with it: `appended` gets *count entries, a window each (free with bson_free), also after an
- * error: those that were begun. Cost: that of spill_array_append for each window. Errors: as there;
- * SPILL_INVALID for an element in no window, before anything is done.
+ * Append elements, each to its window. The elements of a window stay in order and are one batch of
+ * spill_array_append. The windows are written in the order of their first elements. A crash or an
+ * error may leave out the later ones. `options` may be NULL. `appended` and `count` may both be
+ * NULL. *appended gets *count entries, one for each window that was begun, also after an error.
+ * Free it with bson_free. Cost and errors: as spill_array_append for each window. SPILL_INVALID
+ * before any write: an element belongs to no window.
  */
 SPILL_API spill_code_t spill_bucket_append(spill_array_t *array, const spill_value_t *owner,
                                            const spill_value_t *elements, size_t element_count,
@@ -131,9 +131,9 @@ typedef struct spill_amount {
 
 typedef struct spill_statistics {
     int64_t count;  /* elements */
-    int64_t values; /* of which have a value */
+    int64_t values; /* elements with a value */
     spill_amount_t sum, min, max;
-    double average; /* 0 where there is no value */
+    double average; /* 0 without values */
 } spill_statistics_t;
 
 typedef struct spill_bucket_window {
@@ -147,9 +147,9 @@ typedef bool (*spill_bucket_window_fn)(void *context, const spill_bucket_window_
 
 /*
  * Visit an owner's windows from `from` to `to`, both included (NULL: no bound), in time order or
- * the newest first. No element is read. Cost: one small read for each part, and to list windows one
- * operation for the first 2, the next 8, the next 32 and each 100 from there on, or none where
- * `from` and `to` are the same. Windows made meanwhile may or may not be met.
+ * the newest first. Reads no element. Cost: one small read for each part. Listing the windows costs
+ * one operation for the first 2, the next 8, the next 32 and each 100 after that, or none if `from`
+ * equals `to`. Windows created meanwhile may be missed.
  */
 SPILL_API spill_code_t spill_bucket_windows(spill_array_t *array, const spill_value_t *owner,
                                             const char *from, const char *to, spill_order_t order,
@@ -157,8 +157,8 @@ SPILL_API spill_code_t spill_bucket_windows(spill_array_t *array, const spill_va
                                             spill_error_t *error);
 
 /*
- * Statistics of the windows from `from` to `to` together, and how many of these there are (may be
- * NULL). An owner that does not exist has none. Cost: that of spill_bucket_windows.
+ * Combine the statistics of the windows from `from` to `to`. *windows (may be NULL) is their
+ * number. An owner that does not exist has none. Cost: as spill_bucket_windows.
  */
 SPILL_API spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *owner,
                                                const char *from, const char *to,
@@ -178,8 +178,7 @@ typedef struct spill_bucket_read_options {
     /* Only elements of times in [from_ms, to_ms), since 1970; not for windows of a field. */
     int64_t from_ms; /* INT64_MIN (default): no bound */
     int64_t to_ms;   /* INT64_MAX (default): no bound */
-    /* Go on behind this element, in the order of the read: a slice's cursor. NULL: from the start.
-     */
+    /* Continue after this element, in the order of the read: a slice's cursor. NULL: begin. */
     const char *cursor_window;
     int64_t cursor_seq;
 } spill_bucket_read_options_t;
@@ -204,11 +203,10 @@ typedef struct spill_bucket_slice {
 } spill_bucket_slice_t;
 
 /*
- * Read a run of elements, window by window. In a window elements stand in the order of appending,
- * which is that of their times only where they came in that order; so a bound in time leaves
- * elements out of its first and last window, which are read as far as the limit takes. An owner
- * that does not exist reads as empty. Cost: for each window touched that of spill_array_read, and
- * to list them as spill_bucket_windows.
+ * Read a run of elements, window by window. A window has its elements in the order in which they
+ * were appended, which may differ from the order of their times. So a bound in time filters the
+ * elements of its first and last window. An owner that does not exist reads as empty. Cost: as
+ * spill_array_read for each window, and as spill_bucket_windows to list them.
  */
 SPILL_API spill_code_t spill_bucket_read(spill_array_t *array, const spill_value_t *owner,
                                          const spill_bucket_read_options_t *options,
@@ -218,18 +216,18 @@ SPILL_API void spill_bucket_slice_free(spill_bucket_slice_t *slice); /* NULL is 
 /* ---- elements by their ids, and by a filter -------------------------------------------------- */
 
 /*
- * The element of an owner with this id, as spill_array_find_id: of several the one in the earliest
- * window, and there with the lowest number. `window` ("" where none was found) and *seq (-1) say
- * where. Cost: one operation that finds the windows, through an index, and that of
- * spill_array_find_id for each of them, mostly one.
+ * Find the element of an owner with this id, as spill_array_find_id does. Of several it finds the
+ * one in the earliest window with the lowest number there. `window` and *seq become its address, ""
+ * and -1 if none was found. Cost: one operation that finds the windows by an index, and
+ * spill_array_find_id for each of them, usually one.
  */
 SPILL_API spill_code_t spill_bucket_find_id(spill_array_t *array, const spill_value_t *owner,
                                             const spill_value_t *id, char window[SPILL_WINDOW_SIZE],
                                             int64_t *seq, spill_error_t *error);
 
 /*
- * Edit or remove it, as spill_array_edit_id and spill_array_remove_id. The new element has to lie
- * in the same window, else SPILL_INVALID. Cost: as above, with the edit or removal.
+ * Edit or remove it, as spill_array_edit_id and spill_array_remove_id. SPILL_INVALID: the new
+ * element belongs to another window. Cost: as above, and the edit or removal.
  */
 SPILL_API spill_code_t spill_bucket_edit_id(spill_array_t *array, const spill_value_t *owner,
                                             const spill_value_t *id, const spill_value_t *element,
@@ -251,28 +249,28 @@ SPILL_API spill_code_t spill_bucket_remove_where(spill_array_t *array, const spi
 
 /* ---- trims ----------------------------------------------------------------------------------- */
 
-/* Retention drops at most so many windows after an append; the next one goes on. */
+/* Retention drops at most this number of windows after an append. The next append continues. */
 #define SPILL_BUCKET_RETAINED 16
 
 /*
- * Remove what is older than a time, in milliseconds since 1970: windows that end at or before it
- * go as a whole (as by spill_bucket_drop_older), and in the window in which it lies the oldest
- * elements, up to the first one that is not older. There, elements that the first part holds go one
- * by one; of a later part all go, or none: so with elements in the order of their times at most
- * one part's are left that are older. Statistics follow. Not for windows of a field.
+ * Remove elements that are older than a time, in milliseconds since 1970. Windows that end at or
+ * before that time are dropped (spill_bucket_drop_older). In the window of that time the oldest
+ * elements are removed, up to the first one that is not older: single elements of the first part,
+ * and whole later parts. If elements were appended in the order of their times, at most one part
+ * keeps older elements. Statistics follow. Not for windows of a field.
  *
- * Cost: that of the drops; and as spill_array_trim_older in the one window. One that dies is
- * finished by the next, or by spill_array_repair; statistics are right meanwhile.
+ * Cost: the drops, and spill_array_trim_older in one window. If the client dies, the next call or
+ * spill_array_repair finishes; statistics are right meanwhile.
  */
 SPILL_API spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *owner,
                                                int64_t time_ms, spill_error_t *error);
 
 /*
- * Remove all but an owner's newest `keep` elements, the newest window first and in a window the
- * highest number: windows before these go as a whole, and in the window that they begin in, what
- * is before them, by parts as above. So no fewer are left, but where others remove elements
- * meanwhile, and at most one part more. Cost: one small read for each part that stays, one
- * operation for each 100 windows, and what goes as above.
+ * Remove all but an owner's newest `keep` elements. The newest are those in the newest window with
+ * the highest numbers. Windows before them are dropped. In the window in which they begin, the
+ * elements before them are removed, by parts as above. So at least `keep` elements stay, unless
+ * other clients remove some meanwhile, and at most one part more. Cost: two small reads for each
+ * window that stays, one operation for each 100 windows, and the removal as above.
  */
 SPILL_API spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *owner,
                                               int64_t keep, spill_error_t *error);
@@ -284,10 +282,10 @@ SPILL_API spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn 
                                            void *context, spill_error_t *error);
 
 /*
- * Drop the windows of an owner that lie before a window's text (NULL: all of them), the oldest
- * first; *dropped (may be NULL) is how many. One that dies is finished by the next.
- * Cost: that of spill_array_drop_owner for each. SPILL_NOT_FOUND, for all of them, where there is
- * none. SPILL_INVALID, and nothing dropped: `window` is no text of a window of this definition.
+ * Drop the windows of an owner before a window's text (NULL: all windows), the oldest first.
+ * *dropped (may be NULL) is their number. If the client dies, the next call finishes. Cost: as
+ * spill_array_drop_owner for each. SPILL_NOT_FOUND: `window` is NULL and the owner has no window.
+ * SPILL_INVALID, before any drop: `window` is not the text of a window of this definition.
  */
 SPILL_API spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t *owner,
                                                 const char *window, int64_t *dropped,

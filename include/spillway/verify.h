@@ -1,7 +1,7 @@
 /*
  * The verifier: reads every document of an array and checks the invariants I1 to I7 of
- * docs/internals/protocol.md from the elements themselves, without trusting the counts it checks.
- * And repair, which finishes what clients left half done.
+ * docs/internals/protocol.md. It counts the elements itself and trusts no stored count. Repair
+ * finishes the operations that dead clients left unfinished.
  */
 #ifndef SPILLWAY_VERIFY_H
 #define SPILLWAY_VERIFY_H
@@ -30,14 +30,15 @@ typedef struct spill_verify_summary {
 typedef void (*spill_finding_fn)(void *context, const spill_finding_t *finding);
 
 /*
- * Verify one owner of an array, or every owner (owner NULL). Findings go to `report` (may be NULL)
- * and are counted in *summary (may be NULL); they are not errors: SPILL_OK with summary->findings >
- * 0 means that the check ran and found something. Damaged records are findings too, and the check
- * goes on with the next owner. While others write, an owner that changes under the check is read
- * again. Pages without a head are findings, of whichever owner. Of all owners they are looked for
- * with two or three seeks for each owner (embedded store), or one aggregation in which the server
- * goes through all pages (of whose fields it needs few) and looks up their heads, which it reads
- * whole. Cost: that, and every document once; memory O(one page).
+ * Verify one owner of an array, or every owner (owner NULL). Calls `report` (may be NULL) for each
+ * finding, and counts findings in *summary (may be NULL). A finding is not an error: SPILL_OK with
+ * summary->findings > 0 means that the check ran to its end. Damaged records and pages without a
+ * head are findings too. If another client changes an owner during its check, the owner is read
+ * again.
+ *
+ * Cost: reads every document once. To find pages without a head, the embedded store makes two or
+ * three seeks for each owner. A server runs one aggregation over all pages, which reads few of
+ * their fields and each head once. Memory: one page.
  */
 SPILL_API spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,
                                           spill_finding_fn report, void *context,
@@ -45,35 +46,35 @@ SPILL_API spill_code_t spill_array_verify(spill_array_t *array, const spill_valu
 
 typedef struct spill_repair_summary {
     int64_t owners;
-    int64_t findings; /* what was finished, or with look_only would be */
-    int64_t left;     /* what is told and stays: what it was to be is not known */
+    int64_t findings; /* corrected findings; with look_only those that would be */
+    int64_t left;     /* findings that repair cannot correct */
 } spill_repair_summary_t;
 
 /*
- * Finish what clients left half done of one owner, or of every owner (owner NULL): removals and
- * edits whose intent is still there, seals with no page after them, pages that a trim did not
- * empty, drops that did not come to their end, also (but on a server) of owners that have no head
- * any more. The next writer would finish most of it too; this is for arrays that have none, and for
- * readers of the documents. Each is a finding of invariant 7, told to `report` (may be NULL) before
- * it is finished, and counted in *summary (may be NULL); with `look_only` nothing is written.
- * Layouts reference and subset: a head's sum and top that are not those of the elements are made
- * anew. And where nothing else is wrong with an owner, so are bytes, counts and statistics, a seal
- * that is missing, and what a document says of its sequence numbers, where its elements and its
- * neighbours tell them; the indexes of an embedded store are in any case. Each is the finding that
- * verify tells.
+ * Repair one owner of an array, or every owner (owner NULL). Calls `report` (may be NULL) with each
+ * finding before it corrects it, and counts them in *summary (may be NULL). With `look_only` it
+ * writes nothing. Repair corrects:
  *
- * Whatever else verify finds of these owners is told too, as it is, and stays (summary->left):
- * elements and documents that are missing, out of place or cannot be read; and pages without a head
- * on a server. For another program may have deleted or replaced the document, and what is in the
- * pages is nowhere else.
+ *   - operations that a dead client left unfinished (invariant 7): removals and edits with an
+ * intent, seals without a next page, pages that a trim did not empty, and drops. The next writer
+ * would finish most of them, too. On an embedded store also drops of owners without a head.
+ *   - the indexes of an embedded store
+ *   - layouts reference and subset: the sum and the top of a head
+ *   - if an owner has no other finding: sizes, counts, statistics, a missing seal, and the sequence
+ *     numbers of a document, if its elements and its neighbours show them
  *
- * Other clients may work on: each step is one that they may make as well, at any moment; what one
- * of them is just doing may be found, and is helped. SPILL_CORRUPT on a damaged owner: a walk over
- * all passes over it, with a warning to the store's log, and says so at its end.
- * Cost: as spill_array_verify, every document once, and once more where there is something to
- * finish; three to five small reads an owner besides, and the steps that it finishes (layouts
- * reference and subset: one more read for each document that a trim left, and where there is a
- * value field every element once more).
+ * Repair reports every other finding of verify and leaves it (summary->left): elements and
+ * documents that are missing, misplaced or unreadable, and on a server pages without a head.
+ * Another program may have deleted or replaced the document, and the pages may hold the only copy
+ * of their elements.
+ *
+ * Other clients may work at the same time, because they make the same steps. Repair may also finish
+ * an operation of a living client. SPILL_CORRUPT: an owner is damaged. A repair of every owner
+ * writes a warning to the store's log, continues, and returns the code at its end.
+ *
+ * Cost: as spill_array_verify, and three to five small reads for each owner. An owner with
+ * unfinished operations is verified twice. Layouts reference and subset: one more read for each
+ * document that a trim left, and with a value field another read of every element.
  */
 SPILL_API spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner,
                                           bool look_only, spill_finding_fn report, void *context,
