@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# The drivers of pinned versions that the tests use. They are fetched once and kept in a cache.
+# shellcheck disable=SC2034 # used where it is sourced
+
+PYMONGO=4.10.1
+NODE_MONGODB=6.22.0
+MONGOSH=2.12.0
+
+case "$(id -u)" in
+0) cache=${XDG_CACHE_HOME:-/var/cache} ;;
+*) cache=${XDG_CACHE_HOME:-$HOME/.cache} ;;
+esac
+cache=${SPILLWAY_INTEROP_CACHE:-$cache/spillway/interop}
+
+# fetched NAME COMMAND... : the folder of that name in the cache, which COMMAND fills, given a
+# folder as its last argument. Tests that run side by side fetch once.
+fetched() {
+    local folder=$cache/$1
+    shift
+    mkdir -p "$cache"
+    exec 9>"$folder.lock"
+    flock 9
+    if [ ! -d "$folder" ]; then
+        rm -rf "$folder.new"
+        mkdir "$folder.new"
+        "$@" "$folder.new" >"$folder.log" 2>&1 || {
+            tail -5 "$folder.log" >&2
+            exit 1
+        }
+        mv "$folder.new" "$folder"
+    fi
+    exec 9>&-
+    echo "$folder"
+}
+
+fetch_pymongo() {
+    python3 -m pip install --disable-pip-version-check "pymongo==$PYMONGO" --target "$1"
+}
+
+fetch_npm() {
+    npm install --no-audit --no-fund --prefix "$2" "$1"
+}
+
+fetch_java() {
+    mvn -q -B -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2"
+}
+
+# Each prints the folder of a driver.
+
+fetched_pymongo() {
+    local version
+    version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    fetched "pymongo-$PYMONGO-python$version" fetch_pymongo
+}
+
+fetched_npm() {
+    fetched "$1-$2" fetch_npm "$1@$2"
+}
+
+# fetched_java RECIPE : what the pom.xml in that folder names.
+fetched_java() {
+    fetched "java-$(cksum <"$1/pom.xml" | tr ' ' -)" fetch_java "$1"
+}
