@@ -12,6 +12,11 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
 
+# Only for targets of src/: a test names a symbol of the linker.
+set(source_warnings
+    $<$<COMPILE_LANG_AND_ID:C,Clang>:-Wreserved-identifier>
+    $<$<COMPILE_LANG_AND_ID:C,Clang>:-Wreserved-macro-identifier>)
+
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>

@@ -1,7 +1,8 @@
 /*
- * A real activity stream, by person and by project, both ends kept: whole at threshold and page of
- * 100, and with SPILLWAY_LONG at each of 1, 2, 3, 7 and 1000 too; else, and where threshold and
- * page differ, the lines at its start. Every element is read back, in order and equal as BSON to
+ * A real activity stream, by person and by project: whole at threshold and page of 100, by person
+ * with the newest kept and by project with the oldest; the lines at its start with other thresholds
+ * and pages, both ends kept. With SPILLWAY_LONG also whole with both ends kept, at each of 1, 2, 3,
+ * 7, 100 and 1000. Every element is read back, in order and equal as BSON to
  * libbson's parse of its line, and then page by page from the newest on; verify finds nothing.
  *
  * Runs where SPILLWAY_DATA names a folder that has openstack_updates/events.ndjson.gz.
@@ -19,7 +20,7 @@ static const int64_t whole[][2] = {{100, 100}};
 static const int64_t equal[][2] = {{1, 1}, {2, 2}, {3, 3}, {7, 7}, {1000, 1000}};
 static const int64_t unequal[][2] = {{1, 1000}, {1000, 1}, {7, 100}, {100, 7}, {3, 2}, {2, 3}};
 
-enum { FIRST_LINES = 10000, FIRST_LINES_LONG = 30000 };
+enum { FIRST_LINES = 4000, FIRST_LINES_LONG = 30000 };
 
 static int delete_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
 {
@@ -55,6 +56,13 @@ static real_data_t *read_lines(const char *path, const char *field)
     return data;
 }
 
+static void try_shape(const char *path, const char *field, shape_t shape)
+{
+    real_data_t *data = read_lines(path, field);
+    try_combination(data, path, field, shape);
+    real_data_free(data);
+}
+
 static void try_shapes(const char *path, const char *field, const int64_t shapes[][2], size_t count)
 {
     real_data_t *data = read_lines(path, field);
@@ -64,11 +72,14 @@ static void try_shapes(const char *path, const char *field, const int64_t shapes
     real_data_free(data);
 }
 
-static void try_field(const char *path, const char *field)
+static void try_field(const char *path, const char *field, spill_keep_t keep)
 {
     bool is_long = getenv("SPILLWAY_LONG") != NULL;
     char *start = real_data_cut(path, is_long ? FIRST_LINES_LONG : FIRST_LINES);
-    try_shapes(path, field, whole, sizeof whole / sizeof *whole);
+    if (is_long)
+        try_shapes(path, field, whole, sizeof whole / sizeof *whole);
+    else
+        try_shape(path, field, (shape_t){keep, whole[0][0], whole[0][1]});
     try_shapes(is_long ? path : start, field, equal, sizeof equal / sizeof *equal);
     try_shapes(start, field, unequal, sizeof unequal / sizeof *unequal);
     remove(start);
@@ -79,11 +90,12 @@ int main(void)
 {
     char *path = real_data_path();
     static const char *const fields[] = {"by", "project"};
+    static const spill_keep_t keeps[] = {SPILL_KEEP_NEWEST, SPILL_KEEP_OLDEST};
     pid_t children[2];
     for (int i = 0; i < 2; i++) {
         children[i] = fork();
         if (children[i] == 0) {
-            try_field(path, fields[i]);
+            try_field(path, fields[i], keeps[i]);
             bson_free(path);
             exit(EXIT_SUCCESS);
         }

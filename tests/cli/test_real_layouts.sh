@@ -2,8 +2,8 @@
 # Real data in every layout that suits it: edits of a wiki by channel and hour, a chat by room and
 # by user, advisories by package and year. Every element, and every total, average, least and
 # greatest value, is what real_layouts.py computes from the raw files: each 20th message of the chat,
-# the other files whole; with SPILLWAY_LONG all of all. On a server, without it, each 20th or 400th
-# line.
+# each 4th line of the other files; with SPILLWAY_LONG all of all. On a server, without it, each 20th
+# or 400th line.
 # Runs where SPILLWAY_DATA names a folder of data sets.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
@@ -69,7 +69,7 @@ in_one_array() {
 
 # ---- edits by channel and hour -------------------------------------------------------------------
 
-prepare 1 20 edits advisories
+prepare 4 20 edits advisories
 bucket=(--preset reviews-bucket --array elements --page-owner owner --window-field window
     --stats-average average --quiet)
 new_store

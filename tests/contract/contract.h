@@ -9,7 +9,7 @@
 
 typedef struct contract_kind {
     const char *name;
-    bool slow;               /* fewer random requests, unless SPILLWAY_LONG is set */
+    bool slow;               /* fewer random requests; with a sanitizer in one order alone */
     bool shows_other_arrays; /* ... of a head, among its other fields */
     bool combines;           /* takes the appends of several callers as one */
     /* A store with nothing in it. */

@@ -6,7 +6,7 @@
 #include "pair.h"
 
 #include "suite.h"
-#include <stdlib.h>
+#include "support/effort.h"
 
 enum { LATE_MAX = 24 };
 
@@ -460,8 +460,9 @@ static void random_requests_have_the_same_effect(void **state)
 {
     enum { STEPS = 650 };
     const contract_kind_t *store = *state;
-    bool whole = !store->slow || getenv("SPILLWAY_LONG");
-    uint64_t walks = whole ? 40 : 10;
+    enum { WALKS = 40 };
+    uint64_t walks = (uint64_t)(store->slow ? effort(WALKS, 10, 10) : effort(WALKS, WALKS, 10));
+    bool whole = walks == WALKS;
     static walk_t walk;
     int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
     for (uint64_t seed = 1; seed <= walks; seed++) {

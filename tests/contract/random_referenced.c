@@ -8,8 +8,7 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "suite.h"
-
-#include <stdlib.h>
+#include "support/effort.h"
 
 enum { LATE_MAX = 12, COMPARED = 4, TEXT_MOST = 500 };
 
@@ -551,8 +550,9 @@ static void random_requests_of_elements_apart(void **state)
         SPILL_REQUEST_EMPTY_PAGE, SPILL_REQUEST_DROP_HEAD, SPILL_REQUEST_DROP_PAGE,
         SPILL_REQUEST_RECOUNT};
     const contract_kind_t *store = *state;
-    bool whole = !store->slow || getenv("SPILLWAY_LONG");
-    uint64_t walks = whole ? 20 : 2;
+    enum { WALKS = 20 };
+    uint64_t walks = (uint64_t)(store->slow ? effort(WALKS, 2, 2) : effort(WALKS, WALKS, 5));
+    bool whole = walks == WALKS;
     static walk_t walk;
     int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
     for (uint64_t seed = 1; seed <= walks; seed++) {

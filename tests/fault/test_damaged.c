@@ -5,13 +5,14 @@
  * elements before the end are returned, in the order in which they were appended.
  *
  *   SPILLWAY_SEED          the seed (printed); the same seed draws the same cases
- *   SPILLWAY_DAMAGE_CASES  how many (100; 500 if SPILLWAY_LONG is set)
+ *   SPILLWAY_DAMAGE_CASES  how many (72; with a sanitizer 36; 500 if SPILLWAY_LONG is set)
  *
  * Every pair of file kind and damage comes up once before one comes up twice. Each case runs in a
  * process of its own, so that a signal is seen, and every tenth case runs the program, too.
  */
 #include "fault/program.h"
 #include "support/child.h"
+#include "support/effort.h"
 #include "support/embedded.h"
 
 #include <dirent.h>
@@ -29,15 +30,7 @@
 
 #include <rocksdb/c.h>
 
-enum {
-    OWNERS = 12,
-    CASES = 100,
-    CASES_LONG = 500,
-    PROGRAM_EVERY = 10,
-    DRAWS_MAX = 10000,
-    SECONDS_MAX = 120,
-    PATH_BYTES = 256
-};
+enum { OWNERS = 12, PROGRAM_EVERY = 10, DRAWS_MAX = 10000, SECONDS_MAX = 120, PATH_BYTES = 256 };
 
 /* Sizes of elements in bytes: most are small, some go to files of their own. */
 enum { SMALL = 60, LARGE = 150 * 1000, BLOB = 700 * 1000 };
@@ -605,8 +598,7 @@ int main(void)
     enum { PAIRS = FILE_KINDS * DAMAGES };
     program_needed();
     int64_t seed = number_from("SPILLWAY_SEED", (int64_t)time(NULL));
-    int64_t cases = number_from("SPILLWAY_DAMAGE_CASES",
-                                number_from("SPILLWAY_LONG", 0) != 0 ? CASES_LONG : CASES);
+    int64_t cases = number_from("SPILLWAY_DAMAGE_CASES", effort(500, 2 * PAIRS, PAIRS));
     int64_t bad = 0;
     int order[PAIRS];
     printf("seed %" PRId64 ", %" PRId64 " cases\n", seed, cases);

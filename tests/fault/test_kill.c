@@ -4,6 +4,7 @@
  * killed. Half of the rounds sync each commit, half leave it in the log: both survive a process.
  */
 #include "killed.h"
+#include "support/effort.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -15,12 +16,6 @@
 
 enum { LONGEST_US = 40000 };
 
-#ifdef __SANITIZE_ADDRESS__
-enum { KILLS = 50 }; /* each of these takes longer, and the release build has them all */
-#else
-enum { KILLS = 200 };
-#endif
-
 static void killed_at_random(void **state)
 {
     (void)state;
@@ -30,7 +25,7 @@ static void killed_at_random(void **state)
     snprintf(path, sizeof path, "%s/store", folder);
     unsigned random = killed_seed();
     print_message("seed %u\n", random);
-    int rounds = getenv("SPILLWAY_LONG") != NULL ? 5 * KILLS : KILLS;
+    int rounds = (int)effort(1000, 100, 20);
     killed_ledger_t ledger;
     killed_ledger_init(&ledger);
     for (int round = 0; round < rounds; round++) {

@@ -11,6 +11,7 @@
  */
 #include "killed.h"
 #include "program.h"
+#include "support/effort.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -33,12 +34,6 @@ enum {
     ROUNDS_OF_A_STORE = 10,
     TRIES_FOR_A_KILL = 10
 };
-
-#ifdef __SANITIZE_ADDRESS__
-enum { KILLS = 40 }; /* each of these takes longer, and the release build has them all */
-#else
-enum { KILLS = 200 };
-#endif
 
 /* An owner, and what is known of it. */
 typedef struct owner {
@@ -353,7 +348,7 @@ static void the_program_is_killed(void **state)
     assert_non_null(mkdtemp(scene.folder));
     print_message("seed %u\n", scene.random);
     measure_launch(&scene);
-    int kills = getenv("SPILLWAY_LONG") != NULL ? 10 * KILLS : KILLS;
+    int kills = (int)effort(2000, 80, 20);
     int rounds = 0;
     /* Until enough of the kills have met it writing: how many do is chance. */
     for (; scene.kills < kills || scene.kills_in_writing <= kills / 10; rounds++) {

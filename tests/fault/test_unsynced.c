@@ -12,6 +12,7 @@
  * its birth, because numbers of inodes are used again.
  */
 #include "killed.h"
+#include "support/effort.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -217,7 +218,7 @@ static void synced_writes_survive(void **state)
     (void)state;
     scene_t scene;
     open_scene(&scene, killed_seed());
-    int rounds = getenv("SPILLWAY_LONG") != NULL ? 300 : 60;
+    int rounds = (int)effort(300, 40, 12);
     int64_t dropped = 0;
     for (int round = 0; round < rounds; round++) {
         killed_plan_t plan = {
@@ -255,7 +256,7 @@ static int64_t lose_log_tails(scene_t *scene, int rounds, int padding)
 static void what_a_log_has_is_a_prefix(void **state)
 {
     (void)state;
-    int stores = getenv("SPILLWAY_LONG") != NULL ? 40 : 6;
+    int stores = (int)effort(40, 6, 6);
     int rounds = 0;
     int64_t dropped = 0;
     killed_ledger_t sum = {0};

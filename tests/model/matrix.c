@@ -2,6 +2,7 @@
 
 #include "model/model.h"
 #include "simulation/random.h"
+#include "support/effort.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 
 static const int64_t sizes[MATRIX_SIZES] = {1, 2, 3, 7, 100, 1000};
 
-enum { OPERATIONS = 250, BATCH_MAX = 64 };
+enum { BATCH_MAX = 64 };
 
 typedef struct player {
     sim_random_t random;
@@ -199,7 +200,8 @@ static void play(player_t *player)
     const spill_bounds_t *bounds = &spill_array_get_definition(player->array)->bounds;
     while (player->model.count < bounds->threshold + 2 * bounds->page_capacity)
         append(player, BATCH_MAX);
-    for (int i = 0; i < OPERATIONS; i++) {
+    int64_t operations = effort(250, 150, 60);
+    for (int64_t i = 0; i < operations; i++) {
         int roll = sim_random_below(&player->random, 100);
         if (roll < 35)
             append(player, 1);

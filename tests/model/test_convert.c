@@ -6,6 +6,7 @@
 #include "model/convert.h"
 #include "model/trouble.h"
 #include "store/fault.h"
+#include "support/effort.h"
 #include "support/embedded.h"
 #include "tools/convert_checkpoint.h"
 
@@ -89,6 +90,12 @@ static const struct {
     {CONVERT_TOP_N, CONVERT_OUTLIER},
 };
 
+/* Of the calls of a conversion of that pair, each of so many goes wrong. */
+static int64_t step_of(size_t pair)
+{
+    return pair < 3 ? effort(1, 2, 7) : effort(1, 5, 13);
+}
+
 static void every_call_goes_wrong(void **state)
 {
     (void)state;
@@ -108,8 +115,9 @@ static void every_call_goes_wrong(void **state)
         convert_fill(source);
         for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
             trouble_t trouble = troubles[i];
+            trouble.at = (int64_t)i % step_of(p);
             while (survives(source, PAIRS[p].to, &trouble))
-                trouble.at += p < 3 ? 1 : 3;
+                trouble.at += step_of(p);
             assert_true(trouble.at > 20);
         }
         assert_int_equal(spill_store_close(source, NULL), SPILL_OK);
@@ -200,7 +208,7 @@ static void every_end_goes_wrong(void **state)
     for (size_t p = 0; p < sizeof PAIRS / sizeof *PAIRS; p++) {
         int64_t at = 0;
         while (finishes(PAIRS[p].from, PAIRS[p].to, at))
-            at += p < 3 ? 1 : 3;
+            at += step_of(p);
         assert_true(at > 20);
     }
 }
@@ -360,7 +368,7 @@ static void two_at_once(void **state)
             race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, or many */
             step = step % 11 + 1;
             reached = survives_race(PAIRS[p].to, &race);
-            race.at++;
+            race.at += effort(1, 1, 5);
         }
         assert_true(race.at > 20);
         assert_int_equal(spill_store_close(race.source, NULL), SPILL_OK);

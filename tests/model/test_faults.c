@@ -5,6 +5,7 @@
  */
 #include "model/model.h"
 #include "store/fault.h"
+#include "support/effort.h"
 #include "support/embedded.h"
 
 #include <setjmp.h>
@@ -168,10 +169,11 @@ static void loop(spill_store_t *store, shape_t shape)
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 2;
     assert_int_equal(spill_store_define(store, &definition, &error), SPILL_OK);
+    const int64_t step = effort(1, 1, 7);
     for (spill_fault_t fault = SPILL_FAULT_NONE; fault < SPILL_FAULT_COUNT; fault++) {
-        int64_t at = 0;
+        int64_t at = (int64_t)fault % step;
         while (run_with(store, ++owner, fault, at, shape))
-            at++;
+            at += step;
         assert_true(at > 50);
     }
 }

@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "simulation/random.h"
 #include "store/fault.h"
+#include "support/effort.h"
 #include "support/embedded.h"
 
 #include <setjmp.h>
@@ -375,12 +376,12 @@ static void retries_are_exact(void **state)
 {
     (void)state;
     spill_error_t error;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)effort(400, 200, 40); seed++) {
         spill_store_t *store = memory_store();
         play(store, seed);
         expect_ok(spill_store_close(store, &error), &error);
     }
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)effort(40, 40, 10); seed++) {
         spill_disk_t *disk = spill_disk_new();
         spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
         play(store, seed);

@@ -8,6 +8,7 @@
  */
 #include "store/fault.h"
 #include "store/memory.h"
+#include "support/effort.h"
 #include "support/embedded.h"
 #include "tools/migrate.h"
 
@@ -559,7 +560,8 @@ static void random_schedules(bool memory, bool full)
 {
     static world_t world;
     int moves = 0, edits = 0, pulls = 0, removals = 0, appends = 0, at_once = 0;
-    int first = setting("SPILLWAY_SEED", 1), count = setting("SPILLWAY_SCHEDULES", 1000);
+    int first = setting("SPILLWAY_SEED", 1),
+        count = setting("SPILLWAY_SCHEDULES", (int)effort(1000, 500, 100));
     for (int seed = first; seed < first + count; seed++) {
         open_world(&world, memory, full, (uint64_t)seed);
         world.seed = seed;
@@ -608,9 +610,10 @@ static void beside_others_on_the_embedded_store(void **state)
 static void every_call_fails_once(bool memory, bool full, pass_fn pass)
 {
     static world_t world;
+    const int64_t step = effort(1, 1, 7);
     for (spill_fault_t fault = SPILL_FAULT_FAIL; fault < SPILL_FAULT_COUNT; fault++) {
         bool reached = true;
-        for (int64_t k = 0; reached; k++) {
+        for (int64_t k = (int64_t)fault % step; reached; k += step) {
             open_world(&world, memory, full, full ? 2 : 1);
             fill(&world, 0, 23);
             fill(&world, 1, 1);

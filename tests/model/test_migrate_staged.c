@@ -3,19 +3,13 @@
  * in which it can. On the memory and the embedded store.
  */
 #include "model/staged.h"
+#include "support/effort.h"
 #include "support/embedded.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
-
-/* A fault costs a run of the whole: without SPILLWAY_LONG not every call of each is met by all. */
-static int64_t stride(int64_t otherwise)
-{
-    return getenv("SPILLWAY_LONG") ? 1 : otherwise;
-}
 
 static bool survives(bool memory, size_t goal, int64_t at, spill_fault_t fault, bool undo)
 {
@@ -34,11 +28,12 @@ static bool survives(bool memory, size_t goal, int64_t at, spill_fault_t fault, 
 
 static void every_call(bool memory)
 {
+    const int64_t step = effort(1, 29, 97); /* a fault costs a run of the whole */
     for (size_t g = 0; g < STAGED_GOALS; g++)
         for (int i = 2 * SPILL_FAULT_FAIL; i < 2 * SPILL_FAULT_COUNT; i++) {
-            int64_t k = (int64_t)(5 * g + 7 * (size_t)i) % stride(19);
+            int64_t k = (int64_t)(5 * g + 7 * (size_t)i) % step;
             while (survives(memory, g, k, (spill_fault_t)(i / 2), i % 2 == 0))
-                k += stride(19);
+                k += step;
         }
 }
 
@@ -49,7 +44,7 @@ static void every_call_of_a_finish_fails(void **state)
     (void)state;
     int64_t at = 0;
     while (survives(true, STAGED_GOALS - 1, at, SPILL_FAULT_FAIL, false))
-        at++;
+        at += effort(1, 1, 5);
 }
 
 static spill_store_t *open_memory(void)
@@ -100,7 +95,7 @@ static void another_operator_does_all_meanwhile(void **state)
     (void)state;
     for (size_t g = 0; g < STAGED_GOALS; g++) {
         bool met = true;
-        for (int64_t at = 0; met; at++) {
+        for (int64_t at = 0; met; at += effort(1, 2, 9)) {
             spill_store_t *store = open_memory();
             met = staged_meets_another(&staged_goals[g], store, at);
             assert_int_equal(spill_store_close(store, NULL), SPILL_OK);

@@ -1,28 +1,22 @@
 /*
  * What a removal costs in store operations and documents, however long the array is: of an owner
- * with a million elements (layouts that take longer to fill: a hundred thousand, unless
- * SPILLWAY_LONG is set) it reads and writes the head and one page at most, and the same requests go
- * out as for an owner of some thousands. Counted between the array and the embedded store.
+ * with 300 000 elements (layouts that take longer to fill: 50 000; with SPILLWAY_LONG a million of
+ * each) it reads and writes the head and one page at most, and the same requests go out as for an
+ * owner of some thousands. Counted between the array and the embedded store.
  */
 #include "definition/schema.h"
 #include "store/fault.h"
+#include "support/effort.h"
 #include "support/embedded.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-/* Where the program is slowed down, a tenth is long enough. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SPILLWAY_COVERAGE)
-enum { LONG = 100000 };
-#else
-enum { LONG = 1000000 };
-#endif
-enum { PAGE = 1000, SHORT = 5000, LESS = LONG / 10, SEEN_MAX = 32 };
+enum { PAGE = 1000, SHORT = 5000, SEEN_MAX = 32 };
 
 typedef struct seen {
     spill_request_kind_t kind;
@@ -205,9 +199,15 @@ static void check(const spill_definition_t *definition, int64_t length)
     close_world(&world);
 }
 
-static int64_t less(void)
+static int64_t longest(void)
 {
-    return getenv("SPILLWAY_LONG") ? LONG : LESS;
+    return effort(1000000, 300000, 50000);
+}
+
+/* For layouts that take longer to fill. */
+static int64_t shorter(void)
+{
+    return effort(1000000, 50000, 20000);
 }
 
 static void keep_newest(void **state)
@@ -215,7 +215,7 @@ static void keep_newest(void **state)
     (void)state;
     spill_definition_t definition;
     spill_definition_init(&definition, "newest");
-    check(&definition, LONG);
+    check(&definition, longest());
 }
 
 static void keep_oldest(void **state)
@@ -224,7 +224,7 @@ static void keep_oldest(void **state)
     spill_definition_t definition;
     spill_definition_init(&definition, "oldest");
     definition.keep = SPILL_KEEP_OLDEST;
-    check(&definition, LONG);
+    check(&definition, longest());
 }
 
 static void reference(void **state)
@@ -235,7 +235,7 @@ static void reference(void **state)
     expect_ok(spill_definition_preset(&definition, "reviews-separate", "reference", &error),
               &error);
     strcpy(definition.value_field, "n");
-    check(&definition, less());
+    check(&definition, shorter());
 }
 
 static void bucket(void **state)
@@ -247,7 +247,7 @@ static void bucket(void **state)
     definition.window = SPILL_WINDOW_YEAR;
     strcpy(definition.time_field, "at");
     strcpy(definition.value_field, "n");
-    check(&definition, less());
+    check(&definition, shorter());
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include "worker.h"
 
 #include "simulation/random.h"
+#include "support/effort.h"
 #include "support/proxy.h"
 #include "support/server.h"
 
@@ -31,7 +32,7 @@
 enum {
     PROCESSES = 8,
     WORKERS = PROCESSES * WORKER_THREADS,
-    SECONDS = 40,
+    SECONDS = 15,
     SECONDS_LONG = 600,
     ROUND_MS = 2000
 };
@@ -96,12 +97,11 @@ static void kill_and_replace(run_t *run)
 
 static void let_work(run_t *run)
 {
-    bool longer = getenv("SPILLWAY_LONG") != NULL;
     run->plan = (worker_plan_t){.uri = run->through,
                                 .folder = run->folder,
                                 .began = history_now(),
                                 .round = ROUND_MS * INT64_C(1000000)};
-    run->plan.ends = run->plan.began + (longer ? SECONDS_LONG : SECONDS) * INT64_C(1000000000);
+    run->plan.ends = run->plan.began + effort(SECONDS_LONG, SECONDS, SECONDS) * 1000000000;
     for (int i = 0; i < PROCESSES; i++)
         start(run, i);
     while (history_now() < run->plan.ends) {

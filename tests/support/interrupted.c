@@ -1,6 +1,8 @@
 #include "support/interrupted.h"
 #include "definition/schema.h"
 
+#include "support/effort.h"
+
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -478,7 +480,8 @@ static int64_t fail_each_call(interrupted_t *interrupted, const shape_t *shape,
     now.way = "no failure";
     expect(interrupted, shape, operation, &expected);
     for (int way = 0; interrupted->ways[way] && (way == 0 || !interrupted->slow); way++) {
-        now.at = 0;
+        int64_t step = way == 0 ? effort(1, 1, 5) : effort(1, 3, 11);
+        now.at = interrupted->slow ? 0 : turn % step;
         if (operation->reads && way == interrupted->way_of_writes)
             continue;
         do {
@@ -488,7 +491,9 @@ static int64_t fail_each_call(interrupted_t *interrupted, const shape_t *shape,
             now.way = interrupted->ways[this_way];
             struck = fail_at(interrupted, shape, operation, this_way, now.at, &expected);
             failures += struck;
-            now.at += interrupted->slow && operation->whole ? 1 + now.at / 3 : 1;
+            if (interrupted->slow)
+                step = operation->whole ? 1 + now.at / 3 : 1;
+            now.at += step;
         } while (struck && now.at < CALLS_MAX);
         assert_true(now.at < CALLS_MAX);
     }

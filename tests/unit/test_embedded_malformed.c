@@ -1,9 +1,11 @@
 /*
  * Records of an embedded store that hold any bytes. For each layout, one record of each kind is
- * replaced: by each of its beginnings, by copies with one byte set to 0, 1, 0x7f or 0xff, and by
- * nothing; the same for its key. Then every operation runs. Each returns the data or an error that
- * names a place: exercise.c checks that, and the sanitizers check the rest.
+ * replaced: by each of its beginnings, by copies with one byte set to 0, 1, 0x7f or 0xff (with a
+ * sanitizer to one of these), and by nothing; the same for its key. Then every operation runs. Each
+ * returns the data or an error that names a place: exercise.c checks that, and the sanitizers check
+ * the rest.
  */
+#include "support/effort.h"
 #include "support/exercise.h"
 
 #include "store/embedded/keys.h"
@@ -127,8 +129,9 @@ static void try_huge(damaging_t *damaging, const uint8_t *right, size_t size)
     };
     static const size_t sizes[] = {5, 8, 9};
     uint8_t *bytes = bson_malloc(size + sizeof huge[0]);
+    size_t step = (size_t)effort(1, 1, 3);
     for (size_t at = 2; at < size; at++)
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = at % step; i < 3; i += step) {
             memcpy(bytes, right, at);
             memcpy(bytes + at, huge[i], sizes[i]);
             memcpy(bytes + at + sizes[i], right + at + 1, size - at - 1);
@@ -147,13 +150,14 @@ static void try_all(damaging_t *damaging, const uint8_t *right, size_t size)
 {
     static const uint8_t values[] = {0, 1, 0x7f, 0xff};
     uint8_t *bytes = bson_malloc(size + 1);
+    size_t step = (size_t)effort(1, 1, 4);
     for (size_t cut = damaging->key ? 1 : 0; cut < size; cut++) {
         memcpy(bytes, right, size);
         try_bytes(damaging, bytes, cut);
     }
     memcpy(bytes, right, size);
     for (size_t at = 0; at < size; at++) {
-        for (size_t i = 0; i < sizeof values; i++) {
+        for (size_t i = at % step; i < sizeof values; i += step) {
             bytes[at] = values[i];
             if (values[i] != right[at])
                 try_bytes(damaging, bytes, size);
