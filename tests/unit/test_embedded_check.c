@@ -352,8 +352,7 @@ static void an_index_of_ids_that_disagrees_is_found(void **state)
     assert_found(&fixture, "");
     id_entry(&fixture, 3);
     tampered_put(&fixture.feed, "", 0);
-    assert_found(&fixture, "7@-1: the index of ids has 2 entries, of which 1 are those of an "
-                           "element\n");
+    assert_found(&fixture, "7@-1: the index of ids has 2 entries; elements account for 1\n");
     assert_fixed(&fixture, 1);
     id_entry(&fixture, 2);
     tampered_delete(&fixture.feed);

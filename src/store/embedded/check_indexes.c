@@ -194,8 +194,8 @@ void spill_checking_ids(spill_checking_t *checking)
         return;
     if (entries != expected)
         spill_checking_find_in_index(checking, SPILL_HEAD,
-                                     "the index of ids has %" PRId64 " entries, but only %" PRId64
-                                     " of them have an element",
+                                     "the index of ids has %" PRId64
+                                     " entries; elements account for %" PRId64,
                                      entries, expected);
     spill_checking_find_unknown(checking, SPILL_RECORD_RANK);
 }
