@@ -1,4 +1,4 @@
-/* append: elements from the command line, or a line each from stdin. */
+/* append: elements from the command line, or one per line from stdin. */
 #include "cli/bucket.h"
 #include "cli/interrupt.h"
 #include "cli/lines.h"
@@ -15,10 +15,10 @@
 
 #define BATCH_ELEMENTS 1000
 #define BATCH_BYTES (1024 * 1024)
-/* A line of a live pipe is appended half a second after it came, or somewhat later. */
+/* A line of a live pipe is appended about half a second after it arrived. */
 #define BATCH_US 500000
 #define WAIT_MS 200
-/* With --op all of stdin is one batch, so it has to stay within memory. */
+/* With --op all of stdin is one batch, which must fit into memory. */
 #define OPERATION_BYTES (64 * 1024 * 1024)
 
 typedef struct append_options {
@@ -26,10 +26,10 @@ typedef struct append_options {
     bool atomic;
 } append_options_t;
 
-/* Elements in one run of bytes; values are made when the batch is complete. */
+/* Elements in one buffer; their values are made when the batch is complete. */
 typedef struct batch {
     spill_buffer_t bytes;
-    spill_buffer_t sizes; /* of spill_value_t whose data is still an offset */
+    spill_buffer_t sizes; /* of spill_value_t with offsets instead of data */
     size_t count;
 } batch_t;
 
@@ -39,7 +39,7 @@ typedef struct append_state {
     bool with_op;
     bool atomic;
     batch_t batch;
-    int64_t began_us; /* when the batch's first element came */
+    int64_t began_us; /* when the batch's first element arrived */
 } append_state_t;
 
 static void batch_add(batch_t *batch, const spill_value_t *element)
@@ -69,7 +69,7 @@ static void batch_clear(batch_t *batch)
     batch->count = 0;
 }
 
-/* An acknowledgement should not wait in a buffer, nor be lost with nobody told. */
+/* Flush, so that no acknowledgement waits in a buffer, and report a failed write. */
 static spill_code_t print_result(const spill_invocation_t *invocation,
                                  const spill_append_result_t *result, spill_error_t *error)
 {
@@ -88,18 +88,18 @@ static spill_code_t print_result(const spill_invocation_t *invocation,
         printf("%" PRId64 "..%" PRId64 "\n", result->first, last);
     }
     if (result->repeated && !invocation->quiet)
-        fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
+        fputs("spillway: the operation was applied before: nothing was written this time\n",
+              stderr);
     if (result->dropped > 0 && !invocation->quiet)
-        fprintf(stderr, "spillway: %" PRId64 " of %s %s not kept: the cap keeps others\n",
+        fprintf(stderr, "spillway: %" PRId64 " of %s %s not kept: the cap keeps other elements\n",
                 result->dropped, result->count == 1 ? "1 element" : "the elements",
                 spill_cli_plural(result->dropped, "is", "are"));
     if (result->crowded_out > 0 && !invocation->quiet)
         fprintf(stderr,
-                "spillway: %" PRId64 " %s there before %s dropped: with the head's other fields "
-                "they are more than headBytesMax (--max-bytes)\n",
+                "spillway: %" PRId64 " %s dropped: with the head's other fields, the elements "
+                "exceed headBytesMax (--max-bytes)\n",
                 result->crowded_out,
-                spill_cli_plural(result->crowded_out, "element that was", "elements that were"),
-                spill_cli_plural(result->crowded_out, "is", "are"));
+                spill_cli_plural(result->crowded_out, "older element was", "older elements were"));
     spill_code_t code = spill_cli_flush(error);
     if (code != SPILL_OK)
         spill_fail_prefix(error, code,
@@ -165,7 +165,7 @@ static bool is_blank(const char *line, size_t size)
     return true;
 }
 
-/* Is it time to append what has come so far? With --op all of the input is one batch. */
+/* Report whether to append the gathered lines now. With --op all of the input is one batch. */
 static bool is_due(const append_state_t *state)
 {
     const batch_t *batch = &state->batch;
@@ -175,7 +175,7 @@ static bool is_due(const append_state_t *state)
            spill_clock_now_us(NULL) - state->began_us >= BATCH_US;
 }
 
-/* Add the lines to batches and append those, up to the end of the input, a bad line or Ctrl-C. */
+/* Gather lines in batches and append them, up to the end of the input, a bad line or Ctrl-C. */
 static spill_code_t append_as_they_come(append_state_t *state, spill_error_t *error)
 {
     spill_cli_lines_t lines = {0};
@@ -200,7 +200,7 @@ static spill_code_t append_as_they_come(append_state_t *state, spill_error_t *er
     return code;
 }
 
-/* Lines before a bad one are appended, and those before Ctrl-C, unless they are one operation. */
+/* Append lines before a bad one or before Ctrl-C, unless all lines are one operation. */
 static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
 {
     spill_error_t late;
@@ -216,13 +216,13 @@ static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
         spill_cli_fail(&late);
     if (code == SPILL_OK && interrupted)
         code = spill_fail(error, SPILL_CANCELLED,
-                          "interrupted: every whole line that was read before is appended");
+                          "interrupted: every complete line that was read before is appended");
     return code;
 }
 
 /*
- * Does a message show the id and its base unchanged? Messages mask control characters and what may
- * be a password.
+ * Report whether a message shows the id and its base unchanged. Messages mask control characters
+ * and possible passwords.
  */
 static bool is_printable(const char *id)
 {
@@ -236,7 +236,7 @@ static bool is_printable(const char *id)
     return same;
 }
 
-/* --op ID@BASE, or ID alone: the base is then read, and printed before the first try. */
+/* --op ID@BASE, or ID alone: then the base is read, and printed before the first try. */
 static spill_code_t prepare_op(append_state_t *state, const char *text, spill_error_t *error)
 {
     const char *at = strrchr(text, '@');
@@ -246,7 +246,7 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
         return spill_fail(error, SPILL_INVALID, "--op: an operation id has 1 to %d bytes",
                           SPILL_OP_ID_MAX);
     state->with_op = true;
-    if (!at && !is_printable(text)) /* a retry brings its base, and is accepted */
+    if (!at && !is_printable(text)) /* a retry has a base, and is accepted */
         return spill_fail(error, SPILL_INVALID,
                           "--op: the id has characters that cannot be printed for a retry, or "
                           "looks like a connection string: choose another one");
@@ -258,7 +258,7 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
                                 at + 1);
     const spill_cli_session_t *session = state->session;
     if (spill_cli_is_bucket(session)) {
-        state->op.base = -1; /* known once the elements are, and with them their window */
+        state->op.base = -1; /* read later, when the elements and their window are known */
         return SPILL_OK;
     }
     spill_code_t code = spill_array_op_base(session->array, session->owner, &state->op.base, error);
@@ -269,7 +269,7 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
     return code;
 }
 
-static spill_code_t append(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t append_elements(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
     const append_options_t *options = invocation->options;
@@ -299,8 +299,8 @@ static spill_code_t append(spill_cli_session_t *session, spill_error_t *error)
     return code;
 }
 
-/* Arguments are checked before the store is touched: a malformed one is a matter of usage. */
-static spill_exit_t run(const spill_invocation_t *invocation)
+/* Check arguments before the store is opened: a malformed one is a usage error. */
+static spill_exit_t run_append(const spill_invocation_t *invocation)
 {
     for (int i = 3; i < invocation->argument_count; i++) {
         const char *text = invocation->arguments[i];
@@ -313,7 +313,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
         if (!good)
             return SPILL_EXIT_USAGE;
     }
-    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, append);
+    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, append_elements);
 }
 
 static const spill_option_t OPTIONS[] = {
@@ -332,28 +332,28 @@ const spill_command_t spill_command_append = {
     .arguments_max = INT_MAX,
     .summary = "Append elements to an owner's array",
     .text =
-        "Elements are Extended JSON values, as arguments or one a line on stdin (-, or none "
-        "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
+        "Elements are Extended JSON values, given as arguments or one per line on stdin (-, or no "
+        "arguments). Their sequence numbers are printed: 7, or 7..9 for a batch.\n"
         "\n"
         "Elements given as arguments are one batch, and so is all of stdin with --op. "
-        "Without --op, stdin is appended a thousand lines at a time; a line of a pipe on which "
-        "little comes is appended within a second. Lines before a malformed one, or before "
+        "Without --op, stdin is appended in batches of a thousand lines; lines of a slow pipe are "
+        "appended within a second. Lines before a malformed one, or before "
         "Ctrl-C (exit code 130), stay appended.\n"
         "\n"
-        "Where the oldest elements are kept in the head, a batch may be split to fill "
-        "documents: others' elements may come between, and after a failure a first part of "
-        "it may be there. With --atomic a batch that fits a page is not split: the document "
-        "before it is left short, or even the head empty, where it does not fit.\n"
+        "With keep oldest, a batch may be split to fill documents. Elements of other clients may "
+        "then come between, and after a failure a first part of the batch may be stored. With "
+        "--atomic a batch that fits a page is not split. If it does not fit the current document, "
+        "that document, or even the head, stays partly empty.\n"
         "\n"
         "With --op a retry cannot append twice. Without @BASE, the id with its base is "
         "printed on stderr before the first try: give exactly that for a retry.\n"
         "\n"
-        "With layout capped, how many of the elements are not kept is said on stderr, with --json "
-        "as \"dropped\"; with --sort-by also how many that were there went because the head has "
-        "too many bytes (\"crowdedOut\").\n"
+        "With layout capped, stderr, or with --json \"dropped\", reports how many of the elements "
+        "were not kept. With --sort-by, \"crowdedOut\" reports how many older elements were "
+        "dropped because the head has too many bytes.\n"
         "\n"
         "With layout bucket each element goes to its window, and WINDOW:7 or WINDOW:7..9 is "
-        "printed for each of them; with --op all elements have to lie in one window.\n"
+        "printed for each window; with --op all elements must be in one window.\n"
         "\n"
         "Examples:\n"
         "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
@@ -365,4 +365,4 @@ const spill_command_t spill_command_append = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_append};

@@ -20,7 +20,7 @@ static const struct {
              {"MiB", 1 << 20},
              {"GiB", 1 << 30}};
 
-/* Digits only; *rest is what follows them. */
+/* Parse digits only; *rest is what follows them. */
 static bool parse_digits(const char *text, int64_t *number, const char **rest)
 {
     *number = 0;
@@ -60,8 +60,7 @@ bool spill_cli_parse_size(const char *text, int64_t *size)
     return false;
 }
 
-/* Does the text have an integer's form? Then it is no plain word, even if 64 bits cannot hold it.
- */
+/* An integer that 64 bits cannot hold is no plain word either. */
 static bool is_integer(const char *text)
 {
     size_t sign = text[0] == '-';
@@ -101,7 +100,7 @@ bool spill_cli_parse_element(const spill_invocation_t *invocation, const char *t
     spill_error_t error;
     if (spill_value_from_json(text, strlen(text), storage, element, &error) == SPILL_OK)
         return true;
-    char *shown = spill_redact(text); /* before it is cut */
+    char *shown = spill_redact(text); /* redact before cutting */
     spill_cli_usage(invocation,
                     "'%.60s%s' is not Extended JSON: %s; a string needs quotes: '\"text\"'", shown,
                     strlen(shown) > 60 ? "..." : "", error.message);

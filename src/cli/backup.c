@@ -1,7 +1,7 @@
 /* backup: a consistent copy of an embedded store. */
 #include "cli/cli.h"
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_backup(const spill_invocation_t *invocation)
 {
     spill_error_t error;
     spill_store_t *store = NULL;
@@ -20,9 +20,9 @@ const spill_command_t spill_command_backup = {
     .arguments_max = 2,
     .summary = "Copy an embedded store while it is in use",
     .text = "FOLDER must not exist; the copy is complete or absent, and is a store itself. A "
-            "database on a server is copied by the server's own means.\n"
+            "database on a server is copied with the server's own tools.\n"
             "\n"
             "Example:\n"
             "  spillway backup feeds.db /backup/feeds-2026-02-01",
     .common = SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL | SPILL_COMMON_MODE,
-    .run = run};
+    .run = run_backup};

@@ -1,4 +1,4 @@
-/* bench: what appends and newest pages cost on a store, by length and layout. */
+/* bench: the cost of appends and newest pages on a store, by length and layout. */
 #include "tools/bench/bench.h"
 #include "cli/bench_print.h"
 #include "cli/cli.h"
@@ -26,7 +26,7 @@ static const bench_options_t DEFAULTS = {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* The next part of a list with commas between; NULL at the end. */
+/* The next part of a list separated by commas; NULL at the end. */
 static const char *next_part(const char **list, char *part, size_t size)
 {
     if (!*list || **list == '\0')
@@ -48,7 +48,7 @@ static spill_exit_t add_length(const spill_invocation_t *invocation, const char 
         return spill_cli_usage(invocation, "--lengths takes at most %d", SPILL_BENCH_LENGTHS_MAX);
     for (size_t i = 0; i < options->length_count; i++)
         if (options->lengths[i] == length)
-            return spill_cli_usage(invocation, "--lengths: '%s' is there twice", text);
+            return spill_cli_usage(invocation, "--lengths: '%s' is given twice", text);
     options->lengths[options->length_count++] = length;
     return SPILL_EXIT_DONE;
 }
@@ -86,7 +86,7 @@ static spill_exit_t read_layouts(const spill_invocation_t *invocation, const cha
             kind++;
         if (kind == SPILL_BENCH_KINDS)
             return spill_cli_usage(invocation,
-                                   "--layouts: there is no '%s'; it takes unbounded, newest, "
+                                   "--layouts: unknown '%s'; known are unbounded, newest, "
                                    "oldest, subset, reference, bucket and capped",
                                    part);
         options->kinds[kind] = any = true;
@@ -98,16 +98,15 @@ static spill_exit_t read_options(const spill_invocation_t *invocation, const ben
                                  spill_bench_options_t *options)
 {
     if (given->threads < 1 || given->threads > SPILL_CREW_MAX)
-        return spill_cli_usage(invocation, "--threads is a number from 1 to %d", SPILL_CREW_MAX);
+        return spill_cli_usage(invocation, "--threads must be from 1 to %d", SPILL_CREW_MAX);
     if (given->rounds < 1 || given->rounds > ROUNDS_MAX)
-        return spill_cli_usage(invocation, "--rounds is a number from 1 to %d", ROUNDS_MAX);
+        return spill_cli_usage(invocation, "--rounds must be from 1 to %d", ROUNDS_MAX);
     if (given->element < SPILL_BENCH_ELEMENT_MIN || given->element > SPILL_BENCH_ELEMENT_MAX)
-        return spill_cli_usage(invocation, "--element is a size from %d B to 1 MiB",
+        return spill_cli_usage(invocation, "--element must be from %d B to 1 MiB",
                                SPILL_BENCH_ELEMENT_MIN);
     if (given->threshold < 1 || given->threshold > PAGE_MAX || given->page < 1 ||
         given->page > PAGE_MAX)
-        return spill_cli_usage(invocation, "--threshold and --page are numbers from 1 to %d",
-                               PAGE_MAX);
+        return spill_cli_usage(invocation, "--threshold and --page must be from 1 to %d", PAGE_MAX);
     options->durability = invocation->durability;
     options->file_mode = invocation->mode;
     options->threads = (int)given->threads;
@@ -135,12 +134,12 @@ static void show_progress(void *context, const spill_bench_progress_t *progress)
                                  progress->kind, progress->length,
                                  100.0 * (double)progress->done / (double)progress->whole, time);
     else
-        spill_cli_progress_print(shown, "%s what was measured", progress->what);
+        spill_cli_progress_print(shown, "%s the benchmark's data", progress->what);
 }
 
-static spill_code_t print(const spill_invocation_t *invocation,
-                          const spill_bench_options_t *options, const spill_bench_result_t *result,
-                          spill_error_t *error)
+static spill_code_t print_result(const spill_invocation_t *invocation,
+                                 const spill_bench_options_t *options,
+                                 const spill_bench_result_t *result, spill_error_t *error)
 {
     const bench_options_t *given = invocation->options;
     spill_code_t code = SPILL_OK;
@@ -159,7 +158,7 @@ static spill_code_t print(const spill_invocation_t *invocation,
     return code == SPILL_OK ? spill_cli_flush(error) : code;
 }
 
-static spill_exit_t bench(const spill_invocation_t *invocation, spill_bench_options_t *options)
+static spill_exit_t run_bench(const spill_invocation_t *invocation, spill_bench_options_t *options)
 {
     const bench_options_t *given = invocation->options;
     spill_cli_progress_t progress;
@@ -173,7 +172,7 @@ static spill_exit_t bench(const spill_invocation_t *invocation, spill_bench_opti
                                     : spill_bench_run(options, &result, &error);
     spill_cli_progress_break(&progress);
     if (code == SPILL_OK)
-        code = print(invocation, options, &result, &error);
+        code = print_result(invocation, options, &result, &error);
     spill_bench_release(&result);
     if (code == SPILL_OK)
         return SPILL_EXIT_DONE;
@@ -181,7 +180,7 @@ static spill_exit_t bench(const spill_invocation_t *invocation, spill_bench_opti
     return code == SPILL_CANCELLED ? SPILL_EXIT_INTERRUPTED : status;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t bench_command(const spill_invocation_t *invocation)
 {
     const bench_options_t *given = invocation->options;
     char uri[SPILL_CLI_URI], place[SPILL_CLI_URI];
@@ -197,22 +196,22 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     options.uri = uri;
     options.made = place;
     if (!given->clean)
-        return bench(invocation, &options);
+        return run_bench(invocation, &options);
     return spill_bench_clean(&options, &error) == SPILL_OK ? SPILL_EXIT_DONE
                                                            : spill_cli_fail(&error);
 }
 
 static const spill_option_t OPTIONS[] = {
     {"lengths", "LIST", SPILL_OPTION_TEXT, offsetof(bench_options_t, lengths),
-     "Lengths of the arrays, with commas (100,1000,5000,10000)"},
+     "Lengths of the arrays, separated by commas (100,1000,5000,10000)"},
     {"large", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, large),
-     "And 100000 and 1000000: on a server, hours"},
+     "Also 100000 and 1000000: on a server, this takes hours"},
     {"layouts", "LIST", SPILL_OPTION_TEXT, offsetof(bench_options_t, layouts),
-     "Of unbounded, newest, oldest, subset, reference, bucket and capped (all)"},
+     "Some of unbounded, newest, oldest, subset, reference, bucket and capped (all)"},
     {"threads", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, threads),
-     "Threads that work on one array at the same time, besides one alone (4)"},
+     "Threads that work on one array at the same time; one thread alone is measured too (4)"},
     {"rounds", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, rounds),
-     "Rounds that count; one more warms up (9)"},
+     "Measured rounds; one more warms up (9)"},
     {"element", "SIZE", SPILL_OPTION_SIZE, offsetof(bench_options_t, element),
      "Bytes of an element (200B)"},
     {"threshold", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, threshold),
@@ -220,11 +219,11 @@ static const spill_option_t OPTIONS[] = {
     {"page", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, page),
      "Most elements of a page (100)"},
     {"tune", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, tune),
-     "Find the threshold and page that this store likes best"},
+     "Find the threshold and page with the least cost on this store"},
     {"plots", "FOLDER", SPILL_OPTION_TEXT, offsetof(bench_options_t, plots),
-     "Write append.svg, threads.svg and documents.svg there, by gnuplot"},
+     "Write append.svg, threads.svg and documents.svg there, with gnuplot"},
     {"clean", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, clean),
-     "Measure nothing: drop what a run that was killed has left"},
+     "Measure nothing: drop what a killed run has left"},
     {0}};
 
 const spill_command_t spill_command_bench = {
@@ -234,17 +233,17 @@ const spill_command_t spill_command_bench = {
     .arguments_max = 1,
     .summary = "Measure appends and reads, by layout and by the arrays' length",
     .text =
-        "What an append and a newest page cost in arrays of several lengths: in one document "
-        "without bounds (on a server by $push, on an embedded store a document that is rewritten), "
-        "and in each layout. The kinds take turns, round after round; an append's cost is the mean "
-        "of a round, over whole cycles of spills; what is shown is the median of the rounds, with "
-        "an interval that holds the true median in 95 of 100 cases (order statistics), and "
-        "percentiles of single operations. An unbounded array grows by at most 5 % in a round, and "
-        "is made anew for each.\n"
+        "Measures the cost of an append and of reading a newest page, in arrays of several "
+        "lengths: in one unbounded document (on a server by $push, on an embedded store a document "
+        "that is rewritten), and in each layout. The kinds take turns in each round. An append's "
+        "cost is the mean of a round, over whole cycles of spills. The tables show the median of "
+        "the rounds, an interval that contains the true median in 95 of 100 cases (order "
+        "statistics), and percentiles of single operations. An unbounded array grows by at most "
+        "5 % in a round, and is created again for each round.\n"
         "\n"
-        "Everything lies under names that begin with spillway_bench, and is dropped at the end, "
-        "also after Ctrl-C. Where something is there under such a name, nothing is done: after a "
-        "run that was killed, --clean drops it.\n"
+        "All names begin with spillway_bench, and everything is dropped at the end, also after "
+        "Ctrl-C. If something exists under such a name, nothing is done: after a killed run, "
+        "--clean drops it.\n"
         "\n"
         "Examples:\n"
         "  spillway bench ./bench.db --durability log\n"
@@ -255,4 +254,4 @@ const spill_command_t spill_command_bench = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = bench_command};

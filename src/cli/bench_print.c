@@ -61,9 +61,9 @@ static void print_row(const spill_bench_row_t *row)
     putchar('\n');
 }
 
-/* ---- the proof table ------------------------------------------------------------------------- */
+/* ---- the comparison table -------------------------------------------------------------------- */
 
-/* How many elements a document holds when it is full, as far as can be told by its size now. */
+/* An estimate of how many elements fill a document, from its size now. */
 static int64_t full_at(const spill_bench_row_t *row)
 {
     return row->document_bytes > 0 ? (int64_t)((double)row->bytes_max * (double)row->length /
@@ -75,7 +75,7 @@ static void print_proof(const spill_bench_options_t *options, const spill_bench_
 {
     int64_t length = spill_bench_proof_length(result);
     const spill_bench_row_t *base = spill_bench_find(result, SPILL_BENCH_UNBOUNDED, length, 1);
-    printf("\nThe proof, at %" PRId64 " elements of %" PRId64 " bytes, one thread\n\n", length,
+    printf("\nComparison at %" PRId64 " elements of %" PRId64 " bytes, one thread\n\n", length,
            options->element_bytes);
     printf("%-10s %10s %8s %10s %10s  %s\n", "layout", "append us", "times", "page us", "document",
            "distance to the limit of a document");
@@ -101,7 +101,7 @@ static void print_proof(const spill_bench_options_t *options, const spill_bench_
 void spill_cli_print_bench(const spill_bench_options_t *options, const spill_bench_result_t *result)
 {
     print_settings(options, result);
-    printf("rounds     %d, one more to warm up; [ ]: where the true median lies with a confidence "
+    printf("rounds     %d, one more to warm up; [ ]: contains the true median with a confidence "
            "of %.1f %%\n\n",
            options->rounds,
            result->row_count > 0 ? 100 * result->rows[result->row_count - 1].append.us.confidence
@@ -124,14 +124,14 @@ void spill_cli_print_tuned(const spill_bench_options_t *options, const spill_ben
     for (size_t i = 0; i < result->tuned_count; i++) {
         const spill_bench_tuned_t *tuned = &result->tuned[i];
         if (i > 0 && !tuned->final && result->tuned[i - 1].final)
-            puts("  the others, of three rounds");
+            puts("  the other pairs, measured in three rounds");
         bool told_apart = tuned->append.us.low > result->tuned[0].append.us.high;
         printf("%9" PRId64 " %6" PRId64 " %12.1f %8.1f-%-8.1f %9.1f %12.1f%s\n", tuned->threshold,
                tuned->page, tuned->append.us.median, tuned->append.us.low, tuned->append.us.high,
                tuned->newest.us.median, tuned->cost_us,
-               i > 0 && tuned->final && !told_apart ? "  not told apart from the first" : "");
+               i > 0 && tuned->final && !told_apart ? "  may equal the first" : "");
     }
     if (result->tuned_count > 0)
-        printf("\nthis store likes best: --threshold %" PRId64 " --page %" PRId64 "\n",
+        printf("\nleast cost on this store: --threshold %" PRId64 " --page %" PRId64 "\n",
                result->tuned[0].threshold, result->tuned[0].page);
 }

@@ -1,4 +1,4 @@
-/* The tables of bench. */
+/* The tables of the command bench. */
 #ifndef SPILL_CLI_BENCH_PRINT_H
 #define SPILL_CLI_BENCH_PRINT_H
 
@@ -9,7 +9,7 @@ void spill_cli_print_bench(const spill_bench_options_t *options,
 void spill_cli_print_tuned(const spill_bench_options_t *options,
                            const spill_bench_result_t *result);
 
-/* How a store is called: its URI without user, password and options, or its path. */
+/* A store's name for output: its URI without user, password and options, or its path. */
 void spill_cli_bench_place(const char *uri, char *place, size_t size);
 
 #endif

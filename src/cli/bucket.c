@@ -56,7 +56,7 @@ spill_code_t spill_cli_address_owner(const spill_cli_session_t *session,
     return SPILL_OK;
 }
 
-/* The next number of up to `digits` digits behind `separator`; *at moves on. */
+/* Parse the next number of `digits` digits behind `separator`; advance *at. */
 static bool next_number(const char **at, char separator, int digits, int *number)
 {
     if (separator != '\0' && **at != separator)
@@ -113,10 +113,11 @@ static void print_appended(const spill_cli_session_t *session,
                result->first + result->count - 1);
     }
     if (result->repeated && !session->invocation->quiet)
-        fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
+        fputs("spillway: the operation was applied before: nothing was written this time\n",
+              stderr);
 }
 
-/* The bases for the operation; more than one window is refused. */
+/* Read the bases for the operation; refuse more than one window. */
 static spill_code_t find_base(const spill_cli_session_t *session, const spill_value_t *elements,
                               size_t count, spill_op_t *op, spill_bucket_base_t **bases,
                               spill_error_t *error)
@@ -126,8 +127,8 @@ static spill_code_t find_base(const spill_cli_session_t *session, const spill_va
                                               bases, &windows, error);
     if (code == SPILL_OK && windows > 1)
         code = spill_fail(error, SPILL_INVALID,
-                          "--op: the elements lie in %zu windows, and an operation in one; append "
-                          "those of each window by themselves",
+                          "--op: the elements are in %zu windows, but an operation must be in one; "
+                          "append the elements of each window separately",
                           windows);
     if (code == SPILL_OK && op->base >= 0)
         (*bases)[0].base = op->base;
@@ -212,7 +213,7 @@ static void print_slice(const spill_cli_session_t *session, const spill_bucket_s
     }
 }
 
-/* As a shell word. */
+/* Print it as a shell word. */
 static void print_bound(const char *option, const char *text)
 {
     if (text)
@@ -389,7 +390,7 @@ spill_code_t spill_cli_bucket_count(const spill_cli_session_t *session, spill_er
     return code;
 }
 
-/* ---- each window in turn --------------------------------------------------------------------- */
+/* ---- each window ----------------------------------------------------------------------------- */
 
 typedef struct walk {
     const spill_cli_session_t *session;

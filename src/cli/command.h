@@ -1,6 +1,6 @@
 /*
- * A command of the program: one row of a table. Options are rows too, and are stored by their kind
- * at an offset of the command's own options struct, so that no command parses anything itself.
+ * A command of the program: one row of a table. Options are rows too; each is stored by its kind at
+ * an offset of the command's own options struct, so no command parses anything itself.
  */
 #ifndef SPILL_CLI_COMMAND_H
 #define SPILL_CLI_COMMAND_H
@@ -11,14 +11,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The program's exit codes; spill_cli_exit_code says which error code ends in which. */
+/* The program's exit codes; spill_cli_exit_code maps error codes to them. */
 typedef enum spill_exit {
     SPILL_EXIT_DONE = 0,
     SPILL_EXIT_FOUND = 1,         /* a check ran and found something */
-    SPILL_EXIT_USAGE = 2,         /* the command line asks for what cannot be */
+    SPILL_EXIT_USAGE = 2,         /* the command line is wrong */
     SPILL_EXIT_FAILED = 3,        /* the store or a file failed */
     SPILL_EXIT_REFUSED = 4,       /* it would have broken a bound or a guard */
-    SPILL_EXIT_INTERRUPTED = 130, /* Ctrl-C: what was printed is of a part */
+    SPILL_EXIT_INTERRUPTED = 130, /* Ctrl-C: the output is incomplete */
 } spill_exit_t;
 
 typedef enum spill_option_kind {
@@ -46,7 +46,7 @@ typedef struct spill_option {
 
 typedef struct spill_command spill_command_t;
 
-/* A command line, taken apart. `options` is the command's own struct. All of it is borrowed. */
+/* A parsed command line. `options` is the command's own struct. Everything is borrowed. */
 typedef struct spill_invocation {
     const spill_command_t *command;
     char **arguments;
@@ -56,7 +56,7 @@ typedef struct spill_invocation {
     bool quiet;
     bool partial;
     spill_durability_t durability;
-    unsigned mode; /* permissions of the files that the command makes */
+    unsigned mode; /* permissions of the files that the command creates */
     bool mode_given;
 } spill_invocation_t;
 
@@ -68,9 +68,9 @@ struct spill_command {
     const char *summary;
     const char *text; /* details and examples, after the options in the help */
     unsigned common;
-    spill_durability_t durability; /* where none is given; fsync is the usual */
+    spill_durability_t durability; /* the default; usually fsync */
     const spill_option_t *options; /* ended by a row without a name; may be NULL */
-    const void *defaults;          /* what the options struct starts as */
+    const void *defaults;          /* the initial options struct */
     size_t options_bytes;          /* at most SPILL_OPTIONS_BYTES_MAX */
     spill_exit_t (*run)(const spill_invocation_t *invocation);
 };
@@ -106,15 +106,15 @@ extern const spill_command_t spill_command_trim;
 extern const spill_command_t spill_command_verify;
 extern const spill_command_t spill_command_repair;
 
-/* NULL where there is none of that name. */
+/* NULL if there is no command of that name. */
 const spill_command_t *spill_command_find(const char *name);
 
-/* The command whose name is nearest to a mistyped one, or NULL where none is near. */
+/* The command with the most similar name, or NULL if none is similar. */
 const spill_command_t *spill_command_nearest(const char *name);
 
 /*
  * Parse the command line (argv[0] is the command's name) and run the command. Ends the program
- * after --help and, with exit code 2, after an option that cannot be understood.
+ * after --help and, with exit code 2, after an invalid option.
  */
 spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv);
 

@@ -26,7 +26,7 @@ const spill_command_t *spill_command_find(const char *name)
 
 #define NEAR_NAME_SIZE 32
 
-/* Letters to insert, delete or replace between two short words (one row of the usual table). */
+/* How many letters to insert, delete or replace between two short words (Levenshtein, one row). */
 static size_t edit_distance(const char *left, const char *right)
 {
     size_t row[NEAR_NAME_SIZE + 1];
@@ -49,13 +49,13 @@ static size_t edit_distance(const char *left, const char *right)
 const spill_command_t *spill_command_nearest(const char *name)
 {
     const spill_command_t *nearest = NULL;
-    size_t top_n = 3; /* beyond two letters it is another word */
+    size_t best = 3; /* beyond two letters it is another word */
     if (strlen(name) > NEAR_NAME_SIZE)
         return NULL;
     for (size_t i = 0; spill_commands[i]; i++) {
         size_t distance = edit_distance(name, spill_commands[i]->name);
-        if (distance < top_n) {
-            top_n = distance;
+        if (distance < best) {
+            best = distance;
             nearest = spill_commands[i];
         }
     }

@@ -1,4 +1,4 @@
-/* consolidate: many collections of one shape become one. */
+/* consolidate: merge many collections of one shape into one. */
 #include "cli/operate.h"
 
 #include "tools/consolidate/consolidate.h"
@@ -27,14 +27,14 @@ typedef struct consolidate_run {
     spill_raw_admin_t *admin;
     spill_consolidations_t plan;
     spill_consolidate_options_t options;
-    int64_t pass;      /* that was shown last */
+    int64_t pass;      /* shown last */
     double pass_began; /* seconds */
-    bool refused;      /* a dry run found what would be */
-    bool missing;      /* a dry run found that a collection of the plan is not there */
-    bool changing;     /* a copy ended before all was equal */
+    bool refused;      /* a dry run found something that would be refused */
+    bool missing;      /* a dry run found that a collection of the plan does not exist */
+    bool changing;     /* a copy ended before all collections were equal */
 } consolidate_run_t;
 
-/* ---- what is done, as it is done ------------------------------------------------------------- */
+/* ---- progress and log ------------------------------------------------------------------------ */
 
 static void show_progress(void *context, const spill_consolidate_progress_t *progress)
 {
@@ -79,7 +79,7 @@ static void log_moved(void *context, const spill_consolidate_moved_t *moved)
     bson_destroy(&line);
 }
 
-/* A line for the operator, or a script, that lets the collection's writers go on. */
+/* Print a line for the operator, or for a script that lets the collection's writers continue. */
 static void report_opened(void *context, const spill_consolidate_opened_t *opened)
 {
     consolidate_run_t *run = context;
@@ -141,10 +141,10 @@ static void print_report(const bson_t *report, const spill_consolidation_t *grou
     if (number_in(report, "open") > 0)
         spill_cli_print("  open: the first %" PRId64 " of them\n", number_in(report, "open"));
     spill_cli_print("  discriminator: %s; _id: %s\n", group->field,
-                    group->keeps_ids ? "as it is, and in no two collections"
+                    group->keeps_ids ? "unchanged, and in no two collections"
                                      : "with the discriminator");
     print_texts(report, "indexes", "index: ");
-    print_texts(report, "missing", "not there: ");
+    print_texts(report, "missing", "missing: ");
     print_texts(report, "notInPlan", "not in the plan: ");
     print_texts(report, "notes", "note: ");
     print_texts(report, "refused", "refused: ");
@@ -154,13 +154,13 @@ static void print_undo(const bson_t *report, const spill_consolidation_t *group)
 {
     spill_cli_print("%s: %s\n", group->into, text_in(report, "phase"));
     if (!has_any(report, "goesBack") && !has_any(report, "refused"))
-        spill_cli_print("  nothing was written to it since that the old collections do not have\n");
+        spill_cli_print("  nothing was written to it that the old collections do not have\n");
     print_texts(report, "goesBack", "goes back: ");
     print_texts(report, "refused", "refused: ");
 }
 
-static spill_code_t look(consolidate_run_t *run, const spill_consolidation_t *group,
-                         spill_error_t *error)
+static spill_code_t print_dry_run(consolidate_run_t *run, const spill_consolidation_t *group,
+                                  spill_error_t *error)
 {
     const consolidate_options_t *given = run->invocation->options;
     bson_t report;
@@ -193,8 +193,8 @@ static const char *step_name(const consolidate_options_t *given)
     return given->cut_over ? "cut over" : "copied";
 }
 
-static spill_code_t act(consolidate_run_t *run, const spill_consolidation_t *group,
-                        spill_error_t *error)
+static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidation_t *group,
+                                 spill_error_t *error)
 {
     const consolidate_options_t *given = run->invocation->options;
     spill_consolidate_result_t result;
@@ -220,13 +220,13 @@ static spill_code_t act(consolidate_run_t *run, const spill_consolidation_t *gro
            result.replaced, result.deleted, result.documents, result.changing);
     if (result.changing > 0 && !run->invocation->quiet)
         fprintf(stderr,
-                "%zu of %zu collections had changed in the last pass: the same command goes on; it "
-                "ends with all equal once their writers have stopped\n",
+                "%zu of %zu collections had changed in the last pass: run the same command to "
+                "continue; it ends with all equal after their writers have stopped\n",
                 result.changing, group->count);
     return SPILL_OK;
 }
 
-static spill_code_t work(consolidate_run_t *run, spill_error_t *error)
+static spill_code_t work_on_groups(consolidate_run_t *run, spill_error_t *error)
 {
     const consolidate_options_t *given = run->invocation->options;
     char uri[SPILL_CLI_URI];
@@ -241,7 +241,8 @@ static spill_code_t work(consolidate_run_t *run, spill_error_t *error)
         if (given->into && strcmp(given->into, group->into) != 0)
             continue;
         matched++;
-        code = given->operate.execute ? act(run, group, error) : look(run, group, error);
+        code = given->operate.execute ? act_on_group(run, group, error)
+                                      : print_dry_run(run, group, error);
     }
     if (code == SPILL_OK && matched == 0)
         return spill_fail(error, SPILL_INVALID, "the plan consolidates nothing into '%s'",
@@ -249,7 +250,7 @@ static spill_code_t work(consolidate_run_t *run, spill_error_t *error)
     return code;
 }
 
-static spill_exit_t check(const spill_invocation_t *invocation)
+static spill_exit_t check_options(const spill_invocation_t *invocation)
 {
     const consolidate_options_t *given = invocation->options;
     if (given->cut_over + given->finish + given->undo > 1)
@@ -264,12 +265,12 @@ static spill_exit_t check(const spill_invocation_t *invocation)
     return SPILL_EXIT_DONE;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
 {
     const consolidate_options_t *given = invocation->options;
     consolidate_run_t run = {.invocation = invocation};
     spill_error_t error, closing;
-    spill_exit_t refused = check(invocation);
+    spill_exit_t refused = check_options(invocation);
     if (refused != SPILL_EXIT_DONE)
         return refused;
     run.options.passes = given->passes;
@@ -282,7 +283,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, &given->operate,
                                                 &run.options.throttle, &error);
     if (code == SPILL_OK)
-        code = work(&run, &error);
+        code = work_on_groups(&run, &error);
     spill_raw_admin_close(run.admin);
     spill_consolidations_release(&run.plan);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
@@ -296,7 +297,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
         return code == SPILL_CANCELLED ? SPILL_EXIT_INTERRUPTED : status;
     }
     if (!given->operate.execute && !invocation->quiet)
-        fprintf(stderr, "nothing was changed: --execute acts\n");
+        fprintf(stderr, "nothing was changed: act with --execute\n");
     if (run.missing)
         return SPILL_EXIT_FAILED;
     if (run.refused)
@@ -311,16 +312,17 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     SPILL_CLI_OPERATE_OPTIONS(consolidate_options_t, operate, "documents"),
     SPILL_CLI_CHUNK_OPTION(consolidate_options_t, operate),
-    {"into", "NAME", TEXT(into), "Of the plan's groups that one alone"},
-    {"passes", "N", NUMBER(passes), "Passes at most while others write (10)"},
+    {"into", "NAME", TEXT(into), "Only this group of the plan"},
+    {"passes", "N", NUMBER(passes), "Most passes while other programs write (10)"},
     {"cut-over", NULL, FLAG(cut_over),
-     "Put the old collections aside, one after the other, and compare each"},
+     "Put the old collections aside, one after another, and compare each"},
     {"max-pause", "SECONDS", NUMBER(max_pause),
-     "With that: how long a collection may be aside before it is equal (60); then it gets its name "
+     "With that: how long a collection may be aside before it is equal (60); then it is renamed "
      "back"},
     {"views", NULL, FLAG(views), "With that: put views under the old names"},
-    {"finish", NULL, FLAG(finish), "Drop the old collections; cut over first, where that was not"},
-    {"undo", NULL, FLAG(undo), "Give the old collections back what is theirs, and their names"},
+    {"finish", NULL, FLAG(finish), "Drop the old collections; cut over first, if not done yet"},
+    {"undo", NULL, FLAG(undo),
+     "Copy later writes back to the old collections, and rename them back"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
     {0}};
 
@@ -329,25 +331,23 @@ const spill_command_t spill_command_consolidate = {
     .arguments = "STORE PLAN",
     .arguments_min = 2,
     .arguments_max = 2,
-    .summary = "Make one collection of many of one shape",
+    .summary = "Merge many collections of one shape into one",
     .text =
-        "PLAN is what `spillway plan --output' writes where a scan found collection sprawl: which "
-        "collections become one, which field tells them apart, and each one's value of it. It may "
-        "be edited. STORE is a server's database.\n"
+        "PLAN is what `spillway plan --output' writes if a scan found collection sprawl: which "
+        "collections to merge, which field tells their documents apart, and its value for each "
+        "collection. It may be edited. STORE is a server's database.\n"
         "\n"
-        "Without --execute it says what would be done. With it every document gets its image in "
-        "the "
-        "new collection, while the application goes on with the old ones; passes are repeated "
-        "until "
-        "one finds all equal, by number and hashes of each collection. It may be killed: the same "
-        "command goes on.\n"
+        "Without --execute, prints what would be done. With it, every document is copied in its "
+        "new form to the new collection, while the application continues to use the old ones. "
+        "Passes are repeated until one finds every collection equal, by number and hashes. It may "
+        "be killed: run the same command to continue.\n"
         "\n"
-        "Then --cut-over, beside the writers or after they stop: one after the other the old "
-        "collections are put aside under names that begin with spillway_kept_, what came last is "
-        "copied, and each is compared. A collection that is not equal within --max-pause seconds "
-        "gets its name back. A line on stdout reports each collection that is open: its writers "
-        "may write to the new collection while the others are cut over. --undo "
-        "takes all of it back, with what was written since. --finish drops "
+        "Then --cut-over, with running writers or after they stop: one after another, the old "
+        "collections are put aside under names that begin with spillway_kept_. The last writes "
+        "are copied, and each collection is compared. A collection that is not equal within "
+        "--max-pause seconds is renamed back. A line on stdout reports each collection that is "
+        "open: its writers may write to the new collection while the others are cut over. --undo "
+        "reverts all of it, and keeps what was written since. --finish drops "
         "the old collections for good.\n"
         "\n"
         "Examples:\n"
@@ -360,4 +360,4 @@ const spill_command_t spill_command_consolidate = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_consolidate};

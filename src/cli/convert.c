@@ -1,4 +1,4 @@
-/* convert: lay the arrays of a definition out in another way. */
+/* convert: copy the arrays of a definition into another layout. */
 #include "tools/convert.h"
 
 #include "cli/cli.h"
@@ -32,7 +32,7 @@ typedef struct convert_run {
     spill_store_t *store;
     spill_cli_copy_t copy;
     char as[SPILL_NAME_SIZE];
-    bool finished;                 /* before this run */
+    bool finished;                 /* by an earlier run */
     spill_definition_t definition; /* the new one, also in a dry run */
     bool keeps_top_n;
 } convert_run_t;
@@ -48,7 +48,7 @@ static spill_code_t parse_layout(const convert_options_t *given, const spill_def
     return code == SPILL_OK ? spill_cli_keep(given->keep, keep, error) : code;
 }
 
-/* The name of the new definition: --as, or the old one's with the layout or the end behind it. */
+/* The new definition's name: --as, or the old name followed by the layout or the kept end. */
 static spill_code_t choose_name(convert_run_t *run, spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
@@ -63,26 +63,25 @@ static spill_code_t choose_name(convert_run_t *run, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* It is there already: then it has to be what the command line says. */
+/* An existing definition must be as the command line says. */
 static spill_code_t check_definition(const convert_options_t *given,
                                      const spill_definition_t *there, spill_layout_t layout,
                                      spill_keep_t keep, spill_error_t *error)
 {
     if (given->to && there->layout != layout)
-        return spill_fail(error, SPILL_REFUSED, "definition '%s' is there, and its layout is %s",
+        return spill_fail(error, SPILL_REFUSED, "definition '%s' exists, and its layout is %s",
                           there->name, spill_layout_name(there->layout));
     if (given->keep && there->keep != keep)
-        return spill_fail(error, SPILL_REFUSED, "definition '%s' is there, and keeps the %s",
+        return spill_fail(error, SPILL_REFUSED, "definition '%s' exists, and keeps the %s",
                           there->name, spill_keep_name(there->keep));
     if (given->sort_by && strcmp(there->sort_field, given->sort_by) != 0)
-        return spill_fail(error, SPILL_REFUSED,
-                          "definition '%s' is there, and its sortField is '%s'", there->name,
-                          there->sort_field);
+        return spill_fail(error, SPILL_REFUSED, "definition '%s' exists, and its sortField is '%s'",
+                          there->name, there->sort_field);
     return SPILL_OK;
 }
 
-/* Was the old definition dropped, and the program stopped before it could say so? */
-static spill_code_t look_if_finished(convert_run_t *run, spill_code_t missing, spill_error_t *error)
+/* The old definition is missing: find out whether an earlier run has finished and dropped it. */
+static spill_code_t find_finished(convert_run_t *run, spill_code_t missing, spill_error_t *error)
 {
     spill_error_t other;
     spill_code_t code = spill_convert_finished(run->store, run->invocation->arguments[1], run->as,
@@ -92,7 +91,8 @@ static spill_code_t look_if_finished(convert_run_t *run, spill_code_t missing, s
     return code != SPILL_OK || run->finished ? code : missing;
 }
 
-/* The new definition has all that the command line says, so a refusal leaves nothing behind. */
+/* Make the new definition with all options of the command line, so a refusal leaves nothing behind.
+ */
 static spill_code_t plan_definition(const convert_run_t *run, const spill_definition_t *from,
                                     spill_layout_t layout, const spill_keep_t *keep,
                                     const spill_bounds_t *bounds, spill_definition_t *definition,
@@ -134,7 +134,7 @@ static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bo
     if (code == SPILL_OK)
         code = spill_store_definition(run->store, name, &from, error);
     if (code == SPILL_NOT_FOUND && given->finish)
-        code = look_if_finished(run, code, error);
+        code = find_finished(run, code, error);
     if (code == SPILL_OK && !run->finished)
         code = parse_layout(given, &from, &layout, &keep, error);
     if (code != SPILL_OK || run->finished)
@@ -142,7 +142,7 @@ static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bo
     code = spill_store_definition(run->store, run->as, &run->definition, error);
     if (code == SPILL_OK) {
         code = check_definition(given, &run->definition, layout, keep, error);
-    } else if (code == SPILL_NOT_FOUND && !given->finish) { /* else there is nothing to finish */
+    } else if (code == SPILL_NOT_FOUND && !given->finish) { /* --finish needs a definition */
         code = plan_definition(run, &from, layout, given->keep ? &keep : NULL, bounds,
                                &run->definition, error);
         if (code == SPILL_OK)
@@ -170,7 +170,7 @@ static spill_code_t survey_owner(void *context, const spill_value_t *owner, spil
     return code;
 }
 
-/* From layout bucket, an owner is a window here. */
+/* From layout bucket, each owner counted here is a window. */
 static void print_survey(const convert_run_t *run, const survey_t *survey)
 {
     const spill_definition_t *definition = &run->definition;
@@ -188,7 +188,7 @@ static void print_survey(const convert_run_t *run, const survey_t *survey)
     }
     const char *noun = windows ? spill_cli_plural(survey->owners, "window", "windows")
                                : spill_cli_plural(survey->owners, "array", "arrays");
-    spill_cli_print("%s: %" PRId64 " %s to lay out, of %" PRId64 " %s, as '%s': layout %s", name,
+    spill_cli_print("%s: %" PRId64 " %s to convert, of %" PRId64 " %s, as '%s': layout %s", name,
                     survey->owners, noun, survey->elements,
                     spill_cli_plural(survey->elements, "element", "elements"), definition->name,
                     spill_layout_name(definition->layout));
@@ -213,7 +213,7 @@ static spill_code_t survey_arrays(const convert_run_t *run, spill_error_t *error
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static spill_code_t convert(convert_run_t *run, spill_error_t *error)
+static spill_code_t convert_arrays(convert_run_t *run, spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
     const char *name = run->invocation->arguments[1];
@@ -232,27 +232,26 @@ static spill_code_t convert(convert_run_t *run, spill_error_t *error)
     return code;
 }
 
-static void say_what_next(const convert_run_t *run)
+static void print_next_step(const convert_run_t *run)
 {
     const convert_options_t *given = run->invocation->options;
     const char *name = run->invocation->arguments[1];
     if (run->invocation->quiet)
         return;
     if (run->finished)
-        fprintf(stderr, "'%s' is not there any more: it was finished before\n", name);
+        fprintf(stderr, "'%s' no longer exists: it was finished before\n", name);
     else if (given->finish)
         fprintf(stderr, "'%s' is dropped; its arrays are in '%s'\n", name, run->as);
     else if (run->copy.result.differences == 0) {
         if (run->copy.result.dropped > 0)
-            fprintf(stderr, "%" PRId64 " %s not in '%s', which keeps the %s alone\n",
+            fprintf(stderr, "%" PRId64 " %s not in '%s', which keeps only the %s\n",
                     run->copy.result.dropped,
                     spill_cli_plural(run->copy.result.dropped, "element is", "elements are"),
                     run->as, run->keeps_top_n ? "best" : "newest");
-        fprintf(
-            stderr,
-            "the arrays are in '%s'; '%s' is as it was. To change over, stop the clients, then: "
-            "convert ... --as %s --finish; then let them open '%s'\n",
-            run->as, name, run->as, run->as);
+        fprintf(stderr,
+                "the arrays are in '%s'; '%s' is unchanged. To change over, stop the clients, run "
+                "convert ... --as %s --finish, then let them open '%s'\n",
+                run->as, name, run->as, run->as);
     } else if (run->copy.result.ahead > 0) {
         fprintf(stderr,
                 "%" PRId64 " %s more in '%s' than in '%s': it may be the only complete copy, so "
@@ -263,21 +262,20 @@ static void say_what_next(const convert_run_t *run)
     }
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_convert(const spill_invocation_t *invocation)
 {
     const convert_options_t *given = invocation->options;
     convert_run_t run = {.invocation = invocation};
     if (!given->to && !given->as && !given->keep)
-        return spill_cli_usage(invocation, "say --to LAYOUT, --keep, or --as NAME");
+        return spill_cli_usage(invocation, "give --to LAYOUT, --keep, or --as NAME");
     if (given->finish && given->copy.no_verify)
-        return spill_cli_usage(invocation, "--finish compares first: --no-verify cannot be");
+        return spill_cli_usage(invocation, "--no-verify cannot be combined with --finish");
     if (given->finish && given->dry_run)
-        return spill_cli_usage(invocation, "--finish and --dry-run exclude each other");
+        return spill_cli_usage(invocation, "--finish cannot be combined with --dry-run");
     spill_exit_t refused = SPILL_EXIT_DONE;
     if (given->finish && !given->yes)
-        refused =
-            spill_cli_confirm(invocation, "Drop '%s' with its documents, once they are compared?",
-                              invocation->arguments[1]);
+        refused = spill_cli_confirm(invocation, "Compare, then drop '%s' with its documents?",
+                                    invocation->arguments[1]);
     if (refused != SPILL_EXIT_DONE)
         return refused;
     spill_error_t error;
@@ -285,13 +283,13 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_code_t code = spill_cli_open_store(invocation, mode, &run.store, &error);
     if (code == SPILL_OK) {
         spill_cli_stop_on_interrupt(run.store);
-        code = spill_cli_copy_interrupted(&run.copy, convert(&run, &error), &error);
+        code = spill_cli_copy_interrupted(&run.copy, convert_arrays(&run, &error), &error);
     }
     if (code == SPILL_OK && !given->dry_run) {
         spill_cli_copy_print_result(&run.copy);
-        say_what_next(&run);
+        print_next_step(&run);
     } else if (code == SPILL_OK && !invocation->quiet) {
-        fprintf(stderr, "nothing was changed: convert without --dry-run acts\n");
+        fprintf(stderr, "nothing was changed: act without --dry-run\n");
     }
     spill_exit_t closed = spill_cli_close(NULL, run.store, code, &error);
     return spill_cli_copy_exit(&run.copy, code, closed);
@@ -303,10 +301,11 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     {"to", "LAYOUT", TEXT(to), "The new layout"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps (outlier)"},
-    {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); made where it is not there yet"},
-    {"sort-by", "FIELD", TEXT(sort_by), "Capped: keep those that rank highest by it; subset: show"},
+    {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); created if it does not exist"},
+    {"sort-by", "FIELD", TEXT(sort_by),
+     "Capped: keep the highest by this field; subset: show them"},
     SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
-    {"finish", NULL, FLAG(finish), "Go on, compare all, and drop the old definition"},
+    {"finish", NULL, FLAG(finish), "Continue, compare everything, and drop the old definition"},
     {"dry-run", NULL, FLAG(dry_run), "Change nothing; print what would be converted"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
     {0}};
@@ -316,28 +315,28 @@ const spill_command_t spill_command_convert = {
     .arguments = "STORE NAME",
     .arguments_min = 2,
     .arguments_max = 2,
-    .summary = "Lay the arrays of a definition out in another way",
+    .summary = "Copy the arrays of a definition into another layout",
     .text =
-        "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
-        "until --finish. The new definition is the one that --as names; where there is none, "
-        "it is made with the old one's bounds and field names, those of the new layout where "
-        "documents have another shape, and collections of its own. "
-        "Make it with 'define' first to choose them yourself. Layouts are outlier, capped, "
-        "reference, subset and bucket, from any to any.\n"
+        "Copies all arrays of NAME into a new definition. The old documents stay until --finish. "
+        "--as names the new definition. If it does not exist, it is created with collections of "
+        "its own, and with the old one's bounds and field names, or those of the new layout if "
+        "its documents have another shape. To choose them yourself, create it with 'define' "
+        "first. Any of the layouts outlier, capped, reference, subset and bucket can be converted "
+        "to any other.\n"
         "\n"
-        "Elements keep their sequence numbers, and all of it is compared, element by element. "
-        "Layout capped keeps the newest elements, or with --sort-by those that rank highest; how "
-        "many it drops is said (\"dropped\"). To "
-        "layout bucket each element goes to the window of its time, in the old order; from it, "
-        "elements are numbered anew, window by window. "
-        "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
-        "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
-        "exit code is 1. Look at both: where nobody has written to the new definition and it "
-        "has no more than NAME, drop the owner there, and convert again. Where it has more, it "
+        "Elements keep their sequence numbers, and all are compared. "
+        "Layout capped keeps the newest elements, or with --sort-by those that rank highest; "
+        "\"dropped\" reports how many it drops. To "
+        "layout bucket, each element goes to the window of its time, in the old order. From "
+        "layout bucket, elements are numbered again, window by window. "
+        "After an interruption, or if NAME has grown since, run the same command to continue. "
+        "Owners with arrays that differ, because they were changed meanwhile, are printed, and the "
+        "exit code is 1. Compare both: if no client has written to the new definition and it "
+        "has no more than NAME, drop the owner there, and convert again. If it has more, it "
         "may be the only complete copy: drop nothing there.\n"
         "\n"
         "To change over: convert while clients work on NAME; stop them; convert with --finish, "
-        "which brings the rest, compares, and drops NAME; let them open the new name.\n"
+        "which copies the rest, compares, and drops NAME; let them open the new name.\n"
         "\n"
         "Examples:\n"
         "  spillway convert feeds.db events --keep oldest --dry-run\n"
@@ -349,4 +348,4 @@ const spill_command_t spill_command_convert = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_convert};

@@ -24,7 +24,7 @@ typedef struct copy_run {
 
 /* ---- what to copy ---------------------------------------------------------------------------- */
 
-/* The names of the command line, or those of all definitions. Free with bson_strfreev. */
+/* The names on the command line, or the names of all definitions. Free with bson_strfreev. */
 static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error_t *error)
 {
     const spill_invocation_t *invocation = run->invocation;
@@ -50,7 +50,7 @@ static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error
     return SPILL_OK;
 }
 
-/* Goes on past a definition that has damaged owners, and fails in the end. */
+/* Copy all names. Continue after a definition with damaged owners, and fail at the end. */
 static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error)
 {
     const copy_options_t *given = run->invocation->options;
@@ -71,8 +71,8 @@ static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error
     return code == SPILL_OK ? damage : code;
 }
 
-/* The target is made only once the source is known to have what is asked for. */
-static spill_code_t copy(copy_run_t *run, spill_error_t *error)
+/* Create the target only after the names were found in the source. */
+static spill_code_t copy_stores(copy_run_t *run, spill_error_t *error)
 {
     spill_invocation_t target = *run->invocation;
     char **names = NULL;
@@ -96,13 +96,13 @@ static spill_code_t copy(copy_run_t *run, spill_error_t *error)
     return code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_copy(const spill_invocation_t *invocation)
 {
     if (strcmp(invocation->arguments[0], invocation->arguments[1]) == 0)
         return spill_cli_usage(invocation, "source and target are the same store");
     copy_run_t run = {.invocation = invocation};
     spill_error_t error, closing;
-    spill_code_t code = copy(&run, &error);
+    spill_code_t code = copy_stores(&run, &error);
     if (code == SPILL_OK)
         spill_cli_copy_print_result(&run.copy);
     if (spill_store_close(run.target, &closing) != SPILL_OK && code == SPILL_OK) {
@@ -121,18 +121,18 @@ const spill_command_t spill_command_copy = {
     .arguments_min = 2,
     .arguments_max = INT_MAX,
     .summary = "Copy definitions and their arrays from one store to another",
-    .text = "From the first store to the second, of whatever kinds; NAME... are definitions, by "
-            "default all. Elements keep their sequence numbers, so that cursors stay good, and "
-            "the owners' other fields are copied too. The target gets the definition, with other "
-            "bounds where they are given; one that it has may differ in its bounds and its window "
-            "alone (else exit code 4).\n"
+    .text = "Copies from the first store to the second, of any kinds; NAME... are definitions, by "
+            "default all. Elements keep their sequence numbers, so cursors stay valid, and "
+            "the owners' other fields are copied too. The target gets the definition, with the "
+            "bounds given here. If it has the definition already, only bounds and window may "
+            "differ (else exit code 4).\n"
             "\n"
-            "A copy that was interrupted, by whatever, goes on with the same command; so does one "
-            "whose source has grown since. Nothing is copied twice. Then all of it is compared, "
-            "element by element. An owner whose array is not the same (it was changed in the "
+            "If a copy was interrupted, or if the source has grown since, run the same command to "
+            "continue. Nothing is copied twice. Then everything is compared, "
+            "element by element. An owner with different arrays (changed in the "
             "source after it was copied, or in the target) is printed with the first number that "
-            "differs, nothing is overwritten, and the exit code is 1. Once nothing that the target "
-            "alone has is needed, drop that owner there, and copy again. The summary comes last, "
+            "differs. Nothing is overwritten, and the exit code is 1. If nothing that only the "
+            "target has is needed, drop that owner there, and copy again. The summary comes last, "
             "as JSON.\n"
             "\n"
             "Examples:\n"
@@ -145,4 +145,4 @@ const spill_command_t spill_command_copy = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_copy};

@@ -101,8 +101,8 @@ spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code
 {
     if (code != SPILL_OK && code != SPILL_CANCELLED && copy->result.elements > 0)
         fprintf(stderr,
-                "spillway: %" PRId64 " %s copied; the same command goes on from there once "
-                "the cause is gone\n",
+                "spillway: %" PRId64 " %s copied; after removing the cause, run the same command "
+                "to continue\n",
                 copy->result.elements,
                 spill_cli_plural(copy->result.elements, "element is", "elements are"));
     return closed == SPILL_EXIT_DONE && copy->result.differences > 0 ? SPILL_EXIT_FOUND : closed;

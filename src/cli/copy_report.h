@@ -1,4 +1,4 @@
-/* What copy and convert share: options, what they print while they run, and how they end. */
+/* Shared by copy and convert: options, output during the run, and the exit code. */
 #ifndef SPILL_CLI_COPY_REPORT_H
 #define SPILL_CLI_COPY_REPORT_H
 
@@ -7,14 +7,14 @@
 #include "tools/copy.h"
 
 typedef struct spill_cli_copy_given {
-    int64_t threshold; /* 0: not given; so are the others */
+    int64_t threshold; /* 0: not given, as for the others */
     int64_t page;
     int64_t head_bytes;
     int64_t page_bytes;
     bool no_verify;
 } spill_cli_copy_given_t;
 
-/* Rows of a command's options, which has a spill_cli_copy_given_t as `member` of its `type`. */
+/* Rows for a command's options; its struct `type` has a spill_cli_copy_given_t as `member`. */
 #define SPILL_CLI_COPY_OPTIONS(type, member)                                                       \
     {"threshold", "N", SPILL_OPTION_NUMBER, offsetof(type, member.threshold),                      \
      "Elements that a new head is meant to hold; capped: the most"},                               \
@@ -23,7 +23,7 @@ typedef struct spill_cli_copy_given {
         {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.head_bytes),                \
          "Most bytes of a new head, and of a new page"},                                           \
         {"page-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.page_bytes),               \
-         "Most bytes of a new page, where they differ"},                                           \
+         "Most bytes of a new page, if different"},                                                \
     {                                                                                              \
         "no-verify", NULL, SPILL_OPTION_FLAG, offsetof(type, member.no_verify),                    \
             "Do not read both arrays again to compare them"                                        \
@@ -38,7 +38,8 @@ typedef struct spill_cli_copy {
 
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation);
 
-/* A copy with these options has what the command line gave, and prints progress and differences. */
+/* Set a copy's options from the command line, and its callbacks to print progress and differences.
+ */
 void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *given,
                          spill_copy_options_t *options);
 
@@ -46,13 +47,13 @@ void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *g
 void spill_cli_copy_print_result(const spill_cli_copy_t *copy);
 
 /*
- * The exit code, where `code` is how the work ended and `closed` how the stores were closed. After
- * an error, says on stderr that what was copied stays.
+ * The exit code of the command; `code` is the result of the work, `closed` that of closing the
+ * stores. After an error, print on stderr that copied elements stay.
  */
 spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
                                  spill_exit_t closed);
 
-/* If `code` says that Ctrl-C ended the work, fill in a message that says how to continue. */
+/* If Ctrl-C ended the work (by `code`), set a message that says how to continue. */
 spill_code_t spill_cli_copy_interrupted(const spill_cli_copy_t *copy, spill_code_t code,
                                         spill_error_t *error);
 

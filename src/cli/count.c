@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Statistics, which the head has. */
+/* Print the statistics that the head stores. */
 static void print_values(const spill_count_t *count)
 {
     printf(",\"values\":%" PRId64, count->values);
@@ -31,7 +31,7 @@ static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
     return code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_count(const spill_invocation_t *invocation)
 {
     return spill_cli_with_array(invocation, SPILL_CLI_READ, count);
 }
@@ -43,13 +43,12 @@ const spill_command_t spill_command_count = {
     .arguments_max = 3,
     .summary = "Count an owner's elements",
     .text = "Prints one JSON document: \"count\" is exact at one moment during the call, "
-            "\"head\" is how many of them the head document holds, \"pages\" how many page "
-            "documents there are. An owner that does not exist is an error (exit code 3). Of a "
-            "layout with a "
-            "summary, how many values there are, their sum and their average. "
-            "With layout bucket there are \"count\" and \"windows\".\n"
+            "\"head\" is how many elements are in the head document, \"pages\" how many page "
+            "documents exist. An owner that does not exist is an error (exit code 3). For a "
+            "layout with a summary, it also has the number of values, their sum and their "
+            "average. With layout bucket it has \"count\" and \"windows\".\n"
             "\n"
             "Example:\n"
             "  spillway count feeds.db events alice",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
-    .run = run};
+    .run = run_count};

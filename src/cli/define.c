@@ -13,12 +13,12 @@ typedef struct define_options {
     const char *layout;
     const char *keep;
     const char *order;
-    int64_t threshold; /* -1: not given; so are the others */
+    int64_t threshold; /* -1: not given, as for the others */
     int64_t page;
     int64_t head_bytes;
     int64_t page_bytes;
     int64_t op_window;
-    const char *collection; /* names: NULL where not given, "" for a field that is not written */
+    const char *collection; /* names: NULL if not given, "" for a field that is not written */
     const char *array;
     const char *count_field;
     const char *overflow_field;
@@ -33,7 +33,7 @@ typedef struct define_options {
     const char *time_field;
     int64_t retain_elements;
     const char *retain_age;
-    const char *window; /* layout bucket; so are the rest */
+    const char *window; /* layout bucket, as are the following */
     const char *window_field;
     const char *window_source;
     const char *value_field;
@@ -43,7 +43,7 @@ typedef struct define_options {
     const char *stats_sum;
     const char *stats_min;
     const char *stats_max;
-    const char *top_field; /* layout subset; so are the rest */
+    const char *top_field; /* layout subset, as are the following */
     const char *sort_by;
     int64_t top;
 } define_options_t;
@@ -58,7 +58,7 @@ static const define_options_t DEFAULTS = {.threshold = -1,
 
 #define NAME_OPTION(field) offsetof(define_options_t, field), offsetof(spill_definition_t, field)
 
-/* Where an option's name goes in the definition. */
+/* The field of the definition for the name in each option. */
 static const struct {
     size_t option;
     size_t field;
@@ -91,7 +91,7 @@ static const struct {
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
-/* What is said of elements, and the end of the line. */
+/* Print the options for elements, and the end of the line. */
 static void print_elements(const spill_definition_t *definition)
 {
     if (definition->element_id_field[0] != '\0')
@@ -164,8 +164,8 @@ static void print_definition(const spill_invocation_t *invocation,
     print_elements(definition);
 }
 
-static spill_code_t list(const spill_invocation_t *invocation, spill_store_t *store,
-                         spill_error_t *error)
+static spill_code_t list_definitions(const spill_invocation_t *invocation, spill_store_t *store,
+                                     spill_error_t *error)
 {
     spill_definition_t *definitions = NULL;
     size_t count = 0;
@@ -205,15 +205,16 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
         spill_definition_set_layout(definition, layout);
     if (options->window && !spill_window_of_name(options->window, &definition->window))
         return spill_fail(error, SPILL_INVALID,
-                          "--window is hour, day, week, month, year or field, not '%s'",
+                          "--window must be hour, day, week, month, year or field, not '%s'",
                           options->window);
     if (options->order && !spill_array_order_of_name(options->order, &definition->order))
         return spill_fail(error, SPILL_INVALID,
-                          "--order is 'oldest-first' or 'newest-first', not '%s'", options->order);
+                          "--order must be 'oldest-first' or 'newest-first', not '%s'",
+                          options->order);
     return spill_cli_keep(options->keep, &definition->keep, error);
 }
 
-/* One collection, and one array in its documents; all parts alike, if not said otherwise. */
+/* One collection, and one array in its documents; equal bounds for all parts by default. */
 static void set_bucket(const define_options_t *options, spill_definition_t *definition)
 {
     if (!spill_schema_of(definition)->has_windows)
@@ -264,7 +265,7 @@ static spill_code_t set_bounds(const define_options_t *options, spill_definition
     return SPILL_OK;
 }
 
-/* Is anything given that says what the definition should be? */
+/* Report whether any option describes the definition. */
 static bool has_options(const define_options_t *options)
 {
     return memcmp(options, &DEFAULTS, sizeof DEFAULTS) != 0;
@@ -306,8 +307,8 @@ static spill_code_t apply_options(const define_options_t *options, spill_definit
 }
 
 /*
- * What the options are changes of: the preset where one is given, else the definition that is
- * stored, else the defaults (where --layout says that one is to be made).
+ * The definition that the options change: the preset if one is given, else the stored definition,
+ * else the defaults (if --layout says that one must be created).
  */
 static spill_code_t starting_point(const spill_invocation_t *invocation, spill_store_t *store,
                                    spill_definition_t *definition, spill_error_t *error)
@@ -322,14 +323,14 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
     if (!options->layout)
         return spill_fail(
             error, SPILL_INVALID,
-            "there is no definition '%s' yet: say --preset feed, feed-recent, "
+            "there is no definition '%s' yet: to create it, give --preset feed, feed-recent, "
             "sales, reviews-separate or reviews-subset, or --layout outlier, capped, reference or "
-            "subset, to make it",
+            "subset",
             name);
     return make_definition(invocation, definition, error);
 }
 
-/* It cannot be saved: is that because its arrays lie otherwise? Then another command helps. */
+/* If saving failed because the definition has another layout, name the command for that. */
 static spill_code_t name_convert(const spill_invocation_t *invocation, spill_store_t *store,
                                  spill_code_t failed, spill_error_t *error)
 {
@@ -342,8 +343,8 @@ static spill_code_t name_convert(const spill_invocation_t *invocation, spill_sto
         spill_store_definition(store, name, &there, NULL) != SPILL_OK || there.layout == layout)
         return failed;
     return spill_fail(error, SPILL_REFUSED,
-                      "definition '%s' is there, and its layout is %s: 'spillway convert STORE %s "
-                      "--to %s' lays its arrays out anew, in a definition of another name",
+                      "definition '%s' exists, and its layout is %s: 'spillway convert STORE %s "
+                      "--to %s' copies its arrays into a definition of another name",
                       name, spill_layout_name(there.layout), name, options->layout);
 }
 
@@ -351,8 +352,8 @@ static spill_code_t name_convert(const spill_invocation_t *invocation, spill_sto
  * Save it. A definition with data that was saved without an elementIdField keeps none (core), which
  * is an error here if the command line asks for one.
  */
-static spill_code_t save(const define_options_t *options, spill_store_t *store,
-                         spill_definition_t *definition, spill_error_t *error)
+static spill_code_t save_definition(const define_options_t *options, spill_store_t *store,
+                                    spill_definition_t *definition, spill_error_t *error)
 {
     const char *asked = options->element_id_field;
     char name[SPILL_NAME_SIZE];
@@ -363,13 +364,13 @@ static spill_code_t save(const define_options_t *options, spill_store_t *store,
     if (code == SPILL_OK && asked && strcmp(definition->element_id_field, asked) != 0)
         code = spill_fail(error, SPILL_REFUSED,
                           "definition '%s' has data: elementIdField cannot change from '%s' to "
-                          "'%s'; convert it to a definition that has one",
+                          "'%s'; convert it to a definition that has this field",
                           definition->name, definition->element_id_field, asked);
     return code;
 }
 
-static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *store,
-                           spill_error_t *error)
+static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_store_t *store,
+                                   spill_error_t *error)
 {
     const define_options_t *options = invocation->options;
     spill_definition_t definition;
@@ -381,7 +382,7 @@ static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *
     if (code == SPILL_OK)
         code = apply_options(options, &definition, error);
     if (code == SPILL_OK)
-        code = save(options, store, &definition, error);
+        code = save_definition(options, store, &definition, error);
     if (code != SPILL_OK)
         return name_convert(invocation, store, code, error);
     if (!invocation->quiet)
@@ -389,15 +390,15 @@ static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *
     return code;
 }
 
-/* A new definition is checked before a store is made for it. */
-static spill_code_t check_first(const spill_invocation_t *invocation, spill_error_t *error)
+/* Check a new definition before a store is created for it. */
+static spill_code_t check_new(const spill_invocation_t *invocation, spill_error_t *error)
 {
     spill_definition_t definition;
     spill_code_t code = make_definition(invocation, &definition, error);
     return code == SPILL_OK ? apply_options(invocation->options, &definition, error) : code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_define(const spill_invocation_t *invocation)
 {
     const define_options_t *options = invocation->options;
     bool makes = options->preset || options->layout;
@@ -407,12 +408,12 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_cli_mode_t mode = makes ? SPILL_CLI_CREATE : changes ? SPILL_CLI_WRITE : SPILL_CLI_READ;
     spill_error_t error;
     spill_store_t *store = NULL;
-    spill_code_t code = makes ? check_first(invocation, &error) : SPILL_OK;
+    spill_code_t code = makes ? check_new(invocation, &error) : SPILL_OK;
     if (code == SPILL_OK)
         code = spill_cli_open_store(invocation, mode, &store, &error);
     if (code == SPILL_OK)
-        code = invocation->argument_count == 1 ? list(invocation, store, &error)
-                                               : define(invocation, store, &error);
+        code = invocation->argument_count == 1 ? list_definitions(invocation, store, &error)
+                                               : define_or_show(invocation, store, &error);
     return spill_cli_close(NULL, store, code, &error);
 }
 
@@ -430,7 +431,7 @@ static const spill_option_t OPTIONS[] = {
      "Elements that a head is meant to hold; capped: the most"},
     {"page", "N", NUMBER(page), "Most elements in a page"},
     {"max-bytes", "SIZE", SIZE(head_bytes), "Most bytes of a head, and of a page"},
-    {"page-bytes", "SIZE", SIZE(page_bytes), "Most bytes of a page, where they differ"},
+    {"page-bytes", "SIZE", SIZE(page_bytes), "Most bytes of a page, if different"},
     {"op-window", "N", NUMBER(op_window), "Operation ids remembered for each owner"},
     {"collection", "C", TEXT(collection), "Collection of the heads"},
     {"array", "F", TEXT(array), "The head's array field"},
@@ -447,13 +448,13 @@ static const spill_option_t OPTIONS[] = {
     {"id-field", "PATH", TEXT(id_field), "Where an element has its id, or '' for none"},
     {"time-field", "PATH", TEXT(time_field), "Where an element has its time, or '' for none"},
     {"retain-elements", "N", NUMBER(retain_elements),
-     "Keep the newest N elements; older ones go. 0: all are kept"},
+     "Keep the newest N elements; drop older ones. 0: keep all"},
     {"retain-age", "DURATION", TEXT(retain_age),
-     "Keep elements that are younger (12h, 30d); older ones go. 0: all are kept"},
+     "Keep elements younger than this (12h, 30d); drop older ones. 0: keep all"},
     {"window", "W", TEXT(window), "Layout bucket: hour, day, week, month, year, or field"},
     {"window-field", "F", TEXT(window_field), "A document's field that names its window"},
     {"window-source", "F", TEXT(window_source), "Window field: the element's field that names it"},
-    {"value-field", "F", TEXT(value_field), "An element's number that statistics are about, or ''"},
+    {"value-field", "F", TEXT(value_field), "An element's number for the statistics, or ''"},
     {"stats-field", "F", TEXT(stats_field), "A document's statistics, or '' for none"},
     {"stats-count", "F", TEXT(stats_count), "In them the number of elements, or ''"},
     {"stats-average", "F", TEXT(stats_average), "The average, or ''"},
@@ -473,36 +474,36 @@ const spill_command_t spill_command_define = {
     .arguments_max = 2,
     .summary = "Save a definition in the store, or list them",
     .text =
-        "Without NAME the definitions are listed; with NAME alone that one is shown. Options "
-        "make a definition (and the store), or change the one that is there. Once it has "
+        "Without NAME, lists the definitions; with NAME alone, shows that one. Options "
+        "create a definition (and the store), or change the existing one. Once it has "
         "data, only its bounds and its window may change; anything else is refused (exit "
         "code 4).\n"
         "\n"
         "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the "
-        "head), sales (the oldest 50 in the head; the names of the MongoDB manual's example), "
-        "reviews-separate (layout reference: each element a document in a collection of their "
-        "own, a summary in the head; --array names the summary), "
-        "reviews-subset (the same, and the 3 best rated in the summary), "
+        "head), sales (the oldest 50 in the head; names as in the MongoDB manual's example), "
+        "reviews-separate (layout reference: each element is a document in another collection, "
+        "with a summary in the head; --array names the summary), "
+        "reviews-subset (the same, with the 3 best rated in the summary), "
         "reviews-bucket (product reviews by month, with statistics of their ratings).\n"
         "\n"
         "Layout bucket: a document for each window of an owner, by --time-field in UTC; a full "
-        "window continues in a next part. Heads and pages are parts: --page-owner is the "
-        "documents' owner field, --page (and --threshold, where the first part differs) the "
-        "most elements of one.\n"
+        "window continues in another part. Heads and pages are parts: --page-owner is the "
+        "documents' owner field, --page the most elements of a part (and --threshold, if it is "
+        "different, of the first).\n"
         "\n"
         "Layout subset shows in the summary the K elements (--top K) that rank highest by a number "
-        "or a time in them (--sort-by PATH; '': the newest); all of them lie in documents of "
-        "their own. K does not change. A decimal128 ranks as no value does.\n"
+        "or a time in them (--sort-by PATH; '': the newest). Each element has a document of "
+        "its own. K cannot change. A decimal128 ranks like a missing value.\n"
         "\n"
         "Layout capped keeps the newest N elements of each owner (--threshold N), as many as "
-        "fit --max-bytes, in one document, and drops what is older for good: recently viewed "
-        "products, the last logins, a log of which the end is wanted. With --sort-by PATH it keeps "
+        "fit --max-bytes, in one document, and drops older ones for good: recently viewed "
+        "products, the last logins, the end of a log. With --sort-by PATH it keeps "
         "the N (1 to 1000) that rank highest by a number (int32, int64 or double) or a time in "
-        "them, and drops the lowest: high scores, the best offers; read --top reads them as they "
-        "rank. Dates rank above numbers, these above all else, and of equals the newer higher. An "
-        "element with a decimal128 there is refused. The head's other fields count towards "
-        "--max-bytes: as they grow, fewer elements may stay. trim --keep N keeps the newest N of "
-        "them, not the best.\n"
+        "them, and drops the lowest: high scores, the best offers. read --top reads them by "
+        "rank. Dates rank above numbers, and numbers above all else; of equals the newer ranks "
+        "higher. An element with a decimal128 there is refused. The head's other fields count "
+        "towards --max-bytes: as they grow, fewer elements may stay. trim --keep N keeps the "
+        "newest N, not the best.\n"
         "\n"
         "Examples:\n"
         "  spillway define feeds.db events --preset feed-recent\n"
@@ -521,4 +522,4 @@ const spill_command_t spill_command_define = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_define};

@@ -17,5 +17,5 @@ spill_code_t spill_cli_keep(const char *name, spill_keep_t *keep, spill_error_t 
 {
     if (!name || spill_keep_of_name(name, keep))
         return SPILL_OK;
-    return spill_fail(error, SPILL_INVALID, "--keep is 'newest' or 'oldest', not '%s'", name);
+    return spill_fail(error, SPILL_INVALID, "--keep must be 'newest' or 'oldest', not '%s'", name);
 }

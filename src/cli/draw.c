@@ -26,7 +26,7 @@ double spill_cli_fill(const spill_cli_place_t *place)
     return slots_fill(place) > bytes_fill(place) ? slots_fill(place) : bytes_fill(place);
 }
 
-/* Does the terminal show UTF-8, by the environment's locale? It is asked once. */
+/* Report whether the terminal shows UTF-8, by the environment's locale. Determined once. */
 static bool has_utf8(void)
 {
     static enum { NOT_ASKED, NO, YES } utf8 = NOT_ASKED;
@@ -38,7 +38,8 @@ static bool has_utf8(void)
     return utf8 == YES;
 }
 
-/* A document that is not empty has a cell, and one that is not full lacks one. */
+/* A document that is not empty has at least one cell, and one that is not full lacks at least one.
+ */
 static void draw_bar(double fill)
 {
     bool utf8 = has_utf8();
@@ -57,7 +58,7 @@ static void draw_bar(double fill)
 
 static int percent(double fill)
 {
-    return (int)(fill * 100); /* 100 is full, and nothing less */
+    return (int)(fill * 100); /* rounded down: only a full document is 100 */
 }
 
 static const char *trimmed(const spill_cli_place_t *place)

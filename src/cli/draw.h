@@ -1,4 +1,4 @@
-/* Documents drawn in the terminal: what each holds, and how full it is. */
+/* Documents drawn in the terminal: their contents, and how full they are. */
 #ifndef SPILL_CLI_DRAW_H
 #define SPILL_CLI_DRAW_H
 
@@ -7,33 +7,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One document. Strings are borrowed for the length of the call that gets it. */
+/* One document. Strings are borrowed for the call. */
 typedef struct spill_cli_place {
     const char *name; /* "head", "page 3" */
     const char *collection;
     int64_t first; /* sequence numbers [first, end) */
     int64_t end;
-    int64_t slots; /* that count against limits.slots_max */
+    int64_t slots; /* used, of limits.slots_max */
     int64_t elements;
     int64_t bytes;
-    int64_t watermark;     /* numbers below it were trimmed, though their elements may be there */
+    int64_t watermark;     /* numbers below it are trimmed, though elements may still be stored */
     spill_limits_t limits; /* its bounds */
 } spill_cli_place_t;
 
-/* How full, by what it is nearer to, slots or bytes: 1.0 is full; an element alone may pass it. */
+/* How full by slots or bytes, the greater of the two: 1.0 is full; a single element may exceed it.
+ */
 double spill_cli_fill(const spill_cli_place_t *place);
 
 /*
  *   head         ██████████████░░░░░░  70 % of 1 MB     [0..50)  50 elements, 0.7 MB in users
  *
- * with '#' and '.' where the locale is not UTF-8.
+ * with '#' and '.' if the locale is not UTF-8.
  */
 void spill_cli_draw_place(const spill_cli_place_t *place);
 
-/* The elements that a summary shows, of the `known` that it has. */
+/* Draw the summary of a head; it shows some of its `known` elements. */
 void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known);
 
-/* A stretch of documents that are not drawn one by one. Start from SPILL_CLI_STRETCH_INIT. */
+/* Consecutive documents that are not drawn one by one. Start from SPILL_CLI_STRETCH_INIT. */
 typedef struct spill_cli_stretch {
     int64_t documents;
     int64_t elements;

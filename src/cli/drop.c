@@ -9,7 +9,7 @@ typedef struct drop_options {
 
 static const drop_options_t DEFAULTS = {0};
 
-static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t drop_data(spill_cli_session_t *session, spill_error_t *error)
 {
     const char *name = session->invocation->arguments[1];
     if (session->owner && spill_cli_is_bucket(session))
@@ -19,7 +19,7 @@ static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
     return spill_drop_definition(session->store, name, error);
 }
 
-static spill_exit_t ask(const spill_invocation_t *invocation)
+static spill_exit_t confirm(const spill_invocation_t *invocation)
 {
     const char *name = invocation->arguments[1];
     return invocation->argument_count == 3
@@ -29,18 +29,18 @@ static spill_exit_t ask(const spill_invocation_t *invocation)
                                    "Drop definition '%s' with the arrays of all its owners?", name);
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_drop(const spill_invocation_t *invocation)
 {
     const drop_options_t *options = invocation->options;
-    spill_exit_t refused = options->yes ? SPILL_EXIT_DONE : ask(invocation);
+    spill_exit_t refused = options->yes ? SPILL_EXIT_DONE : confirm(invocation);
     if (refused != SPILL_EXIT_DONE)
         return refused;
-    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, drop);
+    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, drop_data);
 }
 
 static const spill_option_t OPTIONS[] = {{"yes", NULL, SPILL_OPTION_FLAG,
                                           offsetof(drop_options_t, yes),
-                                          "Do not ask; needed where stdin is not a terminal"},
+                                          "Do not ask; needed if stdin is not a terminal"},
                                          {0}};
 
 const spill_command_t spill_command_drop = {
@@ -49,11 +49,10 @@ const spill_command_t spill_command_drop = {
     .arguments_min = 2,
     .arguments_max = 3,
     .summary = "Drop an owner's array, or a definition with its data",
-    .text = "With OWNER, that owner's elements and pages go; other fields of its head stay. "
-            "Without, the definition goes with the arrays of all its owners and the marks of its "
-            "imports. After a crash, run it again. What `spillway migrate' is still bringing to "
-            "another "
-            "layout is refused where it may be the only copy.\n"
+    .text = "With OWNER, drops that owner's elements and pages; other fields of its head stay. "
+            "Without OWNER, drops the definition, the arrays of all its owners and the "
+            "checkpoints of its imports. After a crash, run it again. A definition that `spillway "
+            "migrate' is still copying to another layout is refused if it may be the only copy.\n"
             "\n"
             "Examples:\n"
             "  spillway drop feeds.db events alice\n"
@@ -62,4 +61,4 @@ const spill_command_t spill_command_drop = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_drop};

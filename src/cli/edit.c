@@ -9,7 +9,7 @@ typedef struct edit_options {
 
 static const edit_options_t DEFAULTS = {0};
 
-/* The last argument. */
+/* The new element: the last argument. */
 static const char *element_of(const spill_invocation_t *invocation)
 {
     return invocation->arguments[invocation->argument_count - 1];
@@ -56,8 +56,8 @@ static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
     return code;
 }
 
-/* Arguments are checked before the store is touched: a malformed one is a matter of usage. */
-static spill_exit_t run(const spill_invocation_t *invocation)
+/* Check arguments before the store is opened: a malformed one is a usage error. */
+static spill_exit_t run_edit(const spill_invocation_t *invocation)
 {
     const edit_options_t *options = invocation->options;
     spill_cli_address_t address;
@@ -77,7 +77,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"id", "JSON", SPILL_OPTION_TEXT, offsetof(edit_options_t, id),
-     "Not by SEQ: the element with this id, of several the one with the lowest number"},
+     "Not by SEQ: the element with this id; of several, the one with the lowest number"},
     {0}};
 
 const spill_command_t spill_command_edit = {
@@ -86,7 +86,7 @@ const spill_command_t spill_command_edit = {
     .arguments_min = 4,
     .arguments_max = 5,
     .summary = "Replace one element by its sequence number or its id",
-    .text = "Refused (exit code 4) where the new element no longer fits its document.\n"
+    .text = "Refused (exit code 4) if the new element does not fit its document.\n"
             "With layout bucket, SEQ is WINDOW:SEQ, such as 2026-03:7, and the element stays in "
             "its window.\n"
             "\n"
@@ -97,4 +97,4 @@ const spill_command_t spill_command_edit = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_edit};

@@ -1,4 +1,4 @@
-/* explain: where the elements of an owner lie. */
+/* explain: the documents that store an owner's elements. */
 #include "cli/bucket.h"
 
 #include "cli/draw.h"
@@ -17,18 +17,18 @@ typedef struct explain_options {
 
 static const explain_options_t DEFAULTS = {0};
 
-/* An array in a document that is shown keeps this many elements at each end. */
+/* When a document is shown, its array is shortened to this many elements at each end. */
 #define SHOWN_AT_START 2
 #define SHOWN_AT_END 1
 
-/* Of more pages than twice as many, the first and the last ones are drawn. */
+/* If there are more than twice this many pages, only the first and last ones are drawn. */
 #define DRAWN_AT_EACH_END 8
 
 typedef struct explain {
     const spill_cli_session_t *session;
     const spill_definition_t *definition;
-    int64_t pages;                  /* that there are */
-    int64_t next_page;              /* the number of the document that comes next; -1: the head */
+    int64_t pages;                  /* of the owner */
+    int64_t next_page;              /* the number of the next document; -1: the head */
     int64_t watermark;              /* the head's: numbers below it were trimmed */
     char window[SPILL_WINDOW_SIZE]; /* of a bucket, or "" */
     spill_cli_stretch_t stretch;
@@ -46,7 +46,7 @@ static int64_t array_length(const bson_iter_t *array)
     return length;
 }
 
-/* Numbers that are gone, in runs: the first one of each, and how many it has. */
+/* The sum of the runs of deleted numbers, stored as pairs of first number and length. */
 static int64_t sum_of_gaps(const bson_iter_t *array)
 {
     bson_iter_t iter;
@@ -57,33 +57,34 @@ static int64_t sum_of_gaps(const bson_iter_t *array)
     return sum;
 }
 
-static bool find(const bson_t *document, const char *path, bson_iter_t *found)
+static bool find_path(const bson_t *document, const char *path, bson_iter_t *found)
 {
     bson_iter_t iter;
     return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, found);
 }
 
-/* Of a page, which a trim may have left of many; else as it is counted. */
+/* The page's stored number, because a trim may have deleted pages before it; else a running count.
+ */
 static int64_t page_number(const explain_t *explain, const bson_t *document)
 {
     bson_iter_t iter;
     bool counted =
         explain->next_page < 0 || spill_schema_of(explain->definition)->has_referenced_elements;
-    return !counted && find(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
-                                                         : explain->next_page;
+    return !counted && find_path(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
+                                                              : explain->next_page;
 }
 
-static int64_t low_of(const explain_t *explain, const bson_t *head)
+static int64_t watermark_of(const explain_t *explain, const bson_t *head)
 {
     char watermark[SPILL_NAME_SIZE + 16];
     bson_iter_t iter;
     bool bucket = spill_schema_of(explain->definition)->has_windows;
     snprintf(watermark, sizeof watermark, "spill.%s%slow", bucket ? "" : explain->definition->array,
              bucket ? "" : ".");
-    return find(head, watermark, &iter) ? bson_iter_as_int64(&iter) : 0;
+    return find_path(head, watermark, &iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
-/* One document, as its bookkeeping tells. */
+/* Read one document's numbers from its bookkeeping. */
 static void read_place(const explain_t *explain, bool head, const bson_t *document,
                        spill_cli_place_t *place)
 {
@@ -96,20 +97,20 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     snprintf(gaps, sizeof gaps, "spill.%s%sgaps", array, nested ? "." : "");
     snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
     bson_iter_t iter;
-    place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
+    place->first = find_path(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
     bool referenced = spill_schema_of(definition)->has_referenced_elements;
     char journal[SPILL_NAME_SIZE + 16];
     snprintf(journal, sizeof journal, "spill.%s.journal", definition->array);
     if (referenced && !head)
         place->elements = bson_has_field(document, definition->page_owner);
-    else if (referenced ? find(document, journal, &iter)
+    else if (referenced ? find_path(document, journal, &iter)
                         : bson_iter_init_find(&iter, document,
                                               head ? definition->array : definition->page_array))
         place->elements = array_length(&iter);
     place->end = place->first + place->elements;
-    if (find(document, gone, &iter))
+    if (find_path(document, gone, &iter))
         place->end += array_length(&iter);
-    if (find(document, gaps, &iter))
+    if (find_path(document, gaps, &iter))
         place->end += sum_of_gaps(&iter);
     place->slots =
         spill_schema_of(definition)->is_capped ? place->elements : place->end - place->first;
@@ -119,7 +120,7 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
         place->limits.slots_max = 1;
 }
 
-/* What a head's summary shows; *known: the elements that it could, with room. False: no summary. */
+/* Read a head's summary; *known: the elements that it could show. False: no summary. */
 static bool read_top(const explain_t *explain, const bson_t *document, spill_cli_place_t *top,
                      int64_t *known)
 {
@@ -130,8 +131,8 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
         return false;
     snprintf(noted, sizeof noted, "spill.%s.top", definition->array);
     snprintf(shown, sizeof shown, "%s.%s", definition->array, definition->top_field);
-    *known = find(document, noted, &iter) ? array_length(&iter) : 0;
-    if (find(document, shown, &iter)) {
+    *known = find_path(document, noted, &iter) ? array_length(&iter) : 0;
+    if (find_path(document, shown, &iter)) {
         top->elements = array_length(&iter);
         top->bytes = spill_value_from_iter(&iter).size_bytes;
     }
@@ -142,8 +143,7 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
 /* ---- printing -------------------------------------------------------------------------------- */
 
 /*
- * `window`: of a bucket, whose part 0 is page -1; "" where there are none. `top`: of a head with a
- * summary, or NULL.
+ * `window`: in a bucket, where part 0 is page -1; else "". `top`: the summary of a head, or NULL.
  */
 static void print_place(const spill_cli_place_t *place, const char *window, int64_t page,
                         const spill_cli_place_t *top, int64_t known)
@@ -165,7 +165,7 @@ static void print_place(const spill_cli_place_t *place, const char *window, int6
     puts("}");
 }
 
-/* In the middle of many pages? These are summed up, but with --all. */
+/* Report whether the page is in the middle of many: without --all only a sum shows these. */
 static bool is_left_out(const explain_t *explain, int64_t page)
 {
     const explain_options_t *options = explain->session->invocation->options;
@@ -202,8 +202,8 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
     }
 }
 
-/* A copy of the document whose array shows a few elements and says how many are left out. */
-static void shorten(const bson_t *document, const char *array, bson_t *shortened)
+/* Copy the document with its array shortened to a few elements and the number left out. */
+static void shorten_array(const bson_t *document, const char *array, bson_t *shortened)
 {
     bson_iter_t iter;
     bson_init(shortened);
@@ -239,14 +239,14 @@ static void show_document(const explain_t *explain, const char *collection, cons
                           const bson_t *document)
 {
     bson_t shortened;
-    shorten(document, array, &shortened);
+    shorten_array(document, array, &shortened);
     if (!explain->session->invocation->json)
         spill_cli_print("%s ", collection);
     spill_cli_print_document(&shortened, false);
     bson_destroy(&shortened);
 }
 
-static bool visit(void *context, const char *collection, const bson_t *document)
+static bool visit_document(void *context, const char *collection, const bson_t *document)
 {
     explain_t *explain = context;
     const explain_options_t *options = explain->session->invocation->options;
@@ -258,7 +258,7 @@ static bool visit(void *context, const char *collection, const bson_t *document)
     int64_t page = page_number(explain, document);
     explain->next_page = page + 1;
     if (page < 0)
-        explain->watermark = low_of(explain, document);
+        explain->watermark = watermark_of(explain, document);
     if (options->documents)
         show_document(explain, collection, page < 0 ? definition->array : definition->page_array,
                       document);
@@ -273,7 +273,7 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
     bool newest = spill_schema_of(definition)->appends_to_head;
     if (spill_schema_of(definition)->has_referenced_elements) {
         printf("append: the head, one operation; when %" PRId64 " %s in it, each is "
-               "written to a document of its own (one operation each, and one on the head)\n",
+               "written to another document (one operation each, and one on the head)\n",
                bounds->threshold,
                spill_cli_plural(bounds->threshold, "element waits", "elements wait"));
         puts("a page by cursor: the head, and one operation for all of its documents");
@@ -312,7 +312,7 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
     puts("a page by cursor: the head and the page document that holds it, wherever it starts");
 }
 
-/* Lines for a person, rather than documents? */
+/* Report whether to print lines for people, not documents. */
 static bool is_text(const spill_cli_session_t *session)
 {
     const explain_options_t *options = session->invocation->options;
@@ -330,8 +330,8 @@ static explain_t explain_of(const spill_cli_session_t *session)
 static spill_code_t show_documents(explain_t *explain, spill_error_t *error)
 {
     const spill_cli_session_t *session = explain->session;
-    spill_code_t code =
-        spill_array_documents(session->array, session->owner, false, visit, explain, error);
+    spill_code_t code = spill_array_documents(session->array, session->owner, false, visit_document,
+                                              explain, error);
     return code == SPILL_CANCELLED ? spill_cli_flush(error) : code;
 }
 
@@ -358,7 +358,7 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
     return code;
 }
 
-/* A line for the window, its parts below. */
+/* A line for the window, then its parts. */
 static spill_code_t explain_window(spill_cli_session_t *session, spill_error_t *error)
 {
     explain_t explain = explain_of(session);
@@ -386,7 +386,7 @@ static spill_code_t explain_any(spill_cli_session_t *session, spill_error_t *err
     return code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_explain(const spill_invocation_t *invocation)
 {
     return spill_cli_with_array(invocation, SPILL_CLI_READ, explain_any);
 }
@@ -395,7 +395,7 @@ static const spill_option_t OPTIONS[] = {
     {"documents", NULL, SPILL_OPTION_FLAG, offsetof(explain_options_t, documents),
      "Show the documents themselves, with their arrays shortened"},
     {"all", NULL, SPILL_OPTION_FLAG, offsetof(explain_options_t, all),
-     "Draw every page, also of many"},
+     "Draw every page, however many there are"},
     {0}};
 
 const spill_command_t spill_command_explain = {
@@ -403,11 +403,11 @@ const spill_command_t spill_command_explain = {
     .arguments = "STORE NAME OWNER",
     .arguments_min = 3,
     .arguments_max = 3,
-    .summary = "Show where the elements of an owner lie",
-    .text = "Draws the head and each page with the sequence numbers that it holds, [first..end), "
-            "and how full it is, by elements or by bytes, whichever bound is nearer; and says "
-            "which documents an append and a page read touch. Of many pages the ones in the "
-            "middle are summed up. With --json it is one document a line, where the head is page "
+    .summary = "Show which documents store an owner's elements",
+    .text = "Draws the head and each page with its sequence numbers, [first..end), "
+            "and how full it is, by elements or by bytes, whichever bound is nearer. Also prints "
+            "which documents an append and a page read use. If there are many pages, the middle "
+            "ones are summed up. With --json, prints one document per line; the head is page "
             "-1.\n"
             "\n"
             "With layout bucket: each window of the owner, and its parts.\n"
@@ -419,4 +419,4 @@ const spill_command_t spill_command_explain = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_explain};

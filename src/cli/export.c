@@ -16,10 +16,10 @@ static const export_options_t DEFAULTS = {0};
 typedef struct export_run {
     const export_options_t *options;
     bool bucket;
-    bool found; /* anything at all */
+    bool found; /* anything was printed */
 } export_run_t;
 
-/* Stops the walk once the output is broken: there is no use in reading on. */
+/* Stop the walk when the output has failed. */
 static bool print_element(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
     export_run_t *run = context;
@@ -83,19 +83,19 @@ static spill_code_t export_arrays(spill_cli_session_t *session, spill_error_t *e
     return export_array(session, error);
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_export(const spill_invocation_t *invocation)
 {
     const export_options_t *options = invocation->options;
     if (options->plain && !options->documents)
-        return spill_cli_usage(invocation, "--plain is about documents: give --documents too");
+        return spill_cli_usage(invocation, "--plain needs --documents");
     return spill_cli_with_array(invocation, SPILL_CLI_READ, export_arrays);
 }
 
 static const spill_option_t OPTIONS[] = {
     {"relaxed", NULL, SPILL_OPTION_FLAG, offsetof(export_options_t, relaxed),
-     "Relaxed Extended JSON, easier on the eye; the types of numbers may not survive it"},
+     "Relaxed Extended JSON, easier to read; the types of numbers may be lost"},
     {"documents", NULL, SPILL_OPTION_FLAG, offsetof(export_options_t, documents),
-     "Heads and pages, as a document database would hold them"},
+     "Heads and pages, as a document database would store them"},
     {"plain", NULL, SPILL_OPTION_FLAG, offsetof(export_options_t, plain),
      "With --documents: without bookkeeping"},
     {0}};
@@ -107,10 +107,10 @@ const spill_command_t spill_command_export = {
     .arguments_max = 3,
     .summary = "Write the arrays, or their documents, as NDJSON",
     .text = "A line is {\"owner\": ..., \"seq\": n, \"element\": ...}, owners in the store's "
-            "order, each one's elements oldest first; with layout bucket {\"owner\": ..., "
+            "order, each owner's elements oldest first; with layout bucket {\"owner\": ..., "
             "\"window\": ..., \"seq\": n, \"element\": ...}, window by window. With --documents it "
             "is {\"collection\": "
-            "..., \"document\": ...}, a head followed by its pages. Everything is streamed: "
+            "..., \"document\": ...}, a head followed by its pages. Output is streamed: "
             "memory does not grow with the length of an array.\n"
             "\n"
             "Examples:\n"
@@ -122,4 +122,4 @@ const spill_command_t spill_command_export = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_export};

@@ -1,4 +1,4 @@
-/* import: the records of a file become elements. */
+/* import: append the records of a file as elements. */
 #include "tools/import.h"
 
 #include "cli/cli.h"
@@ -21,7 +21,7 @@ typedef struct import_options {
 
 static const import_options_t DEFAULTS = {0};
 
-/* How the import went. */
+/* The result of the import. */
 typedef struct import_run {
     spill_import_result_t result;
     spill_code_t code;
@@ -53,7 +53,7 @@ static void print_result(const spill_invocation_t *invocation, const spill_impor
     printf("%" PRId64 " %s imported", result->records,
            spill_cli_plural(result->records, "record", "records"));
     if (result->repeated > 0)
-        printf(", %" PRId64 " of them known already", result->repeated);
+        printf(", %" PRId64 " of them imported before", result->repeated);
     if (result->dropped > 0)
         printf(", %" PRId64 " of them not kept by the cap", result->dropped);
     if (result->skipped > 0)
@@ -63,7 +63,7 @@ static void print_result(const spill_invocation_t *invocation, const spill_impor
     putchar('\n');
 }
 
-/* What an import that failed has done, and what to do about it; where it has done anything. */
+/* If an import that failed has imported records, print how many, and how to continue. */
 static void explain_failure(const import_run_t *run)
 {
     const spill_import_result_t *result = &run->result;
@@ -78,9 +78,9 @@ static void explain_failure(const import_run_t *run)
     if (!result->resumable) {
         fputs("; an import of stdin without --as cannot be resumed\n", stderr);
     } else if (certain) {
-        fputs("; the same command goes on from there once the cause is gone\n", stderr);
+        fputs("; after removing the cause, run the same command to continue\n", stderr);
     } else {
-        fputs("; the same command finds out what else is, and goes on, if that can still be told\n",
+        fputs("; the same command finds out which others are, and continues, if that is known\n",
               stderr);
     }
 }
@@ -96,7 +96,7 @@ static spill_code_t fail_interrupted(const import_run_t *run, const import_optio
                             : "an import of stdin without --as cannot be continued");
 }
 
-static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
     import_run_t *run = session->context;
@@ -130,14 +130,15 @@ static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
     return SPILL_OK;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_import(const spill_invocation_t *invocation)
 {
     const import_options_t *options = invocation->options;
     if (!options->owner)
         return spill_cli_usage(invocation,
                                "--owner is missing: the field that names a record's owner");
     import_run_t import_run = {.code = SPILL_OK};
-    spill_exit_t result = spill_cli_with_file(invocation, SPILL_CLI_WRITE, import, &import_run);
+    spill_exit_t result =
+        spill_cli_with_file(invocation, SPILL_CLI_WRITE, import_file, &import_run);
     explain_failure(&import_run);
     return result;
 }
@@ -146,16 +147,16 @@ static const spill_option_t OPTIONS[] = {
     {"owner", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, owner),
      "The field that names a record's owner; dots reach into sub-documents"},
     {"id", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, id),
-     "The field that is a record's operation id: each record is then appended by itself, and not "
-     "at all where its owner has seen the id within the window"},
+     "The field with a record's operation id: each record is then one append, and is skipped if "
+     "its owner's window has the id already"},
     {"format", "F", SPILL_OPTION_TEXT, offsetof(import_options_t, format),
-     "ndjson, json, csv or bson, with .gz or .zst; otherwise the file's name tells"},
+     "ndjson, json, csv or bson, with .gz or .zst; by default from the file's name"},
     {"as", "ID", SPILL_OPTION_TEXT, offsetof(import_options_t, as),
      "Name of this import, instead of the file's path"},
     {"skip-bad", "MAX", SPILL_OPTION_LIMIT, offsetof(import_options_t, skip_bad),
-     "Pass over bad records, at most MAX, and report each"},
+     "Skip bad records, at most MAX, and report each"},
     {"again", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, again),
-     "Import from the start, whatever was imported before"},
+     "Import from the start, even if it was imported before"},
     {"strings", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, strings),
      "CSV: every value stays a string"},
     {0}};
@@ -165,24 +166,24 @@ const spill_command_t spill_command_import = {
     .arguments = "STORE NAME FILE|-",
     .arguments_min = 3,
     .arguments_max = 3,
-    .summary = "Make the records of a file elements of their owners",
-    .text = "Each record, whole, becomes an element of the owner that its --owner field names, "
+    .summary = "Append the records of a file to their owners' arrays",
+    .text = "Each complete record becomes an element of the owner in its --owner field, "
             "in the file's order. Formats: NDJSON and Extended JSON, CSV with a header, .bson as "
-            "mongodump writes it; plain, .gz or .zst. A CSV field without quotes that is a "
-            "number becomes one where its text can be had back from it; all else is a string.\n"
+            "mongodump writes it; uncompressed, .gz or .zst. An unquoted CSV field becomes a "
+            "number if the number's text is the same; all else is a string.\n"
             "\n"
-            "An import that was interrupted, by whatever, goes on with the same command, exactly "
-            "where it was: nothing is appended twice and nothing is left out. That is why it "
-            "writes with log durability unless told otherwise; at its end everything is flushed. "
-            "A file that was imported is not imported again (exit code 4), but what has been "
-            "added to it is.\n"
+            "After any interruption, run the same command to continue: "
+            "nothing is appended twice and nothing is left out. So it "
+            "writes with log durability by default; at the end everything is flushed. "
+            "A file that was imported is not imported again (exit code 4), but records that were "
+            "added to it are.\n"
             "\n"
-            "A bad record stops the import (exit code 3, or 4 where it is too big): everything "
-            "before it is imported, and nothing of it. Mend it and run the same command, or use "
+            "A bad record stops the import (exit code 3, or 4 if it is too big): all records "
+            "before it are imported. Repair it and run the same command, or use "
             "--skip-bad.\n"
             "\n"
-            "With layout capped the summary says how many records the cap did not keep as they "
-            "came; others may have gone by later ones.\n"
+            "With layout capped the summary counts the records that the cap dropped at once; "
+            "later records may have pushed out others.\n"
             "\n"
             "Examples:\n"
             "  spillway import feeds.db events events.ndjson.gz --owner user\n"
@@ -194,4 +195,4 @@ const spill_command_t spill_command_import = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_import};

@@ -10,8 +10,8 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-/* The next line of what was read; the rest of the input counts as one once it has ended. */
-static bool take_line(spill_cli_lines_t *lines, const char **line, size_t *size)
+/* The next line in the buffer; after the end of the input, the rest is the last line. */
+static bool next_line(spill_cli_lines_t *lines, const char **line, size_t *size)
 {
     const char *data = (const char *)lines->bytes.data;
     size_t left = lines->bytes.size - lines->scanned;
@@ -26,7 +26,7 @@ static bool take_line(spill_cli_lines_t *lines, const char **line, size_t *size)
     return true;
 }
 
-/* Read what is there, behind the unfinished line, which moves to the buffer's front. */
+/* Read more bytes behind the unfinished line, which moves to the buffer's front. */
 static spill_code_t read_more(spill_cli_lines_t *lines, spill_error_t *error)
 {
     size_t rest = lines->bytes.size - lines->start;
@@ -53,7 +53,7 @@ spill_code_t spill_cli_lines_next(spill_cli_lines_t *lines, int wait_ms,
     *line = NULL;
     *size = 0;
     while (code == SPILL_OK) {
-        if (take_line(lines, line, size))
+        if (next_line(lines, line, size))
             return SPILL_OK;
         if (lines->ended || spill_cli_interrupted())
             break;

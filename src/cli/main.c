@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Blocks from this size on are given back to the system at once, so that large elements pass. */
+/* Return larger blocks to the system when they are freed, so that large elements do not stay. */
 #define LARGE_BLOCK_BYTES (256 * 1024)
 
 static void print_help(FILE *stream)
@@ -27,13 +27,13 @@ static void print_help(FILE *stream)
         "\n"
         "STORE is rocksdb:PATH or a plain path (a folder), mongodb://HOST:PORT/DATABASE (on a\n"
         "server), @FILE for a file that holds one of these, or - for the one in the environment\n"
+        "server), @FILE for a file that contains one of these, or - for the environment\n"
         "variable SPILLWAY_URI: both keep a password out of the command line. NAME is a\n"
-        "definition's name. OWNER is Extended JSON or a plain word, which is a string.\n"
         "Sizes take units: 200KB is 200 000 bytes, 16MiB is 16 777 216.\n"
         "\n"
         "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file failed, or\n"
-        "what was named is not there; 4 refused, because it would break a bound or a guard; 130\n"
-        "interrupted, after a part.\n",
+        "something named does not exist; 4 refused, because it would break a bound or a guard;\n"
+        "130 interrupted, after a part.\n",
         stream);
 }
 
@@ -69,8 +69,8 @@ static spill_exit_t run_help(int argc, char **argv)
 }
 
 /*
- * The server's driver shares its counters by a file in /dev/shm from the moment it is loaded.
- * Nobody looks at those of so short a life, and where the program is killed the file would stay.
+ * The server's driver shares its counters in a file in /dev/shm from the moment it is loaded. A
+ * short-lived program does not need them, and if it is killed the file would stay.
  */
 static void forget_driver_counters(void)
 {

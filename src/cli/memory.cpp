@@ -1,6 +1,6 @@
 /*
  * What the program does when memory runs out. C++, because the engine throws std::bad_alloc in
- * threads of its own, where nobody can catch it. Acknowledged writes are in the store's log.
+ * threads of its own, where no caller can catch it. Acknowledged writes are in the store's log.
  */
 #include "cli/surroundings.h"
 
@@ -20,11 +20,11 @@ extern "C" {
 namespace
 {
 
-/* Nothing here may allocate. */
+/* Must not allocate. */
 [[noreturn]] void end_without_memory()
 {
     static const char text[] =
-        "spillway: out of memory: raise the limit (ulimit -v), or free some; "
+        "spillway: out of memory: raise the limit (ulimit -v), or free memory; "
         "acknowledged writes are in the store\n";
     ssize_t wrote = write(STDERR_FILENO, text, sizeof text - 1);
     (void)wrote;
@@ -33,7 +33,7 @@ namespace
 
 std::atomic<bool> memory_failed(false);
 
-/* Operator new calls it, and throws what it throws. */
+/* Called by operator new, which passes its exception on. */
 void note_failure()
 {
     memory_failed.store(true);
@@ -51,7 +51,7 @@ void end_process()
             std::rethrow_exception(current);
         } catch (const std::bad_alloc &) {
             end_without_memory();
-        } catch (const std::system_error &) { /* no thread could be started */
+        } catch (const std::system_error &) { /* a thread could not be started */
             end_without_memory();
         } catch (...) {
         }

@@ -1,4 +1,4 @@
-/* Errors and exit codes, and the one way by which messages leave the program. */
+/* Errors and exit codes, and the only way for messages out of the program. */
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One message is to fit, so that no secret of it is cut in two. An argument has 128 KiB at most. */
+/* One message must fit, so that no secret in it is cut in two. An argument has at most 128 KiB. */
 enum { STDERR_BUFFER_BYTES = 512 * 1024 };
 
 /* ---- stderr ---------------------------------------------------------------------------------- */
 
-/* Append a piece without line ends as a reader may see it. */
+/* Append a piece without line ends in visible form. */
 static void put_visible(spill_buffer_t *to, const char *piece, size_t size)
 {
     char *text = bson_strndup(piece, size);
@@ -30,7 +30,7 @@ static void put_visible(spill_buffer_t *to, const char *piece, size_t size)
     bson_free(text);
 }
 
-/* A progress line begins with a carriage return; only one at the start of a write is kept. */
+/* A progress line begins with a carriage return; only one at the start of a write passes. */
 static ssize_t write_message(void *cookie, const char *data, size_t size)
 {
     (void)cookie;
@@ -60,7 +60,7 @@ void spill_cli_filter_messages(void)
     if (!filtered)
         abort();
     setvbuf(filtered, buffer, _IOLBF, sizeof buffer);
-    stderr = filtered; /* glibc permits that; argp and perror print there, too */
+    stderr = filtered; /* glibc permits that; argp and perror print there too */
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ void spill_cli_filter_messages(void)
 static void print_message(const char *before, const char *format, va_list arguments,
                           const char *after) __attribute__((format(printf, 2, 0)));
 
-/* A line end inside the message comes from an argument or from data: show it, too. */
+/* A line end inside the message comes from an argument or from data: write it out too. */
 static void print_message(const char *before, const char *format, va_list arguments,
                           const char *after)
 {
@@ -134,7 +134,7 @@ spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char 
     char answer[16] = "";
     va_list arguments;
     if (!isatty(STDIN_FILENO))
-        return spill_cli_usage(invocation, "there is no terminal to ask on: give --yes");
+        return spill_cli_usage(invocation, "no terminal to ask on: give --yes");
     va_start(arguments, format);
     print_message("", format, arguments, " Type yes: ");
     va_end(arguments);

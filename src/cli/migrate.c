@@ -1,4 +1,4 @@
-/* migrate: arrays that other programs keep are laid out as a plan says, while they go on. */
+/* migrate: reshape arrays of other programs as a plan says, while these programs run. */
 #include "cli/migrate_staged.h"
 #include "core/building.h"
 #include "store/raw_reader.h"
@@ -32,7 +32,7 @@ static spill_code_t check_stored(const spill_cli_migrate_t *run, spill_error_t *
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
-/* A dry run of what is not begun yet predicts clashes of names. */
+/* A dry run before the beginning predicts clashes of names. */
 static spill_code_t check_names(spill_cli_migrate_t *run, const spill_definition_t *definition,
                                 spill_error_t *error)
 {
@@ -47,7 +47,7 @@ static spill_code_t check_names(spill_cli_migrate_t *run, const spill_definition
     return code;
 }
 
-/* On a server, names of what was undone go, too. On an embedded store the arrays need them. */
+/* On a server, an undo also removes the names. On an embedded store the arrays need them. */
 static spill_code_t remove_names(const spill_cli_migrate_t *run, const char *name,
                                  spill_error_t *error)
 {
@@ -62,7 +62,7 @@ static spill_code_t undo_in_place(spill_cli_migrate_t *run, spill_error_t *error
     return code == SPILL_OK ? remove_names(run, run->definition->name, error) : code;
 }
 
-/* Head and pages are all there is, so nothing is compared or dropped. */
+/* Head and pages have everything, so nothing is compared or dropped. */
 static spill_code_t finish_in_place(const spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
@@ -71,7 +71,7 @@ static spill_code_t finish_in_place(const spill_cli_migrate_t *run, spill_error_
         spill_migrate_count_managed(run->store, run->definition->name, &owners, error);
     if (code == SPILL_NOT_FOUND)
         return spill_fail(error, SPILL_REFUSED,
-                          "'%s' was not laid out yet, so there is nothing to finish: run migrate "
+                          "'%s' was not migrated yet, so there is nothing to finish: run migrate "
                           "--execute first",
                           run->name);
     if (code == SPILL_OK && given->operate.execute)
@@ -132,8 +132,9 @@ static spill_code_t is_saved(const spill_cli_migrate_t *run, const char *name, b
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
-/* A run saves its mark first, and deletes it last. */
-static spill_code_t is_marked(const spill_cli_migrate_t *run, bool *marked, spill_error_t *error)
+/* A run saves the building's checkpoint first, and deletes it last. */
+static spill_code_t has_checkpoint(const spill_cli_migrate_t *run, bool *marked,
+                                   spill_error_t *error)
 {
     spill_building_t building;
     spill_code_t code = spill_building_load(run->store, run->definition->name, &building, error);
@@ -142,7 +143,7 @@ static spill_code_t is_marked(const spill_cli_migrate_t *run, bool *marked, spil
     return code;
 }
 
-/* On a server, without definitions and without a mark there is nothing left to undo. */
+/* On a server, without definitions and without a checkpoint there is nothing left to undo. */
 static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
@@ -154,7 +155,7 @@ static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spil
     if (code == SPILL_OK && run->planned)
         code = is_saved(run, run->planned->original.name, &original_saved, error);
     if (code == SPILL_OK && run->planned)
-        code = is_marked(run, &marked, error);
+        code = has_checkpoint(run, &marked, error);
     *undone = code == SPILL_OK && !saved && !original_saved && !marked;
     return code;
 }
@@ -164,9 +165,10 @@ static bool is_chosen(const migrate_options_t *given, const spill_planned_t *pla
     return !given->only || strcmp(given->only, planned->definition.name) == 0;
 }
 
-/* Those that cannot be are named before anything is begun, and left alone. */
-static spill_code_t choose(spill_cli_migrate_t *run, const spill_planned_t *arrays, bool *chosen,
-                           size_t count, spill_error_t *error)
+/* Choose the arrays. Report those that cannot be migrated before anything is begun, and skip them.
+ */
+static spill_code_t choose_arrays(spill_cli_migrate_t *run, const spill_planned_t *arrays,
+                                  bool *chosen, size_t count, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     bool any = false;
@@ -203,8 +205,8 @@ static spill_code_t check_order(const spill_cli_migrate_t *run, spill_error_t *e
     spill_fail(
         &refusal, SPILL_REFUSED,
         "'%s': the plan does not know at which end the arrays grow (\"growsAt\": \"unknown\"): "
-        "write \"order\": \"oldest-first\" into its \"%s\" if new elements come at their end, "
-        "or \"order\": \"newest-first\" if they come at their front",
+        "write \"order\": \"oldest-first\" into its \"%s\" if new elements are added at their end, "
+        "or \"order\": \"newest-first\" if they are added at their front",
         run->name, where);
     if (given->operate.execute) {
         *error = refusal;
@@ -215,7 +217,7 @@ static spill_code_t check_order(const spill_cli_migrate_t *run, spill_error_t *e
     return SPILL_OK;
 }
 
-/* What can be known before anything is changed. */
+/* Check what can be known before anything is changed. */
 static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
@@ -233,7 +235,7 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
     return code == SPILL_OK && begins ? check_source(run, error) : code;
 }
 
-/* An embedded store knows what an entry matches once the definition is saved. */
+/* Migrate one entry. An embedded store knows what it matches only once the definition is saved. */
 static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
@@ -242,9 +244,9 @@ static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)
     return code == SPILL_OK && unseen ? check_source(run, error) : code;
 }
 
-static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *arrays,
-                             const bool *chosen, size_t count, spill_cli_migrate_fn one,
-                             spill_error_t *error)
+static spill_code_t each_array(spill_cli_migrate_t *run, const spill_planned_t *arrays,
+                               const bool *chosen, size_t count, spill_cli_migrate_fn one,
+                               spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
@@ -260,7 +262,7 @@ static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *ar
         if (code == SPILL_OK && !undone)
             code = one(run, error);
         else if (code == SPILL_OK && one == migrate_one)
-            spill_cli_say("'%s' is not laid out: there is nothing left to undo", run->name);
+            spill_cli_say("'%s' is not migrated: there is nothing left to undo", run->name);
     }
     run->entry = NULL;
     run->definition = NULL;
@@ -268,7 +270,7 @@ static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *ar
     return code;
 }
 
-/* The database of the server's URI into `name`; "" on an embedded store. */
+/* Set `name` to the database of the server's URI; "" on an embedded store. */
 static spill_code_t database_of(const spill_cli_migrate_t *run, char *name, size_t size,
                                 spill_error_t *error)
 {
@@ -295,19 +297,19 @@ static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
             spill_plan_file_arrays(run->invocation->arguments[1], database, &arrays, &count, error);
     bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
     if (code == SPILL_OK)
-        code = choose(run, arrays, chosen, count, error);
+        code = choose_arrays(run, arrays, chosen, count, error);
     if (code == SPILL_OK)
-        code = for_each(run, arrays, chosen, count, check_one, error);
+        code = each_array(run, arrays, chosen, count, check_one, error);
     if (code == SPILL_OK && (!given->undo || given->operate.execute))
-        code = for_each(run, arrays, chosen, count, migrate_one, error);
+        code = each_array(run, arrays, chosen, count, migrate_one, error);
     bson_free(chosen);
     bson_free(arrays);
     return code;
 }
 
-/* ---- the commands ---------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
-/* A server's database need not be a store yet: nothing is written there by opening it. */
+/* A server's database need not be a store yet; opening it writes nothing. */
 static spill_cli_mode_t migrate_mode(const spill_invocation_t *invocation, bool execute)
 {
     char uri[SPILL_CLI_URI];
@@ -323,16 +325,16 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
     const migrate_options_t *given = invocation->options;
     spill_exit_t refused = SPILL_EXIT_DONE;
     if (given->undo && given->finish)
-        return spill_cli_usage(invocation, "--finish and --undo exclude each other");
+        return spill_cli_usage(invocation, "--finish cannot be combined with --undo");
     if (given->undo && given->operate.execute && !given->yes)
         refused = spill_cli_confirm(invocation,
-                                    "Make the arrays of '%s' plain ones again? Programs that use "
-                                    "Spillway's library have to be stopped.",
+                                    "Unmanage the arrays of '%s'? Programs that use "
+                                    "Spillway's library must be stopped.",
                                     invocation->arguments[1]);
     else if (given->finish && given->operate.execute && !given->yes)
         refused = spill_cli_confirm(invocation,
-                                    "Drop the originals of the arrays of '%s', once all is "
-                                    "compared? Programs that write to them have to be stopped.",
+                                    "Compare, then drop the originals of the arrays of '%s'? "
+                                    "Programs that write to them must be stopped.",
                                     invocation->arguments[1]);
     if (refused != SPILL_EXIT_DONE)
         return refused;
@@ -341,7 +343,7 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
                                   migrate_mode(invocation, given->operate.execute), migrate_all);
     if (!given->operate.execute && status != SPILL_EXIT_USAGE && status != SPILL_EXIT_FAILED &&
         !invocation->quiet)
-        fprintf(stderr, "nothing was changed: --execute acts\n");
+        fprintf(stderr, "nothing was changed: act with --execute\n");
     return status;
 }
 
@@ -349,11 +351,11 @@ static const spill_option_t OPTIONS[] = {
     SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, "elements"),
     SPILL_CLI_THREADS_OPTION(migrate_options_t),
     {"only", "NAME", SPILL_OPTION_TEXT, offsetof(migrate_options_t, only),
-     "Of the plan's definitions that one alone"},
+     "Only this definition of the plan"},
     {"finish", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, finish),
-     "Go on, compare all, and drop the originals of what is not laid out in place"},
+     "Continue, compare everything, and drop the originals of arrays not migrated in place"},
     {"undo", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, undo),
-     "Make the arrays plain ones again, with all that they have now"},
+     "Unmanage the arrays, with all elements that they have now"},
     {"yes", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, yes),
      "With --finish and --undo: do not ask"},
     {0}};
@@ -363,33 +365,34 @@ const spill_command_t spill_command_migrate = {
     .arguments = "STORE PLAN",
     .arguments_min = 2,
     .arguments_max = 2,
-    .summary = "Lay existing arrays out as a plan says, while programs go on",
+    .summary = "Reshape existing arrays as a plan says, while programs run",
     .text =
         "PLAN is what `spillway plan --output' writes, and may be edited: each array with "
-        "\"migrate\": true is laid out as its \"definition\" says. Without --execute it says what "
+        "\"migrate\": true is reshaped to its \"definition\". Without --execute, prints what "
         "would be done.\n"
         "\n"
-        "Layout outlier, keep newest, is laid out in place. For any other, arrays are so laid out "
-        "under a definition of their own (NAME.original), and brought from there into the planned "
-        "one, owner by owner. Run it again for what was changed since, or `sweep'. Until --finish "
-        "the original stays, programs go on to use it, and the planned definition can be read and "
-        "not changed. To change over: stop the writers; --finish, which brings the rest, compares "
-        "all, element for element, and drops the original (and what a cap does not keep); let "
-        "programs open the planned definition.\n"
+        "Arrays are migrated in place to layout outlier, keep newest. For any other layout, arrays "
+        "are first migrated in place under another definition (NAME.original), and copied from "
+        "there into the planned one, owner by owner. Run it again, or `sweep', for later changes. "
+        "Until --finish the original stays, programs continue to use it, and the planned "
+        "definition can be read but not changed. To change over: stop the writers; run --finish, "
+        "which copies the rest, compares everything, and drops the original (and what a cap does "
+        "not keep); let programs open the planned definition.\n"
         "\n"
-        "Each document is taken over by one update, and its oldest elements go to pages, by "
-        "updates of single documents; every page is read again and compared. Other programs may "
-        "go on: push at any time; edit and pull while the document has no pages yet (put "
-        "\"overflowPages\": {\"$exists\": false}, or how your definition names it, into their "
-        "filters). Nothing they were told is lost, and nothing doubled. It may be killed at any "
-        "moment: the same command goes on, for the documents say what is done. Documents that are "
-        "full, to which every push fails, are taken over, too.\n"
+        "One update adopts each document. Updates of single documents move its oldest elements to "
+        "pages; every page is read again and compared. Other programs may "
+        "continue: they may push at any time, and edit and pull while the document has no pages "
+        "yet (put "
+        "\"overflowPages\": {\"$exists\": false}, or the name in your definition, into their "
+        "filters). No acknowledged write is lost or doubled. It may be killed at any moment: run "
+        "the same command to continue, because the documents show what is done. Full documents, "
+        "to which every push fails, are adopted too.\n"
         "\n"
-        "Owners that fail (damaged, or full and edited at that moment) are passed over and "
-        "printed, and the exit code is 1; definitions that cannot be likewise, with 4. What is "
-        "pushed to the documents afterwards, `spillway "
-        "sweep' moves. --undo makes plain arrays again; where one would pass the limit of 16 MiB, "
-        "that is said first, and nothing is changed. After --finish there is no way back.\n"
+        "Owners that fail (damaged, or full and edited at that moment) are skipped and "
+        "printed, and the exit code is 1. Definitions that cannot be migrated are skipped too, "
+        "with exit code 4. `spillway sweep' moves elements that are pushed later. --undo "
+        "unmanages the arrays; if one would exceed the limit of 16 MiB, "
+        "it reports that first, and changes nothing. After --finish there is no way back.\n"
         "\n"
         "Examples:\n"
         "  spillway plan mongodb://localhost/shop --output plan.json\n"

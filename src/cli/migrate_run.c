@@ -9,13 +9,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Owners at a time: enough to keep a small server busy; where it is to stay quick, one. */
+/* Owners at the same time: enough to keep a small server busy; one if latency must stay low. */
 enum { THREADS = 4, THREADS_WITH_LATENCY = 1 };
 
 /* ---- while it runs --------------------------------------------------------------------------- */
 
-/* The smallest read: an entry that nobody has. */
-static bool read_little(void *context)
+/* The smallest read: of an entry that does not exist. */
+static bool read_probe(void *context)
 {
     const spill_cli_migrate_t *run = context;
     bson_t *nothing = NULL;
@@ -90,14 +90,14 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
     bson_destroy(&line);
 }
 
-static void note_owner(void *context, const spill_migrated_t *migrated)
+static void report_owner(void *context, const spill_migrated_t *migrated)
 {
     spill_cli_migrate_t *run = context;
     log_owner(run, migrated);
     if (!migrated->failed)
         return;
     spill_cli_progress_break(&run->operate.progress);
-    fprintf(stderr, "spillway: passed over: %s\n", migrated->failed->message);
+    fprintf(stderr, "spillway: skipped: %s\n", migrated->failed->message);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -116,21 +116,20 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
                survey->moved, survey->pages, survey->failed);
         return;
     }
-    spill_cli_print("%s: %s.%s, %" PRId64 " %s to lay out, of which %" PRId64
-                    " are other programs' alone; %" PRId64 " of %" PRId64
-                    " elements go to some %" PRId64 " %s in %s\n",
-                    name, run->definition->collection, run->definition->array, survey->owners,
-                    spill_cli_plural(survey->owners, "array", "arrays"), survey->plain,
-                    survey->moved, survey->elements, survey->pages,
-                    spill_cli_plural(survey->pages, "page", "pages"),
-                    run->definition->page_collection);
+    spill_cli_print(
+        "%s: %s.%s, %" PRId64 " %s to reshape, of which %" PRId64 " are unmanaged; %" PRId64
+        " of %" PRId64 " elements go to about %" PRId64 " %s in %s\n",
+        name, run->definition->collection, run->definition->array, survey->owners,
+        spill_cli_plural(survey->owners, "array", "arrays"), survey->plain, survey->moved,
+        survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
+        run->definition->page_collection);
     if (survey->full > 0)
-        printf("%s: %" PRId64 " of these documents are full, or nearly: they are taken over and "
-               "cut in one update\n",
+        printf("%s: %" PRId64 " of these documents are full, or nearly: one update adopts and "
+               "cuts each\n",
                name, survey->full);
     if (survey->failed > 0)
-        printf("%s: %" PRId64 " %s will be passed over, for the reasons above\n", name,
-               survey->failed, spill_cli_plural(survey->failed, "array", "arrays"));
+        printf("%s: %" PRId64 " %s will be skipped, for the reasons above\n", name, survey->failed,
+               spill_cli_plural(survey->failed, "array", "arrays"));
 }
 
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
@@ -160,7 +159,7 @@ void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t ow
 static void print_prediction(void *context, const spill_migrated_t *migrated)
 {
     (void)context;
-    fprintf(stderr, "spillway: will be passed over: %s\n", migrated->failed->message);
+    fprintf(stderr, "spillway: will be skipped: %s\n", migrated->failed->message);
 }
 
 spill_migrate_options_t spill_cli_migrate_predictions(spill_cli_migrate_t *run)
@@ -172,7 +171,7 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
 {
     return (spill_migrate_options_t){.throttle = &run->throttle,
                                      .threads = run->threads,
-                                     .migrated = note_owner,
+                                     .migrated = report_owner,
                                      .progress = show_progress,
                                      .caught_up = show_caught_up,
                                      .context = run};
@@ -224,8 +223,7 @@ spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *or
     return code;
 }
 
-/* ---- a run ------------------------------------------------------------------------------------
- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
                                        const spill_cli_operate_given_t *given, int64_t threads,
@@ -234,7 +232,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     if (threads == 0)
         threads = given->latency_ms > 0 ? THREADS_WITH_LATENCY : THREADS;
     if (threads < 1 || threads > SPILL_PARALLEL_MAX)
-        return spill_cli_usage(invocation, "--threads is from 1 to %d", SPILL_PARALLEL_MAX);
+        return spill_cli_usage(invocation, "--threads must be from 1 to %d", SPILL_PARALLEL_MAX);
     spill_cli_migrate_t run = {.invocation = invocation, .threads = (int)threads};
     spill_throttle_options_t throttle = {0};
     spill_error_t error, closing;
@@ -244,7 +242,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     if (code == SPILL_OK)
         code = spill_cli_open_store(invocation, mode, &run.store, &error);
     if (code == SPILL_OK && given->latency_ms > 0)
-        code = spill_probe_start(&run.probe, read_little, &run, &error);
+        code = spill_probe_start(&run.probe, read_probe, &run, &error);
     if (code == SPILL_OK &&
         (spill_cli_store_uri(invocation->arguments[0], run.uri, &closing) != SPILL_OK ||
          !spill_raw_reader_serves(run.uri)))
@@ -264,7 +262,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     if (status != SPILL_EXIT_DONE)
         return status;
     if (run.unfinished && !invocation->quiet)
-        fprintf(stderr, "the originals are still there, and programs go on with them. To change "
-                        "over, stop what writes, then: migrate ... --execute --finish\n");
+        fprintf(stderr, "the originals still exist, and programs continue to use them. To change "
+                        "over, stop the writers, then: migrate ... --execute --finish\n");
     return run.failed > 0 ? SPILL_EXIT_FOUND : run.refused ? SPILL_EXIT_REFUSED : SPILL_EXIT_DONE;
 }

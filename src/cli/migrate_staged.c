@@ -11,7 +11,7 @@ static spill_staged_t staged_of(const spill_cli_migrate_t *run)
         .store = run->store, .uri = run->uri[0] != '\0' ? run->uri : NULL, .planned = run->planned};
 }
 
-/* Of an original: and then? */
+/* Print the second stage of an original. */
 static void print_planned(const spill_cli_migrate_t *run, int64_t dropped, int64_t refused)
 {
     const spill_definition_t *definition = &run->planned->definition;
@@ -26,19 +26,19 @@ static void print_planned(const spill_cli_migrate_t *run, int64_t dropped, int64
                spill_layout_name(definition->layout), dropped, refused);
         return;
     }
-    spill_cli_print("%s: from there they are brought to layout %s%s, in %s", definition->name,
+    spill_cli_print("%s: from there they are copied to layout %s%s, in %s", definition->name,
                     spill_layout_name(definition->layout),
                     definition->layout == SPILL_LAYOUT_OUTLIER ? ", keep oldest" : "", documents);
     if (dropped > 0)
         printf("; %" PRId64 " %s not kept there, and dropped by --finish", dropped,
                spill_cli_plural(dropped, "element is", "elements are"));
     if (refused > 0)
-        printf("; %" PRId64 " %s an element that it cannot have, and would be passed over", refused,
+        printf("; %" PRId64 " %s an element that it cannot store, and would be skipped", refused,
                spill_cli_plural(refused, "array has", "arrays have"));
     printf("\n");
 }
 
-/* Lay out in place, under the original's name, and bring from there. */
+/* Migrate in place, under the original's name, and copy from there. */
 spill_code_t spill_cli_staged_catch_up(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const spill_planned_t *planned = run->planned;
@@ -59,7 +59,7 @@ static void show_refused(void *context, const spill_migrated_t *migrated)
 {
     (void)context;
     if (migrated->failed)
-        fprintf(stderr, "spillway: would be passed over: %s\n", migrated->failed->message);
+        fprintf(stderr, "spillway: would be skipped: %s\n", migrated->failed->message);
 }
 
 spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *error)
@@ -92,13 +92,13 @@ static spill_code_t refuse_finish(const spill_cli_migrate_t *run, int64_t failed
                                   spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
-                      "'%s' is kept: %" PRId64 " of its arrays could not be brought to '%s' (they "
+                      "'%s' is kept: %" PRId64 " of its arrays could not be copied to '%s' (they "
                       "are named above); nothing was dropped",
                       run->planned->original.name, failed, run->name);
 }
 
-/* Writers that go on pushing make arrays anew in the documents. */
-static spill_code_t look_for_late_ones(spill_cli_migrate_t *run, spill_error_t *error)
+/* Writers that continue to push create new arrays in the documents. */
+static spill_code_t report_late_pushes(spill_cli_migrate_t *run, spill_error_t *error)
 {
     spill_migrate_result_t late = {0};
     spill_code_t code =
@@ -131,7 +131,7 @@ spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *er
         code = spill_staged_finish(&staged, &options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
     if (code == SPILL_OK && stage != SPILL_STAGE_FINISHED)
-        code = look_for_late_ones(run, error);
+        code = report_late_pushes(run, error);
     if (code != SPILL_OK)
         return code;
     spill_cli_migrate_print_finished(run, result.owners, &result);

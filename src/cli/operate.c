@@ -8,13 +8,13 @@
 #include <errno.h>
 #include <string.h>
 
-static bool stop(void *context)
+static bool must_stop(void *context)
 {
     (void)context;
     return spill_cli_interrupted();
 }
 
-static void notice(void *context, const char *text)
+static void print_notice(void *context, const char *text)
 {
     spill_cli_operate_t *operate = context;
     if (operate->invocation->quiet)
@@ -35,8 +35,8 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
     throttle->latency_max_s = (double)given->latency_ms / 1e3;
     throttle->chunk_s = (double)given->chunk_ms / 1e3;
     throttle->pause_file = given->pause_file;
-    throttle->stop = stop;
-    throttle->notice = notice;
+    throttle->stop = must_stop;
+    throttle->notice = print_notice;
     throttle->context = operate;
     if (!given->log || !given->execute)
         return SPILL_OK;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTION_KEY_FIRST 0x100 /* above every character: such options have no short form */
+#define OPTION_KEY_FIRST 0x100 /* above every character: these options have no short form */
 #define OPTIONS_MAX 64
 
 enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY, KEY_PARTIAL, KEY_MODE };
@@ -45,8 +45,8 @@ static error_t store_option(const spill_option_t *option, char *argument, char *
 }
 
 /*
- * No option begins with a digit, so "-5" is a number. A blank in front keeps argp from taking it
- * for an option; show_number takes it away again.
+ * No option begins with a digit, so "-5" is a number. A blank in front prevents argp from parsing
+ * it as an option; show_number removes the blank.
  */
 static char *hide_number(const char *argument)
 {
@@ -72,7 +72,7 @@ static void set_durability(const char *argument, spill_invocation_t *invocation,
         argp_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
 }
 
-/* The engine makes its files without the permission for others to write. */
+/* The engine creates its files without write permission for other users. */
 static void set_mode(const char *argument, spill_invocation_t *invocation, struct argp_state *state)
 {
     char *end;
@@ -80,14 +80,14 @@ static void set_mode(const char *argument, spill_invocation_t *invocation, struc
     size_t digits = strspn(argument, "01234567");
     if (digits < 3 || digits > 4 || *end || (mode & 0600) != 0600 || (mode & ~0644UL) != 0)
         argp_error(state,
-                   "--mode '%s' has to be 0600, 0640, 0604 or 0644: the owner reads and writes, "
-                   "others read at most",
+                   "--mode '%s' must be 0600, 0640, 0604 or 0644: the owner reads and writes, "
+                   "others may only read",
                    argument);
     invocation->mode = (unsigned)mode;
     invocation->mode_given = true;
 }
 
-/* The one short form is that which every tool has. */
+/* The only short form is the one that every tool has. */
 static int key_of(const spill_option_t *option, size_t index)
 {
     return strcmp(option->name, "output") == 0 ? 'o' : OPTION_KEY_FIRST + (int)index;
@@ -144,7 +144,7 @@ static size_t add_common(const spill_command_t *command, struct argp_option *row
 {
     if (command->common & SPILL_COMMON_JSON)
         rows[count++] = (struct argp_option){
-            .name = "json", .key = KEY_JSON, .doc = "Print one JSON document a line"};
+            .name = "json", .key = KEY_JSON, .doc = "Print one JSON document per line"};
     if (command->common & SPILL_COMMON_QUIET)
         rows[count++] = (struct argp_option){
             .name = "quiet", .key = KEY_QUIET, .doc = "Print no progress and no remarks"};
@@ -166,7 +166,7 @@ static size_t add_common(const spill_command_t *command, struct argp_option *row
             .name = "mode",
             .key = KEY_MODE,
             .arg = "MODE",
-            .doc = "Permissions of the files that are made, in octal (0600); folders also get x "
+            .doc = "Permissions of created files, in octal (0600); folders also get x "
                    "where files have r"};
     return count;
 }
@@ -204,7 +204,7 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
                                      .mode = 0600};
     parse_t parse = {&invocation, options};
     char **words = bson_malloc0(((size_t)argc + 1) * sizeof(char *));
-    words[0] = bson_strdup_printf("spillway %s", command->name); /* so argp names the program */
+    words[0] = bson_strdup_printf("spillway %s", command->name); /* the name that argp prints */
     for (int i = 1; i < argc; i++)
         words[i] = hide_number(argv[i]);
     argp_err_exit_status = SPILL_EXIT_USAGE;

@@ -1,4 +1,4 @@
-/* What goes to stdout. */
+/* Output on stdout. */
 #include "cli/cli.h"
 
 #include "util/error.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of this process's one output. */
-static int64_t left_out; /* values that JSON cannot hold */
-static bool broken;      /* that it cannot be written is known already */
+/* The state of this process's output. */
+static int64_t left_out; /* values that JSON cannot express */
+static bool broken;      /* a failed write was reported */
 
 char *spill_cli_json(const spill_value_t *value, bool canonical)
 {
@@ -71,7 +71,7 @@ void spill_cli_leave_out(const spill_value_t *owner, int64_t seq)
 {
     char *json = spill_value_to_json(owner, false);
     spill_cli_say("owner %s, element %" PRId64
-                  " is left out: a string in it is not UTF-8, so that JSON cannot hold it",
+                  " is left out: a string in it is not UTF-8, so JSON cannot express it",
                   json ? json : "(not UTF-8 either)", seq);
     left_out++;
     bson_free(json);
@@ -87,8 +87,8 @@ void spill_cli_leave_out_document(const char *collection, const bson_t *document
         json = spill_value_to_json(&value, false);
         field = bson_iter_key(&iter);
     }
-    spill_cli_say("a document of %s, with %s %s, is left out: a string in it is not UTF-8, so that "
-                  "JSON cannot hold it",
+    spill_cli_say("a document of %s, with %s %s, is left out: a string in it is not UTF-8, so JSON "
+                  "cannot express it",
                   collection, field, json ? json : "(not UTF-8 either)");
     left_out++;
     bson_free(json);
@@ -110,10 +110,11 @@ spill_code_t spill_cli_flush(spill_error_t *error)
         return spill_fail_errno(error, errno ? errno : EIO, "cannot write the output");
     }
     if (left_out > 0)
-        return spill_fail(error, SPILL_PARSE,
-                          "the output is not complete: %" PRId64
-                          " values in it have strings that are not UTF-8, which JSON cannot hold",
-                          left_out);
+        return spill_fail(
+            error, SPILL_PARSE,
+            "the output is incomplete: %" PRId64
+            " values in it have strings that are not UTF-8, which JSON cannot express",
+            left_out);
     return SPILL_OK;
 }
 
@@ -130,8 +131,7 @@ void spill_cli_check_output(void)
     }
 }
 
-/* ---- findings ---------------------------------------------------------------------------------
- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static void print_finding_json(const spill_finding_t *finding)
 {

@@ -1,4 +1,4 @@
-/* plan: how to lay out the arrays that a scan found. */
+/* plan: propose layouts for the arrays that a scan found. */
 #include "cli/cli.h"
 #include "cli/scan_options.h"
 #include "cli/scan_print.h"
@@ -20,14 +20,14 @@ typedef struct plan_options {
 static const plan_options_t DEFAULTS = {.scan = SPILL_CLI_SCAN_DEFAULTS,
                                         .target = SPILL_SCAN_BYTES};
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- text output ----------------------------------------------------------------------------- */
 
 static const char *layout_name(spill_layout_t layout)
 {
     return layout == SPILL_LAYOUT_REFERENCE ? "reference" : "outlier";
 }
 
-/* Sentences name fields and collections, which may be anything. */
+/* Print a sentence; names of fields and collections in it may have any characters. */
 static void print_text(const char *before, const char *text)
 {
     fputs(before, stdout);
@@ -43,7 +43,7 @@ static void print_item(const spill_plan_item_t *item)
     spill_cli_print_name(item->path->path);
     fputs(" -> ", stdout);
     if (!item->possible)
-        printf("not as it is\n");
+        printf("not in this form\n");
     else if (item->definition.layout == SPILL_LAYOUT_OUTLIER)
         printf("layout outlier, threshold %" PRId64 ", pages of %" PRId64 "%s\n",
                item->definition.bounds.threshold, item->definition.bounds.page_capacity,
@@ -72,9 +72,9 @@ static void print_group(const spill_plan_group_t *group)
     if (group->possible) {
         fputs("one, ", stdout);
         spill_cli_print_name(group->into);
-        print_text(", told apart by ", group->field);
+        print_text(", with the field ", group->field);
     } else
-        printf("not as it is\n");
+        printf("not in this form\n");
     for (size_t i = 0; i < group->why.count; i++)
         print_text("  ", group->why.at[i]);
 }
@@ -91,8 +91,8 @@ static void print_plan(const spill_plan_t *plan)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static spill_code_t tell(const spill_invocation_t *invocation, const spill_scan_result_t *result,
-                         spill_error_t *error)
+static spill_code_t print_or_write(const spill_invocation_t *invocation,
+                                   const spill_scan_result_t *result, spill_error_t *error)
 {
     const plan_options_t *given = invocation->options;
     const char *source = spill_cli_shown_source(invocation, result);
@@ -114,10 +114,10 @@ static spill_code_t tell(const spill_invocation_t *invocation, const spill_scan_
     return code == SPILL_OK ? spill_cli_flush(error) : code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_plan(const spill_invocation_t *invocation)
 {
     const plan_options_t *given = invocation->options;
-    return spill_cli_with_scan(invocation, &given->scan, given->target, tell);
+    return spill_cli_with_scan(invocation, &given->scan, given->target, print_or_write);
 }
 
 static const spill_option_t OPTIONS[] = {
@@ -125,7 +125,7 @@ static const spill_option_t OPTIONS[] = {
     {"target", "SIZE", SPILL_OPTION_SIZE, offsetof(plan_options_t, target),
      "Bytes that a head is meant to have (200KB)"},
     {"output", "FILE", SPILL_OPTION_TEXT, offsetof(plan_options_t, output),
-     "Write the plan to this file, too, to be edited"},
+     "Also write the plan to this file, for editing"},
     {0}};
 
 const spill_command_t spill_command_plan = {
@@ -135,16 +135,14 @@ const spill_command_t spill_command_plan = {
     .arguments_max = 1,
     .summary = "Propose layouts for the arrays that a scan found",
     .text =
-        "SCAN.json is what `spillway scan --json' printed, and so is stdin (-) where --format does "
-        "not say what it is; anything else is "
-        "scanned first, "
-        "by scan's options. For each array or map that a finding names: the "
-        "layout that fits and why, with threshold and page size from the measured size of "
-        "elements, which end it grows at, what would fit better if, what it saves, and an "
-        "aggregation for the shell to look for oneself.\n"
+        "SCAN.json is the output of `spillway scan --json'; stdin (-) is read as such output "
+        "unless --format is given. Anything else is scanned first, with scan's options. For each "
+        "array or map that a finding names, prints the layout that fits and why, threshold and "
+        "page size from the measured size of elements, the end at which it grows, alternatives "
+        "and their conditions, what it saves, and an aggregation for the shell to check it.\n"
         "\n"
-        "Nothing is changed. The file that --output writes is JSON with a field a line, so that "
-        "it can be edited and compared.\n"
+        "Nothing is changed. The file that --output writes is JSON with one field per line, so it "
+        "can be edited and compared.\n"
         "\n"
         "Examples:\n"
         "  spillway plan dump/\n"
@@ -153,4 +151,4 @@ const spill_command_t spill_command_plan = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_plan};

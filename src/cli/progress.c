@@ -30,7 +30,7 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
     return (double)(now_us() - progress->started_us) / 1e6;
 }
 
-/* Is it time for a line? Then that is begun. */
+/* If it is time for a line, begin it. */
 static bool begin_line(spill_cli_progress_t *progress)
 {
     int64_t now = now_us();

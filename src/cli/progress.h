@@ -1,4 +1,4 @@
-/* Progress on stderr: a line that is rewritten on a terminal, else a line every few seconds. */
+/* Progress on stderr: on a terminal a line that is rewritten, else a line every few seconds. */
 #ifndef SPILL_CLI_PROGRESS_H
 #define SPILL_CLI_PROGRESS_H
 
@@ -10,12 +10,12 @@ typedef struct spill_cli_progress {
     bool terminal;
     int64_t started_us;
     int64_t printed_us;
-    bool line_open; /* a line on the terminal is to be ended */
+    bool line_open; /* a line on the terminal has no line end yet */
 } spill_cli_progress_t;
 
 void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet);
 
-/* `done` things; part / whole tells how far (whole < 0: not known). Prints when it is time. */
+/* Print, if it is time: `done` records, and part / whole as progress (whole < 0: unknown). */
 void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
                              int64_t whole);
 
@@ -23,7 +23,7 @@ void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64
 void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* End the line on the terminal, so that something else may be printed. */
+/* End the line on the terminal, before something else is printed. */
 void spill_cli_progress_break(spill_cli_progress_t *progress);
 
 /* Seconds since the start. */

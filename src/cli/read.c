@@ -33,16 +33,16 @@ static void print_slice(const spill_cli_session_t *session, const spill_slice_t 
     }
 }
 
-/* Print the elements. SPILL_NOT_FOUND: there is no such owner. */
-static spill_code_t show(const spill_cli_session_t *session, const spill_slice_t *slice,
-                         spill_error_t *error)
+/* Print the elements. SPILL_NOT_FOUND: the owner does not exist. */
+static spill_code_t print_page(const spill_cli_session_t *session, const spill_slice_t *slice,
+                               spill_error_t *error)
 {
     print_slice(session, slice);
     spill_code_t code = spill_cli_flush(error);
     return code == SPILL_OK && slice->count == 0 ? spill_cli_check_owner(session, error) : code;
 }
 
-/* Numbers are a window's own, so what goes by numbers alone has no meaning in a bucket. */
+/* In a bucket each window has its own numbers, so options with numbers alone are refused. */
 static spill_code_t read_bucket(spill_cli_session_t *session, spill_error_t *error)
 {
     const read_options_t *given = session->invocation->options;
@@ -58,26 +58,26 @@ static spill_code_t read_bucket(spill_cli_session_t *session, spill_error_t *err
     return spill_cli_bucket_read(session, &read, error);
 }
 
-/* Layout subset: the summary's elements, from the head alone. */
+/* Layout subset: read the summary's elements from the head alone. */
 static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
 {
     const read_options_t *given = session->invocation->options;
     if (given->before != INT64_MAX || given->after != INT64_MAX || given->skip != 0 ||
         given->oldest || given->from || given->to || given->cursor)
-        return spill_fail(error, SPILL_INVALID, "--top goes with --limit alone");
+        return spill_fail(error, SPILL_INVALID, "--top can be combined only with --limit");
     spill_slice_t *slice = NULL;
     spill_code_t code =
         spill_array_top(session->array, session->owner, given->limit, &slice, error);
     if (code != SPILL_OK)
         return code;
-    code = show(session, slice, error);
+    code = print_page(session, slice, error);
     if (code == SPILL_OK && slice->more && (int64_t)slice->count < given->limit &&
         !session->invocation->quiet)
         fprintf(stderr,
                 "spillway: the summary has room for %zu of the elements that rank highest, in half "
                 "of %" PRId64
-                " bytes; read without --top has them all, and `define --max-bytes` with "
-                "more, then `repair`, makes room\n",
+                " bytes; read them all without --top, or make room with `define --max-bytes` "
+                "and a larger number, then `repair`\n",
                 slice->count, spill_array_get_definition(session->array)->bounds.head_bytes_max);
     spill_slice_free(slice);
     return code;
@@ -105,7 +105,7 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
     if (code != SPILL_OK)
         return code;
-    code = show(session, slice, error);
+    code = print_page(session, slice, error);
     if (code == SPILL_OK && slice->more && !invocation->quiet)
         fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
                 given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
@@ -114,7 +114,7 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     return code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_read(const spill_invocation_t *invocation)
 {
     return spill_cli_with_array(invocation, SPILL_CLI_READ, read_page);
 }
@@ -127,17 +127,17 @@ static const spill_option_t OPTIONS[] = {
     {"after", "S", SPILL_OPTION_NUMBER, offsetof(read_options_t, after),
      "Only elements with sequence numbers above S"},
     {"skip", "N", SPILL_OPTION_NUMBER, offsetof(read_options_t, skip),
-     "Pass over N elements first, counted from the end that is read from"},
+     "Skip N elements first, counted from the end where the read begins"},
     {"oldest", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, oldest),
      "Oldest first; newest first is the default"},
     {"top", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, top),
-     "The highest ranking first: layout subset, those in the summary; capped, those it keeps"},
+     "Highest ranking first: layout subset, the elements in the summary; capped, all elements"},
     {"from", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, from),
      "Layout bucket: only elements from TIME on, such as 2026-03 or 2026-03-05T10:20 (UTC)"},
     {"to", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, to),
      "Layout bucket: only elements before TIME"},
     {"cursor", "WINDOW:SEQ", SPILL_OPTION_TEXT, offsetof(read_options_t, cursor),
-     "Layout bucket: go on behind this element"},
+     "Layout bucket: continue behind this element"},
     {0}};
 
 static const read_options_t DEFAULTS = {.limit = 20, .before = INT64_MAX, .after = INT64_MAX};
@@ -150,15 +150,15 @@ const spill_command_t spill_command_read = {
     .summary = "Read a page of elements, newest first",
     .text =
         "A line is the sequence number, a tab, and the element as relaxed Extended JSON; "
-        "with --json it is {\"seq\": n, \"element\": ...}. Where elements remain, the "
+        "with --json it is {\"seq\": n, \"element\": ...}. If elements remain, the "
         "options that read the next page are printed on stderr: 'next: --limit 20 --before "
-        "98'. A sequence number stays valid as a cursor while others append or remove.\n"
+        "98'. A sequence number stays valid as a cursor while other clients append or remove.\n"
         "\n"
-        "With layout bucket, lines begin with WINDOW:SEQ, and the cursor is one; --from and --to "
-        "take windows, both included, where these are named by a field.\n"
+        "With layout bucket, lines begin with WINDOW:SEQ, which is also the cursor; if windows are "
+        "named by a field, --from and --to are windows, both included.\n"
         "\n"
         "With layout subset, --top reads the elements that rank highest from the head alone; with "
-        "layout capped that keeps the best, all of them as they rank.\n"
+        "layout capped and --sort-by, it reads all elements by rank.\n"
         "\n"
         "Examples:\n"
         "  spillway read feeds.db events alice\n"
@@ -169,4 +169,4 @@ const spill_command_t spill_command_read = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_read};

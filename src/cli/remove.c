@@ -1,4 +1,4 @@
-/* remove: take elements out: one by its number or by its id, or those that match a filter. */
+/* remove: one element by its number or id, or the elements that match a filter. */
 #include "cli/bucket.h"
 
 #include "util/error.h"
@@ -76,7 +76,7 @@ static spill_code_t remove_element(spill_cli_session_t *session, spill_error_t *
     return code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_remove(const spill_invocation_t *invocation)
 {
     const remove_options_t *options = invocation->options;
     spill_cli_address_t address;
@@ -93,9 +93,9 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"id", "JSON", SPILL_OPTION_TEXT, offsetof(remove_options_t, id),
-     "Not by SEQ: the element with this id, of several the one with the lowest number"},
+     "Not by SEQ: the element with this id; of several, the one with the lowest number"},
     {"where", "JSON", SPILL_OPTION_TEXT, offsetof(remove_options_t, where),
-     "Not by SEQ: the elements that match this filter; prints how many"},
+     "Not by SEQ: the elements that match this filter; prints their number"},
     {"limit", "N", SPILL_OPTION_NUMBER, offsetof(remove_options_t, limit),
      "With --where: at most N, the oldest first"},
     {0}};
@@ -106,11 +106,10 @@ const spill_command_t spill_command_remove = {
     .arguments_min = 3,
     .arguments_max = 4,
     .summary = "Remove elements by sequence number, by id, or by a filter",
-    .text = "A number is not used again, and the numbers of the others stay. With --id it is "
-            "printed. A filter is a query of equalities and $eq, $ne, $gt, $gte, $lt, $lte, $in, "
-            "$nin and $exists; it reads the whole array. With layout bucket, SEQ is WINDOW:SEQ, "
-            "such as "
-            "2026-03:7.\n"
+    .text = "A number is not used again, and the other elements keep their numbers. With --id the "
+            "number is printed. A filter is a query of equalities and $eq, $ne, $gt, $gte, $lt, "
+            "$lte, $in, $nin and $exists; it reads the whole array. With layout bucket, SEQ is "
+            "WINDOW:SEQ, such as 2026-03:7.\n"
             "\n"
             "Examples:\n"
             "  spillway remove feeds.db events alice 7\n"
@@ -120,4 +119,4 @@ const spill_command_t spill_command_remove = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_remove};

@@ -1,4 +1,4 @@
-/* repair: what clients left half done is finished, counts are made right, the rest is told. */
+/* repair: complete what clients left half done, correct counts, and report the rest. */
 #include "cli/bucket.h"
 
 #include <inttypes.h>
@@ -12,12 +12,12 @@ typedef struct repair_options {
 static const repair_options_t DEFAULTS = {0};
 
 typedef struct work {
-    const spill_value_t *owner; /* NULL: each */
+    const spill_value_t *owner; /* NULL: all */
     spill_repair_summary_t total;
 } work_t;
 
-/* The session's owner, who may be a window of one, or each. */
-static spill_code_t repair(spill_cli_session_t *session, spill_error_t *error)
+/* Repair the session's owner, which may be a window, or all owners. */
+static spill_code_t repair_owners(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
     const repair_options_t *options = invocation->options;
@@ -37,8 +37,8 @@ static spill_code_t repair_any(spill_cli_session_t *session, spill_error_t *erro
     const work_t *work = session->context;
     session->owner = work->owner;
     if (session->owner != NULL && spill_cli_is_bucket(session))
-        return spill_cli_each_window(session, repair, error);
-    spill_code_t code = repair(session, error);
+        return spill_cli_each_window(session, repair_owners, error);
+    spill_code_t code = repair_owners(session, error);
     return code == SPILL_OK && session->owner != NULL &&
                    work->total.findings + work->total.left == 0
                ? spill_cli_check_owner(session, error)
@@ -116,7 +116,7 @@ static spill_exit_t cut_log(log_report_t *report, const char *uri)
     if (!options->yes) {
         fflush(stdout);
         spill_exit_t refused = spill_cli_confirm(
-            invocation, "Cut %s at byte %" PRId64 "? The log as it is stays beside it.",
+            invocation, "Cut %s at byte %" PRId64 "? The uncut log is kept beside it.",
             report->cut.file, report->cut.offset);
         if (refused != SPILL_EXIT_DONE)
             return refused;
@@ -128,7 +128,7 @@ static spill_exit_t cut_log(log_report_t *report, const char *uri)
     return SPILL_EXIT_DONE;
 }
 
-/* Report a log that is damaged, and cut it. SPILL_EXIT_DONE: the store can be repaired further. */
+/* Report a damaged log, and cut it. SPILL_EXIT_DONE: the store can be repaired further. */
 static spill_exit_t repair_log(const spill_invocation_t *invocation)
 {
     const repair_options_t *options = invocation->options;
@@ -149,9 +149,9 @@ static spill_exit_t repair_log(const spill_invocation_t *invocation)
     return SPILL_EXIT_FOUND;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_repair(const spill_invocation_t *invocation)
 {
     const repair_options_t *options = invocation->options;
     spill_exit_t log_result = repair_log(invocation);
@@ -180,9 +180,9 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"dry-run", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, dry_run),
-     "Only say what there is to finish"},
+     "Only report what would be completed"},
     {"yes", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, yes),
-     "Cut a damaged log without a question; needed where stdin is not a terminal"},
+     "Cut a damaged log without asking; needed if stdin is not a terminal"},
     {0}};
 
 const spill_command_t spill_command_repair = {
@@ -190,31 +190,32 @@ const spill_command_t spill_command_repair = {
     .arguments = "STORE [NAME [OWNER]]",
     .arguments_min = 1,
     .arguments_max = 3,
-    .summary = "Finish what programs that died left half done",
-    .text = "Removals and edits that were begun, seals with no page after them, pages that a trim "
-            "did not empty, and drops that did not come to their end. The next writer of an owner "
-            "finishes them too; this is for owners that have none. What it finds is printed one a "
-            "line; the summary comes last, as JSON. Other programs may go on writing: what one of "
-            "them is just doing may be found as well, and is helped.\n"
+    .summary = "Complete what killed programs left half done",
+    .text = "Completes removals and edits that were begun, seals without a page after them, pages "
+            "that a trim did not empty, and unfinished drops. The next writer of an owner "
+            "completes them too; repair is for owners without a writer. Findings are printed one "
+            "per line; the summary comes last, as JSON. Other programs may continue to write: "
+            "operations that they have in progress may be found and completed as well.\n"
             "\n"
-            "Sizes, statistics and counts that are not those of the elements are made anew from "
-            "these, where everything else about the owner is sound; so is what a document says of "
-            "its sequence numbers, where its elements and the documents beside it tell them. "
-            "Indexes of an embedded store are made anew in any case.\n"
+            "Wrong sizes, statistics and counts are rebuilt from the elements, if everything else "
+            "about the owner is valid. Wrong sequence numbers of a document are rebuilt too, if "
+            "its elements and the neighbouring documents show them. "
+            "Indexes of an embedded store are rebuilt in any case.\n"
             "\n"
-            "Whatever else `spillway verify' finds is printed, too, and stays: what is missing is "
-            "not known. The summary counts it as `left'. So it is with pages whose head another "
-            "program has deleted or replaced on a server: look at them, then drop the owner.\n"
+            "Other findings of `spillway verify' are printed too, and stay: what is missing is "
+            "unknown. The summary counts them as `left'. This includes pages of a head that "
+            "another program has deleted or replaced on a server: check them, then drop the "
+            "owner.\n"
             "\n"
             "If the log of an embedded store is damaged, the store opens for writing only after "
             "the log is cut before the first byte that cannot be read. Repair prints the cut, and "
             "for each owner how many elements the readable records behind it write. Then it asks "
-            "(--yes: it does not), keeps the log as it is under another name in the store's "
-            "folder, cuts, and goes on with the repair above. With --dry-run it prints the same "
+            "(not with --yes), keeps the uncut log under another name in the store's "
+            "folder, cuts, and continues with the repair above. With --dry-run it prints the same "
             "and cuts nothing.\n"
             "\n"
-            "The exit code is 1 where something is left, with --dry-run also where there is "
-            "something to finish.\n"
+            "The exit code is 1 if something is left, with --dry-run also if "
+            "something would be completed.\n"
             "\n"
             "Examples:\n"
             "  spillway repair feeds.db --dry-run\n"
@@ -225,4 +226,4 @@ const spill_command_t spill_command_repair = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_repair};

@@ -1,4 +1,4 @@
-/* report: what a scan found, as a page. */
+/* report: the result of a scan as a page. */
 #include "cli/cli.h"
 #include "cli/scan_options.h"
 #include "cli/scan_print.h"
@@ -38,7 +38,7 @@ static spill_code_t write_page(const spill_invocation_t *invocation,
     return code == SPILL_OK ? spill_cli_flush(error) : code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_report(const spill_invocation_t *invocation)
 {
     const report_options_t *given = invocation->options;
     return spill_cli_with_scan(invocation, &given->scan, given->target, write_page);
@@ -46,10 +46,10 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"output", "FILE", SPILL_OPTION_TEXT, offsetof(report_options_t, output),
-     "Write the page to this file, when all of it is there; otherwise it goes to stdout"},
+     "Write the page to this file once it is complete; by default it goes to stdout"},
     SPILL_CLI_SCAN_OPTIONS(report_options_t, scan),
     {"target", "SIZE", SPILL_OPTION_SIZE, offsetof(report_options_t, target),
-     "Bytes that a head is meant to have, of what is proposed (200KB)"},
+     "Bytes that a head is meant to have in proposed layouts (200KB)"},
     {0}};
 
 const spill_command_t spill_command_report = {
@@ -59,15 +59,13 @@ const spill_command_t spill_command_report = {
     .arguments_max = 1,
     .summary = "Show what a scan found, as a page with plots",
     .text =
-        "SCAN.json is what `spillway scan --json' printed, and so is stdin (-) where --format does "
-        "not say what it is; anything else is "
-        "scanned first, by "
-        "scan's options. The page is one HTML file that needs nothing else, no network and no "
-        "script: findings with what to do, how long arrays are, how the largest grew and how they "
-        "may go on, how large documents are, and where the bytes are. It reads on a phone and on "
-        "paper.\n"
+        "SCAN.json is the output of `spillway scan --json'; stdin (-) is read as such output "
+        "unless --format is given. Anything else is scanned first, with scan's options. The page "
+        "is one HTML file that needs no network, no script and no other file: findings with what "
+        "to do, the lengths of arrays, how the largest grew and how they may continue, the sizes "
+        "of documents, and the largest arrays by bytes. It suits phones and paper.\n"
         "\n"
-        "Plots are drawn by gnuplot, which has to be installed (on Debian: gnuplot-nox).\n"
+        "gnuplot draws the plots, and must be installed (on Debian: gnuplot-nox).\n"
         "\n"
         "Examples:\n"
         "  spillway report dump/ -o report.html\n"
@@ -77,4 +75,4 @@ const spill_command_t spill_command_report = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_report};

@@ -1,4 +1,4 @@
-/* scan: which arrays grow without a bound. */
+/* scan: find arrays that grow without a bound. */
 #include "cli/cli.h"
 #include "cli/scan_options.h"
 #include "cli/scan_print.h"
@@ -37,7 +37,7 @@ static bool is_known(const char *word, size_t length)
     return false;
 }
 
-/* The next word between commas; NULL at the end. */
+/* The next word of a list separated by commas; NULL at the end. */
 static const char *next_word(const char **list, size_t *length)
 {
     const char *word = *list;
@@ -60,8 +60,8 @@ static bool fails(const char *list, const spill_scan_result_t *result)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* What is wrong with the options, or SPILL_EXIT_DONE. */
-static spill_exit_t check(const spill_invocation_t *invocation)
+/* Report what is wrong with the options, or return SPILL_EXIT_DONE. */
+static spill_exit_t check_options(const spill_invocation_t *invocation)
 {
     const scan_options_t *given = invocation->options;
     const char *list = given->fail_on;
@@ -69,13 +69,14 @@ static spill_exit_t check(const spill_invocation_t *invocation)
     for (const char *word; (word = next_word(&list, &length)) != NULL;)
         if (!is_known(word, length))
             return spill_cli_usage(invocation,
-                                   "--fail-on: there is no finding '%.*s'; it takes any, critical "
-                                   "and names of findings, with commas between",
+                                   "--fail-on: there is no finding '%.*s'; give any, critical "
+                                   "and names of findings, separated by commas",
                                    (int)length, word);
     return SPILL_EXIT_DONE;
 }
 
-static spill_exit_t finish(const spill_invocation_t *invocation, const spill_scan_result_t *result)
+static spill_exit_t print_result(const spill_invocation_t *invocation,
+                                 const spill_scan_result_t *result)
 {
     const scan_options_t *given = invocation->options;
     spill_error_t error;
@@ -92,16 +93,16 @@ static spill_exit_t finish(const spill_invocation_t *invocation, const spill_sca
     return status;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_scan(const spill_invocation_t *invocation)
 {
     const scan_options_t *given = invocation->options;
-    spill_exit_t wrong = check(invocation);
+    spill_exit_t wrong = check_options(invocation);
     if (wrong != SPILL_EXIT_DONE)
         return wrong;
     spill_scan_result_t result;
     spill_exit_t status = spill_cli_scan(invocation, &given->scan, &result);
     if (status == SPILL_EXIT_DONE)
-        status = finish(invocation, &result);
+        status = print_result(invocation, &result);
     spill_scan_release(&result);
     return status;
 }
@@ -109,7 +110,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     SPILL_CLI_SCAN_OPTIONS(scan_options_t, scan),
     {"fail-on", "LIST", SPILL_OPTION_TEXT, offsetof(scan_options_t, fail_on),
-     "Exit code 1 where there is one of these: any, critical, or names of findings, with commas"},
+     "Exit code 1 if there is one of these: any, critical, or names of findings, with commas"},
     {0}};
 
 const spill_command_t spill_command_scan = {
@@ -118,26 +119,24 @@ const spill_command_t spill_command_scan = {
     .arguments_min = 1,
     .arguments_max = 1,
     .summary = "Find the arrays that grow without a bound",
-    .text = "SOURCE is a folder or an archive that mongodump made, or a file: .bson, NDJSON or "
-            "Extended JSON; all plain, .gz or .zst; or a server's database, "
-            "mongodb://HOST/DATABASE, or @FILE for a "
-            "file that holds that; or an embedded store. Each document is read once, and no more "
-            "than a few "
-            "megabytes are kept.\n"
+    .text = "SOURCE is a folder or an archive that mongodump made; or a file of .bson, NDJSON or "
+            "Extended JSON, all uncompressed, .gz or .zst; or a server's database, "
+            "mongodb://HOST/DATABASE, or @FILE for a file with that in it; or an embedded store. "
+            "Each document is read once, and only a few megabytes are kept in memory.\n"
             "\n"
-            "For each array, nested ones too, and for each sub-document that grows by its keys: "
-            "how long they are, how large their elements, what share of the documents they are, "
-            "how many documents are over the thresholds, and the largest owners by their _id. "
-            "Percentiles are within 1 % of themselves; everything else is exact. Findings: "
-            "unbounded-array and unbounded-map (over a threshold, and not of one length "
-            "everywhere), overgrown-index (with an entry for each element of a long array), "
+            "For each array, nested ones too, and for each sub-document that grows by its keys, "
+            "reports the lengths, the sizes of elements, the share of all bytes, "
+            "the number of documents over the thresholds, and the largest owners by their _id. "
+            "Percentiles are within 1 %; everything else is exact. Findings: "
+            "unbounded-array and unbounded-map (over a threshold, and with different "
+            "lengths), overgrown-index (with an entry for each element of a long array), "
             "paid-by-array (most of a large document), large-document (over half of "
-            "the limit), collection-sprawl (of the same fields, with names that "
-            "differ by an identifier alone).\n"
+            "the limit), collection-sprawl (the same fields, and names that "
+            "differ only by an identifier).\n"
             "\n"
-            "What cannot be read is reported with its place and passed over; the exit code is 3 "
-            "then. Ctrl-C ends the scan and prints what is known so far; the exit code is 130 "
-            "then.\n"
+            "Input that cannot be read is reported with its place and skipped; then the exit code "
+            "is 3. Ctrl-C ends the scan and prints its results so far; then the exit code is "
+            "130.\n"
             "\n"
             "Examples:\n"
             "  spillway scan dump/\n"
@@ -148,4 +147,4 @@ const spill_command_t spill_command_scan = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_scan};

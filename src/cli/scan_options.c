@@ -14,9 +14,9 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* What is wrong with the options, or SPILL_EXIT_DONE. */
-static spill_exit_t check(const spill_invocation_t *invocation,
-                          const spill_cli_scan_options_t *given)
+/* Report what is wrong with the options, or return SPILL_EXIT_DONE. */
+static spill_exit_t check_options(const spill_invocation_t *invocation,
+                                  const spill_cli_scan_options_t *given)
 {
     if (given->threads < 1 || given->threads > 2)
         return spill_cli_usage(invocation, "--threads is 1 or 2");
@@ -49,7 +49,7 @@ static bool are_defaults(const spill_cli_scan_options_t *given)
 
 /* ---- scanning -------------------------------------------------------------------------------- */
 
-/* The scan to compare with; none without the option. */
+/* Read the scan to compare with; without the option, none. */
 static spill_code_t read_earlier(const char *file, spill_scan_result_t *earlier,
                                  spill_error_t *error)
 {
@@ -58,14 +58,13 @@ static spill_code_t read_earlier(const char *file, spill_scan_result_t *earlier,
     spill_code_t code = spill_scan_read_json(file, earlier, error);
     if (code == SPILL_OK &&
         (earlier->scanned_ms <= 0 || earlier->scanned_ms >= spill_clock_now_us(NULL) / 1000))
-        code = spill_fail(error, SPILL_INVALID,
-                          "%s: it does not say when it was made, or a time to come", file);
+        code = spill_fail(error, SPILL_INVALID, "%s: its time is missing or in the future", file);
     return code;
 }
 
-static spill_code_t scan(const spill_invocation_t *invocation,
-                         const spill_cli_scan_options_t *given, const char *source,
-                         spill_scan_result_t *result, spill_error_t *error)
+static spill_code_t run_scan(const spill_invocation_t *invocation,
+                             const spill_cli_scan_options_t *given, const char *source,
+                             spill_scan_result_t *result, spill_error_t *error)
 {
     spill_cli_progress_t progress;
     spill_scan_options_t options;
@@ -102,7 +101,7 @@ spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
     spill_scan_result_t earlier = {0};
     const char *source = invocation->arguments[0];
     *result = (spill_scan_result_t){0};
-    spill_exit_t wrong = check(invocation, given);
+    spill_exit_t wrong = check_options(invocation, given);
     if (wrong != SPILL_EXIT_DONE)
         return wrong;
     if (source[0] == '@') {
@@ -115,7 +114,7 @@ spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
         return wrong;
     spill_code_t code = read_earlier(given->since, &earlier, &error);
     if (code == SPILL_OK)
-        code = scan(invocation, given, source, result, &error);
+        code = run_scan(invocation, given, source, result, &error);
     if (code == SPILL_OK && given->since)
         spill_scan_since(result, &earlier);
     spill_scan_release(&earlier);
@@ -129,7 +128,7 @@ spill_exit_t spill_cli_scan_exit(const spill_scan_result_t *result)
     return result->problems_all > 0 ? SPILL_EXIT_FAILED : SPILL_EXIT_DONE;
 }
 
-/* ---- a scan, however it comes ---------------------------------------------------------------- */
+/* ---- a new scan or a stored one -------------------------------------------------------------- */
 
 static spill_exit_t scan_or_read(const spill_invocation_t *invocation,
                                  const spill_cli_scan_options_t *given, spill_scan_result_t *result)
@@ -142,9 +141,9 @@ static spill_exit_t scan_or_read(const spill_invocation_t *invocation,
     *result = (spill_scan_result_t){0};
     if (!are_defaults(given))
         return spill_cli_usage(invocation,
-                               "%s is a scan that was made with options of its own: those of "
-                               "scanning are for sources%s",
-                               source, from_stdin ? ", which --format tells on stdin" : "");
+                               "%s is the result of a scan with its own options: scan options are "
+                               "for sources%s",
+                               source, from_stdin ? "; for a source on stdin give --format" : "");
     return spill_scan_read_json(source, result, &error) == SPILL_OK ? SPILL_EXIT_DONE
                                                                     : spill_cli_fail(&error);
 }

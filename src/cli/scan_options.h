@@ -1,4 +1,4 @@
-/* How scan, plan and report look at a source: the options that they share, and the scan itself. */
+/* How scan, plan and report read a source: their shared options, and the scan itself. */
 #ifndef SPILL_CLI_SCAN_OPTIONS_H
 #define SPILL_CLI_SCAN_OPTIONS_H
 
@@ -28,59 +28,59 @@ typedef struct spill_cli_scan_options {
         .collection_limit = SPILL_SCAN_COLLECTIONS, .threads = 2                                   \
     }
 
-/* Rows of a command's table of options, whose struct `type` has the member. */
+/* Rows for a command's table of options; its struct `type` has the member. */
 #define SPILL_CLI_SCAN_OPTIONS(type, member)                                                       \
     {"format", "F", SPILL_OPTION_TEXT, offsetof(type, member.format),                              \
-     "ndjson, json, bson or archive, with .gz or .zst; otherwise the file's name tells, or its "   \
+     "ndjson, json, bson or archive, with .gz or .zst; by default from the file's name or its "    \
      "first bytes"},                                                                               \
         {"max-elements", "N", SPILL_OPTION_NUMBER, offsetof(type, member.max_elements),            \
-         "Elements of an array, or keys of a map, from which on it is too long (10000)"},          \
+         "Elements of an array, or keys of a map, that are too many (10000)"},                     \
         {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.max_bytes),                 \
-         "Bytes of an array or map in one document from which on it is too large (200KB)"},        \
+         "Bytes of an array or map in one document that are too many (200KB)"},                    \
         {"max-share", "PERCENT", SPILL_OPTION_NUMBER, offsetof(type, member.max_share),            \
-         "Share of a document from which on its other fields are paid for by an array (80)"},      \
+         "Percentage of a document that makes reads of its other fields pay for an array (80)"},   \
         {"document-limit", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.document_limit),       \
-         "Most bytes of a document that the database takes (16MiB)"},                              \
+         "Most bytes of a document in the database (16MiB)"},                                      \
         {"collection-limit", "N", SPILL_OPTION_NUMBER, offsetof(type, member.collection_limit),    \
-         "Most collections that the database takes (1000)"},                                       \
+         "Most collections in the database (1000)"},                                               \
         {"since", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.since),                         \
-         "Compare with an earlier scan, which scan --json printed to this file: what has come "    \
+         "Compare with an earlier scan, a file that scan --json printed: show what has come "      \
          "since"},                                                                                 \
         {"threads", "N", SPILL_OPTION_NUMBER, offsetof(type, member.threads), "1 or 2 (2)"},       \
         {"collections", "LIST", SPILL_OPTION_TEXT, offsetof(type, member.collections),             \
-         "Of a server: these collections, with commas between, in the place of all"},              \
+         "Server: only these collections, separated by commas"},                                   \
         {"sample", "N", SPILL_OPTION_NUMBER, offsetof(type, member.sample),                        \
-         "Of a server: N documents of each collection, of the server's choice"},                   \
+         "Server: N documents of each collection, chosen by the server"},                          \
         {"rate", "N", SPILL_OPTION_NUMBER, offsetof(type, member.rate),                            \
-         "Of a server: at most N documents a second"},                                             \
+         "Server: at most N documents per second"},                                                \
     {                                                                                              \
         "read-preference", "MODE", SPILL_OPTION_TEXT, offsetof(type, member.read_preference),      \
-            "Of a server: primary, primaryPreferred, secondary, secondaryPreferred or nearest"     \
+            "Server: primary, primaryPreferred, secondary, secondaryPreferred or nearest"          \
     }
 
 /*
- * Scan the first argument, a source or @FILE for a file that has a server's URI, with progress on
- * stderr; Ctrl-C ends the scan with what is known. *result is filled in every case, for
- * spill_scan_release. Where it cannot be done, says why and returns the exit code.
+ * Scan the first argument, a source or @FILE for a file that has a server's URI. Print progress on
+ * stderr. Ctrl-C ends the scan with its results so far. *result is filled in every case, for
+ * spill_scan_release. On an error, print the reason and return the exit code.
  */
 spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
                             const spill_cli_scan_options_t *given, spill_scan_result_t *result);
 
-/* What a command does with a scan; what cannot be written is an error. */
+/* What a command does with a scan; it returns an error if it cannot write. */
 typedef spill_code_t (*spill_cli_use_scan_fn)(const spill_invocation_t *invocation,
                                               const spill_scan_result_t *result,
                                               spill_error_t *error);
 
 /*
- * Scan the first argument and use the result; or read it, from a file that scan --json printed, or
- * from stdin where --format does not say what that is: it was scanned with options of its own.
- * `target` is the option of that name. The exit code, with what was wrong told.
+ * Scan the first argument and use the result. If it is a file that scan --json printed, or stdin
+ * without --format, read the result instead: it was scanned with options of its own. `target` is
+ * the option of that name. Prints errors and returns the exit code.
  */
 spill_exit_t spill_cli_with_scan(const spill_invocation_t *invocation,
                                  const spill_cli_scan_options_t *given, int64_t target,
                                  spill_cli_use_scan_fn use);
 
-/* The exit code that a result asks for: interrupted, failed where something was wrong, or done. */
+/* The exit code of a result: interrupted, failed if the input had damage, or done. */
 spill_exit_t spill_cli_scan_exit(const spill_scan_result_t *result);
 
 #endif

@@ -30,7 +30,7 @@ static int64_t mean_of(const spill_scan_numbers_t *numbers)
     return numbers->count > 0 ? (numbers->sum + numbers->count / 2) / numbers->count : 0;
 }
 
-/* A document's name: its _id, or where it stands. */
+/* Print a document's name: its _id, or its place. */
 static void print_owner(const spill_owner_t *owner)
 {
     char *json = owner->value.data ? spill_value_to_json(&owner->value, false) : NULL;
@@ -74,7 +74,7 @@ static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
     putchar('\n');
 }
 
-/* Where another one has more bytes of it than the longest. */
+/* If another document has more bytes of the path than the one with the longest array, print it. */
 static void print_heaviest(const spill_scan_path_t *path)
 {
     if (path->heaviest.count == 0 || path->heaviest.items[0].bytes <= path->owners.items[0].bytes)
@@ -120,7 +120,7 @@ static void print_largest(const spill_scan_result_t *result,
     putchar('\n');
 }
 
-/* How much a server keeps of them whether or not it is asked for: a table for each. */
+/* Print how many tables a server keeps open for the group. */
 static void print_tables(const spill_sprawl_group_t *group)
 {
     if (group->index_count == 0)
@@ -128,7 +128,7 @@ static void print_tables(const spill_sprawl_group_t *group)
     printf("    they have %" PRId64 " indexes", group->index_count);
     if (group->index_bytes > 0)
         printf(" of %s", spill_size_text(group->index_bytes).text);
-    printf(": %" PRId64 " tables in all, each of which a server keeps open and in memory\n",
+    printf(": %" PRId64 " tables in all; a server keeps each open and in memory\n",
            group->index_count + (int64_t)group->count);
 }
 
@@ -140,8 +140,8 @@ static void print_group(const spill_scan_result_t *result, const spill_sprawl_gr
         fputs(i ? ", " : "", stdout);
         spill_cli_print_name(result->collections[group->members[i]].name);
     }
-    printf("%s)\n    one collection with a field for that would hold their %" PRId64
-           " documents, %s; there are %zu collections, and %" PRId64 " are too many\n",
+    printf("%s)\n    one collection with a field for that would have their %" PRId64
+           " documents, %s; %zu collections of at most %" PRId64 "\n",
            group->count > EXAMPLES_SHOWN ? ", ..." : "", group->documents,
            spill_size_text(group->bytes).text, result->collection_count, result->collections_max);
     print_tables(group);
@@ -173,7 +173,7 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
         print_longest(finding->path, result->scanned_ms);
         break;
     case SPILL_SCAN_FINDING_PAID:
-        printf("    whoever reads another field of %" PRId64 " %s reads this too: it is %" PRId64
+        printf("    every read of another field of %" PRId64 " %s reads this too: it is %" PRId64
                " %% of them or more\n",
                finding->documents, documents, limits->paid_per_cent);
         break;
@@ -243,8 +243,7 @@ static void print_collection(const spill_scan_result_t *result,
     if (more > 0)
         printf("  and %" PRId64 " more with fewer bytes\n", more);
     if (collection->overflow > 0)
-        printf("  %" PRId64
-               " arrays and documents are of paths beyond the %d that are told apart\n",
+        printf("  %" PRId64 " arrays and documents are of paths beyond the limit of %d\n",
                collection->overflow, SPILL_PATHS_MAX);
 }
 
@@ -257,7 +256,7 @@ void spill_cli_print_scan(const spill_scan_result_t *result)
            spill_cli_plural(collections, "collection", "collections"), result->documents,
            spill_cli_plural(result->documents, "document", "documents"),
            spill_size_text(result->bytes).text,
-           result->interrupted ? " (interrupted: of what was read)" : "");
+           result->interrupted ? " (interrupted: results up to then)" : "");
     for (size_t i = 0; i < result->finding_count; i++)
         print_finding(result, &result->findings[i]);
     size_t shown = result->collection_count;

@@ -1,4 +1,4 @@
-/* Opening and closing what a command works on. */
+/* Opening and closing the store and array of a command. */
 #include "cli/cli.h"
 
 #include "util/error.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The first line of a file, without blanks around it. */
+/* Read the first line of a file, without blanks around it. */
 static spill_code_t read_uri_file(const char *path, char uri[SPILL_CLI_URI], spill_error_t *error)
 {
     FILE *file = fopen(path, "r");
@@ -65,7 +65,7 @@ void spill_cli_set_mode(unsigned file_mode)
     umask(~(file_mode | (file_mode & 0444U) >> 2U) & 0777U);
 }
 
-/* A store that exists keeps its permissions: new files get those of its file SPILLWAY. */
+/* An existing store keeps its permissions: new files get those of its file SPILLWAY. */
 static void follow_store(const spill_invocation_t *invocation, const char *uri)
 {
     static const char SCHEME[] = "rocksdb:";

@@ -1,4 +1,4 @@
-/* stats: how many, how long, how large. */
+/* stats: numbers, lengths and sizes. */
 #include "cli/bucket.h"
 
 #include "tools/stats.h"
@@ -83,7 +83,7 @@ static spill_code_t stats_of_owner(spill_cli_session_t *session, spill_error_t *
                             "the statistics of an owner are for the layout bucket");
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_stats(const spill_invocation_t *invocation)
 {
     const stats_options_t *options = invocation->options;
     if (options->top > TOP_MAX)
@@ -106,10 +106,10 @@ const spill_command_t spill_command_stats = {
     .summary = "Show how many elements there are and how long the arrays",
     .text = "Owners, elements, bytes, exact nearest-rank percentiles of the arrays' lengths, and "
             "the largest owners. Reads every element once; memory does not grow with their "
-            "number: what is kept is how many owners have each length that occurs.\n"
+            "number, because only the number of owners for each length is kept.\n"
             "\n"
-            "With OWNER, of the layout bucket: how many elements each of its windows has, and the "
-            "sum, average, least and greatest of their values; then all windows together. No "
+            "With OWNER, for layout bucket: the number of elements in each of its windows, with "
+            "sum, average, minimum and maximum of their values; then all windows together. No "
             "element is read.\n"
             "\n"
             "Examples:\n"
@@ -120,4 +120,4 @@ const spill_command_t spill_command_stats = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_stats};

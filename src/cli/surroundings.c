@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Opened the wrong way round, so that reading a closed stdin fails, and writing a closed stdout. */
+/* Opened in the wrong direction, so that using a stdin or stdout that was closed fails. */
 static void open_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -19,7 +19,7 @@ static void open_standard_descriptors(void)
     }
 }
 
-/* A reader holds all files of a store open, and the usual limit is 1024. */
+/* A reader keeps all files of a store open, and the usual limit is 1024. */
 static void raise_open_files(void)
 {
     struct rlimit limit;
@@ -36,8 +36,8 @@ void spill_cli_prepare_process(void)
 }
 
 /*
- * Before the libraries are initialized: the server's driver makes a file then, which a small limit
- * (ulimit -f) would forbid.
+ * Runs before the libraries are initialized: the server's driver then creates a file, which a small
+ * limit (ulimit -f) would forbid.
  */
 static void ignore_file_size_signal(void)
 {

@@ -1,4 +1,4 @@
-/* What the program settles with the system before a command runs. */
+/* What the program sets up in the system before a command runs. */
 #ifndef SPILL_CLI_SURROUNDINGS_H
 #define SPILL_CLI_SURROUNDINGS_H
 
@@ -7,10 +7,10 @@
 SPILL_BEGIN_DECLS
 
 /*
- * Call it first in main. Descriptors 0 to 2 are open afterwards, so no file of a store gets one of
+ * Call it first in main. Afterwards descriptors 0 to 2 are open, so no file of a store gets one of
  * them; a write to one that was closed fails. The limit of open files is as high as the system
- * permits. (A write beyond the file size limit, ulimit -f, fails and does not end the process: that
- * is settled before main.)
+ * permits. (A write beyond the file size limit, ulimit -f, fails without ending the process: that
+ * is set up before main.)
  */
 void spill_cli_prepare_process(void);
 

@@ -1,4 +1,4 @@
-/* sweep: what other programs push to heads goes to pages, again and again. */
+/* sweep: move what other programs push to heads into pages, repeatedly. */
 #include "cli/interrupt.h"
 #include "cli/migrate_run.h"
 #include "core/building.h"
@@ -20,10 +20,10 @@ typedef struct sweep_options {
 
 static const sweep_options_t SWEEP_DEFAULTS = {.operate.execute = true, .interval_s = 60};
 
-/* A watch goes on through what passes: so long since the last pass that was good. */
+/* --watch ends if no pass has succeeded for this long. */
 #define GIVE_UP_S (15 * 60)
 
-/* In small steps, so that Ctrl-C is heard. False: it was. */
+/* Wait in small steps, to notice Ctrl-C. False: it came. */
 static bool pause_between(int64_t interval_s)
 {
     const struct timespec step = {.tv_nsec = 200 * 1000 * 1000};
@@ -35,21 +35,21 @@ static bool pause_between(int64_t interval_s)
     return !spill_cli_interrupted();
 }
 
-/* May the same pass succeed later, the store being away or busy for now? */
-static bool passes(spill_code_t code, const spill_error_t *error)
+/* Report whether a later pass may succeed, because the store is only unreachable or busy now. */
+static bool may_succeed_later(spill_code_t code, const spill_error_t *error)
 {
     return code == SPILL_UNKNOWN || ((code == SPILL_IO || code == SPILL_BUSY) && error->retryable);
 }
 
 /*
- * After a pass that ended with `code`: how long to wait for the next one; 0: there is none.
- * `failed` counts passes that failed since the last good one, at good_us.
+ * After a pass that ended with `code`: the seconds to wait for the next pass; 0: no further pass.
+ * `failed` counts failed passes since the last good one, at good_us.
  */
 static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
                             const spill_error_t *error, int *failed, int64_t *good_us)
 {
     int64_t now_us = spill_clock_now_us(NULL), pause_s = 1;
-    if (!given->watch || (code != SPILL_OK && !passes(code, error)))
+    if (!given->watch || (code != SPILL_OK && !may_succeed_later(code, error)))
         return 0;
     if (code == SPILL_OK) {
         *failed = 0;
@@ -65,8 +65,8 @@ static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
 }
 
 /*
- * The definition whose heads are swept: the one named, or the original of a definition that is
- * being built, which is then `target`.
+ * Find the definition to sweep: the named one or, if that is still building, its original; `target`
+ * is then the one that is building.
  */
 static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *definition,
                                spill_definition_t *target, bool *building, spill_error_t *error)
@@ -131,7 +131,7 @@ static spill_exit_t run_sweep(const spill_invocation_t *invocation)
 {
     const sweep_options_t *given = invocation->options;
     if (given->interval_s < 1)
-        return spill_cli_usage(invocation, "--interval is at least a second");
+        return spill_cli_usage(invocation, "--interval must be at least 1 second");
     return spill_cli_migrate_operate(invocation, &given->operate, given->threads, SPILL_CLI_WRITE,
                                      sweep_all);
 }
@@ -140,7 +140,7 @@ static const spill_option_t SWEEP_OPTIONS[] = {
     SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
     SPILL_CLI_THREADS_OPTION(sweep_options_t),
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
-     "Again and again, until it is interrupted, or the store was away for 15 minutes"},
+     "Repeat until it is interrupted, or the store was unreachable for 15 minutes"},
     {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),
      "With --watch: seconds between two passes (60)"},
     {0}};
@@ -151,13 +151,13 @@ const spill_command_t spill_command_sweep = {
     .arguments_min = 2,
     .arguments_max = 2,
     .summary = "Move what other programs have pushed to heads into pages",
-    .text = "For applications that go on pushing to the documents with their own driver: what is "
-            "too much in a head goes to pages, new documents are taken over, and counts are made "
-            "anew, which a plain push does not keep. Programs with Spillway's library, too, may "
-            "be at work. Of what `spillway migrate' has brought to a definition of another layout, "
-            "and not finished, the original is swept, and brought there again. Once a document has "
-            "pages, other programs may push to it, and no more: an "
-            "edit by place, or a pull, would meet other elements than they think.\n"
+    .text = "For applications that continue to push to the documents with their own driver. Sweep "
+            "moves excess elements of heads to pages, adopts new documents, and corrects counts, "
+            "which a push does not update. Programs with Spillway's library may run at the same "
+            "time. If `spillway migrate' has copied arrays to a definition of another layout and "
+            "not finished, sweep works on the original, and copies the changes. Once a document "
+            "has pages, other programs may only push to it: an edit by position, or a pull, would "
+            "hit other elements than intended.\n"
             "\n"
             "Examples:\n"
             "  spillway sweep mongodb://localhost/shop orders\n"

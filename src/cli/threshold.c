@@ -11,7 +11,7 @@ typedef struct threshold_options {
     int64_t element;
 } threshold_options_t;
 
-/* A head of 200 KB is the size that the pattern's own arithmetic starts from. */
+/* The examples of the outlier pattern use heads of 200 KB. */
 static const threshold_options_t DEFAULTS = {.target = 200 * 1000, .element = -1};
 
 static void print_threshold(const spill_invocation_t *invocation, int64_t target, int64_t element)
@@ -29,15 +29,15 @@ static void print_threshold(const spill_invocation_t *invocation, int64_t target
                 target, element);
 }
 
-/* From the mean of what is there, rounded up. */
-static spill_code_t measure(spill_cli_session_t *session, spill_error_t *error)
+/* From the mean size of the existing elements, rounded up. */
+static spill_code_t measure_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const threshold_options_t *options = session->invocation->options;
     spill_stats_t stats;
     spill_code_t code = spill_stats_collect(session->array, 0, &stats, error);
     if (code == SPILL_OK && stats.elements == 0) {
         code = spill_fail(error, SPILL_NOT_FOUND,
-                          "'%s' has no elements to measure: say their size with --element",
+                          "'%s' has no elements to measure: give their size with --element",
                           session->invocation->arguments[1]);
     } else if (code == SPILL_OK) {
         print_threshold(session->invocation, options->target,
@@ -47,17 +47,17 @@ static spill_code_t measure(spill_cli_session_t *session, spill_error_t *error)
     return code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_threshold(const spill_invocation_t *invocation)
 {
     const threshold_options_t *options = invocation->options;
     if (options->target == 0 || options->element == 0)
-        return spill_cli_usage(invocation, "--target and --element are sizes from 1 byte on");
+        return spill_cli_usage(invocation, "--target and --element must be at least 1 byte");
     if (invocation->argument_count == 1)
         return spill_cli_usage(invocation, "NAME is missing: STORE NAME measures one definition");
     if ((invocation->argument_count == 2) == (options->element > 0))
         return spill_cli_usage(invocation, "give either --element or STORE NAME");
     if (invocation->argument_count == 2)
-        return spill_cli_with_array(invocation, SPILL_CLI_READ, measure);
+        return spill_cli_with_array(invocation, SPILL_CLI_READ, measure_array);
     print_threshold(invocation, options->target, options->element);
     spill_error_t error;
     return spill_cli_close(NULL, NULL, SPILL_OK, &error);
@@ -75,10 +75,10 @@ const spill_command_t spill_command_threshold = {
     .arguments = "[STORE NAME]",
     .arguments_min = 0,
     .arguments_max = 2,
-    .summary = "Work out how many elements a head should hold",
-    .text = "Target size by average element size, rounded down to a readable number. With STORE "
-            "NAME the average is measured from what is there. Whatever the threshold, a head's "
-            "bound in bytes holds.\n"
+    .summary = "Compute how many elements a head should hold",
+    .text = "Target size divided by average element size, rounded down to a readable number. With "
+            "STORE NAME the average is measured from the existing elements. A head's "
+            "bound in bytes holds for any threshold.\n"
             "\n"
             "Examples:\n"
             "  spillway threshold --target 200KB --element 200B\n"
@@ -87,4 +87,4 @@ const spill_command_t spill_command_threshold = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_threshold};

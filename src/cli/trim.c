@@ -22,7 +22,7 @@ static bool parse_older(const trim_options_t *options, int64_t *time_ms)
     return spill_cli_parse_time(options->older_than, spill_clock_now_us(NULL) / 1000, time_ms);
 }
 
-/* Windows go as a whole, but for the one that it ends in. */
+/* Windows are dropped whole, except the one in which the trim ends. */
 static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error_t *error)
 {
     const trim_options_t *options = session->invocation->options;
@@ -39,8 +39,8 @@ static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error
         return spill_bucket_trim_keep(session->array, session->owner, options->keep, error);
     if (!options->older_than || !parse_older(options, &time_ms))
         return spill_fail(error, SPILL_INVALID,
-                          "the layout is bucket, where numbers are a window's: give --keep, "
-                          "--older-than or --windows-before");
+                          "the layout is bucket, where each window has its own numbers: give "
+                          "--keep, --older-than or --windows-before");
     return spill_bucket_trim_older(session->array, session->owner, time_ms, error);
 }
 
@@ -61,7 +61,7 @@ static spill_code_t trim_numbers(const spill_cli_session_t *session, spill_error
     return code;
 }
 
-/* The address of the oldest element that is left. */
+/* Print the address of the oldest element that is left. */
 static spill_code_t print_oldest(const spill_cli_session_t *session, spill_error_t *error)
 {
     if (spill_cli_is_bucket(session))
@@ -78,7 +78,7 @@ static spill_code_t print_oldest(const spill_cli_session_t *session, spill_error
     return code;
 }
 
-static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t trim_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const trim_options_t *options = session->invocation->options;
     bool windows = spill_cli_is_bucket(session) || options->windows;
@@ -86,7 +86,7 @@ static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
     return code == SPILL_OK ? print_oldest(session, error) : code;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_trim(const spill_invocation_t *invocation)
 {
     const trim_options_t *options = invocation->options;
     int64_t time_ms;
@@ -100,7 +100,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
                                "--older-than: '%s' is neither a duration such as 30d or 12h nor a "
                                "time such as 2025-01-31 or 2025-01-31T12:00:00Z",
                                options->older_than);
-    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, trim);
+    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, trim_array);
 }
 
 static const spill_option_t OPTIONS[] = {
@@ -109,7 +109,7 @@ static const spill_option_t OPTIONS[] = {
     {"keep", "N", SPILL_OPTION_NUMBER, offsetof(trim_options_t, keep),
      "Remove all but the newest N elements"},
     {"older-than", "TIME", SPILL_OPTION_TEXT, offsetof(trim_options_t, older_than),
-     "Remove the oldest elements, up to the first that is not older: a duration (90s, 30m, 12h, "
+     "Remove the oldest elements, up to the first younger one: a duration (90s, 30m, 12h, "
      "30d, 2w) or a time (2025-01-31, 2025-01-31T12:00:00Z)"},
     {"windows-before", "WINDOW", SPILL_OPTION_TEXT, offsetof(trim_options_t, windows),
      "Layout bucket: drop every window before this one"},
@@ -122,14 +122,14 @@ const spill_command_t spill_command_trim = {
     .arguments_max = 3,
     .summary = "Remove an owner's oldest elements",
     .text =
-        "Prints the sequence number of the oldest element that is left, or nothing where none is.\n"
+        "Prints the sequence number of the oldest element that is left, or nothing if none is.\n"
         "\n"
-        "With layout bucket windows go as a whole; in the window that the trim ends in, elements "
-        "of the first part one by one, and later parts as a whole, so that up to one part's "
-        "elements are left that could go.\n"
+        "With layout bucket, whole windows are dropped. In the window where the trim ends, "
+        "elements of the first part are removed one by one, and later parts as a whole. So up to "
+        "one part's elements may be left over.\n"
         "\n"
-        "With layout capped that keeps the best (define --sort-by), too, --keep N keeps the newest "
-        "N, however they rank.\n"
+        "With layout capped and --sort-by too, --keep N keeps the newest N, not the highest "
+        "ranking.\n"
         "\n"
         "Examples:\n"
         "  spillway trim feeds.db events alice --keep 10000\n"
@@ -140,4 +140,4 @@ const spill_command_t spill_command_trim = {
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
-    .run = run};
+    .run = run_trim};

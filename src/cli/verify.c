@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-static spill_code_t verify(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t verify_array(spill_cli_session_t *session, spill_error_t *error)
 {
     spill_verify_summary_t *total = session->context, summary = {0};
     spill_cli_stop_on_interrupt(session->store);
@@ -25,7 +25,7 @@ static spill_code_t verify(spill_cli_session_t *session, spill_error_t *error)
     return code;
 }
 
-/* What a damaged file hides is a finding, and the check goes on with the rest of the store. */
+/* What a damaged file hides is a finding, and the check continues with the rest of the store. */
 static void report_damage(const spill_cli_session_t *session)
 {
     spill_verify_summary_t *total = session->context;
@@ -36,7 +36,7 @@ static void report_damage(const spill_cli_session_t *session)
     total->findings++;
 }
 
-static spill_exit_t run(const spill_invocation_t *invocation)
+static spill_exit_t run_verify(const spill_invocation_t *invocation)
 {
     spill_verify_summary_t total = {0};
     spill_error_t error;
@@ -46,7 +46,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_code_t code = spill_cli_open_store(&partial, SPILL_CLI_READ, &session.store, &error);
     if (code == SPILL_OK) {
         report_damage(&session);
-        code = spill_cli_work_on_arrays(&session, verify, &error);
+        code = spill_cli_work_on_arrays(&session, verify_array, &error);
     }
     spill_exit_t result = spill_cli_close(NULL, session.store, code, &error);
     if (result != SPILL_EXIT_DONE)
@@ -64,16 +64,16 @@ const spill_command_t spill_command_verify = {
     .arguments_max = 2,
     .summary = "Check every document against the invariants",
     .text = "Reads every document and checks bounds, order, sequence numbers and counts from the "
-            "elements themselves. Findings are printed one a line with owner, page and the "
-            "number of the invariant; the summary comes last, as JSON. Exit code 1 when there "
+            "elements themselves. Findings are printed one per line with owner, page and the "
+            "number of the invariant; the summary comes last, as JSON. The exit code is 1 if there "
             "are findings.\n"
             "\n"
             "If files of an embedded store are damaged, that is a finding about the store, and "
-            "the rest of the store is checked. `spillway repair' brings a store whose log is "
-            "damaged back to writing.\n"
+            "the rest of the store is checked. `spillway repair' makes a store with a damaged log "
+            "writable again.\n"
             "\n"
             "Examples:\n"
             "  spillway verify feeds.db\n"
             "  spillway verify feeds.db events --json",
     .common = SPILL_COMMON_JSON,
-    .run = run};
+    .run = run_verify};

@@ -72,13 +72,13 @@ is out $'2\t3\n1\t2\n0\t1'
 # The table, and what was not asked for.
 expect 0 bench "$db" "${tiny[@]}" --layouts "unbounded,newest" --element 300
 has out 'elements   300 bytes each; threshold 4, pages of 6'
-has out 'The proof, at 60 elements of 300 bytes, one thread'
+has out 'Comparison at 60 elements of 300 bytes, one thread'
 has out 'full at about'
 has out 'never reached: at most'
 grep -q subset out && fail "a layout that was not asked for"
 if ! on_server || [ -n "${SPILLWAY_LONG:-}" ]; then # on a server a minute or two
     expect 0 bench "$db" --tune --rounds 1 --element 100 --durability log --quiet
-    has out 'this store likes best: --threshold '
+    has out 'least cost on this store: --threshold '
     expect 0 bench "$db" --tune --rounds 1 --element 100 --durability log --quiet --json
     [ "$(grep -o '"final" : true' out | wc -l)" = 4 ] || fail "the finalists: $(cat out)"
 fi

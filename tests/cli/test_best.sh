@@ -108,7 +108,7 @@ expect 0 append "$db" tight ada - <two.ndjson
 is err ''
 expect 0 append "$db" tight ada - --json <third.ndjson
 is out '{"first":2,"count":1,"repeated":false,"crowdedOut":2}'
-has err '2 elements that were there before are dropped: with the head'
+has err '2 older elements were dropped: with the head'
 expect 0 drop "$db" tight --yes
 
 # ---- import --------------------------------------------------------------------------------------
@@ -140,11 +140,11 @@ expect 2 convert "$db" games --to outlier --as none --sort-by score
 has err "sortField to 'capped', too"
 expect 0 convert "$db" games --to capped --sort-by score --as top --threshold 3
 has out '"elements":7,"before":0,"verified":3,"dropped":4,"differences":0'
-has err "4 elements are not in 'top', which keeps the best alone"
+has err "4 elements are not in 'top', which keeps only the best"
 expect 0 read "$db" top ada --top
 [ "$(cut -f1 out | paste -sd' ')" = '5 7 4' ] || fail "the best are not $(cut -f1 out | paste -sd' ')"
 expect 4 convert "$db" games --as top --sort-by other
-has err "'top' is there, and its sortField is 'score'"
+has err "'top' exists, and its sortField is 'score'"
 expect 0 append "$db" games ada '{"score": 10}' '{"score": 0}'
 expect 0 convert "$db" games --as top
 has out '"elements":2,"before":3,"verified":3,"dropped":6,"differences":0'

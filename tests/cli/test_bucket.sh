@@ -28,9 +28,9 @@ is out '{"window":"2026-03","first":2,"count":2,"repeated":false}'
 expect 0 append "$db" reviews car "$(review 1 2025-01-01)" --op a
 is err a@0
 expect 0 append "$db" reviews car "$(review 1 2025-01-01)" --op a@0
-has err "known already"
+has err "was applied before"
 expect 2 append "$db" reviews car "$(review 1 2025-01-01)" "$(review 1 2025-02-01)" --op b
-has err "an operation in one"
+has err "an operation must be in one"
 expect 2 append "$db" reviews car '{"rating": 1}'
 has err "no time at 'createdAt'"
 

@@ -15,7 +15,7 @@ collections fill "$uri" $rooms
 
 # ---- a plan, and what it would do
 expect 0 plan "$uri" --output plan.json
-has out "messages_room*: $rooms collections -> one, messages_room, told apart by tenantId"
+has out "messages_room*: $rooms collections -> one, messages_room, with the field tenantId"
 sed -i 's/"messages_room"/"messages"/; s/"tenantId"/"room"/' plan.json
 sed -i 's/"indexes": \[\]/"indexes": [{"key": {"room": 1, "at": -1, "text": 1}}]/' plan.json
 expect 0 consolidate @uri plan.json
@@ -23,7 +23,7 @@ has out "messages: $rooms collections, "
 has out '"name" : "room_1_number_1", "unique" : true, "partialFilterExpression" : { "number" : '
 has out '"name" : "room_1_at_-1" }'
 has out '"name" : "room_1_at_-1_text_1" }'
-has err 'nothing was changed: --execute acts'
+has err 'nothing was changed: act with --execute'
 expect 4 consolidate @uri plan.json --execute --cut-over
 has err 'copy first'
 expect 0 consolidate @uri plan.json --json

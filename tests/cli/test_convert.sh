@@ -29,7 +29,7 @@ same() {
 
 elements=$(wc -l <before)
 expect 0 convert "$db" ev --keep oldest --as old --dry-run
-has out "ev: 7 arrays to lay out, of $elements elements, as 'old': layout outlier, keep oldest"
+has out "ev: 7 arrays to convert, of $elements elements, as 'old': layout outlier, keep oldest"
 has err "nothing was changed"
 expect 3 define "$db" old
 expect 0 convert "$db" ev --to capped --dry-run --json --quiet
@@ -52,20 +52,20 @@ has out 'old.activities, pages in old.pages'
 
 expect 0 convert "$db" ev --keep oldest --as old
 has out '"elements":0,'
-has err "'ev' is as it was"
-has err "stop the clients, then: convert ... --as old --finish; then let them open 'old'"
+has err "'ev' is unchanged"
+has err "stop the clients, run convert ... --as old --finish, then let them open 'old'"
 expect 2 convert "$db" ev
 has err "--to LAYOUT"
 expect 2 convert "$db" ev --to tree
 has err "there is no layout 'tree'; the layouts are: outlier, capped, reference, subset, bucket"
 expect 2 convert "$db" ev --keep both
-has err "--keep is 'newest' or 'oldest'"
+has err "--keep must be 'newest' or 'oldest'"
 expect 2 convert "$db" ev --as ev
 has err "cannot be converted into itself"
 expect 2 convert "$db" ev --to outlier --as 'a b'
 has err "name 'a b' must"
 expect 4 convert "$db" ev --keep newest --as old
-has err "definition 'old' is there, and keeps the oldest"
+has err "definition 'old' exists, and keeps the oldest"
 expect 3 convert "$db" nothing --keep oldest
 has err "there is no definition 'nothing'"
 expect 3 convert "$db" ev --keep oldest --as none --finish --yes
@@ -76,7 +76,7 @@ expect 3 define "$db" none
 expect 2 convert "$db" ev --to outlier --as none --threshold 7 --page 9 --max-bytes 17MB
 expect 3 define "$db" none
 expect 2 convert "$db" ev --as old --finish --no-verify
-has err "--finish compares first"
+has err "cannot be combined with --finish"
 expect 2 convert "$db" ev --as old --finish
 has err "give --yes"
 expect 0 convert "$db" ev --to outlier --threshold 7 --page 9 # its name follows from the layout
@@ -115,7 +115,7 @@ sort out >before
 until_done convert "$db" ev --as old --finish --yes
 same old
 expect 0 convert "$db" ev --as old --finish --yes # as it may be found after a crash
-has err "'ev' is not there any more"
+has err "'ev' no longer exists"
 expect 3 convert "$db" typo --as old --finish --yes
 has err "there is no definition 'typo'"
 expect 3 convert "$db" ev --as old
@@ -150,7 +150,7 @@ elements() {
 until_done convert "$db" all --to capped --as last --threshold 40 --max-bytes 50KB
 expect 0 convert "$db" all --as last
 has out '"elements":0,"before":120,"verified":120,"dropped":1979,"differences":0}'
-has err "1979 elements are not in 'last', which keeps the newest alone"
+has err "1979 elements are not in 'last', which keeps only the newest"
 for owner in u0 u1 u2; do
     expect 0 export "$db" all "$owner"
     tail -40 out >before
@@ -220,7 +220,7 @@ expect 0 export "$db" b p1
 expect 0 drop "$db" b.outlier p1 --yes # it is known why
 until_done convert "$db" b --as b.outlier --finish --yes
 expect 0 convert "$db" b --to outlier --finish --yes
-has err "'b' is not there any more"
+has err "'b' no longer exists"
 expect 0 export "$db" b.outlier p1
 [ "$(wc -l <out)" = 2 ] || fail "b.outlier has not the two elements of b"
 clean "$db"

@@ -127,7 +127,7 @@ bad() {
     if [ "$line" = 1 ]; then
         grep -q "are imported" err && fail "$name: an import of nothing says what is imported"
     else
-        has err "spillway: $said; the same command goes on from there"
+        has err "spillway: $said; after removing the cause, run the same command"
         tail -1 err | grep -q "$said" || fail "$name: the error does not come first"
     fi
     expect 0 stats "$db" ev --json

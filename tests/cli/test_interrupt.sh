@@ -57,7 +57,7 @@ for signal in INT TERM; do
     kill -"$signal" $pid
     ends $pid 130
     exec 4>&-
-    one_line 'spillway: interrupted: every whole line that was read before is appended'
+    one_line 'spillway: interrupted: every complete line that was read before is appended'
     # The signal may come before the line is read.
     expect 0 read "$db" ev "$signal" --oldest --quiet
     [ "$(head -2 out | cut -f2 | paste -sd' ')" = "1 2" ] || fail "$signal: $(cat out)"

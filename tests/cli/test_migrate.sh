@@ -21,8 +21,8 @@ expect 0 drop "$db" events --yes
 # ---- nothing to do, and what cannot be -----------------------------------------------------------
 
 expect 0 migrate "$db" plan.json
-has out 'events: users.events, 0 arrays to lay out'
-has err 'nothing was changed: --execute acts'
+has out 'events: users.events, 0 arrays to reshape'
+has err 'nothing was changed: act with --execute'
 expect 3 migrate "$db" absent.json
 has err 'absent.json'
 echo '{"spillwayPlan": 1, "arrays": [{"collection": "users", "path": "events", "migrate": true}]}' >bad.json
@@ -58,7 +58,7 @@ cp out before
 
 expect 0 migrate "$db" plan.json --undo
 has out '"step":"can be undone","owners":1'
-has err 'nothing was changed: --execute acts'
+has err 'nothing was changed: act with --execute'
 expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
 has out '"step":"undone","owners":1,"taken":0,"full":0,"elements":40'
 has moved.ndjson '"givenBack" : true'
@@ -69,7 +69,7 @@ has err '40 elements that were not put there by Spillway'
 # ---- and there again -----------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json
-has out '1 array to lay out, of which 1 are other programs'
+has out '1 array to reshape, of which 1 are unmanaged'
 expect 0 migrate "$db" plan.json --execute --log moved.ndjson
 has out '"step":"laid out","owners":1,"taken":1,"full":0,"elements":40,"moved":30,"pages":8'
 has moved.ndjson '"taken" : true, "moved" : 30, "pages" : 8, "hash" : '
@@ -100,16 +100,16 @@ has err "definition 'oldest.original' clashes with 'events'"
 expect 0 drop "$db" events --yes
 
 expect 0 migrate "$db" oldest.json
-has out 'oldest: users.events, 0 arrays to lay out' # of a definition that is not saved
-has out 'oldest: from there they are brought to layout outlier, keep oldest, in oldest.pages'
-has err 'nothing was changed: --execute acts'
+has out 'oldest: users.events, 0 arrays to reshape' # of a definition that is not saved
+has out 'oldest: from there they are copied to layout outlier, keep oldest, in oldest.pages'
+has err 'nothing was changed: act with --execute'
 expect 4 migrate "$db" oldest.json --finish
 has err "no migration to 'oldest' was begun"
 expect 0 migrate "$db" oldest.json --execute --log moved.ndjson
 has out '"step":"laid out","owners":2,"taken":2'
 has out '"step":"brought","owners":2,"elements":41,"before":0,"verified":41'
 has moved.ndjson '"owner" : "ada", "elements" : 40, "brought" : true, "anew" : false, "hash" : '
-has err "the originals are still there"
+has err "the originals still exist"
 expect 4 append "$db" oldest ada 1
 has err "'oldest' is still being made by"
 expect 4 trim "$db" oldest ada --keep 1
@@ -129,7 +129,7 @@ expect 0 migrate "$db" oldest.json --undo --execute --yes
 has out '"step":"undone","owners":2'
 expect 3 read "$db" oldest ada
 expect 2 migrate "$db" oldest.json --undo --finish
-has err 'exclude each other'
+has err 'cannot be combined with'
 
 expect 0 migrate "$db" oldest.json --execute
 expect 0 migrate "$db" oldest.json --execute --finish --yes

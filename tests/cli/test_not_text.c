@@ -75,11 +75,11 @@ static void export_leaves_the_element_out(void **state)
     assert_string_equal(text,
                         "{\"owner\":\"ada\",\"seq\":0,\"element\":0}\n"
                         "spillway: owner \"ada\", element 1 is left out: a string in it is not "
-                        "UTF-8, so that JSON cannot hold it\n"
+                        "UTF-8, so JSON cannot express it\n"
                         "{\"owner\":\"ada\",\"seq\":2,\"element\":2}\n"
                         "{\"owner\":\"bob\",\"seq\":0,\"element\":0}\n"
-                        "spillway: the output is not complete: 1 values in it have strings that "
-                        "are not UTF-8, which JSON cannot hold\n");
+                        "spillway: the output is incomplete: 1 values in it have strings that "
+                        "are not UTF-8, which JSON cannot express\n");
     assert_int_equal(run("export", folder, "feed bob", text, sizeof text), 0);
     assert_int_equal(run("read", folder, "feed ada", text, sizeof text), 3);
     assert_says(text, "owner \"ada\", element 1 is left out");
@@ -98,11 +98,11 @@ static void export_leaves_the_document_out(void **state)
                      3);
     assert_string_equal(
         text, "spillway: a document of users, with _id \"ada\", is left out: a string in it is "
-              "not UTF-8, so that JSON cannot hold it\n"
+              "not UTF-8, so JSON cannot express it\n"
               "{\"collection\":\"users\",\"document\":{ \"_id\" : \"bob\", \"activities\" : [ 0 ], "
               "\"activityCount\" : 1 }}\n"
-              "spillway: the output is not complete: 1 values in it have strings that are not "
-              "UTF-8, which JSON cannot hold\n");
+              "spillway: the output is incomplete: 1 values in it have strings that are not "
+              "UTF-8, which JSON cannot express\n");
     embedded_remove_folder(folder);
 }
 

@@ -30,8 +30,8 @@ has out 'users: posts -> layout outlier, threshold'
 has out 'users: views -> layout outlier, threshold'
 has out ', newest first'
 has out 'users: files -> layout reference'
-has out 'users: prices.* -> not as it is'
-has out 'users: groups[].members -> not as it is'
+has out 'users: prices.* -> not in this form'
+has out 'users: groups[].members -> not in this form'
 has out 'db.getCollection("users").aggregate('
 [ "$(grep -c 'newest first' out)" = 1 ] || fail "newest first: $(cat out)"
 
@@ -203,7 +203,7 @@ has out 'see:   db'
 LC_ALL=C grep -q $'\xe2\x80\xae' out && fail "a bidi override is printed: $(cat out)"
 
 expect 2 plan scan.json --max-elements 60
-has err 'a scan that was made with options of its own'
+has err 'the result of a scan with its own options'
 
 # Nothing to plan.
 head -n 3 users.ndjson | sed 's/"files": \[.*"prices"/"prices"/' >few.ndjson

@@ -69,11 +69,11 @@ cmp piped.html report.html || fail "another page from a pipe"
 expect 3 report - </dev/null
 has err 'stdin: '
 expect 2 report - --max-elements 10 <scan.json
-has err 'which --format tells on stdin'
+has err 'for a source on stdin give --format'
 expect 0 report - --format ndjson --quiet "${limits[@]}" <feeds.ndjson
 has out 'unbounded-array'
 expect 2 report scan.json --max-elements 10
-has err 'a scan that was made with options of its own'
+has err 'the result of a scan with its own options'
 
 # Names of collections and fields are texts, too.
 expect 0 report "<b>&amp;'.ndjson" --quiet --output=report.html

@@ -250,7 +250,7 @@ exec 3>&-
 wait $pid
 status=$?
 [ "$status" = 130 ] || fail "an interrupted scan ended with $status: $(cat err)"
-has out '(interrupted: of what was read)'
+has out '(interrupted: results up to then)'
 
 # Wait until the scan has read all that the test wrote to the pipe of descriptor 3.
 drained() {
@@ -283,7 +283,7 @@ for form in bson bson.gz archive; do
     status=$?
     exec 3>&-
     [ "$status" = 130 ] || fail "an interrupted scan of $form ended with $status: $(cat err)"
-    has out '(interrupted: of what was read)'
+    has out '(interrupted: results up to then)'
     lacks out ' 0 documents'
     is err ''
 done

@@ -51,10 +51,10 @@ has out '3 findings in 47 collections'
 has out 'WARNING  collection-sprawl (REDUCE_NUMBER_OF_NAMESPACES)  shop.customer_*_notes'
 has out 'shop.customer_*_orders'
 has out '24 collections with the same fields differ by their dates (shop.readings_2024_01, '
-has out 'would hold their 720 documents'
+has out 'would have their 720 documents'
 expect 1 scan many --collection-limit 50 --fail-on critical
 has out 'CRITICAL  collection-sprawl'
-has out 'there are 47 collections, and 50 are too many'
+has out '47 collections of at most 50'
 expect 1 scan many --fail-on REDUCE_NUMBER_OF_NAMESPACES
 
 expect 0 scan many --json --quiet
@@ -75,8 +75,8 @@ assert all(collection["indexes"] == [{"name": "_id_", "key": {"_id": 1}}]
            for collection in scan["collections"])
 EOF
 expect 0 plan scan.json --output plan.json # which reads groups back
-has out 'shop.customer_*_orders: 10 collections -> one, orders, told apart by customerId'
-has out 'shop.readings_*: 24 collections -> one, readings, told apart by period'
+has out 'shop.customer_*_orders: 10 collections -> one, orders, with the field customerId'
+has out 'shop.readings_*: 24 collections -> one, readings, with the field period'
 python3 - <<'EOF' || fail "the plan"
 import json
 groups = {group["pattern"]: group for group in json.load(open("plan.json"))["sprawl"]}

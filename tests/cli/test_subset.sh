@@ -135,7 +135,7 @@ sized none 9 17000
 expect 0 read "$db" small none --top
 is out ''
 has err 'the summary has room for 0 of'
-has err '`define --max-bytes` with more, then `repair`, makes room'
+has err 'make room with `define --max-bytes` and a larger number, then `repair`'
 expect 0 read "$db" small none --top --quiet
 is err ''
 expect 0 remove "$db" small removed 0
