@@ -36,7 +36,7 @@ typedef enum spill_log_level {
 /* Called from any thread that works on the store; must not call back into it. */
 typedef void (*spill_log_fn)(void *context, spill_log_level_t level, const char *message);
 
-/* The time and the pauses that retries take; a simulation brings its own. NULL fields: the real. */
+/* The time, and the pauses between tries. A simulation passes its own. NULL: the real ones. */
 typedef struct spill_clock {
     void *context;
     int64_t (*now_us)(void *context);                     /* microseconds since 1970 */
@@ -48,15 +48,15 @@ typedef struct spill_clock {
 typedef struct spill_store_options {
     int version;     /* SPILL_STORE_OPTIONS_VERSION */
     bool read_only;  /* open an existing store for reading, beside a writer */
-    bool must_exist; /* do not make a store where none is */
+    bool must_exist; /* do not create a store */
     spill_durability_t durability;
     int64_t cache_bytes; /* block cache of the embedded engine; default 32 MiB */
     /*
-     * On a server: a command for each append, also where threads append to one owner at the same
-     * time. By default those that wait for a command under way are then sent as one.
+     * On a server: send a command for each append, even if several threads append to one owner at
+     * the same time. By default appends that wait for a running command are sent as one.
      */
     bool separate_appends;
-    bool count_bytes; /* on a server: fill the counters of bytes, for which answers are looked at */
+    bool count_bytes; /* on a server: fill the counters of bytes, which inspects every answer */
     spill_log_fn log; /* NULL: silent */
     void *log_context;
     spill_clock_t clock;
@@ -66,10 +66,10 @@ typedef struct spill_store_options {
      */
     bool partial;
     /*
-     * Permissions of the folder of a new embedded store and of a backup: those of a file, 0600 by
-     * default; the folder also gets x where they have r. RocksDB makes the files in it, with 0644
-     * less the process's umask, which the library does not change; the folder protects them. Has to
-     * have 0600, and nothing outside 0666.
+     * Permissions of the folder of a new embedded store and of a backup, given as those of a file:
+     * 0600 by default. The folder also gets x wherever they have r. RocksDB creates the files in it
+     * with 0644 less the process's umask, which the library does not change; the folder protects
+     * them. Must include 0600, and nothing outside 0666.
      */
     unsigned file_mode;
 } spill_store_options_t;
@@ -89,9 +89,9 @@ SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_optio
                                         spill_store_t **store, spill_error_t *error);
 
 /*
- * What a store that was opened with `partial` cannot read, as a sentence that names the file: then
- * elements may be missing from every answer. NULL if the whole store can be read, or if `store` is
- * NULL. The text is the store's, until it is closed.
+ * For a store that was opened with `partial`: a sentence that names the file that cannot be read.
+ * Every answer may then lack elements. NULL if the whole store can be read, or if `store` is NULL.
+ * The text belongs to the store until it is closed.
  */
 SPILL_API const char *spill_store_damage(const spill_store_t *store);
 
@@ -99,23 +99,23 @@ SPILL_API const char *spill_store_damage(const spill_store_t *store);
 SPILL_API spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error);
 
 /*
- * Save a definition. Where one of that name exists and has data, only its bounds and op_window may
- * change (SPILL_REFUSED names what differs). One that is the same already is a success. One that
- * would share documents with another definition of the store is SPILL_REFUSED, too
- * (spill_definition_beside); of two that are saved at the same moment, by two programs on a server,
- * perhaps both are. Clients that have the array open go on with the bounds they know until
- * they open it again: documents then obey one or the other. Cost: four store operations, and two
- * for each other definition.
+ * Save a definition. If the name exists and has data, only the bounds, op_window and what is
+ * retained may change; SPILL_REFUSED names what differs. Saving the same definition again succeeds.
+ * SPILL_REFUSED also if the definition would share documents with another one of the store
+ * (spill_definition_beside). If two programs save such a pair at the same moment on a server, both
+ * may be refused. Clients that have the array open use the old bounds until they open it again;
+ * documents then obey the old or the new ones. Cost: four store operations, and two for each other
+ * definition.
  */
 SPILL_API spill_code_t spill_store_define(spill_store_t *store,
                                           const spill_definition_t *definition,
                                           spill_error_t *error);
 
-/* The definition of that name. SPILL_NOT_FOUND lists what there is. */
+/* Load the definition of that name. The message of SPILL_NOT_FOUND lists the existing ones. */
 SPILL_API spill_code_t spill_store_definition(spill_store_t *store, const char *name,
                                               spill_definition_t *definition, spill_error_t *error);
 
-/* All definitions, by name. Free *definitions with bson_free; NULL where there is none. */
+/* Load all definitions, sorted by name. Free *definitions with bson_free; NULL: there is none. */
 SPILL_API spill_code_t spill_store_definitions(spill_store_t *store,
                                                spill_definition_t **definitions, size_t *count,
                                                spill_error_t *error);
@@ -123,21 +123,21 @@ SPILL_API spill_code_t spill_store_definitions(spill_store_t *store,
 /*
  * Drop a definition and all its owners' arrays and pages (other fields of the heads stay). Not one
  * atomic step: after a crash, call it again. Cost grows with the number of owners. Arrays that are
- * open on it read as empty from then on and take no changes: SPILL_NOT_FOUND. (Not on a server:
- * docs/reference/lifetimes.md.) SPILL_CONFLICT where others make owners faster than they are
- * dropped.
+ * open on it then read as empty, and changes return SPILL_NOT_FOUND. (Not on a server:
+ * docs/reference/lifetimes.md.) SPILL_CONFLICT: other clients create owners faster than this call
+ * drops them.
  */
 SPILL_API spill_code_t spill_store_drop(spill_store_t *store, const char *name,
                                         spill_error_t *error);
 
 /*
- * A consistent copy of an embedded store into a folder that does not exist yet, while it is used.
- * The copy is complete or absent. SPILL_REFUSED where the folder exists.
+ * Copy an embedded store to a new folder while it is used. The copy is consistent, and complete or
+ * absent. SPILL_REFUSED: the folder exists.
  */
 SPILL_API spill_code_t spill_store_backup(spill_store_t *store, const char *folder,
                                           spill_error_t *error);
 
-/* What the store has done since it was opened. A value that rises for ever. */
+/* What the store has done since it was opened. Values only rise. */
 typedef struct spill_counters {
     int64_t calls;    /* store operations */
     int64_t appends;  /* appends acknowledged */
@@ -147,7 +147,7 @@ typedef struct spill_counters {
     int64_t retries;  /* operations tried again after losing a race */
     int64_t waits;    /* pauses taken between tries */
     int64_t commits;  /* write batches given to the embedded engine */
-    int64_t syncs;    /* of which synced */
+    int64_t syncs;    /* commits that were synced */
     /*
      * Embedded: keys and values that the engine was given, before it compresses them, and without
      * what it writes again when it merges. On a server, with count_bytes: the documents of commands
@@ -157,42 +157,42 @@ typedef struct spill_counters {
     int64_t bytes_read; /* embedded: not counted */
 } spill_counters_t;
 
-/* Each counter as it is now; they are not read at one moment. All are 0 if `store` is NULL. */
+/* Read the counters, one after the other. All are 0 if `store` is NULL. */
 SPILL_API void spill_store_counters(spill_store_t *store, spill_counters_t *counters);
 
-/* What can be read of one owner's changes behind a cut in a log. */
+/* One owner's readable changes behind a cut in a log. */
 typedef struct spill_log_loss {
     const char *definition;     /* NULL: no definition that can be read has this number */
     uint32_t array_id;          /* the number */
     const spill_value_t *owner; /* NULL: its key cannot be read */
-    int64_t elements;           /* elements written, each time that they were */
+    int64_t elements;           /* elements written; one written twice counts twice */
     int64_t deleted;            /* deletions of an element, or of a range of elements */
 } spill_log_loss_t;
 
-/* Where the log of an embedded store is cut. */
+/* A cut in the log of an embedded store. */
 typedef struct spill_log_cut {
     bool needed;      /* the log is damaged; else nothing below is set */
     char file[32];    /* the log, "000012.log" */
-    int64_t offset;   /* what is from this byte on goes, and every newer log */
+    int64_t offset;   /* the cut drops everything from this byte on, and every newer log */
     char reason[160]; /* why it cannot be read there */
     int64_t bytes;    /* behind the cut, in all logs */
-    int64_t records;  /* of which so many batches of changes can be read */
-    int64_t owners;   /* that have changes in them */
-    int64_t elements; /* that were written in them */
-    char kept[64];    /* the file that keeps the log as it was; "" with look_only */
+    int64_t records;  /* readable batches of changes in these bytes */
+    int64_t owners;   /* owners with changes in these batches */
+    int64_t elements; /* elements written by these batches */
+    char kept[64];    /* the file that keeps the old log; "" with look_only */
 } spill_log_cut_t;
 
 typedef void (*spill_log_loss_fn)(void *context, const spill_log_loss_t *loss);
 
 /*
- * Bring an embedded store whose log is damaged back to writing: drop the log from the first byte
- * that cannot be read, and every newer log. The logs as they were stay in the store's folder under
- * other names (docs/internals/format.md); nothing else is dropped. The changes behind the cut that
- * can be read are told to `report` (may be NULL), one call for each owner, with *cut filled but for
- * `kept`; with `look_only` nothing is written. If the logs have no damage, or the store is not an
- * embedded one, *cut is all zero. After a crash at any moment, call it again.
+ * Make an embedded store with a damaged log writable again: drop the log from the first unreadable
+ * byte on, and every newer log. The old logs stay in the store's folder under other names
+ * (docs/internals/format.md). Nothing else is dropped. The function first calls `report` (may be
+ * NULL) for each owner with readable changes behind the cut; *cut is then filled, except for
+ * `kept`. With `look_only` it writes nothing. If the logs have no damage, or the store is not
+ * embedded, *cut is zeroed. After a crash at any moment, call it again.
  *
- * `uri` as spill_store_open takes it; no process may have the store open for writing. Errors:
+ * `uri` is that of spill_store_open. No process may have the store open for writing. Errors:
  * SPILL_BUSY, SPILL_CORRUPT (damage that a cut does not repair: restore a backup),
  * SPILL_NOT_FOUND, SPILL_NO_SPACE, SPILL_DENIED. Cost: reads the logs three times.
  */
