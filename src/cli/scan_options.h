@@ -44,8 +44,8 @@ typedef struct spill_cli_scan_options {
         {"collection-limit", "N", SPILL_OPTION_NUMBER, offsetof(type, member.collection_limit),    \
          "Most collections in the database (1000)"},                                               \
         {"since", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.since),                         \
-         "Compare with an earlier scan, a file that scan --json printed: show what has come "      \
-         "since"},                                                                                 \
+         "Compare with an earlier scan, and show what is new; FILE has the output of "             \
+         "scan --json"},                                                                           \
         {"threads", "N", SPILL_OPTION_NUMBER, offsetof(type, member.threads), "1 or 2 (2)"},       \
         {"collections", "LIST", SPILL_OPTION_TEXT, offsetof(type, member.collections),             \
          "Server: only these collections, separated by commas"},                                   \

@@ -30,13 +30,13 @@ expect 0 consolidate @uri plan.json --json
 has out '"phase" : "not begun"'
 sed 's/"messages_room003", "value"/"messages_none", "value"/' plan.json >wrong.json
 expect 3 consolidate @uri wrong.json
-has out 'not there: messages_none'
+has out 'missing: messages_none'
 has out 'not in the plan: messages_room003'
 expect 3 consolidate @uri wrong.json --execute
 has err 'the plan names a collection that does not exist: messages_none'
 mkdir embedded
 expect 2 consolidate embedded plan.json
-has err 'an embedded store has no collections'
+has err 'an embedded store has only the collections of its definitions'
 expect 2 consolidate @uri plan.json --views
 expect 2 consolidate @uri plan.json --finish --undo
 

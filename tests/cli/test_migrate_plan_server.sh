@@ -58,7 +58,7 @@ expect 0 drop @uri things-list --yes
 edited wrong.json '"migrate": true' '"migrate": true, "mayBeEmpty": "yes"'
 expect 2 migrate @uri wrong.json
 has err '"mayBeEmpty" of '
-has err 'is true or false'
+has err 'must be true or false'
 edited wrong.json '"migrate": true' '"migrate": "false"'
 expect 2 migrate @uri wrong.json
 has err '"migrate" of '
@@ -72,7 +72,7 @@ sed -i 's/"collection": "things"/"collection": "thingsFeed"/
     s/"pageCollection": "things_list"/"pageCollection": "thingsFeedPages"/' oldest.json
 grep -q '"original"' oldest.json && fail "the plan has an original"
 expect 0 migrate @uri oldest.json
-has out "things-list: things.list, 6 arrays to lay out"
+has out "things-list: things.list, 6 arrays to reshape"
 expect 0 migrate @uri oldest.json --execute --quiet
 has out '"step":"laid out","owners":6,"taken":6'
 has out '"step":"brought","owners":6'
@@ -94,14 +94,14 @@ with pymongo.MongoClient(sys.argv[1]) as client:
     client.get_default_database().things.insert_one({"_id": 3, "list": list(range(300))})
 END
 expect 0 migrate @other oldest.json # the entry names the database that was scanned
-has out "things-list: things.list, 1 array to lay out"
+has out "things-list: things.list, 1 array to reshape"
 sed 's/, "database": "[^"]*"//; s/"collection": "[^."]*[.]things"/"collection": "dump.things"/' \
     oldest.json >hand.json
 expect 3 migrate @other hand.json
 has err "has no collection 'dump.things'"
 sed "s/dump[.]things/$(sed 's/.*[/]\([^/?]*\).*/\1/' other).things/" hand.json >named.json
 expect 0 migrate @other named.json
-has out "things-list: things.list, 1 array to lay out"
+has out "things-list: things.list, 1 array to reshape"
 
 # ---- in place -------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ done
 echo "$((SECONDS - began)) s"
 
 says elsewhere "namespace 'elsewhere.users'" define URI
-says nameless "no text" define URI
+says nameless "not a string" define URI
 says endless "lists 'feed' after 'feed'" define URI
 says batches "empty batches" define URI
 says malformed "not valid BSON" define URI
