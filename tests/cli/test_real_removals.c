@@ -2,7 +2,7 @@
  * A real history of lists that grow and shrink: 275 832 events add, change and remove versions of
  * software products, many of them again and again. Replayed, with removals and edits by id, they
  * give the lists as they are at the end, which the source has apart: equal as sets of name and
- * date. Keep newest, and with SPILLWAY_LONG keep oldest too, on the embedded store; verify finds
+ * date. Keep oldest, and with SPILLWAY_LONG keep newest too, on the embedded store; verify finds
  * nothing.
  *
  * Runs where SPILLWAY_DATA names a folder that has eol_releases/events.ndjson.gz.
@@ -312,7 +312,7 @@ static void play(spill_keep_t keep)
 /* At the same time: they have nothing in common. */
 int main(void)
 {
-    static const spill_keep_t keeps[] = {SPILL_KEEP_NEWEST, SPILL_KEEP_OLDEST};
+    static const spill_keep_t keeps[] = {SPILL_KEEP_OLDEST, SPILL_KEEP_NEWEST};
     pid_t children[2];
     int count = (int)effort(2, 1, 1);
     gzclose(open_file("events.ndjson.gz")); /* or the test is passed over */
