@@ -210,8 +210,6 @@ static spill_code_t count_window(void *context, const spill_value_t *name, const
     counting_t *counting = context;
     spill_count_t count;
     spill_code_t code = spill_array_count(counting->array, name, &count, error);
-    if (code == SPILL_NOT_FOUND) /* dropped meanwhile */
-        return SPILL_OK;
     if (code != SPILL_OK)
         return code;
     memcpy(counting->window, window, strlen(window) + 1);

@@ -75,7 +75,7 @@ static spill_code_t read_backward(spill_reading_t *reading, spill_error_t *error
         return code;
     if (reading->schema->appends_to_head) {
         spill_reading_take(reading, &reading->head.run);
-        if (spill_reading_is_referenced(reading))
+        if (reading->schema->has_referenced_elements)
             code = spill_reading_take_elements(reading, SPILL_WANT_BACKWARD, error);
         else if (!spill_reading_finished(reading) && head->pages > 0 &&
                  head->first > reading->lower)
@@ -119,13 +119,13 @@ static spill_code_t pages_forward(spill_reading_t *reading, int64_t page, spill_
 static spill_code_t read_forward(spill_reading_t *reading, spill_error_t *error)
 {
     const spill_state_t *head = &reading->head.state;
-    bool spare = reading->schema->appends_to_head && !spill_reading_is_referenced(reading);
+    bool spare = reading->schema->appends_to_head && !reading->schema->has_referenced_elements;
     spill_code_t code =
         spill_reading_read_head(reading, SPILL_WANT_FORWARD, reading->lower, spare, error);
     if (code != SPILL_OK || !head->present)
         return code;
     if (reading->schema->appends_to_head) {
-        if (spill_reading_is_referenced(reading))
+        if (reading->schema->has_referenced_elements)
             code = spill_reading_take_elements(reading, SPILL_WANT_FORWARD, error);
         else if (head->pages > 0 && reading->lower < head->first)
             code = pages_forward(reading, SPILL_PAGE_HOLDING, error);

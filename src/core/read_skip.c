@@ -137,7 +137,7 @@ spill_code_t spill_reading_pass_over(spill_reading_t *reading, int64_t skip, boo
         return code;
     if (reading->lower < head->watermark)
         reading->lower = head->watermark;
-    if ((head->removed > 0 || head->deleted.count > 0) && spill_reading_is_referenced(reading))
+    if ((head->removed > 0 || head->deleted.count > 0) && reading->schema->has_referenced_elements)
         return skip_elements(reading, skip, newest_first, error);
     if (head->removed > 0 || head->deleted.count > 0)
         return skip_by_documents(reading, skip, newest_first, error);

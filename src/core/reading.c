@@ -1,17 +1,11 @@
 #include "core/reading.h"
 
 #include "definition/fields.h"
-#include "definition/schema.h"
 #include "layout/referenced.h"
 
 bool spill_reading_finished(const spill_reading_t *reading)
 {
     return reading->run.count >= reading->limit || reading->vanished;
-}
-
-bool spill_reading_is_referenced(const spill_reading_t *reading)
-{
-    return spill_schema_of(&reading->owner->array->definition)->has_referenced_elements;
 }
 
 /* The first whole run is moved, not copied. */

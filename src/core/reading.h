@@ -36,9 +36,6 @@ typedef struct spill_reading {
 /* Is nothing more to be read: for now, or before the read begins again? */
 bool spill_reading_finished(const spill_reading_t *reading);
 
-/* Is each element a document of its own? */
-bool spill_reading_is_referenced(const spill_reading_t *reading);
-
 /* Take over what a document brought, within the bounds; `run` is left in any state. */
 void spill_reading_take(spill_reading_t *reading, spill_run_t *run);
 

@@ -19,10 +19,10 @@ typedef enum family { ARRAYS, REFERENCED, WINDOWS } family_t;
 
 static family_t family_of(spill_layout_t layout)
 {
-    spill_definition_t definition = {.layout = layout};
-    if (spill_schema_of_layout(layout)->has_windows)
+    const spill_schema_t *schema = spill_schema_of_layout(layout);
+    if (schema->has_windows)
         return WINDOWS;
-    return spill_schema_of(&definition)->has_referenced_elements ? REFERENCED : ARRAYS;
+    return schema->has_referenced_elements ? REFERENCED : ARRAYS;
 }
 
 static void carry_name(const char *from, char *to)
