@@ -69,65 +69,51 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
     SPILL_CHECK_POINTERS(error, base);
     *base = 0;
     SPILL_CHECK_POINTERS(error, array, owner);
-    spill_owner_t own;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_owner_read_state(&own, SPILL_HEAD, &response, error);
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    SPILL_TRY(spill_owner_read_state(&own, SPILL_HEAD, &response, error));
     /* With keep oldest the head's n stands still once it is sealed: any value seen is a base. */
-    if (code == SPILL_OK && response.state.pages > 0 &&
-        !spill_schema_of(&array->definition)->appends_to_head) {
+    if (response.state.pages > 0 && !spill_schema_of(&array->definition)->appends_to_head) {
         int64_t tail = response.state.pages - 1;
         int64_t incarnation = response.state.incarnation;
         *base = response.state.op_count;
-        code = spill_owner_read_state(&own, tail, &response, error);
-        if (code == SPILL_OK && response.state.incarnation != incarnation && tail > 0)
-            code = spill_owner_read_state(&own, tail - 1, &response, error);
+        SPILL_TRY(spill_owner_read_state(&own, tail, &response, error));
+        if (response.state.incarnation != incarnation && tail > 0)
+            SPILL_TRY(spill_owner_read_state(&own, tail - 1, &response, error));
         if (response.state.incarnation != incarnation)
             response.state.op_count = 0; /* an earlier owner's */
     }
-    if (code == SPILL_OK && response.state.op_count > *base)
+    if (response.state.op_count > *base)
         *base = response.state.op_count;
-    spill_response_release(&response);
-    spill_owner_release(&own);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
                                 const bson_t *update, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array, owner, update);
-    spill_owner_t own;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_array_check_built(array, error);
-    if (code == SPILL_OK)
-        code = spill_array_check_update(array, update, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK) {
-        spill_request_t request =
-            spill_owner_request(&own, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-        request.update = update;
-        request.create = true;
-        request.incarnation = spill_owner_now(&own);
-        code = spill_owner_call(&own, &request, &response, error);
-        if (code == SPILL_OK && response.outcome != SPILL_DONE)
-            code = spill_fail(error, SPILL_TOO_BIG,
-                              "the head's other fields would not fit a document of 16 MiB");
-    }
-    spill_response_release(&response);
-    spill_owner_release(&own);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_array_check_update(array, update, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    request.update = update;
+    request.create = true;
+    request.incarnation = spill_owner_now(&own);
+    SPILL_TRY(spill_owner_call(&own, &request, &response, error));
+    if (response.outcome != SPILL_DONE)
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "the head's other fields would not fit a document of 16 MiB");
+    return SPILL_OK;
 }
 
 spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
                                       spill_error_t *error)
 {
     const spill_definition_t *definition = &array->definition;
-    spill_code_t code = spill_array_check_layout(array, false, "there are no other fields", error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_array_check_layout(array, false, "there are no other fields", error));
     const char *reserved[] = {definition->array,       "spill",
                               definition->count_field, definition->overflow_field,
                               definition->pages_field, NULL};

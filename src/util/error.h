@@ -1,8 +1,31 @@
-/* Filling the caller's error object. */
+/*
+ * The idiom for errors and cleanup. A function that can fail returns a code and fills the caller's
+ * error object:
+ *
+ *     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
+ *     SPILL_TRY(spill_owner_read_state(&own, SPILL_HEAD, &response, error));
+ *     if (!response.state.present)
+ *         return spill_fail(error, SPILL_NOT_FOUND, "...");
+ */
 #ifndef SPILL_UTIL_ERROR_H
 #define SPILL_UTIL_ERROR_H
 
 #include <spillway/error.h>
+
+/* Return the code of `call` to the caller, unless it is SPILL_OK. */
+#define SPILL_TRY(call)                                                                            \
+    do {                                                                                           \
+        spill_code_t spill_try_code = (call);                                                      \
+        if (spill_try_code != SPILL_OK)                                                            \
+            return spill_try_code;                                                                 \
+    } while (0)
+
+/*
+ * Call release(&variable) when the variable that follows goes out of scope, also after a return.
+ * Several are released in the reverse order of their declarations. Initialize the variable where it
+ * is declared: `release` must accept its first value.
+ */
+#define SPILL_SCOPED(release) __attribute__((cleanup(release)))
 
 /* Fill *error (may be NULL) with a formatted message and return the code. */
 spill_code_t spill_fail(spill_error_t *error, spill_code_t code, const char *format, ...)
