@@ -1,55 +1,50 @@
 #include "core/building.h"
 
+#include "store/job.h"
 #include "util/error.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The record's name in the catalog. Those of imports end with 16 hexadecimal digits. */
-#define MARK_NAME_SIZE (SPILL_NAME_SIZE + 16)
+#define SUFFIX ":migrate"
 
-static void checkpoint_name(const char *definition, char name[MARK_NAME_SIZE])
-{
-    snprintf(name, MARK_NAME_SIZE, "%s:migrate", definition);
-}
+static const spill_job_field_t fields[] = {
+    {.name = "original",
+     .type = SPILL_JOB_NAME,
+     .offset = offsetof(spill_building_t, original),
+     .size = SPILL_NAME_SIZE,
+     .required = true},
+    {.name = "undoing",
+     .type = SPILL_JOB_FLAG,
+     .offset = offsetof(spill_building_t, undoing),
+     .required = true},
+};
 
-static bool decode(spill_building_t *building)
-{
-    bson_iter_t original, undoing;
-    if (!bson_iter_init_find(&original, building->stored, "original") ||
-        !BSON_ITER_HOLDS_UTF8(&original) ||
-        !bson_iter_init_find(&undoing, building->stored, "undoing") ||
-        !BSON_ITER_HOLDS_BOOL(&undoing))
-        return false;
-    int length = snprintf(building->original, sizeof building->original, "%s",
-                          bson_iter_utf8(&original, NULL));
-    building->undoing = bson_iter_bool(&undoing);
-    return length > 0 && length < (int)sizeof building->original;
-}
+static const spill_job_kind_t kind = {.suffix = SUFFIX,
+                                      .activity = "the migration into",
+                                      .named = true,
+                                      .fields = fields,
+                                      .count = sizeof fields / sizeof *fields,
+                                      .size = sizeof(spill_building_t),
+                                      .stored = offsetof(spill_building_t, stored)};
 
 spill_code_t spill_building_load(spill_store_t *store, const char *name, spill_building_t *building,
                                  spill_error_t *error)
 {
-    char entry[MARK_NAME_SIZE];
-    *building = (spill_building_t){0};
-    checkpoint_name(name, entry);
-    spill_code_t code =
-        store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, entry, &building->stored, error);
-    if (code == SPILL_OK && building->stored && !decode(building))
-        code = spill_fail(error, SPILL_CORRUPT,
-                          "%s: the checkpoint of the migration into '%s' cannot be read; restore a "
-                          "backup",
-                          store->uri, name);
-    return code;
+    return spill_job_load(&(spill_job_catalog_t){.store = store}, &kind, name, building, error);
 }
 
-/* Is the catalog's entry such a record? Copies the definition's name to `name`. */
-static bool is_mark(const char *entry, char *name)
+void spill_building_release(spill_building_t *building)
 {
-    static const char suffix[] = ":migrate";
-    size_t length = strlen(entry), end = sizeof suffix - 1;
+    spill_job_release(&kind, building);
+}
+
+/* If it is the entry of a migration, copy the definition's name to `name`. */
+static bool split_entry(const char *entry, char *name)
+{
+    size_t length = strlen(entry), end = sizeof SUFFIX - 1;
     if (length <= end || length - end >= SPILL_NAME_SIZE ||
-        strcmp(entry + length - end, suffix) != 0)
+        strcmp(entry + length - end, SUFFIX) != 0)
         return false;
     memcpy(name, entry, length - end);
     name[length - end] = '\0';
@@ -68,7 +63,7 @@ spill_code_t spill_building_of_original(spill_store_t *store, const char *origin
     bson_iter_init(&iter, &names);
     while (code == SPILL_OK && !found && bson_iter_next(&iter)) {
         spill_building_t building = {0};
-        if (!is_mark(bson_iter_utf8(&iter, NULL), name))
+        if (!split_entry(bson_iter_utf8(&iter, NULL), name))
             continue;
         code = spill_building_load(store, name, &building, error);
         found = code == SPILL_OK && strcmp(building.original, original) == 0;
@@ -80,45 +75,22 @@ spill_code_t spill_building_of_original(spill_store_t *store, const char *origin
     return code;
 }
 
-void spill_building_release(spill_building_t *building)
-{
-    bson_destroy(building->stored);
-    *building = (spill_building_t){0};
-}
-
 spill_code_t spill_building_save(spill_store_t *store, const char *name, const char *original,
                                  bool undoing, spill_building_t *building, spill_error_t *error)
 {
-    char entry[MARK_NAME_SIZE];
-    checkpoint_name(name, entry);
-    bson_t document = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&document, "definition", name);
-    BSON_APPEND_UTF8(&document, "original", original);
-    BSON_APPEND_BOOL(&document, "undoing", undoing);
-    bool done = building->stored && bson_equal(building->stored, &document);
-    spill_code_t code = SPILL_OK;
-    if (!done)
-        code = store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, entry, building->stored,
-                                       &document, &done, error);
-    if (code == SPILL_OK && !done)
-        code = spill_fail(error, SPILL_CONFLICT,
-                          "another migration into '%s' has gone on meanwhile: see what it does, "
-                          "and start again",
-                          name);
-    if (code == SPILL_OK) {
-        bson_destroy(building->stored);
-        building->stored = bson_copy(&document);
-        decode(building);
-    }
-    bson_destroy(&document);
-    return code;
+    spill_building_t next = {.undoing = undoing, .stored = building->stored};
+    if (building->stored && building->undoing == undoing &&
+        strcmp(building->original, original) == 0)
+        return SPILL_OK;
+    snprintf(next.original, sizeof next.original, "%s", original);
+    SPILL_TRY(spill_job_save(&(spill_job_catalog_t){.store = store}, &kind, name, &next, error));
+    *building = next;
+    return SPILL_OK;
 }
 
 spill_code_t spill_building_end(spill_store_t *store, const char *name, spill_error_t *error)
 {
-    char entry[MARK_NAME_SIZE];
-    checkpoint_name(name, entry);
-    return store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, entry, error);
+    return spill_job_delete(&(spill_job_catalog_t){.store = store}, &kind, name, error);
 }
 
 spill_code_t spill_array_check_built(const spill_array_t *array, spill_error_t *error)

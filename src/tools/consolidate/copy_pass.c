@@ -413,7 +413,7 @@ spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill
 {
     walk_t walk;
     spill_code_t code;
-    bson_t *place = &copy_pass->run->place.after;
+    bson_t *place = copy_pass->run->place.after;
     walk_init(&walk, copy_pass, copy_pass->back, false);
     walk.counted = fresh;
     if (fresh)

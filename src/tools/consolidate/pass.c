@@ -112,7 +112,7 @@ static spill_code_t pass_members(spill_consolidate_run_t *run, const spill_conso
         if (code != SPILL_OK)
             break;
         place->member++;
-        bson_reinit(&place->after);
+        bson_reinit(place->after);
         code = spill_consolidate_place_save(run, error);
     }
     return code;
@@ -126,7 +126,7 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
     int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
     spill_code_t code = spill_consolidate_place_load(run, error);
     size_t before = place->member; /* done by another run, which did not save its estimates */
-    bool whole = before == 0 && bson_empty(&place->after);
+    bool whole = before == 0 && bson_empty(place->after);
     if (code == SPILL_OK)
         code = spill_consolidate_place_save(run, error);
     run->progress.documents_all = count_documents(run, way, before, members_of(run, way));

@@ -27,26 +27,24 @@ typedef enum spill_consolidate_phase {
 
 const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase);
 
-/*
- * {phase, plan, copied, views, back, open, indexes}, as entry "INTO:consolidate". It is changed
- * only by compare-and-set, so that of two concurrent runs one fails.
- */
+/* The job checkpoint "INTO:consolidate" (store/job.h). */
 typedef struct spill_consolidate_checkpoint {
     spill_consolidate_phase_t phase;
-    bool copied;     /* a copy ended with all slices equal */
-    bool views;      /* views have, or will get, the old names */
-    bool back;       /* an undo with open slices: the joint collection is put aside */
-    int64_t open;    /* with `back`: how many members' slices are copied back; 0: all */
+    bool copied;  /* a copy ended with all slices equal */
+    bool views;   /* views have, or will get, the old names */
+    bool back;    /* an undo with open slices: the joint collection is put aside */
+    int64_t open; /* with `back`: how many members' slices are copied back; 0: all */
+    bson_t *plan;
     bson_t *indexes; /* of the joint collection, as merged at the beginning */
     bson_t *stored;  /* the entry in the store, or NULL */
 } spill_consolidate_checkpoint_t;
 
-/* The progress of passes: entry "INTO:consolidate.at". */
+/* The progress of passes: the job checkpoint "INTO:consolidate.at". */
 typedef struct spill_consolidate_place {
     spill_consolidate_phase_t phase; /* of the passes: in another phase they start over */
     int64_t pass;                    /* from 1; the first pass of a copy only inserts */
     size_t member;                   /* the current member; in CUTTING, those before it are open */
-    bson_t after;                    /* {id: _id} behind which the member continues, or empty */
+    bson_t *after;                   /* {id: _id} behind which the member continues, or empty */
     size_t changing;                 /* members that differed in this pass */
     bson_oid_t by; /* unique to the run that saved it, so that no two saved places are equal */
     bson_t *stored;
@@ -80,7 +78,6 @@ spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_adm
                                      spill_consolidate_result_t *result, spill_error_t *error);
 void spill_consolidate_release(spill_consolidate_run_t *run);
 
-spill_code_t spill_consolidate_checkpoint_load(spill_consolidate_run_t *run, spill_error_t *error);
 /* Save run->checkpoint with another phase. SPILL_CONFLICT: another run has changed it. */
 spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consolidate_phase_t phase,
                                      spill_error_t *error);
