@@ -2,8 +2,8 @@
 #include "suite.h"
 
 #include "simulation/random.h"
-#include "store/fault.h"
 #include "store/window_stats.h"
+#include "support/fault_store.h"
 
 #include <spillway/spillway.h>
 #include <stdio.h>
@@ -688,11 +688,11 @@ static void old_windows_go_and_old_parts(void **state)
     world_close(&world);
 }
 
-static spill_fault_t fail_all(void *context, int64_t index, const spill_request_t *request)
+static fault_t fail_all(void *context, int64_t index, const spill_request_t *request)
 {
     (void)request;
     const int64_t *lives_for = context;
-    return index < *lives_for ? SPILL_FAULT_NONE : SPILL_FAULT_FAIL;
+    return index < *lives_for ? FAULT_NONE : FAULT_FAIL;
 }
 
 /* Remove by id with a client that dies after `calls` store operations. */
@@ -703,10 +703,10 @@ static void die_removing(world_t *world, int id, int64_t calls)
     spill_array_t *whole = world->array;
     char window[SPILL_WINDOW_SIZE];
     int64_t lives_for = INT64_MAX;
-    spill_fault_hooks_t hooks = {.decide = fail_all, .context = &lives_for};
-    spill_fault_wrap(world->store, &hooks, &mortal);
+    fault_hooks_t hooks = {.decide = fail_all, .context = &lives_for};
+    fault_wrap(world->store, &hooks, &mortal);
     expect_ok(spill_array_open(mortal, "reviews", &world->array, &error), &error);
-    lives_for = spill_fault_calls(mortal) + calls;
+    lives_for = fault_calls(mortal) + calls;
     remove_id(world, id, window);
     spill_array_close(world->array);
     spill_store_close(mortal, NULL);

@@ -1,7 +1,7 @@
 /* The contract on a fault-injecting wrapper that lets everything pass, around a memory store. */
 #include "contract.h"
 
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 #include <assert.h>
 
@@ -12,9 +12,9 @@ static spill_store_t *open_store(void)
     spill_code_t code = spill_store_open("memory:", NULL, &inner, NULL);
     assert(code == SPILL_OK);
     (void)code;
-    spill_fault_hooks_t hooks = {0};
+    fault_hooks_t hooks = {0};
     spill_store_t *store;
-    spill_fault_wrap(inner, &hooks, &store);
+    fault_wrap(inner, &hooks, &store);
     return store;
 }
 
@@ -22,8 +22,8 @@ static spill_store_t *open_store(void)
 static spill_store_t *reopen_store(spill_store_t *store)
 {
     spill_store_close(store, NULL);
-    spill_fault_hooks_t hooks = {0};
-    spill_fault_wrap(inner, &hooks, &store);
+    fault_hooks_t hooks = {0};
+    fault_wrap(inner, &hooks, &store);
     return store;
 }
 

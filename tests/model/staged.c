@@ -58,7 +58,7 @@ typedef struct world {
     int64_t fail_at;    /* -1: none */
     int64_t drops_left; /* of heads, until one fails; -1: none does */
     int64_t meet_at;    /* where another operator does all; -1: never */
-    spill_fault_t fault;
+    fault_t fault;
     int64_t anew, gone, findings;
 } world_t;
 
@@ -276,7 +276,7 @@ static void see_finding(void *context, const spill_finding_t *finding)
     world_t *world = context;
     world->findings++;
     print_error("%s, call %lld, fault %s: page %lld, I%d: %s\n", world->goal->name,
-                (long long)world->fail_at, spill_fault_name(world->fault), (long long)finding->page,
+                (long long)world->fail_at, fault_name(world->fault), (long long)finding->page,
                 finding->invariant, finding->text);
 }
 
@@ -291,8 +291,8 @@ static void check_array(world_t *world, const char *name)
         assert_int_equal(spill_array_export(array, NULL, collect, &found, NULL), SPILL_OK);
         if (found.count != count)
             fail_msg("%s, call %lld, fault %s, %s: %zu elements, not %zu", world->goal->name,
-                     (long long)world->fail_at, spill_fault_name(world->fault), names[i],
-                     found.count, count);
+                     (long long)world->fail_at, fault_name(world->fault), names[i], found.count,
+                     count);
         for (size_t at = 0; at < count; at++)
             assert_int_equal(found.at[at], list[at].number);
     }
@@ -388,17 +388,17 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
     if (index == world->meet_at)
         finish_by_another(world);
     if (world->fail_at >= 0 && index > world->fail_at + 4)
-        while (spill_fault_pending(world->faulty) > 0)
-            spill_fault_deliver(world->faulty, 0);
+        while (fault_pending(world->faulty) > 0)
+            fault_deliver(world->faulty, 0);
 }
 
-static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+static fault_t decide(void *context, int64_t index, const spill_request_t *request)
 {
     world_t *world = context;
     if (world->drops_left >= 0 && request && request->kind == SPILL_REQUEST_DROP_HEAD &&
         world->drops_left-- == 0)
-        return SPILL_FAULT_FAIL;
-    return index == world->fail_at ? world->fault : SPILL_FAULT_NONE;
+        return FAULT_FAIL;
+    return index == world->fail_at ? world->fault : FAULT_NONE;
 }
 
 static void see(void *context, const spill_migrated_t *migrated)
@@ -409,7 +409,7 @@ static void see(void *context, const spill_migrated_t *migrated)
 }
 
 static void open_world(world_t *world, const staged_goal_t *goal, spill_store_t *store,
-                       int64_t fail_at, spill_fault_t fault)
+                       int64_t fail_at, fault_t fault)
 {
     *world = (world_t){.goal = goal,
                        .store = store,
@@ -417,7 +417,7 @@ static void open_world(world_t *world, const staged_goal_t *goal, spill_store_t 
                        .fault = fault,
                        .drops_left = -1,
                        .meet_at = -1};
-    spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
+    fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
     world->options = (spill_migrate_options_t){.migrated = see, .context = world};
     define_other(world);
     make_plan(world);
@@ -425,7 +425,7 @@ static void open_world(world_t *world, const staged_goal_t *goal, spill_store_t 
         bson_init(&world->storage[i]);
         world->owners[i] = spill_value_from_utf8(&world->storage[i], names[i]);
     }
-    spill_fault_wrap(store, &hooks, &world->faulty);
+    fault_wrap(store, &hooks, &world->faulty);
     world->staged = (spill_staged_t){.store = world->faulty, .planned = &world->planned};
     fill(world, 0, 9);
     fill(world, 1, 1);
@@ -503,8 +503,8 @@ static void until_done(world_t *world, run_fn run)
             return;
         if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN && code != SPILL_CONFLICT)
             fail_msg("%s, call %lld, fault %s: %s: %s", world->goal->name,
-                     (long long)world->fail_at, spill_fault_name(world->fault),
-                     spill_code_name(code), error.message);
+                     (long long)world->fail_at, fault_name(world->fault), spill_code_name(code),
+                     error.message);
     }
     fail_msg("%s, call %lld: no end: %s", world->goal->name, (long long)world->fail_at,
              error.message);
@@ -543,8 +543,8 @@ static void check_undone(world_t *world)
     assert_int_equal(stage, SPILL_STAGE_NONE);
 }
 
-bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at,
-                     spill_fault_t fault, bool undo)
+bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at, fault_t fault,
+                     bool undo)
 {
     static world_t world;
     open_world(&world, goal, store, at, fault);
@@ -553,12 +553,12 @@ bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at
     change_originals(&world);
     until_done(&world, run_catch_up);
     check_array(&world, world.planned.definition.name);
-    if (spill_fault_calls(world.faulty) <= at)
+    if (fault_calls(world.faulty) <= at)
         assert_true(world.anew == 1 && world.gone == 1);
     until_done(&world, undo ? run_undo : run_finish);
-    bool reached = spill_fault_calls(world.faulty) > at;
-    while (spill_fault_pending(world.faulty) > 0)
-        spill_fault_deliver(world.faulty, 0);
+    bool reached = fault_calls(world.faulty) > at;
+    while (fault_pending(world.faulty) > 0)
+        fault_deliver(world.faulty, 0);
     world.fail_at = -1;
     if (undo)
         check_undone(&world);
@@ -579,7 +579,7 @@ static void expect_code(spill_code_t code, spill_code_t expected, const spill_er
 
 static void open_all(world_t *world, const staged_goal_t *goal, spill_store_t *store)
 {
-    open_world(world, goal, store, -1, SPILL_FAULT_NONE);
+    open_world(world, goal, store, -1, FAULT_NONE);
     fill(world, 3, 2);
 }
 
@@ -719,7 +719,7 @@ bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64
     open_all(&world, goal, store);
     world.meet_at = at;
     run_catch_up(&world, &failed, &error); /* it ends, wherever it was */
-    bool met = spill_fault_calls(world.faulty) > at;
+    bool met = fault_calls(world.faulty) > at;
     world.meet_at = -1;
     if (met) {
         check_array(&world, "planned");

@@ -7,7 +7,7 @@
 #ifndef TESTS_MODEL_STAGED_H
 #define TESTS_MODEL_STAGED_H
 
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 /* What is planned. `beside`: its head is in the original's document. */
 typedef struct staged_goal {
@@ -25,8 +25,8 @@ extern const staged_goal_t staged_goals[STAGED_GOALS];
  * In a store that has nothing yet: migrate, change, migrate, finish (or `undo`), and compare; the
  * call `at` goes wrong. False: all of it makes no more calls than that.
  */
-bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at,
-                     spill_fault_t fault, bool undo);
+bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at, fault_t fault,
+                     bool undo);
 
 /*
  * `finish` dies among the originals, one of them is edited, and the rest dropped as its refusal

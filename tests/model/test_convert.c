@@ -5,9 +5,9 @@
  */
 #include "model/convert.h"
 #include "model/trouble.h"
-#include "store/fault.h"
 #include "support/effort.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 #include "tools/convert_checkpoint.h"
 
 #include <setjmp.h>
@@ -44,23 +44,23 @@ static void each_to_each(void **state)
 /* ---- trouble --------------------------------------------------------------------------------- */
 
 /* The client: after the call that is lost nothing more comes from it. */
-static spill_fault_t dies(void *context, int64_t index, const spill_request_t *request)
+static fault_t dies(void *context, int64_t index, const spill_request_t *request)
 {
     const trouble_t *trouble = context;
     (void)request;
     if (index < trouble->at)
-        return SPILL_FAULT_NONE;
-    return index == trouble->at ? trouble->fault : SPILL_FAULT_FAIL;
+        return FAULT_NONE;
+    return index == trouble->at ? trouble->fault : FAULT_FAIL;
 }
 
 /* False: the copy made no more calls than trouble->at. */
 static bool survives(spill_store_t *source, convert_kind_t to, trouble_t *trouble)
 {
-    spill_fault_hooks_t hooks = trouble_hooks(trouble);
+    fault_hooks_t hooks = trouble_hooks(trouble);
     spill_store_t *target = convert_memory_store();
     spill_copy_result_t result;
     convert_define_target(source, target, to);
-    spill_fault_wrap(target, &hooks, &trouble->store);
+    fault_wrap(target, &hooks, &trouble->store);
     spill_code_t code = copy(source, trouble->store, &result);
     for (int i = 0; code != SPILL_OK && i < TRIES; i++) {
         assert_true(code == SPILL_UNKNOWN || code == SPILL_IO);
@@ -68,9 +68,9 @@ static bool survives(spill_store_t *source, convert_kind_t to, trouble_t *troubl
     }
     assert_int_equal(code, SPILL_OK);
     assert_int_equal(result.differences, 0);
-    while (spill_fault_pending(trouble->store) > 0)
-        spill_fault_deliver(trouble->store, 0);
-    bool reached = spill_fault_calls(trouble->store) > trouble->at;
+    while (fault_pending(trouble->store) > 0)
+        fault_deliver(trouble->store, 0);
+    bool reached = fault_calls(trouble->store) > trouble->at;
     assert_int_equal(spill_store_close(trouble->store, NULL), SPILL_OK);
     assert_int_equal(copy(source, target, &result), SPILL_OK);
     assert_int_equal(result.elements, 0);
@@ -100,14 +100,14 @@ static void every_call_goes_wrong(void **state)
 {
     (void)state;
     static const trouble_t troubles[] = {
-        {.fault = SPILL_FAULT_FAIL},
-        {.fault = SPILL_FAULT_LOST_APPLIED},
-        {.fault = SPILL_FAULT_LOST_UNAPPLIED},
-        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 3},
-        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 12},
-        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = AT_THE_END},
-        {.fault = SPILL_FAULT_DUPLICATE, .delay = 7},
-        {.fault = SPILL_FAULT_DUPLICATE, .delay = AT_THE_END},
+        {.fault = FAULT_FAIL},
+        {.fault = FAULT_LOST_APPLIED},
+        {.fault = FAULT_LOST_UNAPPLIED},
+        {.fault = FAULT_LOST_DELAYED, .delay = 3},
+        {.fault = FAULT_LOST_DELAYED, .delay = 12},
+        {.fault = FAULT_LOST_DELAYED, .delay = AT_THE_END},
+        {.fault = FAULT_DUPLICATE, .delay = 7},
+        {.fault = FAULT_DUPLICATE, .delay = AT_THE_END},
     };
     for (size_t p = 0; p < sizeof PAIRS / sizeof *PAIRS; p++) {
         spill_store_t *source = convert_memory_store();
@@ -130,21 +130,21 @@ static void every_call_goes_wrong(void **state)
  */
 static bool survives_fall(convert_kind_t to, int64_t at)
 {
-    trouble_t trouble = {.at = at, .delay = AT_THE_END, .fault = SPILL_FAULT_LOST_DELAYED};
-    spill_fault_hooks_t hooks = trouble_hooks(&trouble);
+    trouble_t trouble = {.at = at, .delay = AT_THE_END, .fault = FAULT_LOST_DELAYED};
+    fault_hooks_t hooks = trouble_hooks(&trouble);
     hooks.decide = dies;
     spill_store_t *source = convert_memory_store(), *target = convert_memory_store();
     spill_copy_result_t result;
     convert_define_source(source, CONVERT_TOP_N, 7);
     convert_fill(source);
     convert_define_target(source, target, to);
-    spill_fault_wrap(target, &hooks, &trouble.store);
+    fault_wrap(target, &hooks, &trouble.store);
     bool reached = copy(source, trouble.store, &result) != SPILL_OK;
     convert_append_more(source);
     assert_int_equal(copy(source, target, &result), SPILL_OK);
     assert_int_equal(result.differences, 0);
-    while (spill_fault_pending(trouble.store) > 0)
-        spill_fault_deliver(trouble.store, 0);
+    while (fault_pending(trouble.store) > 0)
+        fault_deliver(trouble.store, 0);
     assert_int_equal(spill_store_close(trouble.store, NULL), SPILL_OK);
     assert_int_equal(copy(source, target, &result), SPILL_OK);
     assert_int_equal(result.elements, 0);
@@ -172,8 +172,8 @@ static void elements_fall_off_meanwhile(void **state)
 /* False: finishing makes no more calls than `at`. What is left then is what there was. */
 static bool finishes(convert_kind_t from, convert_kind_t to, int64_t at)
 {
-    spill_fault_once_t once = {.at = at, .fault = SPILL_FAULT_FAIL};
-    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    fault_once_t once = {.at = at, .fault = FAULT_FAIL};
+    fault_hooks_t hooks = fault_once(&once);
     spill_store_t *store = convert_memory_store(), *kept = convert_memory_store(), *wrapped;
     spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
     spill_copy_result_t result = {0};
@@ -184,9 +184,9 @@ static bool finishes(convert_kind_t from, convert_kind_t to, int64_t at)
     convert_fill(kept);
     convert_define_target(store, store, to);
     assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
-    spill_fault_wrap(store, &hooks, &wrapped);
+    fault_wrap(store, &hooks, &wrapped);
     spill_code_t code = spill_convert_finish(wrapped, CONVERT_NAME, &options, &result, &error);
-    bool reached = spill_fault_calls(wrapped) > at;
+    bool reached = fault_calls(wrapped) > at;
     assert_int_equal(spill_store_close(wrapped, NULL), SPILL_OK);
     if (code == SPILL_IO) {
         code = spill_convert_finish(store, CONVERT_NAME, &options, &result, &error);
@@ -242,8 +242,8 @@ static void finish_sees_removals(void **state)
 /* Old windows that are going: only the same command goes on. False: they went without the fault. */
 static bool only_finish_goes_on(int64_t at)
 {
-    spill_fault_once_t once = {.at = at, .fault = SPILL_FAULT_FAIL};
-    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    fault_once_t once = {.at = at, .fault = FAULT_FAIL};
+    fault_hooks_t hooks = fault_once(&once);
     spill_store_t *store = convert_memory_store(), *wrapped;
     spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
     spill_copy_result_t result = {0};
@@ -253,7 +253,7 @@ static bool only_finish_goes_on(int64_t at)
     convert_fill(store);
     convert_define_target(store, store, CONVERT_OUTLIER);
     assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
-    spill_fault_wrap(store, &hooks, &wrapped);
+    fault_wrap(store, &hooks, &wrapped);
     bool failed = spill_convert_finish(wrapped, CONVERT_NAME, &options, &result, NULL) != SPILL_OK;
     assert_int_equal(spill_store_close(wrapped, NULL), SPILL_OK);
     assert_int_equal(spill_convert_checkpoint_load(store, CONVERT_NAME, &checkpoint, NULL),
@@ -328,25 +328,25 @@ static void overtake(void *context, int64_t index, const spill_request_t *reques
     (void)request;
     if (index != race->at)
         return;
-    spill_fault_once_t once = {.at = race->dies, .fault = SPILL_FAULT_FAIL};
-    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    fault_once_t once = {.at = race->dies, .fault = FAULT_FAIL};
+    fault_hooks_t hooks = fault_once(&once);
     spill_store_t *other;
     spill_copy_result_t result;
-    spill_fault_wrap(race->target, &hooks, &other);
+    fault_wrap(race->target, &hooks, &other);
     copy(race->source, other, &result);
     assert_int_equal(spill_store_close(other, NULL), SPILL_OK);
 }
 
 static bool survives_race(convert_kind_t to, race_t *race)
 {
-    spill_fault_hooks_t hooks = {.context = race, .before = overtake};
+    fault_hooks_t hooks = {.context = race, .before = overtake};
     spill_store_t *one;
     spill_copy_result_t result;
     race->target = convert_memory_store();
     convert_define_target(race->source, race->target, to);
-    spill_fault_wrap(race->target, &hooks, &one);
+    fault_wrap(race->target, &hooks, &one);
     assert_int_equal(copy(race->source, one, &result), SPILL_OK);
-    bool reached = spill_fault_calls(one) > race->at;
+    bool reached = fault_calls(one) > race->at;
     assert_int_equal(spill_store_close(one, NULL), SPILL_OK);
     assert_int_equal(copy(race->source, race->target, &result), SPILL_OK);
     assert_int_equal(result.differences, 0);

@@ -4,9 +4,9 @@
  */
 #include "model/model.h"
 #include "model/trouble.h"
-#include "store/fault.h"
 #include "support/effort.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 #include "tools/convert.h"
 
 #include <setjmp.h>
@@ -552,10 +552,10 @@ static void leaves_other_definitions_alone(void **state)
 /* False: the copy made no more calls than trouble->at. */
 static bool survives(spill_store_t *source, trouble_t *trouble)
 {
-    spill_fault_hooks_t hooks = trouble_hooks(trouble);
+    fault_hooks_t hooks = trouble_hooks(trouble);
     spill_store_t *target = memory_store();
     spill_copy_result_t result;
-    spill_fault_wrap(target, &hooks, &trouble->store);
+    fault_wrap(target, &hooks, &trouble->store);
     spill_code_t code = copy(source, trouble->store, &result);
     for (int i = 0; code != SPILL_OK && i < TRIES; i++) {
         assert_true(code == SPILL_UNKNOWN || code == SPILL_IO);
@@ -563,9 +563,9 @@ static bool survives(spill_store_t *source, trouble_t *trouble)
     }
     assert_int_equal(code, SPILL_OK);
     assert_int_equal(result.differences, 0);
-    while (spill_fault_pending(trouble->store) > 0)
-        spill_fault_deliver(trouble->store, 0);
-    bool reached = spill_fault_calls(trouble->store) > trouble->at;
+    while (fault_pending(trouble->store) > 0)
+        fault_deliver(trouble->store, 0);
+    bool reached = fault_calls(trouble->store) > trouble->at;
     spill_store_close(trouble->store, NULL);
     assert_int_equal(copy(source, target, &result), SPILL_OK);
     assert_int_equal(result.elements, 0);
@@ -579,16 +579,16 @@ static void every_call_goes_wrong(void **state)
 {
     (void)state;
     static const trouble_t troubles[] = {
-        {.fault = SPILL_FAULT_FAIL},
-        {.fault = SPILL_FAULT_LOST_APPLIED},
-        {.fault = SPILL_FAULT_LOST_UNAPPLIED},
-        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 1},
-        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 3},
-        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 12},
-        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = AT_THE_END},
-        {.fault = SPILL_FAULT_DUPLICATE, .delay = 1},
-        {.fault = SPILL_FAULT_DUPLICATE, .delay = 7},
-        {.fault = SPILL_FAULT_DUPLICATE, .delay = AT_THE_END},
+        {.fault = FAULT_FAIL},
+        {.fault = FAULT_LOST_APPLIED},
+        {.fault = FAULT_LOST_UNAPPLIED},
+        {.fault = FAULT_LOST_DELAYED, .delay = 1},
+        {.fault = FAULT_LOST_DELAYED, .delay = 3},
+        {.fault = FAULT_LOST_DELAYED, .delay = 12},
+        {.fault = FAULT_LOST_DELAYED, .delay = AT_THE_END},
+        {.fault = FAULT_DUPLICATE, .delay = 1},
+        {.fault = FAULT_DUPLICATE, .delay = 7},
+        {.fault = FAULT_DUPLICATE, .delay = AT_THE_END},
     };
     const int64_t step = effort(1, 2, 7);
     for (int keep = 0; keep < 2; keep++) {
@@ -633,27 +633,27 @@ static void overtake(void *context, int64_t index, const spill_request_t *reques
         bson_destroy(&storage);
         spill_array_close(array);
     }
-    spill_fault_once_t once = {.at = race->dies, .fault = SPILL_FAULT_FAIL};
-    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    fault_once_t once = {.at = race->dies, .fault = FAULT_FAIL};
+    fault_hooks_t hooks = fault_once(&once);
     spill_store_t *other;
     spill_copy_result_t result;
-    spill_fault_wrap(race->target, &hooks, &other);
+    fault_wrap(race->target, &hooks, &other);
     copy(race->source, other, &result);
     spill_store_close(other, NULL);
 }
 
 static bool survives_race(spill_keep_t keep, race_t *race)
 {
-    spill_fault_hooks_t hooks = {.context = race, .before = overtake};
+    fault_hooks_t hooks = {.context = race, .before = overtake};
     spill_store_t *one;
     spill_copy_result_t result;
     race->source = memory_store();
     race->target = memory_store();
     define(race->source, keep, 3, 8);
     fill(race->source);
-    spill_fault_wrap(race->target, &hooks, &one);
+    fault_wrap(race->target, &hooks, &one);
     assert_int_equal(copy(race->source, one, &result), SPILL_OK);
-    bool reached = spill_fault_calls(one) > race->at;
+    bool reached = fault_calls(one) > race->at;
     spill_store_close(one, NULL);
     assert_int_equal(copy(race->source, race->target, &result), SPILL_OK);
     assert_int_equal(result.differences, 0);

@@ -4,9 +4,9 @@
  * what it would have been, and the verifier finds nothing.
  */
 #include "model/model.h"
-#include "store/fault.h"
 #include "support/effort.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,12 +121,11 @@ static void check(run_t *run, spill_store_t *store)
 }
 
 /* False: the run made no more calls than `at`, so that none went wrong. */
-static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, int64_t at,
-                     shape_t shape)
+static bool run_with(spill_store_t *store, int64_t owner, fault_t fault, int64_t at, shape_t shape)
 {
     bool subset = shape == SHAPE_SUBSET;
-    spill_fault_once_t once = {.at = at, .fault = fault};
-    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    fault_once_t once = {.at = at, .fault = fault};
+    fault_hooks_t hooks = fault_once(&once);
     spill_store_t *faulty;
     spill_error_t error;
     run_t run = {.owner = {.data = (const uint8_t *)&owner,
@@ -135,16 +134,16 @@ static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, i
                  .model = {.documents = subset || shape == SHAPE_REFERENCED,
                            .top = subset ? 2 : 0,
                            .by = "rating"}};
-    spill_fault_wrap(store, &hooks, &faulty);
+    fault_wrap(store, &hooks, &faulty);
     spill_code_t code = SPILL_UNKNOWN;
     for (int i = 0; i < TRIES && again(code); i++)
         code = spill_array_open(faulty, NAME, &run.array, &error);
     assert_int_equal(code, SPILL_OK);
     play(&run);
-    bool reached = spill_fault_calls(faulty) > at;
+    bool reached = fault_calls(faulty) > at;
     check(&run, store);
-    while (spill_fault_pending(faulty) > 0) {
-        spill_fault_deliver(faulty, 0);
+    while (fault_pending(faulty) > 0) {
+        fault_deliver(faulty, 0);
         check(&run, store);
     }
     spill_array_close(run.array);
@@ -170,7 +169,7 @@ static void loop(spill_store_t *store, shape_t shape)
     definition.bounds.page_capacity = 2;
     assert_int_equal(spill_store_define(store, &definition, &error), SPILL_OK);
     const int64_t step = effort(1, 1, 7);
-    for (spill_fault_t fault = SPILL_FAULT_NONE; fault < SPILL_FAULT_COUNT; fault++) {
+    for (fault_t fault = FAULT_NONE; fault < FAULT_COUNT; fault++) {
         int64_t at = (int64_t)fault % step;
         while (run_with(store, ++owner, fault, at, shape))
             at += step;

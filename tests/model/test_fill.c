@@ -5,9 +5,9 @@
  */
 #include "model/model.h"
 #include "simulation/random.h"
-#include "store/fault.h"
 #include "support/effort.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -246,14 +246,14 @@ static int64_t calls_of(spill_store_t *store, spill_array_t *array, int count, b
     spill_value_t elements[BATCH_MAX], owner = owner_two();
     spill_append_options_t options;
     spill_error_t error;
-    int64_t before = spill_fault_calls(store);
+    int64_t before = fault_calls(store);
     for (int i = 0; i < count; i++)
         elements[i] = model_value(i);
     spill_append_options_init(&options);
     options.fill = fill;
     expect_ok(spill_array_append(array, &owner, elements, (size_t)count, &options, NULL, &error),
               &error);
-    return spill_fault_calls(store) - before;
+    return fault_calls(store) - before;
 }
 
 /* One element costs what it does anyway; a document that a batch fills, three calls more. */
@@ -265,10 +265,10 @@ static void it_costs_a_refusal_a_document(void **state)
     for (int count = 1; count <= 10; count += 9) {
         int64_t calls[2] = {0};
         for (int fill = 0; fill < 2; fill++) {
-            spill_fault_hooks_t hooks = {0};
+            fault_hooks_t hooks = {0};
             spill_store_t *store = memory_store(), *counting;
             spill_error_t error;
-            spill_fault_wrap(store, &hooks, &counting);
+            fault_wrap(store, &hooks, &counting);
             spill_array_t *array = open_array(counting, &definition);
             for (int i = 0; i < BATCHES; i++)
                 calls[fill] += calls_of(counting, array, count, fill);
@@ -294,13 +294,13 @@ typedef struct run {
     model_t model;
 } run_t;
 
-static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+static fault_t decide(void *context, int64_t index, const spill_request_t *request)
 {
     run_t *run = context;
     (void)index;
     if (!run->troubled || request == NULL || !sim_random_chance(&run->random, 100))
-        return SPILL_FAULT_NONE;
-    return (spill_fault_t)sim_random_between(&run->random, 1, SPILL_FAULT_COUNT - 1);
+        return FAULT_NONE;
+    return (fault_t)sim_random_between(&run->random, 1, FAULT_COUNT - 1);
 }
 
 static void open_with_other_bounds(run_t *run)
@@ -317,9 +317,9 @@ static void open_with_other_bounds(run_t *run)
 /* Late requests arrive now, or never. */
 static void deliver_some(run_t *run)
 {
-    while (spill_fault_pending(run->faulty) > 0 && sim_random_chance(&run->random, 800))
-        spill_fault_deliver(run->faulty, (size_t)sim_random_below(
-                                             &run->random, (int)spill_fault_pending(run->faulty)));
+    while (fault_pending(run->faulty) > 0 && sim_random_chance(&run->random, 800))
+        fault_deliver(run->faulty,
+                      (size_t)sim_random_below(&run->random, (int)fault_pending(run->faulty)));
 }
 
 static void append_until_done(run_t *run)
@@ -353,16 +353,16 @@ static void append_until_done(run_t *run)
 static void play(spill_store_t *store, uint64_t seed)
 {
     run_t run = {.random = {seed}};
-    spill_fault_hooks_t hooks = {.context = &run, .decide = decide};
+    fault_hooks_t hooks = {.context = &run, .decide = decide};
     spill_value_t owner = owner_two();
     spill_error_t error;
-    spill_fault_wrap(store, &hooks, &run.faulty);
+    fault_wrap(store, &hooks, &run.faulty);
     open_with_other_bounds(&run);
     for (int i = 0; i < 25; i++)
         append_until_done(&run);
     run.troubled = false;
-    while (spill_fault_pending(run.faulty) > 0)
-        spill_fault_deliver(run.faulty, 0);
+    while (fault_pending(run.faulty) > 0)
+        fault_deliver(run.faulty, 0);
     model_check_count(&run.model, run.array, &owner);
     model_check_export(&run.model, run.array, &owner);
     model_check_verify(run.array, &owner);

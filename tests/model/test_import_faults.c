@@ -3,7 +3,7 @@
  * it says that it has imported is what is there, also where a batch was appended in parts; and the
  * same import, started again, goes on to the end with every record there once and in order.
  */
-#include "store/fault.h"
+#include "support/fault_store.h"
 #include "tools/import.h"
 
 #include <spillway/spillway.h>
@@ -98,10 +98,10 @@ static void import_until_done(spill_store_t *faulty, spill_store_t *store, spill
 }
 
 /* False: the import made no more calls than `at`, so that none went wrong. */
-static bool run_with(spill_keep_t keep, const char *id, spill_fault_t fault, int64_t at)
+static bool run_with(spill_keep_t keep, const char *id, fault_t fault, int64_t at)
 {
-    spill_fault_once_t once = {.at = at, .fault = fault};
-    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    fault_once_t once = {.at = at, .fault = fault};
+    fault_hooks_t hooks = fault_once(&once);
     spill_store_t *store, *faulty;
     spill_array_t *array;
     spill_definition_t definition;
@@ -111,7 +111,7 @@ static bool run_with(spill_keep_t keep, const char *id, spill_fault_t fault, int
     definition.bounds.page_capacity = 3;
     assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
     assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
-    spill_fault_wrap(store, &hooks, &faulty);
+    fault_wrap(store, &hooks, &faulty);
     assert_int_equal(spill_array_open(store, NAME, &array, NULL), SPILL_OK);
     spill_array_close(array);
     spill_code_t code = spill_array_open(faulty, NAME, &array, NULL);
@@ -120,7 +120,7 @@ static bool run_with(spill_keep_t keep, const char *id, spill_fault_t fault, int
     assert_int_equal(code, SPILL_OK);
     import_until_done(faulty, store, array, id);
     assert_int_equal(count_elements(store), RECORDS);
-    bool reached = spill_fault_calls(faulty) > at;
+    bool reached = fault_calls(faulty) > at;
     spill_array_close(array);
     spill_store_close(faulty, NULL);
     assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
@@ -129,8 +129,7 @@ static bool run_with(spill_keep_t keep, const char *id, spill_fault_t fault, int
 
 static void loop(const char *id)
 {
-    static const spill_fault_t faults[] = {SPILL_FAULT_FAIL, SPILL_FAULT_LOST_APPLIED,
-                                           SPILL_FAULT_LOST_UNAPPLIED};
+    static const fault_t faults[] = {FAULT_FAIL, FAULT_LOST_APPLIED, FAULT_LOST_UNAPPLIED};
     for (int keep = 0; keep < 2; keep++)
         for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
             int64_t at = 0;

@@ -6,10 +6,10 @@
  * nothing. On the memory store, whose documents other programs can write to, and on the embedded
  * store, where they can only before the array is taken over.
  */
-#include "store/fault.h"
 #include "store/memory.h"
 #include "support/effort.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 #include "tools/migrate.h"
 
 #include "bson/key.h"
@@ -54,7 +54,7 @@ typedef struct world {
     int writes;      /* in 100: how often somebody writes before a call */
     int faults;      /* in 1000 */
     int64_t fail_at; /* this call goes wrong so; -1: none */
-    spill_fault_t fault;
+    fault_t fault;
     int seed; /* of a random schedule: SPILLWAY_SEED=n SPILLWAY_SCHEDULES=1 runs it again */
     int moves, pushes, edits, pulls, appends, removals, at_once, left;
 } world_t;
@@ -279,9 +279,9 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
     world_t *world = context;
     (void)index;
     (void)request;
-    size_t pending = spill_fault_pending(world->faulty);
+    size_t pending = fault_pending(world->faulty);
     if (pending > 0 && roll(world, 8) == 0)
-        spill_fault_deliver(world->faulty, (size_t)roll(world, pending));
+        fault_deliver(world->faulty, (size_t)roll(world, pending));
     if (world->full && roll(world, 50) == 0)
         pass_time(world);
     if ((int)roll(world, 100) >= world->writes)
@@ -298,15 +298,15 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
         run_another(world);
 }
 
-static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+static fault_t decide(void *context, int64_t index, const spill_request_t *request)
 {
     world_t *world = context;
     (void)request;
     if (index == world->fail_at)
         return world->fault;
     if ((int)roll(world, 1000) >= world->faults)
-        return SPILL_FAULT_NONE;
-    return (spill_fault_t)(1 + roll(world, SPILL_FAULT_COUNT - 1));
+        return FAULT_NONE;
+    return (fault_t)(1 + roll(world, FAULT_COUNT - 1));
 }
 
 /* ---- a world --------------------------------------------------------------------------------- */
@@ -332,7 +332,7 @@ static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
 {
     spill_error_t error;
     *world = (world_t){.memory = memory, .full = full, .dice = seed * 977 + 13, .fail_at = -1};
-    spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
+    fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
     if (memory) {
         assert_int_equal(spill_store_open("memory:", NULL, &world->store, &error), SPILL_OK);
     } else {
@@ -350,7 +350,7 @@ static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
         bson_init(&world->storage[i]);
         world->owners[i] = spill_value_from_utf8(&world->storage[i], names[i]);
     }
-    spill_fault_wrap(world->store, &hooks, &world->faulty);
+    fault_wrap(world->store, &hooks, &world->faulty);
     assert_int_equal(spill_array_open(world->faulty, "feed", &world->array, &error), SPILL_OK);
     /* As on a server: what has a page's elements nowhere else is not to be told from a drop. */
     world->compares = full && memory && seed % 2 == 0;
@@ -530,8 +530,8 @@ static void run_until_done(world_t *world, pass_fn pass)
 
 static void quiet(world_t *world)
 {
-    while (spill_fault_pending(world->faulty) > 0)
-        spill_fault_deliver(world->faulty, 0);
+    while (fault_pending(world->faulty) > 0)
+        fault_deliver(world->faulty, 0);
     world->writes = world->faults = 0;
     world->fail_at = -1;
 }
@@ -611,7 +611,7 @@ static void every_call_fails_once(bool memory, bool full, pass_fn pass)
 {
     static world_t world;
     const int64_t step = effort(1, 1, 7);
-    for (spill_fault_t fault = SPILL_FAULT_FAIL; fault < SPILL_FAULT_COUNT; fault++) {
+    for (fault_t fault = FAULT_FAIL; fault < FAULT_COUNT; fault++) {
         bool reached = true;
         for (int64_t k = (int64_t)fault % step; reached; k += step) {
             open_world(&world, memory, full, full ? 2 : 1);
@@ -620,10 +620,10 @@ static void every_call_fails_once(bool memory, bool full, pass_fn pass)
             fill(&world, 2, 7);
             if (pass == spill_migrate_undo)
                 run_until_done(&world, spill_migrate);
-            world.fail_at = spill_fault_calls(world.faulty) + k;
+            world.fail_at = fault_calls(world.faulty) + k;
             world.fault = fault;
             run_until_done(&world, pass);
-            reached = spill_fault_calls(world.faulty) > world.fail_at;
+            reached = fault_calls(world.faulty) > world.fail_at;
             quiet(&world);
             if (pass == spill_migrate)
                 check_reshaped(&world);
@@ -759,7 +759,7 @@ static void a_page_that_is_not_there_after_the_cut(void **state)
     static world_t world;
     for (int trims = 0; trims < 2; trims++) {
         taker_t taker = {.world = &world, .trims = trims};
-        spill_fault_hooks_t hooks = {.context = &taker, .before = take_page};
+        fault_hooks_t hooks = {.context = &taker, .before = take_page};
         bool corrupt = false;
         spill_migrate_options_t options = {.context = &corrupt, .migrated = note_corrupt};
         spill_migrate_result_t result = {0};
@@ -768,7 +768,7 @@ static void a_page_that_is_not_there_after_the_cut(void **state)
         spill_error_t error;
         open_world(&world, true, false, 1);
         fill(&world, 0, THRESHOLD + PAGE);
-        spill_fault_wrap(world.store, &hooks, &store);
+        fault_wrap(world.store, &hooks, &store);
         assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_OK);
         assert_int_equal(spill_migrate(array, &options, &result, &error), SPILL_OK);
         assert_true(taker.done);

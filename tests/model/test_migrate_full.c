@@ -3,7 +3,7 @@
  * long under way, while the array is edited, copied anew, and edited back. In the end every element
  * is there once, as its writers left it. On the memory store, with a clock that the test moves.
  */
-#include "store/fault.h"
+#include "support/fault_store.h"
 #include "tools/migrate.h"
 
 #include "core/array.h"
@@ -26,10 +26,10 @@ typedef struct world {
     spill_value_t owner;
     int64_t elements[ELEMENTS];
     int64_t now_us;
-    int count;           /* of elements */
-    spill_fault_t fault; /* what becomes of the next ADOPT_SPLIT, once */
-    bool edits;          /* an element, just before the next ADOPT_SPLIT */
-    bool dies;           /* at the next CUT, which follows the ADOPT_SPLIT */
+    int count;     /* of elements */
+    fault_t fault; /* what becomes of the next ADOPT_SPLIT, once */
+    bool edits;    /* an element, just before the next ADOPT_SPLIT */
+    bool dies;     /* at the next CUT, which follows the ADOPT_SPLIT */
 } world_t;
 
 static int64_t now_us(void *context)
@@ -42,16 +42,16 @@ static void sleep_us(void *context, int64_t duration_us)
     ((world_t *)context)->now_us += duration_us;
 }
 
-static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+static fault_t decide(void *context, int64_t index, const spill_request_t *request)
 {
     world_t *world = context;
     (void)index;
     if (request && request->kind == SPILL_REQUEST_CUT && world->dies)
-        return SPILL_FAULT_FAIL;
+        return FAULT_FAIL;
     if (!request || request->kind != SPILL_REQUEST_ADOPT_SPLIT)
-        return SPILL_FAULT_NONE;
-    spill_fault_t fault = world->fault;
-    world->fault = SPILL_FAULT_NONE;
+        return FAULT_NONE;
+    fault_t fault = world->fault;
+    world->fault = FAULT_NONE;
     return fault;
 }
 
@@ -108,7 +108,7 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
 static void open_world(world_t *world)
 {
     *world = (world_t){.now_us = (int64_t)1700000000 * 1000000, .count = ELEMENTS};
-    spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
+    fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
     assert_int_equal(spill_store_open("memory:", NULL, &world->store, NULL), SPILL_OK);
     world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
     world->store->adopt_room = 8;
@@ -119,7 +119,7 @@ static void open_world(world_t *world)
     for (int i = 0; i < ELEMENTS; i++)
         world->elements[i] = 100 + i;
     write_field(world);
-    spill_fault_wrap(world->store, &hooks, &world->faulty);
+    fault_wrap(world->store, &hooks, &world->faulty);
     assert_int_equal(spill_array_open(world->faulty, "feed", &world->array, NULL), SPILL_OK);
     /* As on a server, pages without a head may be all there is of an array. */
     ((spill_store_ops_t *)world->faulty->ops)->others_write = true;
@@ -164,8 +164,8 @@ static void close_world(world_t *world)
 {
     spill_verify_summary_t summary;
     const int64_t *next = world->elements;
-    while (spill_fault_pending(world->faulty) > 0)
-        spill_fault_deliver(world->faulty, 0);
+    while (fault_pending(world->faulty) > 0)
+        fault_deliver(world->faulty, 0);
     for (int pass = 0; migrate(world) != 0; pass++) {
         assert_in_range(pass, 0, 2);
         let_leases_run_out(world);
@@ -182,9 +182,9 @@ static void close_world(world_t *world)
 static void open_under_way(world_t *world)
 {
     open_world(world);
-    world->fault = SPILL_FAULT_LOST_DELAYED;
+    world->fault = FAULT_LOST_DELAYED;
     assert_int_equal(migrate(world), 1);
-    assert_int_equal(spill_fault_pending(world->faulty), 1);
+    assert_int_equal(fault_pending(world->faulty), 1);
     edit(world, 7);
     assert_int_equal(migrate(world), 1);
 }
@@ -197,7 +197,7 @@ static void a_late_update_finds_its_copy(void **state)
     open_under_way(&world);
     assert_int_equal(migrate(&world), 1); /* it does not copy anew */
     edit(&world, 101);
-    assert_int_equal(spill_fault_deliver(world.faulty, 0), SPILL_DONE);
+    assert_int_equal(fault_deliver(world.faulty, 0), SPILL_DONE);
     close_world(&world);
 }
 
@@ -210,9 +210,9 @@ static void a_late_update_is_refused_once_its_copy_is_gone(void **state)
     let_leases_run_out(&world);
     assert_int_equal(migrate(&world), 1); /* it may have been made, and the document replaced */
     edit(&world, 101);
-    world.fault = SPILL_FAULT_FAIL;
+    world.fault = FAULT_FAIL;
     assert_int_equal(migrate(&world), -1); /* copied anew, and not taken */
-    assert_int_equal(spill_fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
+    assert_int_equal(fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
     close_world(&world);
 }
 
@@ -225,7 +225,7 @@ static void a_late_update_is_refused_while_its_copy_is_kept(void **state)
     world.now_us += SPILL_ADOPT_US;
     assert_int_equal(migrate(&world), 1);
     edit(&world, 101);
-    assert_int_equal(spill_fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
+    assert_int_equal(fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
     close_world(&world);
 }
 
@@ -238,16 +238,16 @@ static void an_owner_does_not_end_while_the_update_may_come(void **state)
     spill_error_t error;
     (void)state;
     open_world(&world);
-    world.fault = SPILL_FAULT_DUPLICATE;
+    world.fault = FAULT_DUPLICATE;
     assert_int_equal(migrate(&world), 0);
-    assert_int_equal(spill_fault_pending(world.faulty), 1);
+    assert_int_equal(fault_pending(world.faulty), 1);
     assert_int_equal(spill_migrate_undo(world.feed, &options, &result, &error), SPILL_TOO_BIG);
     assert_int_equal(result.failed, 1);
     assert_int_equal(spill_array_drop_owner(world.feed, &world.owner, &error), SPILL_CONFLICT);
     assert_non_null(strstr(error.message, "before 2023-11-14T22:17:2"));
     let_leases_run_out(&world);
     assert_int_equal(spill_migrate_undo(world.feed, &options, &result, &error), SPILL_OK);
-    assert_int_equal(spill_fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
+    assert_int_equal(fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
     close_world(&world);
 }
 
@@ -361,7 +361,7 @@ static void a_copy_of_a_later_epoch_gives_way_to_the_head(void **state)
     static world_t world;
     (void)state;
     open_world(&world);
-    world.fault = SPILL_FAULT_FAIL;
+    world.fault = FAULT_FAIL;
     assert_int_equal(migrate(&world), -1);
     assert_true(has_page(&world, 0));
     world.count = 0;

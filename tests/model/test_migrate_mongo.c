@@ -5,8 +5,8 @@
  * serves all of it. Calls fail, or are made and their answer is lost; with SPILLWAY_LONG in each of
  * the other ways, too.
  */
-#include "store/fault.h"
 #include "support/effort.h"
+#include "support/fault_store.h"
 #include "support/server.h"
 #include "tools/migrate.h"
 
@@ -33,7 +33,7 @@ typedef struct world {
     mongoc_database_t *database;
     bson_t *documents[OWNERS]; /* as they were inserted */
     int64_t fail_at;
-    spill_fault_t fault;
+    fault_t fault;
 } world_t;
 
 static mongoc_collection_t *users_of(const world_t *world)
@@ -151,7 +151,7 @@ static void check_given_back(const world_t *world)
     for (; mongoc_cursor_next(cursor, &found); count++)
         if (count >= OWNERS || !bson_equal(found, world->documents[count]))
             fail_msg("call %lld, fault %s: document %d is another one", (long long)world->fail_at,
-                     spill_fault_name(world->fault), count);
+                     fault_name(world->fault), count);
     assert_int_equal(count, OWNERS);
     mongoc_cursor_destroy(cursor);
     mongoc_collection_destroy(users);
@@ -164,11 +164,11 @@ static void check_given_back(const world_t *world)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+static fault_t decide(void *context, int64_t index, const spill_request_t *request)
 {
     const world_t *world = context;
     (void)request;
-    return index == world->fail_at ? world->fault : SPILL_FAULT_NONE;
+    return index == world->fail_at ? world->fault : FAULT_NONE;
 }
 
 typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
@@ -190,7 +190,7 @@ static void run_until_done(const world_t *world, spill_store_t *faulty, pass_fn 
             return;
         if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN)
             fail_msg("call %lld, fault %s: %s: %s", (long long)world->fail_at,
-                     spill_fault_name(world->fault), spill_code_name(code), error.message);
+                     fault_name(world->fault), spill_code_name(code), error.message);
     }
     fail_msg("call %lld: no end: %s", (long long)world->fail_at, error.message);
 }
@@ -198,25 +198,25 @@ static void run_until_done(const world_t *world, spill_store_t *faulty, pass_fn 
 /* What is still on its way comes before the look: late, and with nobody to repair it. */
 static void deliver(spill_store_t *faulty)
 {
-    while (spill_fault_pending(faulty) > 0)
-        spill_fault_deliver(faulty, 0);
+    while (fault_pending(faulty) > 0)
+        fault_deliver(faulty, 0);
 }
 
 /* False: all of it makes no more calls than that. */
-static bool survives(world_t *world, int64_t at, spill_fault_t fault)
+static bool survives(world_t *world, int64_t at, fault_t fault)
 {
-    spill_fault_hooks_t hooks = {.context = world, .decide = decide};
+    fault_hooks_t hooks = {.context = world, .decide = decide};
     spill_store_t *faulty;
     world->fail_at = at;
     world->fault = fault;
-    spill_fault_wrap(world->store, &hooks, &faulty);
+    fault_wrap(world->store, &hooks, &faulty);
     run_until_done(world, faulty, spill_migrate);
     deliver(faulty);
     check_reshaped(world);
     run_until_done(world, faulty, spill_migrate_undo);
     deliver(faulty);
     check_given_back(world);
-    bool reached = spill_fault_calls(faulty) > at;
+    bool reached = fault_calls(faulty) > at;
     assert_int_equal(spill_store_close(faulty, NULL), SPILL_OK);
     return reached;
 }
@@ -225,11 +225,10 @@ static void every_call_goes_wrong_once(void **state)
 {
     (void)state;
     world_t world;
-    spill_fault_t last = (spill_fault_t)effort(SPILL_FAULT_COUNT - 1, SPILL_FAULT_LOST_APPLIED,
-                                               SPILL_FAULT_LOST_APPLIED);
+    fault_t last = (fault_t)effort(FAULT_COUNT - 1, FAULT_LOST_APPLIED, FAULT_LOST_APPLIED);
     int64_t step = effort(1, 3, 9);
     open_world(&world);
-    for (spill_fault_t fault = SPILL_FAULT_FAIL; fault <= last; fault++) {
+    for (fault_t fault = FAULT_FAIL; fault <= last; fault++) {
         int64_t at = (int64_t)fault % step;
         while (survives(&world, at, fault))
             at += step;
@@ -314,13 +313,13 @@ static void a_copy_that_was_given_up_goes_with_its_document(void **state)
 {
     (void)state;
     world_t world;
-    spill_fault_hooks_t hooks = {.context = &world, .decide = decide, .before = edit_before_taking};
+    fault_hooks_t hooks = {.context = &world, .decide = decide, .before = edit_before_taking};
     spill_store_t *faulty;
     open_world(&world);
     fill_ada(&world);
     world.fail_at = -1;
     world.store->adopt_us = world.store->margin_us = 300000;
-    spill_fault_wrap(world.store, &hooks, &faulty);
+    fault_wrap(world.store, &hooks, &faulty);
     assert_int_equal(migrate_full(faulty), 1);
     assert_true(count_pages(&world) > 0);
     change_ada(&world, true);

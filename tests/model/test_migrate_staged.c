@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static bool survives(bool memory, size_t goal, int64_t at, spill_fault_t fault, bool undo)
+static bool survives(bool memory, size_t goal, int64_t at, fault_t fault, bool undo)
 {
     spill_disk_t *disk = memory ? NULL : spill_disk_new();
     spill_store_t *store = NULL;
@@ -30,9 +30,9 @@ static void every_call(bool memory)
 {
     const int64_t step = effort(1, 29, 97); /* a fault costs a run of the whole */
     for (size_t g = 0; g < STAGED_GOALS; g++)
-        for (int i = 2 * SPILL_FAULT_FAIL; i < 2 * SPILL_FAULT_COUNT; i++) {
+        for (int i = 2 * FAULT_FAIL; i < 2 * FAULT_COUNT; i++) {
             int64_t k = (int64_t)(5 * g + 7 * (size_t)i) % step;
-            while (survives(memory, g, k, (spill_fault_t)(i / 2), i % 2 == 0))
+            while (survives(memory, g, k, (fault_t)(i / 2), i % 2 == 0))
                 k += step;
         }
 }
@@ -43,7 +43,7 @@ static void every_call_of_a_finish_fails(void **state)
 {
     (void)state;
     int64_t at = 0;
-    while (survives(true, STAGED_GOALS - 1, at, SPILL_FAULT_FAIL, false))
+    while (survives(true, STAGED_GOALS - 1, at, FAULT_FAIL, false))
         at += effort(1, 1, 5);
 }
 

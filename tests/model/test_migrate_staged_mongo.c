@@ -38,8 +38,7 @@ static void every_call(void **state)
         char *uri = server_new_database(NULL);
         spill_store_t *store = server_open(uri);
         for (int64_t k = all ? 0 : 40 + 37 * (int64_t)g; reached; k += all ? 1 : 200) {
-            spill_fault_t fault =
-                (k + (int64_t)g) % 2 == 0 ? SPILL_FAULT_FAIL : SPILL_FAULT_LOST_APPLIED;
+            fault_t fault = (k + (int64_t)g) % 2 == 0 ? FAULT_FAIL : FAULT_LOST_APPLIED;
             reached = staged_survives(&staged_goals[g], store, k, fault, k / 2 % 2 == 0);
             empty_database(uri);
         }

@@ -5,9 +5,9 @@
  * owner of some thousands. Counted between the array and the embedded store.
  */
 #include "definition/schema.h"
-#include "store/fault.h"
 #include "support/effort.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -100,13 +100,13 @@ static void open_world(world_t *world, const spill_definition_t *definition, int
     spill_store_options_init(&options);
     options.durability = SPILL_DURABILITY_LOG;
     world->inner = embedded_in_folder(world->folder, &options);
-    spill_fault_hooks_t hooks = {.context = &world->trace, .before = note};
+    fault_hooks_t hooks = {.context = &world->trace, .before = note};
     expect_ok(spill_store_define(world->inner, definition, &error), &error);
     expect_ok(spill_array_open(world->inner, definition->name, &world->array, &error), &error);
     fill(world, "short", SHORT);
     fill(world, "long", length);
     spill_array_close(world->array);
-    spill_fault_wrap(world->inner, &hooks, &world->store);
+    fault_wrap(world->inner, &hooks, &world->store);
     expect_ok(spill_array_open(world->store, definition->name, &world->array, &error), &error);
 }
 

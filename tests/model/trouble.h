@@ -2,16 +2,16 @@
 #ifndef TESTS_MODEL_TROUBLE_H
 #define TESTS_MODEL_TROUBLE_H
 
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 typedef struct trouble {
     int64_t at;
     int64_t delay;
-    spill_fault_t fault;
-    spill_store_t *store; /* the wrapper, by spill_fault_wrap with the hooks */
+    fault_t fault;
+    spill_store_t *store; /* the wrapper, by fault_wrap with the hooks */
 } trouble_t;
 
 /* The trouble is the hooks' context: it has to live as long as the wrapper is called. */
-spill_fault_hooks_t trouble_hooks(trouble_t *trouble);
+fault_hooks_t trouble_hooks(trouble_t *trouble);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "support/server.h"
 
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 #include <spillway/spillway.h>
 
@@ -263,8 +263,8 @@ static void an_edit_is_not_lost_by_a_later_cut(void **state)
     spill_array_t *first;
     int found = 0;
     fixture_open(&fixture, 0);
-    spill_fault_hooks_t hooks = {.context = &fixture, .before = edit_before_cut};
-    spill_fault_wrap(fixture.stores[0], &hooks, &faulty);
+    fault_hooks_t hooks = {.context = &fixture, .before = edit_before_cut};
+    fault_wrap(fixture.stores[0], &hooks, &faulty);
     ((spill_store_ops_t *)faulty->ops)->others_write = true;
     first = fixture.arrays[0];
     assert_int_equal(spill_array_open(faulty, "feed", &fixture.arrays[0], NULL), SPILL_OK);

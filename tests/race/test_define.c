@@ -1,6 +1,6 @@
 /* Definitions that would share documents, saved at the same moment: at most one of them is. */
-#include "store/fault.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,7 +107,7 @@ static void save_beside_another(bool is_new)
 {
     for (int64_t call = 0, calls = 1; call < calls; call++) {
         other_t other = {.at = call, .code = SPILL_OK};
-        spill_fault_hooks_t hooks = {.context = &other, .before = save_other};
+        fault_hooks_t hooks = {.context = &other, .before = save_other};
         spill_definition_t definition, before;
         spill_store_t *first;
         clashing(&definition, "likes");
@@ -116,9 +116,9 @@ static void save_beside_another(bool is_new)
         assert_int_equal(spill_store_open("memory:", NULL, &other.store, NULL), SPILL_OK);
         if (!is_new)
             assert_int_equal(spill_store_define(other.store, &before, NULL), SPILL_OK);
-        spill_fault_wrap(other.store, &hooks, &first);
+        fault_wrap(other.store, &hooks, &first);
         spill_code_t code = spill_store_define(first, &definition, NULL);
-        calls = spill_fault_calls(first);
+        calls = fault_calls(first);
         assert_true((code == SPILL_OK) != (other.code == SPILL_OK));
         assert_int_equal(code == SPILL_OK ? other.code : code, SPILL_REFUSED);
         assert_int_equal(definitions(other.store), is_new || code == SPILL_OK ? 1 : 2);

@@ -1,6 +1,6 @@
 #include "support/corrupted.h"
 
-#include "store/fault.h"
+#include "support/fault_store.h"
 #include "support/findings.h"
 
 #include <setjmp.h>
@@ -209,9 +209,8 @@ static int64_t repair_with(other_t *other)
     spill_store_t *store;
     spill_array_t *array;
     stage_t *stage = other->stage;
-    const spill_fault_hooks_t hooks = {
-        .context = other, .before = before_call, .after = after_call};
-    spill_fault_wrap(stage->store, &hooks, &store);
+    const fault_hooks_t hooks = {.context = other, .before = before_call, .after = after_call};
+    fault_wrap(stage->store, &hooks, &store);
     must(spill_array_open(store, stage->definition.name, &array, &error), &error);
     must(spill_array_repair(array, &stage->owner, false, NULL, NULL, &summary, &error), &error);
     spill_array_close(array);

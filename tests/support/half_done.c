@@ -1,7 +1,7 @@
 #include "support/half_done.h"
 
 #include "core/array.h"
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -43,13 +43,13 @@ typedef struct stage {
     spill_value_t owner;
 } stage_t;
 
-static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+static fault_t decide(void *context, int64_t index, const spill_request_t *request)
 {
     const stage_t *stage = context;
     (void)request;
     if (index < stage->dies_at)
-        return SPILL_FAULT_NONE;
-    return index == stage->dies_at && stage->applied ? SPILL_FAULT_LOST_APPLIED : SPILL_FAULT_FAIL;
+        return FAULT_NONE;
+    return index == stage->dies_at && stage->applied ? FAULT_LOST_APPLIED : FAULT_FAIL;
 }
 
 static void must(spill_code_t code, const spill_error_t *error)
@@ -237,9 +237,9 @@ static void die_at(stage_t *stage, change_t change, int64_t at, bool *died, bool
     bson_reinit(&stage->storage);
     stage->owner = spill_value_from_utf8(&stage->storage, name);
     append_all(stage);
-    stage->dies_at = spill_fault_calls(stage->mortal) + at;
+    stage->dies_at = fault_calls(stage->mortal) + at;
     *died = make_change(stage, change) != SPILL_OK;
-    *died = *died || spill_fault_calls(stage->mortal) > stage->dies_at; /* after it was made */
+    *died = *died || fault_calls(stage->mortal) > stage->dies_at; /* after it was made */
     stage->dies_at = INT64_MAX;
     int64_t found = repair(stage, true);
     if (found > 0 && !stage->shape->leaves[change])
@@ -255,10 +255,10 @@ static void die_at(stage_t *stage, change_t change, int64_t at, bool *died, bool
 static void play(spill_store_t *store, const struct shape *shape)
 {
     stage_t stage = {.shape = shape, .dies_at = INT64_MAX};
-    spill_fault_hooks_t hooks = {.context = &stage, .decide = decide};
+    fault_hooks_t hooks = {.context = &stage, .decide = decide};
     spill_error_t error;
     define(store, shape);
-    spill_fault_wrap(store, &hooks, &stage.mortal);
+    fault_wrap(store, &hooks, &stage.mortal);
     must(spill_array_open(stage.mortal, shape->name, &stage.dying, &error), &error);
     must(spill_array_open(store, shape->name, &stage.direct, &error), &error);
     bson_init(&stage.storage);

@@ -2,7 +2,7 @@
 
 #include "bson/value.h"
 #include "layout/owner.h"
-#include "store/fault.h"
+#include "support/fault_store.h"
 #include "support/findings.h"
 
 #include <setjmp.h>
@@ -233,13 +233,13 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
 static void repair_beside_others(stage_t *stage)
 {
     other_t other = {.stage = stage};
-    const spill_fault_hooks_t hooks = {.context = &other, .before = before_call};
+    const fault_hooks_t hooks = {.context = &other, .before = before_call};
     spill_store_t *store;
     spill_array_t *array;
     spill_repair_summary_t summary;
     spill_error_t error;
     tell_lie(stage, (lie_t){.removed = 7});
-    spill_fault_wrap(stage->store, &hooks, &store);
+    fault_wrap(stage->store, &hooks, &store);
     must(spill_array_open(store, stage->definition.name, &array, &error), &error);
     must(spill_array_repair(array, &stage->owner, false, NULL, NULL, &summary, &error), &error);
     spill_array_close(array);

@@ -1,5 +1,5 @@
 /* What the array's interface refuses, and with which code: on the memory store, both ends kept. */
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 #include <spillway/spillway.h>
 
@@ -211,11 +211,11 @@ static void a_race_that_is_lost_for_ever(void **state)
     fixture_t fixture;
     spill_store_t *store;
     spill_array_t *array;
-    spill_fault_hooks_t hooks = {.context = &fixture, .before = edit_first};
+    fault_hooks_t hooks = {.context = &fixture, .before = edit_first};
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     fixture.store->options.clock.sleep_us = pass_time;
     assert_int_equal(append(&fixture, 1, NULL, 0, NULL), SPILL_OK);
-    spill_fault_wrap(fixture.store, &hooks, &store);
+    fault_wrap(fixture.store, &hooks, &store);
     assert_int_equal(spill_array_open(store, "feed", &array, NULL), SPILL_OK);
     int64_t mine = 8;
     spill_value_t element = number(&mine);

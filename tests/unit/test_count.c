@@ -3,7 +3,7 @@
  * two of these calls, by another handle of the same store, must not make a count that was never
  * true.
  */
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 #include <spillway/spillway.h>
 
@@ -72,8 +72,8 @@ static void open_race(race_t *race)
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 3;
     assert_int_equal(spill_store_define(race->store, &definition, NULL), SPILL_OK);
-    spill_fault_hooks_t hooks = {.context = race, .before = come_between};
-    spill_fault_wrap(race->store, &hooks, &race->faulty);
+    fault_hooks_t hooks = {.context = race, .before = come_between};
+    fault_wrap(race->store, &hooks, &race->faulty);
     assert_int_equal(spill_array_open(race->store, "feed", &race->other, NULL), SPILL_OK);
     assert_int_equal(spill_array_open(race->faulty, "feed", &race->array, NULL), SPILL_OK);
     race->owner = spill_value_from_utf8(&race->storage, "ada");
@@ -96,7 +96,7 @@ static spill_count_t count(race_t *race, int64_t at, void (*act)(race_t *race))
     spill_count_t counted;
     race->at = at;
     race->act = act;
-    race->began = spill_fault_calls(race->faulty);
+    race->began = fault_calls(race->faulty);
     assert_int_equal(spill_array_count(race->array, &race->owner, &counted, NULL), SPILL_OK);
     assert_int_equal(race->acts, 1);
     return counted;

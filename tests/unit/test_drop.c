@@ -1,9 +1,9 @@
 /* A drop that dies leaves nothing behind for ever: the next one frees it. */
 #include "definition/schema.h"
 #include "layout/outlier.h"
-#include "store/fault.h"
 #include "store/memory.h"
 #include "support/embedded.h"
+#include "support/fault_store.h"
 
 #include <spillway/verify.h>
 
@@ -20,7 +20,7 @@ typedef struct fixture {
     spill_disk_t *disk; /* NULL: a memory store */
     spill_store_t *inner;
     spill_store_t *store;
-    spill_fault_once_t once;
+    fault_once_t once;
     spill_array_t *array;
     spill_owner_t owner; /* "ada", of `inner` */
     spill_array_t *direct;
@@ -68,8 +68,8 @@ static void open_fixture(fixture_t *fixture, int kind)
         must(spill_store_open("memory:", NULL, &fixture->inner, &error), &error);
     }
     define(fixture->inner, kinds[kind].keep);
-    spill_fault_hooks_t hooks = spill_fault_once(&fixture->once);
-    spill_fault_wrap(fixture->inner, &hooks, &fixture->store);
+    fault_hooks_t hooks = fault_once(&fixture->once);
+    fault_wrap(fixture->inner, &hooks, &fixture->store);
     must(spill_array_open(fixture->store, "feed", &fixture->array, &error), &error);
     must(spill_array_open(fixture->inner, "feed", &fixture->direct, &error), &error);
     bson_init(&fixture->storage);
@@ -116,10 +116,10 @@ static spill_code_t drop(const fixture_t *fixture)
 }
 
 /* Drop "ada", whose k-th store call fails, for every k; *failed: one did. */
-static void drop_dying_at(fixture_t *fixture, int64_t k, spill_fault_t fault, bool *failed)
+static void drop_dying_at(fixture_t *fixture, int64_t k, fault_t fault, bool *failed)
 {
     fixture->once.fault = fault;
-    fixture->once.at = spill_fault_calls(fixture->store) + k;
+    fixture->once.at = fault_calls(fixture->store) + k;
     *failed = drop(fixture) != SPILL_OK;
     fixture->once.at = -1;
 }
@@ -127,7 +127,7 @@ static void drop_dying_at(fixture_t *fixture, int64_t k, spill_fault_t fault, bo
 static void the_next_drop_finishes_one_that_died(void **state)
 {
     (void)state;
-    static const spill_fault_t faults[] = {SPILL_FAULT_FAIL, SPILL_FAULT_LOST_APPLIED};
+    static const fault_t faults[] = {FAULT_FAIL, FAULT_LOST_APPLIED};
     for (int kind = 0; kind < KINDS; kind++) {
         for (size_t i = 0; i < 2; i++) {
             fixture_t fixture;
@@ -139,9 +139,9 @@ static void the_next_drop_finishes_one_that_died(void **state)
                 bool there = exists(&fixture);
                 bool finishes = !there && pages_left(&fixture) > 0;
                 left = left || finishes;
-                int64_t most = spill_fault_calls(fixture.store) + pages_left(&fixture) + 12;
+                int64_t most = fault_calls(fixture.store) + pages_left(&fixture) + 12;
                 assert_int_equal(drop(&fixture), there || finishes ? SPILL_OK : SPILL_NOT_FOUND);
-                assert_in_range(spill_fault_calls(fixture.store), 0, most); /* one look for all */
+                assert_in_range(fault_calls(fixture.store), 0, most); /* one look for all */
                 if (pages_left(&fixture) > 0)
                     fail_msg("%s: call %d: pages are left", kinds[kind].name, (int)k);
                 assert_int_equal(drop(&fixture), SPILL_NOT_FOUND);
@@ -162,7 +162,7 @@ static void a_later_owner_keeps_its_pages(void **state)
         open_fixture(&fixture, kind);
         for (int64_t k = 0; failed; k++) {
             must(embedded_append(fixture.array, "ada", 0, 12, NULL), NULL);
-            drop_dying_at(&fixture, k, SPILL_FAULT_FAIL, &failed);
+            drop_dying_at(&fixture, k, FAULT_FAIL, &failed);
             if (exists(&fixture))
                 must(drop(&fixture), NULL);
             int64_t later = 1 + k % 6; /* also one without pages */
@@ -201,18 +201,18 @@ static void an_owner_made_while_a_drop_is_finished(void **state)
             open_fixture(&fixture, kind);
             must(embedded_append(fixture.array, "ada", 0, 12, NULL), NULL);
             for (int64_t call = 0; exists(&fixture); call++)
-                drop_dying_at(&fixture, call, SPILL_FAULT_FAIL, &failed);
+                drop_dying_at(&fixture, call, FAULT_FAIL, &failed);
             assert_true(pages_left(&fixture) > 0);
             meanwhile_t meanwhile = {.fixture = &fixture, .at = -1};
-            spill_fault_hooks_t hooks = {.context = &meanwhile, .before = make_anew};
+            fault_hooks_t hooks = {.context = &meanwhile, .before = make_anew};
             spill_store_t *store;
             spill_array_t *array;
             spill_error_t error;
-            spill_fault_wrap(fixture.inner, &hooks, &store);
+            fault_wrap(fixture.inner, &hooks, &store);
             must(spill_array_open(store, "feed", &array, &error), &error);
-            meanwhile.at = spill_fault_calls(store) + k;
+            meanwhile.at = fault_calls(store) + k;
             spill_array_drop_owner(array, &fixture.name, &error);
-            met = spill_fault_calls(store) > meanwhile.at;
+            met = fault_calls(store) > meanwhile.at;
             if (met)
                 must(embedded_holds(fixture.array, "ada", 100, 6, NULL), NULL);
             else
@@ -247,7 +247,7 @@ static void an_append_whose_owner_is_dropped_before_its_update(void **state)
     (void)state;
     fixture_t fixture;
     between_t between = {.fixture = &fixture};
-    spill_fault_hooks_t hooks = {.context = &between, .before = drop_between};
+    fault_hooks_t hooks = {.context = &between, .before = drop_between};
     spill_store_t *store;
     spill_array_t *array;
     spill_error_t error;
@@ -256,7 +256,7 @@ static void an_append_whose_owner_is_dropped_before_its_update(void **state)
     options.update = BCON_NEW("$inc", "{", "hits", BCON_INT64(1), "}");
     open_fixture(&fixture, 1);
     must(embedded_append(fixture.direct, "ada", 0, 8, NULL), NULL);
-    spill_fault_wrap(fixture.inner, &hooks, &store);
+    fault_wrap(fixture.inner, &hooks, &store);
     must(spill_array_open(store, "feed", &array, &error), &error);
     spill_value_t element = fixture.name;
     must(spill_array_append(array, &fixture.name, &element, 1, &options, NULL, &error), &error);
@@ -294,7 +294,7 @@ static void a_definition_goes_with_all_that_is_left(void **state)
         must(embedded_append(fixture.array, "bob", 0, 8, NULL), NULL);
         must(embedded_append(fixture.array, "ada", 0, 8, NULL), NULL);
         for (int64_t call = 0; exists(&fixture); call++)
-            drop_dying_at(&fixture, call, SPILL_FAULT_FAIL, &failed);
+            drop_dying_at(&fixture, call, FAULT_FAIL, &failed);
         must(spill_store_drop(fixture.inner, "feed", &error), &error);
         assert_int_equal(pages_left(&fixture), 0);
         if (fixture.disk)
@@ -364,11 +364,11 @@ static void an_owner_made_while_its_definition_is_dropped(void **state)
             spill_error_t error;
             open_fixture(&fixture, kind);
             meanwhile_t meanwhile = {.fixture = &fixture, .at = k};
-            spill_fault_hooks_t hooks = {.context = &meanwhile, .before = make_before_retiring};
+            fault_hooks_t hooks = {.context = &meanwhile, .before = make_before_retiring};
             spill_store_t *store;
-            spill_fault_wrap(fixture.inner, &hooks, &store);
+            fault_wrap(fixture.inner, &hooks, &store);
             must(spill_store_drop(store, "feed", &error), &error);
-            met = spill_fault_calls(store) > k;
+            met = fault_calls(store) > k;
             assert_int_equal(pages_left(&fixture), 0);
             assert_false(exists(&fixture));
             assert_int_equal(embedded_append(fixture.direct, "ada", 0, 1, &error), SPILL_NOT_FOUND);

@@ -1,5 +1,5 @@
 /* Elements that are large: whatever reads many of them has few of them in memory. */
-#include "store/fault.h"
+#include "support/fault_store.h"
 #include "tools/convert.h"
 
 #include <spillway/spillway.h>
@@ -60,11 +60,11 @@ static void append_all(stage_t *stage)
 static void open_stage(stage_t *stage)
 {
     spill_definition_t definition;
-    const spill_fault_hooks_t hooks = {.context = stage, .after = watch};
+    const fault_hooks_t hooks = {.context = stage, .after = watch};
     *stage = (stage_t){.storage = BSON_INITIALIZER};
     stage->owner = spill_value_from_utf8(&stage->storage, "ada");
     assert_int_equal(spill_store_open("memory:", NULL, &stage->memory, NULL), SPILL_OK);
-    spill_fault_wrap(stage->memory, &hooks, &stage->watched);
+    fault_wrap(stage->memory, &hooks, &stage->watched);
     assert_int_equal(spill_definition_preset(&definition, "reviews-separate", "reviews", NULL),
                      SPILL_OK);
     strcpy(definition.time_field, "ts");

@@ -1,5 +1,5 @@
 /* The fault-injecting wrapper: each fault, late deliveries, hooks. */
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,14 +15,14 @@ typedef struct fixture {
     spill_binding_t binding;
     bson_t owner_storage;
     spill_value_t owner;
-    spill_fault_once_t once;
+    fault_once_t once;
     spill_response_t response;
 } fixture_t;
 
-static void open_with(fixture_t *fixture, const spill_fault_hooks_t *hooks)
+static void open_with(fixture_t *fixture, const fault_hooks_t *hooks)
 {
     assert_int_equal(spill_store_open("memory:", NULL, &fixture->memory, NULL), SPILL_OK);
-    spill_fault_wrap(fixture->memory, hooks, &fixture->store);
+    fault_wrap(fixture->memory, hooks, &fixture->store);
     spill_definition_preset(&fixture->definition, "feed", "feed", NULL);
     assert_int_equal(spill_store_define(fixture->memory, &fixture->definition, NULL), SPILL_OK);
     assert_int_equal(
@@ -33,10 +33,10 @@ static void open_with(fixture_t *fixture, const spill_fault_hooks_t *hooks)
     fixture->response = (spill_response_t)SPILL_RESPONSE_INIT;
 }
 
-static void open_once(fixture_t *fixture, int64_t at, spill_fault_t fault)
+static void open_once(fixture_t *fixture, int64_t at, fault_t fault)
 {
-    fixture->once = (spill_fault_once_t){.at = at, .fault = fault};
-    spill_fault_hooks_t hooks = spill_fault_once(&fixture->once);
+    fixture->once = (fault_once_t){.at = at, .fault = fault};
+    fault_hooks_t hooks = fault_once(&fixture->once);
     open_with(fixture, &hooks);
 }
 
@@ -92,65 +92,65 @@ static void each_fault_does_what_it_says(void **state)
 {
     (void)state;
     static const struct {
-        spill_fault_t fault;
+        fault_t fault;
         spill_code_t code;
         int64_t now; /* elements after the call ... */
         size_t pending;
         int64_t then; /* ... and when all is delivered */
     } cases[] = {
-        {SPILL_FAULT_NONE, SPILL_OK, 1, 0, 1},
-        {SPILL_FAULT_FAIL, SPILL_IO, 0, 0, 0},
-        {SPILL_FAULT_LOST_APPLIED, SPILL_UNKNOWN, 1, 0, 1},
-        {SPILL_FAULT_LOST_UNAPPLIED, SPILL_UNKNOWN, 0, 0, 0},
-        {SPILL_FAULT_DUPLICATE, SPILL_OK, 1, 1, 2},
-        {SPILL_FAULT_LOST_DELAYED, SPILL_UNKNOWN, 0, 1, 1},
+        {FAULT_NONE, SPILL_OK, 1, 0, 1},
+        {FAULT_FAIL, SPILL_IO, 0, 0, 0},
+        {FAULT_LOST_APPLIED, SPILL_UNKNOWN, 1, 0, 1},
+        {FAULT_LOST_UNAPPLIED, SPILL_UNKNOWN, 0, 0, 0},
+        {FAULT_DUPLICATE, SPILL_OK, 1, 1, 2},
+        {FAULT_LOST_DELAYED, SPILL_UNKNOWN, 0, 1, 1},
     };
-    for (size_t i = 0; i < SPILL_FAULT_COUNT; i++) {
+    for (size_t i = 0; i < FAULT_COUNT; i++) {
         fixture_t fixture;
         open_once(&fixture, 0, cases[i].fault);
         assert_int_equal(append(&fixture), cases[i].code);
         assert_int_equal(fixture.response.outcome == SPILL_DONE, cases[i].code == SPILL_OK);
         assert_int_equal(fixture.response.state.live, cases[i].code == SPILL_OK ? 1 : 0);
         assert_int_equal(elements_there(&fixture), cases[i].now);
-        assert_int_equal(spill_fault_pending(fixture.store), cases[i].pending);
-        assert_int_equal(spill_fault_counter(fixture.store, cases[i].fault), 1);
-        while (spill_fault_pending(fixture.store) > 0)
-            assert_int_equal(spill_fault_deliver(fixture.store, 0), SPILL_DONE);
+        assert_int_equal(fault_pending(fixture.store), cases[i].pending);
+        assert_int_equal(fault_counter(fixture.store, cases[i].fault), 1);
+        while (fault_pending(fixture.store) > 0)
+            assert_int_equal(fault_deliver(fixture.store, 0), SPILL_DONE);
         assert_int_equal(elements_there(&fixture), cases[i].then);
         assert_int_equal(append(&fixture), SPILL_OK); /* only once */
-        assert_int_equal(spill_fault_calls(fixture.store), 2);
+        assert_int_equal(fault_calls(fixture.store), 2);
         close_fixture(&fixture);
     }
 }
 
-static spill_fault_t always_delay(void *context, int64_t index, const spill_request_t *request)
+static fault_t always_delay(void *context, int64_t index, const spill_request_t *request)
 {
     (void)context;
     (void)index;
-    return request ? SPILL_FAULT_LOST_DELAYED : SPILL_FAULT_NONE;
+    return request ? FAULT_LOST_DELAYED : FAULT_NONE;
 }
 
 static void what_is_late_comes_in_any_order(void **state)
 {
     (void)state;
     fixture_t fixture;
-    spill_fault_hooks_t hooks = {.decide = always_delay};
+    fault_hooks_t hooks = {.decide = always_delay};
     open_with(&fixture, &hooks);
     append(&fixture);
     spill_request_t seal = request_of(&fixture, SPILL_REQUEST_SEAL);
     assert_int_equal(spill_store_call(fixture.store, &seal, &fixture.response, NULL),
                      SPILL_UNKNOWN);
     append(&fixture);
-    assert_int_equal(spill_fault_pending(fixture.store), 3);
-    assert_int_equal(spill_fault_peek(fixture.store, 1)->kind, SPILL_REQUEST_SEAL);
-    assert_int_equal(spill_fault_deliver(fixture.store, 2), SPILL_DONE);
-    assert_int_equal(spill_fault_deliver(fixture.store, 1), SPILL_DONE);
-    assert_int_equal(spill_fault_peek(fixture.store, 0)->kind, SPILL_REQUEST_APPEND);
-    assert_int_equal(spill_fault_deliver(fixture.store, 0), SPILL_REFUSED_GUARD);
+    assert_int_equal(fault_pending(fixture.store), 3);
+    assert_int_equal(fault_peek(fixture.store, 1)->kind, SPILL_REQUEST_SEAL);
+    assert_int_equal(fault_deliver(fixture.store, 2), SPILL_DONE);
+    assert_int_equal(fault_deliver(fixture.store, 1), SPILL_DONE);
+    assert_int_equal(fault_peek(fixture.store, 0)->kind, SPILL_REQUEST_APPEND);
+    assert_int_equal(fault_deliver(fixture.store, 0), SPILL_REFUSED_GUARD);
     assert_int_equal(elements_there(&fixture), 1);
     for (int i = 0; i < 9; i++) /* left over when the wrapper is closed */
         append(&fixture);
-    assert_int_equal(spill_fault_pending(fixture.store), 9);
+    assert_int_equal(fault_pending(fixture.store), 9);
     close_fixture(&fixture);
 }
 
@@ -175,7 +175,7 @@ static void before(void *context, int64_t index, const spill_request_t *request)
 {
     watch_t *watch = context;
     assert_non_null(request);
-    assert_int_equal(index, spill_fault_calls(watch->fixture->store) - 1);
+    assert_int_equal(index, fault_calls(watch->fixture->store) - 1);
     note(watch, 'b');
     if (watch->crash_before)
         longjmp(watch->crash, 1);
@@ -196,7 +196,7 @@ static void hooks_surround_a_call(void **state)
     (void)state;
     fixture_t fixture;
     watch_t watch = {.fixture = &fixture};
-    spill_fault_hooks_t hooks = {.context = &watch, .before = before, .after = after};
+    fault_hooks_t hooks = {.context = &watch, .before = before, .after = after};
     open_with(&fixture, &hooks);
     assert_int_equal(append(&fixture), SPILL_OK);
     assert_string_equal(watch.log, "b0a1");
@@ -258,18 +258,17 @@ static void other_calls_fail_too(void **state)
 {
     (void)state;
     enum { CALLS = 6 };
-    static const spill_fault_t faults[] = {SPILL_FAULT_FAIL, SPILL_FAULT_LOST_APPLIED,
-                                           SPILL_FAULT_LOST_UNAPPLIED, SPILL_FAULT_LOST_DELAYED,
-                                           SPILL_FAULT_DUPLICATE};
+    static const fault_t faults[] = {FAULT_FAIL, FAULT_LOST_APPLIED, FAULT_LOST_UNAPPLIED,
+                                     FAULT_LOST_DELAYED, FAULT_DUPLICATE};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         for (int64_t at = 0; at <= CALLS; at++) {
             fixture_t fixture;
             open_once(&fixture, at, faults[i]);
-            spill_code_t expected = at == CALLS || faults[i] == SPILL_FAULT_DUPLICATE ? SPILL_OK
-                                    : faults[i] == SPILL_FAULT_FAIL                   ? SPILL_IO
-                                                                    : SPILL_UNKNOWN;
+            spill_code_t expected = at == CALLS || faults[i] == FAULT_DUPLICATE ? SPILL_OK
+                                    : faults[i] == FAULT_FAIL                   ? SPILL_IO
+                                                                                : SPILL_UNKNOWN;
             assert_int_equal(use_catalog(&fixture), expected);
-            assert_int_equal(spill_fault_pending(fixture.store), 0);
+            assert_int_equal(fault_pending(fixture.store), 0);
             close_fixture(&fixture);
         }
     }
@@ -278,8 +277,8 @@ static void other_calls_fail_too(void **state)
 static void faults_have_names(void **state)
 {
     (void)state;
-    assert_string_equal(spill_fault_name(SPILL_FAULT_NONE), "NONE");
-    assert_string_equal(spill_fault_name(SPILL_FAULT_LOST_DELAYED), "LOST_DELAYED");
+    assert_string_equal(fault_name(FAULT_NONE), "NONE");
+    assert_string_equal(fault_name(FAULT_LOST_DELAYED), "LOST_DELAYED");
 }
 
 int main(void)

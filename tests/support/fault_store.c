@@ -1,4 +1,4 @@
-#include "store/fault.h"
+#include "support/fault_store.h"
 
 #include "util/error.h"
 
@@ -10,22 +10,22 @@ typedef struct fault_store {
     spill_store_t base;
     spill_store_ops_t ops; /* with the inner store's flags */
     spill_store_t *inner;
-    spill_fault_hooks_t hooks;
+    fault_hooks_t hooks;
     int64_t calls;
-    int64_t counters[SPILL_FAULT_COUNT];
+    int64_t counters[FAULT_COUNT];
     spill_request_t **pending; /* clones */
     size_t pending_count;
     size_t pending_capacity;
 } fault_store_t;
 
-const char *spill_fault_name(spill_fault_t fault)
+const char *fault_name(fault_t fault)
 {
     static const char *const names[] = {
-#define SPILL_FAULT_NAME(name) #name,
-        SPILL_FAULTS(SPILL_FAULT_NAME)
-#undef SPILL_FAULT_NAME
+#define FAULT_NAME(name) #name,
+        FAULTS(FAULT_NAME)
+#undef FAULT_NAME
     };
-    assert(fault < SPILL_FAULT_COUNT);
+    assert(fault < FAULT_COUNT);
     return names[fault];
 }
 
@@ -36,22 +36,22 @@ typedef struct step {
     fault_store_t *faulty;
     const spill_request_t *request; /* NULL: not a request */
     int64_t index;
-    spill_fault_t fault;
+    fault_t fault;
 } step_t;
 
 static step_t begin(spill_store_t *store, const spill_request_t *request)
 {
     fault_store_t *faulty = (fault_store_t *)store;
-    const spill_fault_hooks_t *hooks = &faulty->hooks;
+    const fault_hooks_t *hooks = &faulty->hooks;
     step_t step = {.faulty = faulty, .request = request, .index = faulty->calls++};
     if (hooks->before)
         hooks->before(hooks->context, step.index, request);
     if (hooks->decide)
         step.fault = hooks->decide(hooks->context, step.index, request);
-    if (!request && step.fault == SPILL_FAULT_DUPLICATE)
-        step.fault = SPILL_FAULT_NONE;
-    if (!request && step.fault == SPILL_FAULT_LOST_DELAYED)
-        step.fault = SPILL_FAULT_LOST_UNAPPLIED;
+    if (!request && step.fault == FAULT_DUPLICATE)
+        step.fault = FAULT_NONE;
+    if (!request && step.fault == FAULT_LOST_DELAYED)
+        step.fault = FAULT_LOST_UNAPPLIED;
     faulty->counters[step.fault]++;
     return step;
 }
@@ -59,19 +59,19 @@ static step_t begin(spill_store_t *store, const spill_request_t *request)
 /* Is the call passed on now? */
 static bool applies(const step_t *step)
 {
-    return step->fault == SPILL_FAULT_NONE || step->fault == SPILL_FAULT_LOST_APPLIED ||
-           step->fault == SPILL_FAULT_DUPLICATE;
+    return step->fault == FAULT_NONE || step->fault == FAULT_LOST_APPLIED ||
+           step->fault == FAULT_DUPLICATE;
 }
 
 /* The code for the caller, after the store, if it was called, returned `code`. */
 static spill_code_t end(const step_t *step, spill_code_t code, spill_error_t *error)
 {
-    const spill_fault_hooks_t *hooks = &step->faulty->hooks;
+    const fault_hooks_t *hooks = &step->faulty->hooks;
     if (hooks->after)
         hooks->after(hooks->context, step->index, step->request);
-    if (step->fault == SPILL_FAULT_NONE || step->fault == SPILL_FAULT_DUPLICATE)
+    if (step->fault == FAULT_NONE || step->fault == FAULT_DUPLICATE)
         return code;
-    bool failed = step->fault == SPILL_FAULT_FAIL;
+    bool failed = step->fault == FAULT_FAIL;
     return spill_fail(error, failed ? SPILL_IO : SPILL_UNKNOWN,
                       "call %" PRId64 " of this store: %s", step->index,
                       failed ? "made to fail" : "the answer was made to be lost");
@@ -92,12 +92,12 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
 {
     step_t step = begin(store, request);
     spill_response_clear(response);
-    if (step.fault == SPILL_FAULT_DUPLICATE || step.fault == SPILL_FAULT_LOST_DELAYED)
+    if (step.fault == FAULT_DUPLICATE || step.fault == FAULT_LOST_DELAYED)
         keep(step.faulty, request);
     spill_code_t code = SPILL_OK;
     if (applies(&step))
         code = spill_store_call(step.faulty->inner, request, response, error);
-    if (!applies(&step) || step.fault == SPILL_FAULT_LOST_APPLIED)
+    if (!applies(&step) || step.fault == FAULT_LOST_APPLIED)
         spill_response_clear(response);
     return end(&step, code, error);
 }
@@ -289,7 +289,7 @@ static const spill_store_ops_t fault_ops = {
     .close = close_store,
 };
 
-void spill_fault_wrap(spill_store_t *inner, const spill_fault_hooks_t *hooks, spill_store_t **store)
+void fault_wrap(spill_store_t *inner, const fault_hooks_t *hooks, spill_store_t **store)
 {
     fault_store_t *faulty = bson_malloc0(sizeof *faulty);
     faulty->ops = fault_ops;
@@ -310,29 +310,29 @@ static const fault_store_t *faulty_of(const spill_store_t *store)
     return (const fault_store_t *)store;
 }
 
-int64_t spill_fault_calls(const spill_store_t *store)
+int64_t fault_calls(const spill_store_t *store)
 {
     return faulty_of(store)->calls;
 }
 
-int64_t spill_fault_counter(const spill_store_t *store, spill_fault_t fault)
+int64_t fault_counter(const spill_store_t *store, fault_t fault)
 {
-    assert(fault < SPILL_FAULT_COUNT);
+    assert(fault < FAULT_COUNT);
     return faulty_of(store)->counters[fault];
 }
 
-size_t spill_fault_pending(const spill_store_t *store)
+size_t fault_pending(const spill_store_t *store)
 {
     return faulty_of(store)->pending_count;
 }
 
-const spill_request_t *spill_fault_peek(const spill_store_t *store, size_t index)
+const spill_request_t *fault_peek(const spill_store_t *store, size_t index)
 {
     assert(index < faulty_of(store)->pending_count);
     return faulty_of(store)->pending[index];
 }
 
-spill_outcome_t spill_fault_deliver(spill_store_t *store, size_t index)
+spill_outcome_t fault_deliver(spill_store_t *store, size_t index)
 {
     assert(store->ops->call == call);
     fault_store_t *faulty = (fault_store_t *)store;
@@ -352,14 +352,14 @@ spill_outcome_t spill_fault_deliver(spill_store_t *store, size_t index)
 
 /* ---- a single fault -------------------------------------------------------------------------- */
 
-static spill_fault_t decide_once(void *context, int64_t index, const spill_request_t *request)
+static fault_t decide_once(void *context, int64_t index, const spill_request_t *request)
 {
     (void)request;
-    const spill_fault_once_t *once = context;
-    return index == once->at ? once->fault : SPILL_FAULT_NONE;
+    const fault_once_t *once = context;
+    return index == once->at ? once->fault : FAULT_NONE;
 }
 
-spill_fault_hooks_t spill_fault_once(spill_fault_once_t *once)
+fault_hooks_t fault_once(fault_once_t *once)
 {
-    return (spill_fault_hooks_t){.context = once, .decide = decide_once};
+    return (fault_hooks_t){.context = once, .decide = decide_once};
 }
