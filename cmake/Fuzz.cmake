@@ -10,7 +10,7 @@ foreach(source IN LISTS fuzz_sources)
     add_executable(${program} ${source})
     target_link_libraries(${program} PRIVATE spillway_internal)
     if(name STREQUAL records) # shares its stores and operations with tests/unit/test_embedded_malformed
-        target_sources(${program} PRIVATE tests/support/exercise.c)
+        target_sources(${program} PRIVATE tests/support/exercise.c tests/support/disk.c)
         target_include_directories(${program} PRIVATE tests)
     endif()
     set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)

@@ -28,7 +28,7 @@ static void poke(uint8_t *bytes, size_t size, const uint8_t *data, size_t length
         bytes[data[i] % size] = data[i + 1];
 }
 
-static void change_record(spill_disk_t *disk, const exercise_record_t *record, uint8_t kind,
+static void change_record(disk_t *disk, const exercise_record_t *record, uint8_t kind,
                           const uint8_t *data, size_t length)
 {
     uint8_t bytes[BYTES_MAX + 256];
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const exercise_store_t *store = store_of(data[0] % EXERCISE_LAYOUTS);
     exercise_group_t group = (exercise_group_t)(data[1] % EXERCISE_GROUPS);
-    spill_disk_t *disk = exercise_disk(store);
+    disk_t *disk = exercise_disk(store);
     exercise_result_t result;
     size_t at = 2;
     while (size - at >= 4) {
@@ -80,6 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at += length;
     }
     exercise_run(disk, group, &result);
-    spill_disk_free(disk);
+    disk_free(disk);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "pair.h"
 
 #include "bson/key.h"
+#include "support/model_store.h"
 #include "support/state.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static void make_referenced_definition(spill_definition_t *definition, const cha
 void pair_open(pair_t *pair, const contract_kind_t *kind)
 {
     *pair = (pair_t){.kind = kind};
-    assert_int_equal(spill_store_open("memory:", NULL, &pair->stores[0], NULL), SPILL_OK);
+    pair->stores[0] = model_store_open();
     pair->stores[1] = kind->open();
     static const char *const names[PAIR_ALL] = {"feed", "likes",   "log",     "buckets",
                                                 "last", "highest", "reviews", "best"};

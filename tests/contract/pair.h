@@ -1,4 +1,4 @@
-/* Two stores that are asked the same, and have to answer the same: a memory store and another. */
+/* Two stores that are asked the same, and have to answer the same: a model store and another. */
 #ifndef TESTS_CONTRACT_PAIR_H
 #define TESTS_CONTRACT_PAIR_H
 

@@ -1,6 +1,6 @@
 /*
  * Random requests as clients send them: each follows from a READ, as the protocols have it, but may
- * arrive late, or twice. After each of them the store has the same documents as a memory store.
+ * arrive late, or twice. After each of them the store has the same documents as a model store.
  */
 #include "late.h"
 #include "pair.h"

@@ -1,6 +1,6 @@
 /*
  * Layouts reference and subset: random requests as clients send them, some late and some twice.
- * After each of them the store has the same documents as a memory store.
+ * After each of them the store has the same documents as a model store.
  */
 #include "late.h"
 #include "pair.h"

@@ -30,7 +30,7 @@ void add_catalog_tests(suite_t *suite);   /* catalog.c: catalog, numbers, owners
 void add_owner_tests(suite_t *suite);     /* owners.c: owners whose _id is of any type */
 void add_bucket_tests(suite_t *suite);    /* bucket.c: windows and statistics, by the public API */
 void add_layout_tests(suite_t *suite);    /* layout.c: a layout that a test adds */
-void add_random_tests(suite_t *suite);    /* random.c: against the memory store, step by step */
+void add_random_tests(suite_t *suite);    /* random.c: against the model store, step by step */
 void add_random_referenced_tests(
     suite_t *suite); /* random_referenced.c: the same, elements apart */
 

@@ -2,7 +2,7 @@
 #include "contract.h"
 
 #include "store/embedded/embedded.h"
-#include "store/embedded/kv_memory.h"
+#include "support/disk.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void close_folder(spill_store_t *store)
 
 /* ---- in memory ------------------------------------------------------------------------------- */
 
-static spill_disk_t *disk;
+static disk_t *disk;
 
 static spill_store_t *open_disk(void)
 {
@@ -74,28 +74,28 @@ static spill_store_t *open_disk(void)
     spill_error_t error;
     spill_store_t *store;
     spill_store_options_init(&options);
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     spill_code_t code = spill_embedded_open_kv(kv, "memory", &options, &store, &error);
     return must(code, store, &error);
 }
 
 static spill_store_t *open_new_disk(void)
 {
-    disk = spill_disk_new();
+    disk = disk_new();
     return open_disk();
 }
 
 static spill_store_t *reopen_disk(spill_store_t *store)
 {
     close_store(store);
-    spill_disk_crash(disk, 0);
+    disk_crash(disk, 0);
     return open_disk();
 }
 
 static void close_disk(spill_store_t *store)
 {
     close_store(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 int main(void)

@@ -83,13 +83,6 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
     return array;
 }
 
-spill_store_t *convert_memory_store(void)
-{
-    spill_store_t *store;
-    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
-    return store;
-}
-
 /* ---- elements -------------------------------------------------------------------------------- */
 
 /* Some are the same: then the newer one ranks higher. */

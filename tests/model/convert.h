@@ -20,8 +20,6 @@ typedef enum convert_kind {
     CONVERT_BUCKET
 } convert_kind_t;
 
-spill_store_t *convert_memory_store(void);
-
 /* `cap`: of a capped one. Windows of a source are months, of a target weeks. */
 void convert_define_source(spill_store_t *store, convert_kind_t layout, int64_t cap);
 void convert_define_target(spill_store_t *source, spill_store_t *target, convert_kind_t layout);

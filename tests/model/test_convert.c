@@ -8,6 +8,7 @@
 #include "support/effort.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
+#include "support/model_store.h"
 #include "tools/convert_checkpoint.h"
 
 #include <setjmp.h>
@@ -30,14 +31,14 @@ static void each_to_each(void **state)
     (void)state;
     for (int i = 0; i < KINDS * KINDS; i++) {
         convert_kind_t from = (convert_kind_t)(i / KINDS), to = (convert_kind_t)(i % KINDS);
-        spill_store_t *store = convert_memory_store();
+        spill_store_t *store = model_store_open();
         convert_and_grow(store, from, to);
         assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
-        spill_disk_t *disk = spill_disk_new();
+        disk_t *disk = disk_new();
         store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
         convert_and_grow(store, from, to);
         embedded_close(store);
-        spill_disk_free(disk);
+        disk_free(disk);
     }
 }
 
@@ -57,7 +58,7 @@ static fault_t dies(void *context, int64_t index, const spill_request_t *request
 static bool survives(spill_store_t *source, convert_kind_t to, trouble_t *trouble)
 {
     fault_hooks_t hooks = trouble_hooks(trouble);
-    spill_store_t *target = convert_memory_store();
+    spill_store_t *target = model_store_open();
     spill_copy_result_t result;
     convert_define_target(source, target, to);
     fault_wrap(target, &hooks, &trouble->store);
@@ -110,7 +111,7 @@ static void every_call_goes_wrong(void **state)
         {.fault = FAULT_DUPLICATE, .delay = AT_THE_END},
     };
     for (size_t p = 0; p < sizeof PAIRS / sizeof *PAIRS; p++) {
-        spill_store_t *source = convert_memory_store();
+        spill_store_t *source = model_store_open();
         convert_define_source(source, PAIRS[p].from, 15);
         convert_fill(source);
         for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
@@ -133,7 +134,7 @@ static bool survives_fall(convert_kind_t to, int64_t at)
     trouble_t trouble = {.at = at, .delay = AT_THE_END, .fault = FAULT_LOST_DELAYED};
     fault_hooks_t hooks = trouble_hooks(&trouble);
     hooks.decide = dies;
-    spill_store_t *source = convert_memory_store(), *target = convert_memory_store();
+    spill_store_t *source = model_store_open(), *target = model_store_open();
     spill_copy_result_t result;
     convert_define_source(source, CONVERT_TOP_N, 7);
     convert_fill(source);
@@ -174,7 +175,7 @@ static bool finishes(convert_kind_t from, convert_kind_t to, int64_t at)
 {
     fault_once_t once = {.at = at, .fault = FAULT_FAIL};
     fault_hooks_t hooks = fault_once(&once);
-    spill_store_t *store = convert_memory_store(), *kept = convert_memory_store(), *wrapped;
+    spill_store_t *store = model_store_open(), *kept = model_store_open(), *wrapped;
     spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
     spill_copy_result_t result = {0};
     spill_error_t error;
@@ -219,7 +220,7 @@ static void finish_sees_removals(void **state)
     (void)state;
     static const convert_kind_t layouts[] = {CONVERT_OUTLIER, CONVERT_CAPPED, CONVERT_BUCKET};
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
-        spill_store_t *store = convert_memory_store();
+        spill_store_t *store = model_store_open();
         spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
         spill_copy_result_t result = {0};
         spill_error_t error;
@@ -244,7 +245,7 @@ static bool only_finish_goes_on(int64_t at)
 {
     fault_once_t once = {.at = at, .fault = FAULT_FAIL};
     fault_hooks_t hooks = fault_once(&once);
-    spill_store_t *store = convert_memory_store(), *wrapped;
+    spill_store_t *store = model_store_open(), *wrapped;
     spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
     spill_copy_result_t result = {0};
     spill_convert_checkpoint_t checkpoint;
@@ -280,7 +281,7 @@ static bool only_finish_goes_on(int64_t at)
 static void name_comes_again(void **state)
 {
     (void)state;
-    spill_store_t *store = convert_memory_store();
+    spill_store_t *store = model_store_open();
     spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
     for (int i = 0; i < 2; i++) {
         spill_copy_result_t result = {0};
@@ -342,7 +343,7 @@ static bool survives_race(convert_kind_t to, race_t *race)
     fault_hooks_t hooks = {.context = race, .before = overtake};
     spill_store_t *one;
     spill_copy_result_t result;
-    race->target = convert_memory_store();
+    race->target = model_store_open();
     convert_define_target(race->source, race->target, to);
     fault_wrap(race->target, &hooks, &one);
     assert_int_equal(copy(race->source, one, &result), SPILL_OK);
@@ -359,7 +360,7 @@ static void two_at_once(void **state)
 {
     (void)state;
     for (size_t p = 0; p < sizeof PAIRS / sizeof *PAIRS; p++) {
-        race_t race = {.source = convert_memory_store()};
+        race_t race = {.source = model_store_open()};
         convert_define_source(race.source, PAIRS[p].from, 15);
         convert_fill(race.source);
         int64_t step = 1;

@@ -7,6 +7,7 @@
 #include "support/effort.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
+#include "support/model_store.h"
 #include "tools/convert.h"
 
 #include <setjmp.h>
@@ -21,13 +22,6 @@
 enum { OWNERS = 6, ELEMENTS = 23, TRIES = 4, AT_THE_END = 1000000 };
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
-
-static spill_store_t *memory_store(void)
-{
-    spill_store_t *store;
-    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
-    return store;
-}
 
 static void close_store(spill_store_t *store)
 {
@@ -216,9 +210,9 @@ static void from_store_to_store(void **state)
 {
     (void)state;
     for (int keep = 0; keep < 2; keep++) {
-        spill_disk_t *disk = spill_disk_new();
-        spill_store_t *stores[] = {memory_store(), embedded_on_disk(disk, SPILL_DURABILITY_LOG),
-                                   memory_store()};
+        disk_t *disk = disk_new();
+        spill_store_t *stores[] = {model_store_open(), embedded_on_disk(disk, SPILL_DURABILITY_LOG),
+                                   model_store_open()};
         define(stores[0], keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, 3, 4);
         fill(stores[0]);
         copy_and_check(stores[0], stores[1]);
@@ -228,7 +222,7 @@ static void from_store_to_store(void **state)
         close_store(stores[0]);
         embedded_close(stores[1]);
         close_store(stores[2]);
-        spill_disk_free(disk);
+        disk_free(disk);
     }
 }
 
@@ -251,7 +245,7 @@ static void other_bounds(void **state)
     (void)state;
     static const int64_t sizes[] = {1, 2, 7, 100};
     for (size_t i = 0; i < 32; i++) {
-        spill_store_t *source = memory_store(), *target = memory_store();
+        spill_store_t *source = model_store_open(), *target = model_store_open();
         spill_keep_t keep = i < 16 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
         define(source, keep, sizes[i % 16 / 4], sizes[i % 4]);
         define(target, keep, sizes[i % 4], sizes[3 - i % 16 / 4]);
@@ -307,8 +301,9 @@ static void within_a_store(void **state)
 {
     (void)state;
     for (int keep = 0; keep < 2; keep++) {
-        spill_disk_t *disk = spill_disk_new();
-        spill_store_t *stores[] = {memory_store(), embedded_on_disk(disk, SPILL_DURABILITY_LOG)};
+        disk_t *disk = disk_new();
+        spill_store_t *stores[] = {model_store_open(),
+                                   embedded_on_disk(disk, SPILL_DURABILITY_LOG)};
         for (int i = 0; i < 2; i++) {
             spill_store_t *store = stores[i];
             spill_copy_result_t result;
@@ -321,7 +316,7 @@ static void within_a_store(void **state)
         }
         close_store(stores[0]);
         embedded_close(stores[1]);
-        spill_disk_free(disk);
+        disk_free(disk);
     }
 }
 
@@ -329,7 +324,7 @@ static void within_a_store(void **state)
 static void within_the_heads(void **state)
 {
     (void)state;
-    spill_store_t *store = memory_store();
+    spill_store_t *store = model_store_open();
     spill_copy_result_t result;
     define(store, SPILL_KEEP_NEWEST, 3, 4);
     fill(store);
@@ -343,7 +338,7 @@ static void within_the_heads(void **state)
 static void finishes(void **state)
 {
     (void)state;
-    spill_store_t *store = memory_store(), *copied = memory_store();
+    spill_store_t *store = model_store_open(), *copied = model_store_open();
     spill_copy_options_t options = {.as = "other"};
     spill_copy_result_t result;
     spill_error_t error;
@@ -378,7 +373,7 @@ static void finishes(void **state)
 static void long_arrays(void **state)
 {
     (void)state;
-    spill_store_t *source = memory_store(), *target = memory_store();
+    spill_store_t *source = model_store_open(), *target = model_store_open();
     define(source, SPILL_KEEP_NEWEST, 500, 300);
     spill_array_t *array = open_array(source);
     bson_t storage = BSON_INITIALIZER;
@@ -441,8 +436,8 @@ typedef struct pair {
 static void pair_start(pair_t *pair, spill_keep_t keep)
 {
     spill_copy_result_t result;
-    pair->source = memory_store();
-    pair->target = memory_store();
+    pair->source = model_store_open();
+    pair->target = model_store_open();
     define(pair->source, keep, 3, 4);
     fill(pair->source);
     assert_int_equal(copy(pair->source, pair->target, &result), SPILL_OK);
@@ -494,7 +489,7 @@ static void reports_differences(void **state)
 static void refuses_another_definition(void **state)
 {
     (void)state;
-    spill_store_t *source = memory_store(), *target = memory_store();
+    spill_store_t *source = model_store_open(), *target = model_store_open();
     spill_copy_options_t options = {.bounds.page_capacity = 9};
     spill_copy_result_t result = {0};
     spill_definition_t definition;
@@ -510,7 +505,7 @@ static void refuses_another_definition(void **state)
     assert_non_null(strstr(error.message, "source: "));
     assert_int_equal(spill_copy(target, source, NAME, &options, &result, &error), SPILL_REFUSED);
     close_store(target);
-    target = memory_store();
+    target = model_store_open();
     assert_int_equal(spill_copy(source, target, NAME, &options, &result, &error), SPILL_OK);
     assert_int_equal(spill_store_definition(target, NAME, &definition, &error), SPILL_OK);
     assert_int_equal(definition.bounds.page_capacity, 9);
@@ -553,7 +548,7 @@ static void leaves_other_definitions_alone(void **state)
 static bool survives(spill_store_t *source, trouble_t *trouble)
 {
     fault_hooks_t hooks = trouble_hooks(trouble);
-    spill_store_t *target = memory_store();
+    spill_store_t *target = model_store_open();
     spill_copy_result_t result;
     fault_wrap(target, &hooks, &trouble->store);
     spill_code_t code = copy(source, trouble->store, &result);
@@ -592,7 +587,7 @@ static void every_call_goes_wrong(void **state)
     };
     const int64_t step = effort(1, 2, 7);
     for (int keep = 0; keep < 2; keep++) {
-        spill_store_t *source = memory_store();
+        spill_store_t *source = model_store_open();
         define(source, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, 3, 4);
         fill(source);
         for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
@@ -647,8 +642,8 @@ static bool survives_race(spill_keep_t keep, race_t *race)
     fault_hooks_t hooks = {.context = race, .before = overtake};
     spill_store_t *one;
     spill_copy_result_t result;
-    race->source = memory_store();
-    race->target = memory_store();
+    race->source = model_store_open();
+    race->target = model_store_open();
     define(race->source, keep, 3, 8);
     fill(race->source);
     fault_wrap(race->target, &hooks, &one);

@@ -8,6 +8,7 @@
 #include "support/effort.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
+#include "support/model_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,14 +25,6 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
 {
     if (code != SPILL_OK)
         fail_msg("%s: %s", spill_code_name(code), error->message);
-}
-
-static spill_store_t *memory_store(void)
-{
-    spill_store_t *store;
-    spill_error_t error;
-    expect_ok(spill_store_open("memory:", NULL, &store, &error), &error);
-    return store;
 }
 
 static spill_definition_t definition_of(int64_t threshold, int64_t page, int64_t bytes_max)
@@ -148,7 +141,7 @@ static void the_head_has_the_first_customers(void **state)
     for (int page = 100; page <= 1000; page += 900) {
         spill_store_options_t options;
         spill_error_t error;
-        spill_store_t *store = memory_store();
+        spill_store_t *store = model_store_open();
         sell(store, page);
         expect_ok(spill_store_close(store, &error), &error);
         spill_store_options_init(&options);
@@ -206,7 +199,7 @@ static void append_to_both(pair_t *pair)
 static void compare(int64_t threshold, int64_t page, int64_t bytes_max, uint32_t length_max)
 {
     spill_definition_t definition = definition_of(threshold, page, bytes_max);
-    spill_store_t *left = memory_store(), *right = memory_store();
+    spill_store_t *left = model_store_open(), *right = model_store_open();
     spill_error_t error;
     pair_t pair = {
         .random = {(uint64_t)(threshold * 1009 + page)},
@@ -266,7 +259,7 @@ static void it_costs_a_refusal_a_document(void **state)
         int64_t calls[2] = {0};
         for (int fill = 0; fill < 2; fill++) {
             fault_hooks_t hooks = {0};
-            spill_store_t *store = memory_store(), *counting;
+            spill_store_t *store = model_store_open(), *counting;
             spill_error_t error;
             fault_wrap(store, &hooks, &counting);
             spill_array_t *array = open_array(counting, &definition);
@@ -377,16 +370,16 @@ static void retries_are_exact(void **state)
     (void)state;
     spill_error_t error;
     for (uint64_t seed = 1; seed <= (uint64_t)effort(400, 200, 40); seed++) {
-        spill_store_t *store = memory_store();
+        spill_store_t *store = model_store_open();
         play(store, seed);
         expect_ok(spill_store_close(store, &error), &error);
     }
     for (uint64_t seed = 1; seed <= (uint64_t)effort(40, 40, 10); seed++) {
-        spill_disk_t *disk = spill_disk_new();
+        disk_t *disk = disk_new();
         spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
         play(store, seed);
         embedded_close(store);
-        spill_disk_free(disk);
+        disk_free(disk);
     }
 }
 

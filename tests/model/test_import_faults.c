@@ -4,6 +4,7 @@
  * same import, started again, goes on to the end with every record there once and in order.
  */
 #include "support/fault_store.h"
+#include "support/model_store.h"
 #include "tools/import.h"
 
 #include <spillway/spillway.h>
@@ -109,7 +110,7 @@ static bool run_with(spill_keep_t keep, const char *id, fault_t fault, int64_t a
     definition.keep = keep;
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 3;
-    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    store = model_store_open();
     assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
     fault_wrap(store, &hooks, &faulty);
     assert_int_equal(spill_array_open(store, NAME, &array, NULL), SPILL_OK);

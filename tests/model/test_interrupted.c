@@ -15,8 +15,8 @@
 /* The engine in memory, and a copy of what it is to hold when a run begins. */
 typedef struct bench {
     failing_kv_plan_t plan;
-    spill_disk_t *kept; /* NULL: nothing is kept yet */
-    spill_disk_t *disk;
+    disk_t *kept; /* NULL: nothing is kept yet */
+    disk_t *disk;
     spill_store_t *store;
     int64_t now_us;
 } bench_t;
@@ -38,8 +38,8 @@ static spill_code_t open_store(bench_t *bench, spill_error_t *error)
     spill_store_options_t options;
     spill_store_options_init(&options);
     options.clock = (spill_clock_t){.context = bench, .now_us = now_us, .sleep_us = sleep_us};
-    return spill_embedded_open_kv(failing_kv_open(spill_kv_memory_open(bench->disk), &bench->plan),
-                                  "memory", &options, &bench->store, error);
+    return spill_embedded_open_kv(failing_kv_open(disk_open(bench->disk), &bench->plan), "memory",
+                                  &options, &bench->store, error);
 }
 
 static void must_open(bench_t *bench)
@@ -49,10 +49,10 @@ static void must_open(bench_t *bench)
         fail_msg("%s", error.message);
 }
 
-static spill_disk_t *copy_disk(spill_disk_t *disk)
+static disk_t *copy_disk(disk_t *disk)
 {
-    spill_disk_t *copy = spill_disk_new();
-    spill_kv_t *from = spill_kv_memory_open(disk), *to = spill_kv_memory_open(copy);
+    disk_t *copy = disk_new();
+    spill_kv_t *from = disk_open(disk), *to = disk_open(copy);
     spill_batch_t batch = SPILL_BATCH_INIT;
     spill_kv_iter_t *iter = from->ops->iterate(from);
     for (iter->ops->seek(iter, (const uint8_t *)"", 0); iter->valid; iter->ops->next(iter))
@@ -68,14 +68,14 @@ static spill_disk_t *copy_disk(spill_disk_t *disk)
 static void keep(void *context)
 {
     bench_t *bench = context;
-    spill_disk_free(bench->kept);
+    disk_free(bench->kept);
     bench->kept = copy_disk(bench->disk);
 }
 
 static void close_store(bench_t *bench)
 {
     embedded_close(bench->store);
-    spill_disk_free(bench->disk);
+    disk_free(bench->disk);
 }
 
 static spill_store_t *renew(void *context)
@@ -105,7 +105,7 @@ static void every_engine_call_fails(void **state)
 {
     (void)state;
     static const char *const ways[] = {"error", "lost", "corrupt", NULL};
-    bench_t bench = {.disk = spill_disk_new()};
+    bench_t bench = {.disk = disk_new()};
     must_open(&bench);
     interrupted_t interrupted = {.context = &bench,
                                  .store = bench.store,
@@ -119,7 +119,7 @@ static void every_engine_call_fails(void **state)
     print_message("%lld failures\n", (long long)failures);
     assert_true(failures > effort(5000, 3000, 600));
     close_store(&bench);
-    spill_disk_free(bench.kept);
+    disk_free(bench.kept);
 }
 
 int main(void)

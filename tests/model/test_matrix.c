@@ -2,6 +2,7 @@
 #include "model/matrix.h"
 #include "model/model.h"
 #include "support/embedded.h"
+#include "support/model_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,9 +18,8 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
 static void memory_store(void **state)
 {
     (void)state;
-    spill_store_t *store;
+    spill_store_t *store = model_store_open();
     spill_error_t error;
-    expect_ok(spill_store_open("memory:", NULL, &store, &error), &error);
     matrix_play(store);
     expect_ok(spill_store_close(store, &error), &error);
 }

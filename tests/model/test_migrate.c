@@ -3,13 +3,13 @@
  * one of them may push, and where the array was never cut edit or pull; a client of the library may
  * append and remove; another migration may run. Calls go wrong in each of the ways in which they
  * can. In the end each array is what its writers were told, in order, and the verifier finds
- * nothing. On the memory store, whose documents other programs can write to, and on the embedded
+ * nothing. On the model store, whose documents other programs can write to, and on the embedded
  * store, where they can only before the array is taken over.
  */
-#include "store/memory.h"
 #include "support/effort.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
+#include "support/model_store.h"
 #include "tools/migrate.h"
 
 #include "bson/key.h"
@@ -41,7 +41,7 @@ typedef struct world {
     spill_array_t *array;  /* by `faulty` */
     spill_array_t *feed;   /* a library client's */
     spill_array_t *other;  /* another array of the same heads, by which fields are written */
-    spill_disk_t *disk;    /* embedded */
+    disk_t *disk;          /* embedded */
     bool memory;
     bool full;      /* documents have no room for bookkeeping, or, by each pass, hardly any */
     bool compares;  /* pages without a head go only where the array begins with them */
@@ -149,13 +149,13 @@ static bool read_head(world_t *world, int owner, spill_state_t *head)
     return there;
 }
 
-static spill_memory_document_t *document_of(world_t *world, int owner)
+static model_document_t *document_of(world_t *world, int owner)
 {
     spill_owner_t own;
     spill_error_t error;
     assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[owner], &error), SPILL_OK);
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
-    spill_memory_document_t *document = spill_memory_document(world->store, &request, false);
+    model_document_t *document = model_document(world->store, &request, false);
     spill_owner_release(&own);
     return document;
 }
@@ -165,11 +165,11 @@ static void push(world_t *world, int owner, bool plain)
 {
     int64_t element = add_to_model(world, owner);
     spill_value_t value = number_value(&element);
-    spill_memory_document_t *document = plain ? NULL : document_of(world, owner);
+    model_document_t *document = plain ? NULL : document_of(world, owner);
     if (plain)
         write_field(world, owner);
     else
-        spill_memory_document_insert(document, document->count, &value);
+        model_document_insert(document, document->count, &value);
     world->pushes++;
 }
 
@@ -182,7 +182,7 @@ static void edit(world_t *world, int owner, bool plain)
     if (plain)
         write_field(world, owner);
     else
-        spill_memory_document_replace(document_of(world, owner), index, &value);
+        model_document_replace(document_of(world, owner), index, &value);
     world->edits++;
 }
 
@@ -193,7 +193,7 @@ static void pull(world_t *world, int owner, bool plain)
     if (plain)
         write_field(world, owner);
     else
-        spill_memory_document_remove(document_of(world, owner), index, 1);
+        model_document_remove(document_of(world, owner), index, 1);
     world->pulls++;
 }
 
@@ -334,9 +334,9 @@ static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
     *world = (world_t){.memory = memory, .full = full, .dice = seed * 977 + 13, .fail_at = -1};
     fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
     if (memory) {
-        assert_int_equal(spill_store_open("memory:", NULL, &world->store, &error), SPILL_OK);
+        world->store = model_store_open();
     } else {
-        world->disk = spill_disk_new();
+        world->disk = disk_new();
         world->store = embedded_on_disk(world->disk, SPILL_DURABILITY_LOG);
     }
     world->now_us = (int64_t)1700000000 * 1000000;
@@ -369,7 +369,7 @@ static void close_world(world_t *world)
     for (int i = 0; i < OWNERS; i++)
         bson_destroy(&world->storage[i]);
     if (world->disk)
-        spill_disk_free(world->disk);
+        disk_free(world->disk);
 }
 
 static void fill(world_t *world, int owner, int count)
@@ -582,13 +582,13 @@ static void random_schedules(bool memory, bool full)
     assert_int_equal(at_once > 0, full);
 }
 
-static void beside_others_on_the_memory_store(void **state)
+static void beside_others_on_the_model_store(void **state)
 {
     (void)state;
     random_schedules(true, false);
 }
 
-static void full_ones_beside_others_on_the_memory_store(void **state)
+static void full_ones_beside_others_on_the_model_store(void **state)
 {
     (void)state;
     random_schedules(true, true);
@@ -789,9 +789,9 @@ int main(void)
         cmocka_unit_test(every_call_of_a_migration_fails_once),
         cmocka_unit_test(every_call_of_an_undo_fails_once),
         cmocka_unit_test(every_call_fails_once_where_documents_are_full),
-        cmocka_unit_test(full_ones_beside_others_on_the_memory_store),
+        cmocka_unit_test(full_ones_beside_others_on_the_model_store),
         cmocka_unit_test(full_ones_beside_others_on_the_embedded_store),
-        cmocka_unit_test(beside_others_on_the_memory_store),
+        cmocka_unit_test(beside_others_on_the_model_store),
         cmocka_unit_test(beside_others_on_the_embedded_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

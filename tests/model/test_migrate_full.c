@@ -1,12 +1,13 @@
 /*
  * Documents that are full: schedules in which the update that takes an array over and cuts it is
  * long under way, while the array is edited, copied anew, and edited back. In the end every element
- * is there once, as its writers left it. On the memory store, with a clock that the test moves.
+ * is there once, as its writers left it. On the model store, with a clock that the test moves.
  */
 #include "support/fault_store.h"
 #include "tools/migrate.h"
 
 #include "core/array.h"
+#include "support/model_store.h"
 
 #include <spillway/verify.h>
 
@@ -109,7 +110,7 @@ static void open_world(world_t *world)
 {
     *world = (world_t){.now_us = (int64_t)1700000000 * 1000000, .count = ELEMENTS};
     fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
-    assert_int_equal(spill_store_open("memory:", NULL, &world->store, NULL), SPILL_OK);
+    world->store = model_store_open();
     world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
     world->store->adopt_room = 8;
     define(world, "feed", &world->feed);

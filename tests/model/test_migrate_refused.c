@@ -4,6 +4,7 @@
  * conversion of such an array refuses the owner before it appends anything.
  */
 #include "core/array.h"
+#include "support/model_store.h"
 #include "tools/convert.h"
 #include "tools/staged.h"
 
@@ -43,7 +44,7 @@ static void open_world(world_t *world, const char *preset)
     spill_definition_t definition;
     spill_error_t error;
     *world = (world_t){.options = {.migrated = note, .context = world}};
-    expect(spill_store_open("memory:", NULL, &world->store, &error), SPILL_OK, &error);
+    world->store = model_store_open();
     expect(spill_definition_preset(&definition, "feed-recent", "other", &error), SPILL_OK, &error);
     strcpy(definition.array, "other");
     strcpy(definition.pages_field, "otherPages");

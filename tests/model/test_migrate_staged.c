@@ -5,6 +5,7 @@
 #include "model/staged.h"
 #include "support/effort.h"
 #include "support/embedded.h"
+#include "support/model_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,16 +14,16 @@
 
 static bool survives(bool memory, size_t goal, int64_t at, fault_t fault, bool undo)
 {
-    spill_disk_t *disk = memory ? NULL : spill_disk_new();
+    disk_t *disk = memory ? NULL : disk_new();
     spill_store_t *store = NULL;
     if (memory)
-        assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+        store = model_store_open();
     else
         store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
     bool reached = staged_survives(&staged_goals[goal], store, at, fault, undo);
     assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
     if (disk)
-        spill_disk_free(disk);
+        disk_free(disk);
     return reached;
 }
 
@@ -47,19 +48,12 @@ static void every_call_of_a_finish_fails(void **state)
         at += effort(1, 1, 5);
 }
 
-static spill_store_t *open_memory(void)
-{
-    spill_store_t *store;
-    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
-    return store;
-}
-
 typedef void (*scenario_fn)(const staged_goal_t *goal, spill_store_t *store);
 
 static void play(scenario_fn scenario, size_t goals)
 {
     for (size_t g = 0; g < goals; g++) {
-        spill_store_t *store = open_memory();
+        spill_store_t *store = model_store_open();
         scenario(&staged_goals[g], store);
         assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
     }
@@ -96,7 +90,7 @@ static void another_operator_does_all_meanwhile(void **state)
     for (size_t g = 0; g < STAGED_GOALS; g++) {
         bool met = true;
         for (int64_t at = 0; met; at += effort(1, 2, 9)) {
-            spill_store_t *store = open_memory();
+            spill_store_t *store = model_store_open();
             met = staged_meets_another(&staged_goals[g], store, at);
             assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
         }

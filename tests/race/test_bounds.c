@@ -22,12 +22,12 @@ static void memory_store(void **state)
 static void embedded_store(void **state)
 {
     (void)state;
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
     bounds_play(store, SPILL_KEEP_NEWEST, APPENDS);
     bounds_play(store, SPILL_KEEP_OLDEST, APPENDS);
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 int main(void)

@@ -4,8 +4,8 @@
  * write that fails fails all of its group.
  */
 #include "store/embedded/combiner.h"
-#include "store/embedded/kv_memory.h"
 #include "support/deadline.h"
+#include "support/disk.h"
 #include "util/error.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 enum { THREADS = 8, JOBS = 400, COUNTERS = 3 };
 
 typedef struct world {
-    spill_disk_t *disk;
+    disk_t *disk;
     spill_kv_t *kv;
     spill_combiner_t combiner;
     atomic_llong commits, syncs;
@@ -129,8 +129,8 @@ static void run_threads(world_t *world)
 static void open_world(world_t *world, bool sync)
 {
     memset(world, 0, sizeof *world);
-    world->disk = spill_disk_new();
-    world->kv = spill_kv_memory_open(world->disk);
+    world->disk = disk_new();
+    world->kv = disk_open(world->disk);
     spill_combiner_init(&world->combiner, world->kv, sync, &world->commits, &world->syncs);
 }
 
@@ -138,7 +138,7 @@ static void close_world(world_t *world)
 {
     spill_combiner_release(&world->combiner);
     world->kv->ops->close(world->kv, NULL);
-    spill_disk_free(world->disk);
+    disk_free(world->disk);
 }
 
 static void counters_are_exact(void **state)
@@ -152,7 +152,7 @@ static void counters_are_exact(void **state)
             assert_int_equal(read_counter(world.kv, NULL, i), atomic_load(&world.acknowledged[i]));
         assert_true(atomic_load(&world.commits) > 0);
         assert_int_equal(atomic_load(&world.syncs), sync ? atomic_load(&world.commits) : 0);
-        assert_true(!sync || spill_disk_unsynced(world.disk) == 0);
+        assert_true(!sync || disk_unsynced(world.disk) == 0);
         close_world(&world);
     }
 }
@@ -198,7 +198,7 @@ static void a_failed_write_fails_its_group_alone(void **state)
     world_t world;
     open_world(&world, false);
     for (size_t after = 0; after < 20; after++) {
-        spill_disk_fail_writes(world.disk, after * 7, 3, SPILL_NO_SPACE);
+        disk_fail_writes(world.disk, after * 7, 3, SPILL_NO_SPACE);
         run_threads(&world);
         for (uint8_t i = 0; i < COUNTERS; i++)
             assert_int_equal(read_counter(world.kv, NULL, i), atomic_load(&world.acknowledged[i]));
@@ -214,7 +214,7 @@ static void an_unknown_write_is_said_to_be_unknown(void **state)
     (void)state;
     world_t world;
     open_world(&world, true);
-    spill_disk_fail_writes(world.disk, 5, 10, SPILL_UNKNOWN);
+    disk_fail_writes(world.disk, 5, 10, SPILL_UNKNOWN);
     run_threads(&world);
     int64_t count = 0;
     int64_t acknowledged = 0;

@@ -77,11 +77,11 @@ static void threads_on_a_memory_store(void **state)
 static void threads_on_an_embedded_store(void **state)
 {
     (void)state;
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
     save_two(store);
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 /* ---- two handles, as two programs have them on a server -------------------------------------- */

@@ -9,7 +9,7 @@
 
 static void race_on(spill_durability_t durability, spill_keep_t keep, void (*disturb)(void *))
 {
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_store_t *store = embedded_on_disk(disk, durability);
     race_settings_t settings = {
         .keep = keep, .threads = 6, .appends = 120, .disturb = disturb, .context = disk};
@@ -21,7 +21,7 @@ static void race_on(spill_durability_t durability, spill_keep_t keep, void (*dis
     assert_true(counters.spills > 0);
     assert_true(counters.bytes_written > settings.threads * settings.appends * 16);
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 static void race(spill_keep_t keep, void (*disturb)(void *))
@@ -32,12 +32,12 @@ static void race(spill_keep_t keep, void (*disturb)(void *))
 
 static void fill_up(void *disk)
 {
-    spill_disk_fail_writes(disk, 3, 2, SPILL_NO_SPACE);
+    disk_fail_writes(disk, 3, 2, SPILL_NO_SPACE);
 }
 
 static void lose_answers(void *disk)
 {
-    spill_disk_fail_writes(disk, 2, 1, SPILL_UNKNOWN);
+    disk_fail_writes(disk, 2, 1, SPILL_UNKNOWN);
 }
 
 static void newest(void **state)

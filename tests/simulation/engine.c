@@ -1,12 +1,13 @@
 /*
- * The shared store: the memory store, or the embedded store's own code on an ordered engine in
+ * The shared store: the model store, or the embedded store's own code on an ordered engine in
  * memory. The latter can be on a machine that crashes: what was not synced is lost, and of a write
  * that was under way either all or nothing is left.
  */
 #include "world.h"
 
 #include "store/embedded/embedded.h"
-#include "store/embedded/kv_memory.h"
+#include "support/disk.h"
+#include "support/model_store.h"
 #include "util/error.h"
 
 /* An engine before the engine in memory, to be there when the machine crashes. */
@@ -36,9 +37,9 @@ static spill_code_t kv_write(spill_kv_t *kv, const spill_batch_t *batch, bool sy
     spill_code_t code = inner(kv)->ops->write(inner(kv), batch, false, error);
     if (code != SPILL_OK)
         return code;
-    size_t unsynced = spill_disk_unsynced(world->disk);
+    size_t unsynced = disk_unsynced(world->disk);
     world->write_survives = sim_random_below(&world->random, 2) == 1;
-    spill_disk_crash(world->disk, world->write_survives ? unsynced : unsynced - 1);
+    disk_crash(world->disk, world->write_survives ? unsynced : unsynced - 1);
     return spill_fail(error, SPILL_UNKNOWN, "the machine crashed");
 }
 
@@ -60,8 +61,7 @@ static const spill_kv_ops_t kv_ops = {
 static void open_embedded(sim_world_t *world)
 {
     sim_kv_t *kv = bson_malloc0(sizeof *kv);
-    *kv = (sim_kv_t){
-        .base = {.ops = &kv_ops}, .inner = spill_kv_memory_open(world->disk), .world = world};
+    *kv = (sim_kv_t){.base = {.ops = &kv_ops}, .inner = disk_open(world->disk), .world = world};
     spill_store_options_t options;
     spill_store_options_init(&options);
     spill_error_t error;
@@ -72,13 +72,12 @@ static void open_embedded(sim_world_t *world)
 
 void sim_engine_open(sim_world_t *world)
 {
-    spill_error_t error;
     world->machine_dies = false;
     if (world->engine == SIM_EMBEDDED) {
-        world->disk = spill_disk_new();
+        world->disk = disk_new();
         open_embedded(world);
-    } else if (spill_store_open("memory:", NULL, &world->store, &error) != SPILL_OK) {
-        sim_fail(world, "the store cannot be opened: %s", error.message);
+    } else {
+        world->store = model_store_open();
     }
 }
 
@@ -88,7 +87,7 @@ void sim_engine_close(sim_world_t *world)
     if (spill_store_close(world->store, &error) != SPILL_OK)
         sim_fail(world, "the store cannot be closed: %s", error.message);
     world->store = NULL;
-    spill_disk_free(world->disk);
+    disk_free(world->disk);
     world->disk = NULL;
 }
 
@@ -102,7 +101,7 @@ void sim_machine_crash(sim_world_t *world)
         world->clients[i].crashed = true;
     sim_discard_late(world);
     spill_store_close(world->store, &error);
-    spill_disk_crash(world->disk, 0);
+    disk_crash(world->disk, 0);
     world->machine_dies = false;
     open_embedded(world);
 }

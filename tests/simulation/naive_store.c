@@ -1,13 +1,13 @@
-/* Guards that are weaker than they have to be, over the memory store's documents. */
+/* Guards that are weaker than they have to be, over the model store's documents. */
 #include "naive.h"
 
-#include "store/memory.h"
+#include "support/model_store.h"
 
 #include <string.h>
 
 enum { BYTES_PLENTY = 16 * 1024 };
 
-static bool compare_runs(const spill_memory_document_t *document, const spill_run_t *run)
+static bool compare_runs(const model_document_t *document, const spill_run_t *run)
 {
     if (document->count < run->count)
         return false;
@@ -19,14 +19,14 @@ static bool compare_runs(const spill_memory_document_t *document, const spill_ru
     return true;
 }
 
-static spill_memory_document_t *document_of(sim_world_t *world, const spill_request_t *request)
+static model_document_t *document_of(sim_world_t *world, const spill_request_t *request)
 {
-    return spill_memory_document(world->store, request, false);
+    return model_document(world->store, request, false);
 }
 
 /* The head, or a page, of the owner that a request speaks of. */
-static spill_memory_document_t *other_document(sim_world_t *world, const spill_request_t *request,
-                                               int64_t page)
+static model_document_t *other_document(sim_world_t *world, const spill_request_t *request,
+                                        int64_t page)
 {
     spill_request_t other = *request;
     other.page = page;
@@ -68,7 +68,7 @@ static void adjust_spills(sim_world_t *world)
 static spill_code_t put_replaces(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
-    spill_memory_document_t *page = document_of(world, request);
+    model_document_t *page = document_of(world, request);
     if (request->kind == SPILL_REQUEST_PUT_PAGE && page)
         page->state.source_rev = -1;
     return sim_execute(world, request, response, error);
@@ -84,7 +84,7 @@ const sim_naive_t sim_naive_put_replaces = {.name = "spill replaces the page, th
 static spill_code_t put_compares(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
-    spill_memory_document_t *page = document_of(world, request);
+    model_document_t *page = document_of(world, request);
     if (request->kind == SPILL_REQUEST_PUT_PAGE && page) {
         bool mine = page->count == request->run->count && compare_runs(page, request->run);
         page->state.source_rev = mine ? request->source_rev : -1;
@@ -129,7 +129,7 @@ static spill_code_t cut_compares(sim_world_t *world, const spill_request_t *requ
         spill_run_release(copy);
         spill_run_copy(request->run, copy);
     }
-    spill_memory_document_t *head = document_of(world, request);
+    model_document_t *head = document_of(world, request);
     if (request->kind != SPILL_REQUEST_CUT || !head || !compare_runs(head, copy))
         return sim_execute(world, request, response, error);
     spill_request_t weaker = *request;
@@ -162,7 +162,7 @@ static spill_code_t window_alone(sim_world_t *world, const spill_request_t *requ
         return sim_execute(world, request, response, error);
     spill_op_t op = *request->op;
     spill_request_t weaker = *request;
-    const spill_memory_document_t *document = document_of(world, request);
+    const model_document_t *document = document_of(world, request);
     op.base = document ? document->state.op_count : 0;
     weaker.op = &op;
     return sim_execute(world, &weaker, response, error);
@@ -212,14 +212,14 @@ static void adjust_removals(sim_world_t *world)
 static spill_code_t removal_deletes(sim_world_t *world, const spill_request_t *request,
                                     spill_response_t *response, spill_error_t *error)
 {
-    spill_memory_document_t *head = document_of(world, request);
+    model_document_t *head = document_of(world, request);
     size_t index;
     if (request->kind != SPILL_REQUEST_REMOVE || !head || head->state.rev != request->rev ||
-        !spill_memory_document_find(head, request->seq, &index))
+        !model_document_find(head, request->seq, &index))
         return sim_execute(world, request, response, error);
     spill_response_clear(response);
     response->outcome = SPILL_DONE;
-    spill_memory_document_remove(head, index, 1);
+    model_document_remove(head, index, 1);
     head->state.rev++;
     return SPILL_OK;
 }
@@ -251,11 +251,11 @@ static void adjust_sweeper(sim_world_t *world)
 static spill_code_t sweep_orphans(sim_world_t *world, const spill_request_t *request,
                                   spill_response_t *response, spill_error_t *error)
 {
-    spill_memory_document_t *head = other_document(world, request, SPILL_HEAD);
+    model_document_t *head = other_document(world, request, SPILL_HEAD);
     if (sweeper.seen && head && head->state.incarnation == sweeper.incarnation) {
         spill_request_t page = *request;
         page.page = sweeper.page;
-        spill_memory_document_drop(world->store, &page);
+        model_document_drop(world->store, &page);
     }
     sweeper.seen = false;
     if (head && world->calls % 5 == 0 && other_document(world, request, head->state.pages))
@@ -288,9 +288,9 @@ static void delete_pages(sim_world_t *world, const spill_request_t *request, int
     for (int64_t number = 0; number < pages; number++) {
         spill_request_t page = *request;
         page.page = number;
-        const spill_memory_document_t *document = document_of(world, &page);
+        const model_document_t *document = document_of(world, &page);
         if (document && spill_state_end(&document->state) <= watermark)
-            spill_memory_document_drop(world->store, &page);
+            model_document_drop(world->store, &page);
     }
 }
 
@@ -305,14 +305,14 @@ static spill_code_t trim_deletes(sim_world_t *world, const spill_request_t *requ
     spill_code_t code = sim_execute(world, request, response, error);
     if (code != SPILL_OK || response->outcome != SPILL_DONE || request->page != SPILL_HEAD)
         return code;
-    const spill_memory_document_t *head = document_of(world, request);
+    const model_document_t *head = document_of(world, request);
     if (request->kind == SPILL_REQUEST_TRIM)
         delete_pages(world, request, head->state.pages, request->watermark);
     if (request->kind != SPILL_REQUEST_READ || !response->state.present)
         return code;
     response->state.watermark = response->state.first;
     for (int64_t number = response->state.pages; number-- > 0;) {
-        const spill_memory_document_t *page = other_document(world, request, number);
+        const model_document_t *page = other_document(world, request, number);
         if (page)
             response->state.watermark = page->state.first;
     }
@@ -336,16 +336,16 @@ static spill_code_t sealed_deleted(sim_world_t *world, const spill_request_t *re
                                    spill_response_t *response, spill_error_t *error)
 {
     spill_code_t code = sim_execute(world, request, response, error);
-    const spill_memory_document_t *head = other_document(world, request, SPILL_HEAD);
+    const model_document_t *head = other_document(world, request, SPILL_HEAD);
     if (code != SPILL_OK || request->kind != SPILL_REQUEST_TRIM || !head ||
         response->outcome != SPILL_DONE)
         return code;
     spill_request_t page = *request;
     for (page.page = head->state.pages - 1; page.page >= 0; page.page--) {
-        const spill_memory_document_t *document = document_of(world, &page);
+        const model_document_t *document = document_of(world, &page);
         if (document && document->state.sealed &&
             spill_state_end(&document->state) <= request->watermark) {
-            spill_memory_document_drop(world->store, &page);
+            model_document_drop(world->store, &page);
             break;
         }
     }
@@ -376,7 +376,7 @@ static void adjust_legacy(sim_world_t *world)
 static void legacy_push(sim_world_t *world, const spill_request_t *request)
 {
     enum { EVERY = 7, ROOM = 6 };
-    spill_memory_document_t *head = document_of(world, request);
+    model_document_t *head = document_of(world, request);
     if (request->kind != SPILL_REQUEST_APPEND || !head || head->count > ROOM ||
         world->calls % EVERY != 0)
         return;
@@ -384,7 +384,7 @@ static void legacy_push(sim_world_t *world, const spill_request_t *request)
     int64_t id = world->appends[append].first_value;
     sim_value_bytes_t bytes;
     spill_value_t value = sim_value_of(world, &bytes, id);
-    spill_memory_document_insert(head, head->count, &value);
+    model_document_insert(head, head->count, &value);
     sim_trace(world, "       an old writer pushes v%lld", (long long)id);
     world->appends[append].code = SPILL_UNKNOWN; /* nobody waits for an answer */
     sim_model_append(&world->plains[0], sim_model_now(&world->plains[0])->next, 0, &id, 1);

@@ -16,7 +16,7 @@ static uint64_t find_failure(const sim_naive_t *naive, char *failure, size_t siz
     sim_coverage_t coverage = {0};
     sim_world_t world;
     uint64_t found = 0;
-    sim_world_init(&world, SIM_MEMORY, &coverage);
+    sim_world_init(&world, SIM_MODEL, &coverage);
     world.execute = naive->execute;
     world.body = naive->body;
     world.finish = naive->finish;
@@ -34,7 +34,7 @@ static void expect_none_in_ours(const sim_naive_t *naive, uint64_t last)
     enum { AT_LEAST = 1000 };
     sim_coverage_t coverage = {0};
     sim_world_t world;
-    sim_world_init(&world, SIM_MEMORY, &coverage);
+    sim_world_init(&world, SIM_MODEL, &coverage);
     world.execute = naive->ours;
     world.adjust = naive->adjust;
     for (uint64_t seed = 1; seed <= last || seed <= AT_LEAST; seed++)

@@ -1,6 +1,6 @@
 /*
  * Random schedules. SPILLWAY_SCHEDULES says how many (20000), SPILLWAY_SEED where to begin (1),
- * SPILLWAY_ENGINE on which store (memory or embedded; by default three quarters on the one, a
+ * SPILLWAY_ENGINE on which store (model or embedded; by default three quarters on the one, a
  * quarter on the other). With one schedule alone everything that happens in it is printed.
  */
 #include "world.h"
@@ -30,7 +30,7 @@ static uint64_t schedules(void)
 
 static const char *engine_name(sim_engine_t engine)
 {
-    return engine == SIM_MEMORY ? "memory" : "embedded";
+    return engine == SIM_MODEL ? "model" : "embedded";
 }
 
 /* How many of the schedules are for this engine. */
@@ -78,7 +78,7 @@ static void run(sim_engine_t engine)
 static void memory_store(void **state)
 {
     (void)state;
-    run(SIM_MEMORY);
+    run(SIM_MODEL);
 }
 
 static void embedded_store(void **state)
@@ -110,7 +110,7 @@ static void seeds_repeat(void **state)
     sim_coverage_t second = {0};
     for (int i = 0; i < 2; i++) {
         sim_world_t world;
-        sim_world_init(&world, SIM_MEMORY, i == 0 ? &first : &second);
+        sim_world_init(&world, SIM_MODEL, i == 0 ? &first : &second);
         for (uint64_t seed = 1; seed <= 50; seed++)
             assert_true(sim_schedule_run(&world, seed));
         sim_world_release(&world);

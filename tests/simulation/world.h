@@ -21,6 +21,7 @@
 
 #include "store/store.h"
 #include "store/transition.h"
+#include "support/disk.h"
 
 #include <spillway/spillway.h>
 
@@ -108,7 +109,7 @@ typedef struct sim_origin {
 typedef struct sim_world sim_world_t;
 
 /* What carries the documents. */
-typedef enum sim_engine { SIM_MEMORY, SIM_EMBEDDED } sim_engine_t;
+typedef enum sim_engine { SIM_MODEL, SIM_EMBEDDED } sim_engine_t;
 
 /* What a client that trims by count or by time asked for, or its append by retention. */
 typedef struct sim_trimming {
@@ -178,10 +179,10 @@ struct sim_world {
     FILE *trace; /* or NULL */
 
     sim_engine_t engine;
-    spill_store_t *store;    /* the shared one */
-    struct spill_disk *disk; /* under an embedded one */
-    bool machine_dies;       /* at the next write */
-    bool write_survives;     /* did it reach the disk all the same? */
+    spill_store_t *store; /* the shared one */
+    disk_t *disk;         /* under an embedded one */
+    bool machine_dies;    /* at the next write */
+    bool write_survives;  /* did it reach the disk all the same? */
     /* For naive versions (naive.h); NULL: ours. */
     sim_execute_fn execute;             /* how the store carries out requests */
     sim_body_fn body;                   /* what a client does */

@@ -15,15 +15,14 @@ static void must(spill_code_t code, const spill_error_t *error)
     abort();
 }
 
-spill_store_t *embedded_on_disk(spill_disk_t *disk, spill_durability_t durability)
+spill_store_t *embedded_on_disk(disk_t *disk, spill_durability_t durability)
 {
     spill_store_options_t options;
     spill_error_t error;
     spill_store_t *store;
     spill_store_options_init(&options);
     options.durability = durability;
-    must(spill_embedded_open_kv(spill_kv_memory_open(disk), "memory", &options, &store, &error),
-         &error);
+    must(spill_embedded_open_kv(disk_open(disk), "memory", &options, &store, &error), &error);
     return store;
 }
 

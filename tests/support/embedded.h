@@ -3,14 +3,14 @@
 #define TESTS_SUPPORT_EMBEDDED_H
 
 #include "store/embedded/embedded.h"
-#include "store/embedded/kv_memory.h"
+#include "support/disk.h"
 
 #include <spillway/spillway.h>
 
 #include <stddef.h>
 
 /* Stops the program where something fails. */
-spill_store_t *embedded_on_disk(spill_disk_t *disk, spill_durability_t durability);
+spill_store_t *embedded_on_disk(disk_t *disk, spill_durability_t durability);
 spill_store_t *embedded_in_folder(const char *folder, const spill_store_options_t *options);
 void embedded_close(spill_store_t *store);
 

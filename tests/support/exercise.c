@@ -66,29 +66,29 @@ static void pause_nothing(void *context, int64_t duration_us)
 
 static int64_t moment_us;
 
-static spill_store_t *open_store(spill_disk_t *disk, bool read_only, spill_error_t *error)
+static spill_store_t *open_store(disk_t *disk, bool read_only, spill_error_t *error)
 {
     spill_store_options_t options;
     spill_store_t *store;
     spill_store_options_init(&options);
     options.read_only = read_only;
     options.clock = (spill_clock_t){&moment_us, next_moment, pause_nothing};
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     return spill_embedded_open_kv(kv, "memory:", &options, &store, error) == SPILL_OK ? store
                                                                                       : NULL;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void write_batch(spill_disk_t *disk, spill_batch_t *batch)
+static void write_batch(disk_t *disk, spill_batch_t *batch)
 {
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     kv->ops->write(kv, batch, true, NULL);
     kv->ops->close(kv, NULL);
     spill_batch_release(batch);
 }
 
-void exercise_put(spill_disk_t *disk, const uint8_t *key, size_t key_bytes, const uint8_t *value,
+void exercise_put(disk_t *disk, const uint8_t *key, size_t key_bytes, const uint8_t *value,
                   size_t value_bytes)
 {
     spill_batch_t batch = SPILL_BATCH_INIT;
@@ -96,16 +96,16 @@ void exercise_put(spill_disk_t *disk, const uint8_t *key, size_t key_bytes, cons
     write_batch(disk, &batch);
 }
 
-void exercise_delete(spill_disk_t *disk, const uint8_t *key, size_t key_bytes)
+void exercise_delete(disk_t *disk, const uint8_t *key, size_t key_bytes)
 {
     spill_batch_t batch = SPILL_BATCH_INIT;
     spill_batch_delete(&batch, key, key_bytes);
     write_batch(disk, &batch);
 }
 
-spill_disk_t *exercise_disk(const exercise_store_t *store)
+disk_t *exercise_disk(const exercise_store_t *store)
 {
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_batch_t batch = SPILL_BATCH_INIT;
     for (size_t i = 0; i < store->count; i++)
         spill_batch_put(&batch, store->records[i].key, store->records[i].key_bytes,
@@ -122,9 +122,9 @@ static uint8_t *copy_bytes(const uint8_t *data, size_t size)
     return copy;
 }
 
-static void read_records(exercise_store_t *store, spill_disk_t *disk)
+static void read_records(exercise_store_t *store, disk_t *disk)
 {
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     spill_kv_iter_t *iter = kv->ops->iterate(kv);
     for (iter->ops->seek(iter, (const uint8_t *)"", 0); iter->valid; iter->ops->next(iter)) {
         store->records = bson_realloc(store->records, (store->count + 1) * sizeof *store->records);
@@ -317,7 +317,7 @@ void exercise_store_make(exercise_store_t *store, int layout)
 {
     spill_error_t error;
     spill_array_t *array;
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_definition_t definition = definition_of(layout);
     *store = (exercise_store_t){.layout = layouts[layout].name};
     moment_us = INT64_C(1700000000000000);
@@ -329,7 +329,7 @@ void exercise_store_make(exercise_store_t *store, int layout)
     spill_array_close(array);
     must(spill_store_close(open, &error), &error);
     read_records(store, disk);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -681,7 +681,7 @@ static void run_group(ground_t *ground, exercise_group_t group)
     }
 }
 
-static void run_open(ground_t *ground, spill_disk_t *disk, bool read_only, exercise_group_t group)
+static void run_open(ground_t *ground, disk_t *disk, bool read_only, exercise_group_t group)
 {
     ground->store = open_store(disk, read_only, &ground->error);
     if (ground->store == NULL) {
@@ -705,7 +705,7 @@ static void run_open(ground_t *ground, spill_disk_t *disk, bool read_only, exerc
     NOTE("close", spill_store_close(ground->store, &ground->error));
 }
 
-void exercise_run(spill_disk_t *disk, exercise_group_t group, exercise_result_t *result)
+void exercise_run(disk_t *disk, exercise_group_t group, exercise_result_t *result)
 {
     *result = (exercise_result_t){0};
     for (int read_only = group == EXERCISE_READ; read_only >= 0; read_only--) {

@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_EXERCISE_H
 #define TESTS_SUPPORT_EXERCISE_H
 
-#include "store/embedded/kv_memory.h"
+#include "support/disk.h"
 
 #include <spillway/spillway.h>
 
@@ -45,13 +45,13 @@ int exercise_kind_of(const exercise_record_t *record);
 /* Is it the first record of its kind? One element, page or operation stands for all of them. */
 bool exercise_is_new_kind(const exercise_store_t *store, size_t index);
 
-/* A disk with these records. Free it with spill_disk_free. */
-spill_disk_t *exercise_disk(const exercise_store_t *store);
+/* A disk with these records. Free it with disk_free. */
+disk_t *exercise_disk(const exercise_store_t *store);
 
 /* Write or delete one record behind the back of any store on the disk. */
-void exercise_put(spill_disk_t *disk, const uint8_t *key, size_t key_bytes, const uint8_t *value,
+void exercise_put(disk_t *disk, const uint8_t *key, size_t key_bytes, const uint8_t *value,
                   size_t value_bytes);
-void exercise_delete(spill_disk_t *disk, const uint8_t *key, size_t key_bytes);
+void exercise_delete(disk_t *disk, const uint8_t *key, size_t key_bytes);
 
 /* The operations, in groups that each begin with the store as it was damaged. */
 typedef enum exercise_group {
@@ -77,6 +77,6 @@ typedef struct exercise_result {
  * Open a store on the disk and run one group. Ends the program if an operation returns an error
  * without a message, SPILL_CORRUPT without a place, or a malformed element.
  */
-void exercise_run(spill_disk_t *disk, exercise_group_t group, exercise_result_t *result);
+void exercise_run(disk_t *disk, exercise_group_t group, exercise_result_t *result);
 
 #endif

@@ -34,7 +34,7 @@ static void close_array(tampered_t *tampered)
     embedded_close(tampered->store);
 }
 
-static void define(spill_disk_t *disk, spill_keep_t keep)
+static void define(disk_t *disk, spill_keep_t keep)
 {
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     spill_definition_t definition;
@@ -49,11 +49,11 @@ static void define(spill_disk_t *disk, spill_keep_t keep)
 
 void tampered_open(tampered_t *tampered, spill_keep_t keep)
 {
-    *tampered = (tampered_t){.disk = spill_disk_new()};
+    *tampered = (tampered_t){.disk = disk_new()};
     define(tampered->disk, keep);
     open_array(tampered);
     assert_int_equal(embedded_append(tampered->array, "ada", 0, 30, NULL), SPILL_OK);
-    tampered->kv = spill_kv_memory_open(tampered->disk);
+    tampered->kv = disk_open(tampered->disk);
     tampered->key = owner_key(tampered->store, tampered->array, "ada");
 }
 
@@ -61,7 +61,7 @@ void tampered_close(tampered_t *tampered)
 {
     tampered->kv->ops->close(tampered->kv, NULL);
     close_array(tampered);
-    spill_disk_free(tampered->disk);
+    disk_free(tampered->disk);
 }
 
 void tampered_reopen(tampered_t *tampered)

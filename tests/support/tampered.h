@@ -9,7 +9,7 @@
  * Documents would have an id, "id".
  */
 typedef struct tampered {
-    spill_disk_t *disk;
+    disk_t *disk;
     spill_store_t *store;
     spill_array_t *array;
     spill_kv_t *kv;         /* the engine, beside the store */

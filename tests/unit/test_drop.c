@@ -1,9 +1,9 @@
 /* A drop that dies leaves nothing behind for ever: the next one frees it. */
 #include "definition/schema.h"
 #include "layout/outlier.h"
-#include "store/memory.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
+#include "support/model_store.h"
 
 #include <spillway/verify.h>
 
@@ -17,7 +17,7 @@ enum { PAGES_MAX = 40 };
 
 /* A store below one that can be made to fail, and an array of it with owner "ada". */
 typedef struct fixture {
-    spill_disk_t *disk; /* NULL: a memory store */
+    disk_t *disk; /* NULL: a model store */
     spill_store_t *inner;
     spill_store_t *store;
     fault_once_t once;
@@ -33,8 +33,8 @@ static const struct {
     bool embedded;
     spill_keep_t keep;
 } kinds[] = {
-    {"memory, newest", false, SPILL_KEEP_NEWEST},
-    {"memory, oldest", false, SPILL_KEEP_OLDEST},
+    {"model, newest", false, SPILL_KEEP_NEWEST},
+    {"model, oldest", false, SPILL_KEEP_OLDEST},
     {"embedded, newest", true, SPILL_KEEP_NEWEST},
     {"embedded, oldest", true, SPILL_KEEP_OLDEST},
 };
@@ -62,10 +62,10 @@ static void open_fixture(fixture_t *fixture, int kind)
     *fixture = (fixture_t){.once = {.at = -1}};
     spill_error_t error;
     if (kinds[kind].embedded) {
-        fixture->disk = spill_disk_new();
+        fixture->disk = disk_new();
         fixture->inner = embedded_on_disk(fixture->disk, SPILL_DURABILITY_FSYNC);
     } else {
-        must(spill_store_open("memory:", NULL, &fixture->inner, &error), &error);
+        fixture->inner = model_store_open();
     }
     define(fixture->inner, kinds[kind].keep);
     fault_hooks_t hooks = fault_once(&fixture->once);
@@ -84,7 +84,7 @@ static void close_fixture(fixture_t *fixture)
     spill_array_close(fixture->array);
     spill_store_close(fixture->store, NULL);
     spill_store_close(fixture->inner, NULL);
-    spill_disk_free(fixture->disk);
+    disk_free(fixture->disk);
     bson_destroy(&fixture->storage);
 }
 
@@ -270,10 +270,10 @@ static void an_append_whose_owner_is_dropped_before_its_update(void **state)
 /* ---- definitions ----------------------------------------------------------------------------- */
 
 /* Records of owners' arrays: of those of all definitions. */
-static int records_left(spill_disk_t *disk)
+static int records_left(disk_t *disk)
 {
     int left = 0;
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     spill_kv_iter_t *iter = kv->ops->iterate(kv);
     static const uint8_t first[4] = {0, 0, 0, 1};
     for (iter->ops->seek(iter, first, sizeof first); iter->valid; iter->ops->next(iter))
@@ -337,7 +337,7 @@ static void a_definition_that_could_not_be_dropped(void **state)
     fixture_t fixture;
     spill_error_t error;
     open_fixture(&fixture, 2);
-    spill_disk_fail_writes(fixture.disk, 0, 1, SPILL_NO_SPACE);
+    disk_fail_writes(fixture.disk, 0, 1, SPILL_NO_SPACE);
     assert_int_equal(spill_store_drop(fixture.inner, "feed", &error), SPILL_NO_SPACE);
     must(embedded_append(fixture.direct, "ada", 0, 8, &error), &error);
     must(embedded_holds(fixture.direct, "ada", 0, 8, NULL), NULL);

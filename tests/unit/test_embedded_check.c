@@ -189,16 +189,16 @@ static void what_the_engine_cannot_read_is_found(void **state)
     spill_error_t error;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     element(&fixture, 13);
-    spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
+    disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
     assert_found(&fixture, "2@3: its elements: a record in memory was declared damaged\n");
     assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, &error), SPILL_CORRUPT);
     assert_string_equal(error.message, "owner \"ada\" of 'feed', page 3: a record in memory was "
                                        "declared damaged");
     spill_record_key_kind(&fixture.feed.key, SPILL_RECORD_HEAD);
-    spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
+    disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
     assert_found(&fixture,
                  "2@-1: the record of its state: a record in memory was declared damaged\n");
-    spill_disk_damage(fixture.feed.disk, NULL, 0);
+    disk_damage(fixture.feed.disk, NULL, 0);
     assert_found(&fixture, "");
     close_fixture(&fixture);
 }
@@ -236,9 +236,9 @@ static void damage_is_told_once(void **state)
         open_fixture(&fixture, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
         int64_t seq = keep ? 13 : 18; /* in page 3 */
         element(&fixture, seq);
-        spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
+        disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
         assert_verified(&fixture, "2@3: cannot be read: a record in memory was declared damaged\n");
-        spill_disk_damage(fixture.feed.disk, NULL, 0);
+        disk_damage(fixture.feed.disk, NULL, 0);
         tampered_put(&fixture.feed, "", 0);
         assert_verified(&fixture, "2@3: cannot be read: the record of an element cannot be read "
                                   "(memory: restore a backup, or export what is readable)\n");
@@ -258,12 +258,12 @@ static void repair_keeps_pages_of_an_unreadable_head(void **state)
         spill_value_t owner = spill_value_from_utf8(&storage, "ada");
         open_fixture(&fixture, i % 2 == 0 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
         spill_record_key_kind(&fixture.feed.key, SPILL_RECORD_HEAD);
-        spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
+        disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
         assert_int_equal(spill_array_repair(fixture.feed.array, i < 2 ? &owner : NULL, false, NULL,
                                             NULL, &summary, &error),
                          SPILL_CORRUPT);
         assert_int_equal(summary.findings, 0);
-        spill_disk_damage(fixture.feed.disk, NULL, 0);
+        disk_damage(fixture.feed.disk, NULL, 0);
         assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, &error), SPILL_OK);
         assert_verified(&fixture, "");
         bson_destroy(&storage);
@@ -278,7 +278,7 @@ static void a_damaged_index_is_not_counted(void **state)
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     spill_record_key_first(&fixture.feed.key, fixture.head.incarnation, 4, 1);
-    spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
+    disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
     assert_verified(&fixture,
                     "2@-1: the index of pages: a record in memory was declared damaged\n");
     close_fixture(&fixture);
@@ -380,9 +380,9 @@ static int64_t verify_all(spill_array_t *array)
 }
 
 /* The first entry of the index of ranks goes, and another comes, of an element that never was. */
-static void corrupt_ranks(spill_disk_t *disk, uint32_t array_id, const spill_value_t *owner)
+static void corrupt_ranks(disk_t *disk, uint32_t array_id, const spill_value_t *owner)
 {
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     spill_buffer_t owner_key = SPILL_BUFFER_INIT;
     spill_record_key_t key;
     spill_batch_t batch = SPILL_BATCH_INIT;
@@ -406,9 +406,9 @@ static void corrupt_ranks(spill_disk_t *disk, uint32_t array_id, const spill_val
 }
 
 /* Six reviews of "ada", and an index of their ranks that disagrees. */
-static spill_disk_t *make_corrupt_ranks(void)
+static disk_t *make_corrupt_ranks(void)
 {
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     spill_definition_t definition;
     spill_array_t *array;
@@ -441,7 +441,7 @@ static void an_index_of_ranks_is_made_anew(void **state)
     (void)state;
     spill_array_t *array;
     spill_repair_summary_t summary;
-    spill_disk_t *disk = make_corrupt_ranks();
+    disk_t *disk = make_corrupt_ranks();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     assert_int_equal(spill_array_open(store, "reviews", &array, NULL), SPILL_OK);
     int64_t found = verify_all(array);
@@ -454,22 +454,22 @@ static void an_index_of_ranks_is_made_anew(void **state)
     assert_int_equal(verify_all(array), 0);
     spill_array_close(array);
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 /* Engine call `at` fails during a repair. Returns false if the repair ended before that call. */
 static bool interrupt_repair(failing_kv_way_t way, int64_t at)
 {
     failing_kv_plan_t plan = {.way = way, .at = at};
-    spill_disk_t *disk = make_corrupt_ranks();
+    disk_t *disk = make_corrupt_ranks();
     spill_store_options_t options;
     spill_store_t *store;
     spill_array_t *array;
     spill_repair_summary_t summary;
     spill_error_t error = {0};
     spill_store_options_init(&options);
-    assert_int_equal(spill_embedded_open_kv(failing_kv_open(spill_kv_memory_open(disk), &plan),
-                                            "memory", &options, &store, &error),
+    assert_int_equal(spill_embedded_open_kv(failing_kv_open(disk_open(disk), &plan), "memory",
+                                            &options, &store, &error),
                      SPILL_OK);
     assert_int_equal(spill_array_open(store, "reviews", &array, &error), SPILL_OK);
     plan.calls = 0;
@@ -488,7 +488,7 @@ static bool interrupt_repair(failing_kv_way_t way, int64_t at)
     assert_int_equal(verify_all(array), 0);
     spill_array_close(array);
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
     return plan.struck;
 }
 

@@ -70,10 +70,10 @@ static void show_last_case(int number)
     raise(number);
 }
 
-static spill_disk_t *damaged_disk(const damaging_t *damaging, const uint8_t *bytes, size_t size)
+static disk_t *damaged_disk(const damaging_t *damaging, const uint8_t *bytes, size_t size)
 {
     const exercise_record_t *record = damaging->record;
-    spill_disk_t *disk = exercise_disk(damaging->store);
+    disk_t *disk = exercise_disk(damaging->store);
     if (damaging->key) {
         exercise_delete(disk, record->key, record->key_bytes);
         exercise_put(disk, bytes, size, record->value, record->value_bytes);
@@ -97,9 +97,9 @@ static void try_bytes(damaging_t *damaging, const uint8_t *bytes, size_t size)
             group != EXERCISE_READ)
             continue;
         exercise_result_t result;
-        spill_disk_t *disk = damaged_disk(damaging, bytes, size);
+        disk_t *disk = damaged_disk(damaging, bytes, size);
         exercise_run(disk, (exercise_group_t)group, &result);
-        spill_disk_free(disk);
+        disk_free(disk);
         if (result.calls > CALLS_MAX) {
             show_case(damaging, bytes, size);
             fail_msg("group %d took %lld store operations", group, (long long)result.calls);
@@ -222,9 +222,9 @@ static void sound_stores_have_no_findings(void **state)
         exercise_result_t result;
         exercise_store_make(&store, layout);
         for (int group = 0; group < EXERCISE_GROUPS; group++) {
-            spill_disk_t *disk = exercise_disk(&store);
+            disk_t *disk = exercise_disk(&store);
             exercise_run(disk, (exercise_group_t)group, &result);
-            spill_disk_free(disk);
+            disk_free(disk);
             assert_true(result.opened);
             assert_int_equal(result.corrupt, 0);
             assert_int_equal(result.findings, 0);

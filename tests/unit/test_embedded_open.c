@@ -281,25 +281,25 @@ static void put_format(spill_batch_t *batch, uint64_t version)
     spill_buffer_release(&key);
 }
 
-static void write_to(spill_disk_t *disk, spill_batch_t *batch)
+static void write_to(disk_t *disk, spill_batch_t *batch)
 {
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     assert_int_equal(kv->ops->write(kv, batch, true, NULL), SPILL_OK);
     assert_int_equal(kv->ops->close(kv, NULL), SPILL_OK);
     spill_batch_release(batch);
 }
 
-static spill_code_t open_disk(spill_disk_t *disk, bool reader, spill_store_t **store,
+static spill_code_t open_disk(disk_t *disk, bool reader, spill_store_t **store,
                               spill_error_t *error)
 {
     spill_store_options_t options = reader ? read_only() : log_durability();
-    return spill_embedded_open_kv(spill_kv_memory_open(disk), "memory", &options, store, error);
+    return spill_embedded_open_kv(disk_open(disk), "memory", &options, store, error);
 }
 
 static void a_newer_format_is_refused(void **state)
 {
     (void)state;
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_batch_t batch = SPILL_BATCH_INIT;
     spill_store_t *store;
     spill_error_t error;
@@ -311,7 +311,7 @@ static void a_newer_format_is_refused(void **state)
     put_format(&batch, 0);
     write_to(disk, &batch);
     assert_int_equal(open_disk(disk, false, &store, &error), SPILL_CORRUPT);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 /* Take the owner's index of pages by their first number out of array number `id`. */
@@ -337,9 +337,9 @@ static void delete_index(spill_kv_t *kv, uint32_t id, const char *owner, spill_b
 }
 
 /* Format 1 had no such index. */
-static void make_format_1(spill_disk_t *disk, uint32_t array_id, const char *const *owners)
+static void make_format_1(disk_t *disk, uint32_t array_id, const char *const *owners)
 {
-    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_t *kv = disk_open(disk);
     spill_batch_t batch = SPILL_BATCH_INIT;
     for (; *owners; owners++)
         delete_index(kv, array_id, *owners, &batch);
@@ -353,7 +353,7 @@ static void an_older_format_is_brought_up_to_date(void **state)
 {
     (void)state;
     static const char *const owners[] = {"ada", "ben", "cleo", NULL};
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_error_t error;
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
     spill_array_t *array = embedded_array(store, "feed", 1, 1);
@@ -368,7 +368,7 @@ static void an_older_format_is_brought_up_to_date(void **state)
 
     assert_int_equal(open_disk(disk, true, &store, &error), SPILL_FORMAT);
     assert_non_null(strstr(error.message, "upgrade"));
-    spill_disk_fail_writes(disk, 1, 1, SPILL_NO_SPACE); /* on the way */
+    disk_fail_writes(disk, 1, 1, SPILL_NO_SPACE); /* on the way */
     assert_int_equal(open_disk(disk, false, &store, &error), SPILL_NO_SPACE);
     for (int i = 0; i < 2; i++) {
         store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
@@ -380,7 +380,7 @@ static void an_older_format_is_brought_up_to_date(void **state)
         spill_array_close(array);
         embedded_close(store);
     }
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 /* ---- backups --------------------------------------------------------------------------------- */
@@ -439,12 +439,12 @@ static void a_folder_has_the_mode_that_is_asked_for(void **state)
 static void a_store_in_memory_has_no_backup(void **state)
 {
     (void)state;
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_error_t error;
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
     assert_int_equal(spill_store_backup(store, "/tmp/spillway-copy", &error), SPILL_INVALID);
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 int main(void)

@@ -13,7 +13,7 @@ static const char *const names[] = {"ada", "bob", "cyd", "dan"};
 enum { NAMES = sizeof names / sizeof *names };
 
 typedef struct fixture {
-    spill_disk_t *disk;
+    disk_t *disk;
     spill_store_t *store;
     spill_array_t *array;
     spill_record_key_t key; /* of cyd's other fields */
@@ -22,7 +22,7 @@ typedef struct fixture {
 
 static void open_fixture(fixture_t *fixture)
 {
-    *fixture = (fixture_t){.disk = spill_disk_new()};
+    *fixture = (fixture_t){.disk = disk_new()};
     fixture->store = embedded_on_disk(fixture->disk, SPILL_DURABILITY_LOG);
     fixture->array = embedded_array(fixture->store, "feed", 5, 4);
     for (int i = 0; i < NAMES; i++)
@@ -44,7 +44,7 @@ static void close_fixture(fixture_t *fixture)
 {
     spill_array_close(fixture->array);
     embedded_close(fixture->store);
-    spill_disk_free(fixture->disk);
+    disk_free(fixture->disk);
 }
 
 static bool note_owner(void *context, const spill_value_t *owner)
@@ -70,7 +70,7 @@ static void fields_that_are_no_document(void **state)
     fixture_t fixture;
     open_fixture(&fixture);
     spill_batch_t batch = SPILL_BATCH_INIT;
-    spill_kv_t *kv = spill_kv_memory_open(fixture.disk);
+    spill_kv_t *kv = disk_open(fixture.disk);
     spill_batch_put(&batch, fixture.key.data, fixture.key.size, "damage", 6);
     assert_int_equal(kv->ops->write(kv, &batch, true, NULL), SPILL_OK);
     kv->ops->close(kv, NULL);
@@ -84,7 +84,7 @@ static void fields_that_the_engine_cannot_read(void **state)
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture);
-    spill_disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
+    disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
     assert_those_before_are_met(&fixture);
     close_fixture(&fixture);
 }

@@ -24,14 +24,14 @@ static void memory(void **state)
 static void embedded(void **state)
 {
     (void)state;
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     half_done_repaired(store);
     spoiled_summaries_fixed(store);
     miscounted_fixed(store);
     spoiled_beside_appender(store);
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 /* A walk over all owners repairs each of them, and passes over none. */
@@ -70,7 +70,7 @@ static spill_code_t count_check(spill_store_t *store, const spill_binding_t *bin
 static void a_sound_owner_is_checked_once(void **state)
 {
     (void)state;
-    spill_disk_t *disk = spill_disk_new();
+    disk_t *disk = disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     embedded_ops = store->ops;
     spill_store_ops_t counting = *embedded_ops;
@@ -86,7 +86,7 @@ static void a_sound_owner_is_checked_once(void **state)
     spill_array_close(array);
     store->ops = embedded_ops;
     embedded_close(store);
-    spill_disk_free(disk);
+    disk_free(disk);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 #include "store/embedded/embedded.h"
 
 #include "store/embedded/codec.h"
+#include "store/embedded/kv_memory.h"
 #include "store/embedded/kv_rocksdb.h"
 #include "util/error.h"
 
@@ -327,5 +328,40 @@ spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *
     spill_embedded_t *embedded = (spill_embedded_t *)*store;
     embedded->folder = bson_strdup(path);
     embedded->lock = lock;
+    return SPILL_OK;
+}
+
+/*
+ * The same functions on the engine in memory, without those of folders. `check` reports while it
+ * holds an iterator, so that no thread can write; but nothing damages a record in memory.
+ */
+static const spill_store_ops_t memory_ops = {
+    .name = "memory",
+    .shared_window = true,
+    .call = call,
+    .bind = spill_embedded_bind,
+    .owners = spill_embedded_owners,
+    .oversized = spill_embedded_oversized,
+    .orphans = spill_embedded_orphans,
+    .windows = spill_embedded_windows,
+    .catalog_get = spill_embedded_catalog_get,
+    .catalog_put = spill_embedded_catalog_put,
+    .catalog_delete = spill_embedded_catalog_delete,
+    .catalog_names = spill_embedded_catalog_names,
+    .retire = spill_embedded_retire,
+    .check = spill_embedded_check,
+    .close = close_store,
+};
+
+spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *options,
+                               spill_store_t **store, spill_error_t *error)
+{
+    *store = NULL;
+    if (options->read_only || options->must_exist)
+        return spill_fail(error, SPILL_NOT_FOUND,
+                          "%s: a memory store begins empty, there is none to open %s", uri,
+                          options->read_only ? "read-only" : "that must exist");
+    SPILL_TRY(spill_embedded_open_kv(spill_kv_memory_new(), uri, options, store, error));
+    (*store)->ops = &memory_ops;
     return SPILL_OK;
 }

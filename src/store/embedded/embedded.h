@@ -1,6 +1,6 @@
 /*
- * The embedded store: documents as records of an ordered key-value engine
- * (docs/internals/format.md).
+ * The embedded store: documents as records of an ordered key-value engine, RocksDB or a map in
+ * memory (docs/internals/format.md).
  *
  *   embedded.c            open and close a store; the table of functions
  *   read.c                READ, directly from the engine, on the caller's thread

@@ -1,7 +1,7 @@
 /*
  * The interface of an ordered key-value engine, as far as the embedded store needs it. Keys sort by
- * their bytes (memcmp; a prefix first). kv_rocksdb.c is the engine of stores on disk. kv_memory.c
- * is one for tests; it can lose writes that were not synced.
+ * their bytes (memcmp; a prefix first). kv_rocksdb.c is the engine of stores on disk, kv_memory.c
+ * the engine of stores in memory.
  */
 #ifndef SPILL_STORE_EMBEDDED_KV_H
 #define SPILL_STORE_EMBEDDED_KV_H

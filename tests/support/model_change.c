@@ -1,4 +1,4 @@
-#include "store/memory_store.h"
+#include "support/model_store_internal.h"
 
 #include "bson/update.h"
 #include "definition/fields.h"
@@ -12,8 +12,8 @@
 /* A request that is carried out: its document, and what the transition needs to know. */
 typedef struct step {
     const spill_request_t *request;
-    spill_memory_document_t *document; /* `fresh` if there was none */
-    spill_memory_document_t fresh;
+    model_document_t *document; /* `fresh` if there was none */
+    model_document_t fresh;
     size_t index;   /* of element request->seq */
     bson_t *fields; /* the new fields of the head; NULL: unchanged */
     spill_facts_t facts;
@@ -24,17 +24,17 @@ typedef struct step {
 
 static int64_t size_of(void *context, int64_t seq)
 {
-    const spill_memory_document_t *document = context;
+    const model_document_t *document = context;
     size_t index;
-    return spill_memory_document_find(document, seq, &index)
-               ? spill_memory_document_bytes(document, index, index + 1)
+    return model_document_find(document, seq, &index)
+               ? model_document_bytes(document, index, index + 1)
                : -1;
 }
 
 /* CUT: do the slots hold other elements than the request's run? */
-static bool differs(const spill_memory_document_t *document, const spill_request_t *cut)
+static bool differs(const model_document_t *document, const spill_request_t *cut)
 {
-    size_t end = spill_memory_document_position(document, cut->first + cut->slots);
+    size_t end = model_document_position(document, cut->first + cut->slots);
     bool same = end == cut->run->count;
     for (size_t i = 0; same && i < end; i++) {
         spill_value_t expected = spill_run_element(cut->run, i).value;
@@ -43,32 +43,32 @@ static bool differs(const spill_memory_document_t *document, const spill_request
     return !same;
 }
 
-static void gather_facts(const spill_memory_store_t *memory, step_t *step)
+static void gather_facts(const model_store_t *model, step_t *step)
 {
     const spill_request_t *request = step->request;
-    const spill_memory_document_t *document = step->document;
-    const spill_clock_t *clock = &memory->base.options.clock;
+    const model_document_t *document = step->document;
+    const spill_clock_t *clock = &model->base.options.clock;
     if (spill_needs_time(request))
         step->facts.now_us = clock->now_us(clock->context);
-    step->facts.dropped_rev = memory->dropped_rev;
+    step->facts.dropped_rev = model->dropped_rev;
     step->facts.size_of = size_of;
     step->facts.context = step->document;
     if (request->op)
         step->facts.op_seen =
             spill_ops_find(&document->ops, request->op->id, request->op->id_bytes) != NULL;
-    bool found = spill_memory_document_find(document, request->seq, &step->index);
+    bool found = model_document_find(document, request->seq, &step->index);
     step->facts.old_bytes =
-        found ? spill_memory_document_bytes(document, step->index, step->index + 1) : -1;
+        found ? model_document_bytes(document, step->index, step->index + 1) : -1;
     if (spill_needs_window_stats(request)) {
         spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
         spill_run_t run = {0};
-        spill_memory_document_read(document, &all, &run);
+        model_document_read(document, &all, &run);
         step->facts.window_stats = spill_window_stats_after(request, &run);
         spill_run_release(&run);
     }
     if (spill_needs_journal(request)) {
         spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
-        spill_memory_document_read(document, &all, &step->all);
+        model_document_read(document, &all, &step->all);
         spill_top_note(&step->journal, request->definition, &step->all);
         step->facts.journal = &step->journal;
     }
@@ -77,18 +77,17 @@ static void gather_facts(const spill_memory_store_t *memory, step_t *step)
     if (request->counts) {
         step->facts.measured = true;
         step->facts.live = (int64_t)document->count;
-        step->facts.live_bytes = spill_memory_document_bytes(document, 0, document->count);
+        step->facts.live_bytes = model_document_bytes(document, 0, document->count);
     }
     if (request->kind == SPILL_REQUEST_TRIM)
-        step->facts.erased_bytes = spill_memory_document_bytes(
-            document, 0, spill_memory_document_position(document, request->watermark));
+        step->facts.erased_bytes = model_document_bytes(
+            document, 0, model_document_position(document, request->watermark));
 }
 
-static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step,
-                                spill_error_t *error)
+static spill_code_t make_fields(const model_store_t *model, step_t *step, spill_error_t *error)
 {
     const spill_request_t *request = step->request;
-    step->fields = spill_memory_copy_fields(memory, request);
+    step->fields = model_copy_fields(model, request);
     spill_code_t code = SPILL_OK;
     if (!step->document->state.present)
         code = spill_unmanaged_check(request->definition, step->fields, error);
@@ -100,16 +99,15 @@ static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step
 }
 
 /* ADOPT and ADOPT_SPLIT remove the array from the fields; UNMANAGE adds it. */
-static spill_code_t move_array(const spill_memory_store_t *memory, step_t *step,
-                               spill_error_t *error)
+static spill_code_t move_array(const model_store_t *model, step_t *step, spill_error_t *error)
 {
     const spill_request_t *request = step->request;
-    bson_t *fields = spill_memory_copy_fields(memory, request);
+    bson_t *fields = model_copy_fields(model, request);
     spill_code_t code = spill_unmanaged_allows(request, fields, error);
     if (request->kind == SPILL_REQUEST_UNMANAGE) {
         spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
         spill_run_t own = {0};
-        spill_memory_document_read(step->document, &all, &own);
+        model_document_read(step->document, &all, &own);
         step->fields = spill_unmanaged_join(request->definition, fields, request->run, &own);
         spill_run_release(&own);
     } else {
@@ -123,13 +121,12 @@ static spill_code_t move_array(const spill_memory_store_t *memory, step_t *step,
     return code;
 }
 
-static void fill(spill_memory_document_t *document, const spill_request_t *request,
-                 const spill_run_t *run)
+static void fill(model_document_t *document, const spill_request_t *request, const spill_run_t *run)
 {
-    spill_memory_document_remove(document, 0, document->count);
+    model_document_remove(document, 0, document->count);
     for (size_t i = 0; run && i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
-        spill_memory_document_insert(document, document->count, &element.value);
+        model_document_insert(document, document->count, &element.value);
     }
     document->ops.count = 0;
     if (request->ops)
@@ -137,32 +134,32 @@ static void fill(spill_memory_document_t *document, const spill_request_t *reque
 }
 
 /* Top-N capped: keep the old elements, in `all`, and the new ones, except the deleted ones. */
-static void keep_top_n(spill_memory_document_t *document, const spill_request_t *request,
+static void keep_top_n(model_document_t *document, const spill_request_t *request,
                        const spill_run_t *all, int64_t first)
 {
     for (size_t i = all->count; i > 0; i--)
         if (spill_is_deleted(&document->state, all->entries[i - 1].seq))
-            spill_memory_document_remove(document, i - 1, 1);
+            model_document_remove(document, i - 1, 1);
     for (size_t i = 0; i < request->element_count; i++)
         if (!spill_is_deleted(&document->state, first + request->skip + (int64_t)i))
-            spill_memory_document_insert(document, document->count, &request->elements[i]);
+            model_document_insert(document, document->count, &request->elements[i]);
 }
 
-static void keep_newest(spill_memory_document_t *document, const spill_request_t *request,
+static void keep_newest(model_document_t *document, const spill_request_t *request,
                         const spill_effect_t *effect)
 {
     int64_t seq = effect->seq;
     int64_t added = spill_state_end(&document->state) - (effect->end > seq ? effect->end : seq);
-    spill_memory_document_remove(document, 0,
-                                 document->count + (size_t)added - (size_t)document->state.live);
+    model_document_remove(document, 0,
+                          document->count + (size_t)added - (size_t)document->state.live);
     for (size_t i = request->element_count - (size_t)added; i < request->element_count; i++)
-        spill_memory_document_insert(document, document->count, &request->elements[i]);
+        model_document_insert(document, document->count, &request->elements[i]);
 }
 
 static void add_elements(const step_t *step, const spill_effect_t *effect)
 {
     const spill_request_t *request = step->request;
-    spill_memory_document_t *document = step->document;
+    model_document_t *document = step->document;
     if (spill_schema_of(request->definition)->keeps_top_n)
         keep_top_n(document, request, &step->all, effect->seq);
     else
@@ -183,7 +180,7 @@ static void add_elements(const step_t *step, const spill_effect_t *effect)
 static void carry_out(step_t *step, const spill_effect_t *effect)
 {
     const spill_request_t *request = step->request;
-    spill_memory_document_t *document = step->document;
+    model_document_t *document = step->document;
     switch (effect->kind) {
     case SPILL_EFFECT_NONE:
     case SPILL_EFFECT_DROP:
@@ -192,14 +189,14 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
         add_elements(step, effect);
         break;
     case SPILL_EFFECT_REPLACE:
-        spill_memory_document_replace(document, step->index, request->elements);
+        model_document_replace(document, step->index, request->elements);
         break;
     case SPILL_EFFECT_DELETE:
-        spill_memory_document_remove(document, step->index, 1);
+        model_document_remove(document, step->index, 1);
         break;
     case SPILL_EFFECT_CUT:
     case SPILL_EFFECT_ERASE:
-        spill_memory_document_remove(document, 0, document->count - (size_t)document->state.live);
+        model_document_remove(document, 0, document->count - (size_t)document->state.live);
         break;
     case SPILL_EFFECT_FILL:
         fill(document, request, step->facts.unmanaged ? step->facts.unmanaged : request->run);
@@ -207,43 +204,43 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
     }
 }
 
-static void commit(spill_memory_store_t *memory, step_t *step, const spill_effect_t *effect)
+static void commit(model_store_t *model, step_t *step, const spill_effect_t *effect)
 {
     if (step->fields)
-        spill_memory_set_fields(memory, step->request, step->fields);
+        model_set_fields(model, step->request, step->fields);
     step->fields = NULL;
     if (effect->kind == SPILL_EFFECT_DROP) {
         step->document->state.page = step->request->page; /* the key of the page */
-        spill_memory_drop_document(memory, step->request, step->document);
+        model_drop_document(model, step->request, step->document);
         return;
     }
     carry_out(step, effect);
     assert(step->document->state.live == (int64_t)step->document->count);
     if (step->document == &step->fresh) {
-        spill_memory_add_document(memory, step->request, &step->fresh);
-        step->fresh = (spill_memory_document_t){0};
+        model_add_document(model, step->request, &step->fresh);
+        step->fresh = (model_document_t){0};
     } else if (effect->kind == SPILL_EFFECT_FILL || effect->kind == SPILL_EFFECT_ERASE ||
                step->request->kind == SPILL_REQUEST_RECOUNT) {
         /* The step may have changed the incarnation or the first number of a page. */
-        spill_memory_find_owner(memory, step->request)->sorted = false;
+        model_find_owner(model, step->request)->sorted = false;
     }
 }
 
-spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_request_t *request,
-                                 spill_response_t *response, spill_error_t *error)
+spill_code_t model_change(model_store_t *model, const spill_request_t *request,
+                          spill_response_t *response, spill_error_t *error)
 {
     spill_request_t dated;
-    request = spill_request_dated(request, memory->dropped_rev, &dated);
-    step_t step = {.request = request, .document = spill_memory_find_document(memory, request)};
+    request = spill_request_dated(request, model->dropped_rev, &dated);
+    step_t step = {.request = request, .document = model_find_document(model, request)};
     if (!step.document)
         step.document = &step.fresh;
     int64_t rev = step.document->state.rev;
-    gather_facts(memory, &step);
+    gather_facts(model, &step);
     spill_code_t code = SPILL_OK;
     if (spill_writes_fields(request, &step.document->state, step.facts.op_seen))
-        code = make_fields(memory, &step, error);
+        code = make_fields(model, &step, error);
     if (code == SPILL_OK && spill_moves_array(request))
-        code = move_array(memory, &step, error);
+        code = move_array(model, &step, error);
     spill_effect_t effect;
     if (code == SPILL_OK)
         response->outcome = spill_transition(request, &step.facts, &step.document->state, &effect);
@@ -253,14 +250,14 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
             response->seq = effect.seq;
             response->crowded_out = effect.crowded_out;
         }
-        if (spill_ends_incarnation(request) && rev > memory->dropped_rev)
-            memory->dropped_rev = rev;
-        commit(memory, &step, &effect);
+        if (spill_ends_incarnation(request) && rev > model->dropped_rev)
+            model->dropped_rev = rev;
+        commit(model, &step, &effect);
     }
     bson_destroy(step.fields);
     spill_top_release(&step.journal);
     spill_run_release(&step.all);
     spill_run_release(&step.unmanaged);
-    spill_memory_document_release(&step.fresh);
+    model_document_release(&step.fresh);
     return code;
 }

@@ -1,6 +1,6 @@
-/* Direct access to the memory store's documents: damaged as a database might be, they still read.
+/* Direct access to the model store's documents: damaged as a database might be, they still read.
  */
-#include "store/memory.h"
+#include "support/model_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ typedef struct fixture {
 static void open_fixture(fixture_t *fixture)
 {
     *fixture = (fixture_t){0};
-    assert_int_equal(spill_store_open("memory:", NULL, &fixture->store, NULL), SPILL_OK);
+    fixture->store = model_store_open();
     spill_definition_preset(&fixture->definition, "feed-recent", "feed", NULL);
     bson_init(&fixture->owner_storage);
     fixture->owner = spill_value_from_utf8(&fixture->owner_storage, "ada");
@@ -47,17 +47,17 @@ static spill_request_t request_of(const fixture_t *fixture, spill_request_kind_t
     };
 }
 
-static spill_memory_document_t *document_of(const fixture_t *fixture, int64_t page, bool make)
+static model_document_t *document_of(const fixture_t *fixture, int64_t page, bool make)
 {
     spill_request_t place = request_of(fixture, SPILL_REQUEST_READ, page);
-    return spill_memory_document(fixture->store, &place, make);
+    return model_document(fixture->store, &place, make);
 }
 
-static void insert(spill_memory_document_t *document, size_t index, int64_t number)
+static void insert(model_document_t *document, size_t index, int64_t number)
 {
     spill_value_t value = {
         .data = (const uint8_t *)&number, .size_bytes = sizeof number, .type = BSON_TYPE_INT64};
-    spill_memory_document_insert(document, index, &value);
+    model_document_insert(document, index, &value);
 }
 
 /* Numbers of the elements, and the int64s that they are, in turn. */
@@ -82,16 +82,16 @@ static void numbers_follow_from_places(void **state)
     fixture_t fixture;
     open_fixture(&fixture);
     assert_null(document_of(&fixture, SPILL_HEAD, false));
-    assert_null(spill_memory_fields(
-        fixture.store, &(spill_request_t){.key = (const uint8_t *)"ada", .key_bytes = 3}));
-    spill_memory_document_t *head = document_of(&fixture, SPILL_HEAD, true);
+    assert_null(model_fields(fixture.store,
+                             &(spill_request_t){.key = (const uint8_t *)"ada", .key_bytes = 3}));
+    model_document_t *head = document_of(&fixture, SPILL_HEAD, true);
     assert_ptr_equal(document_of(&fixture, SPILL_HEAD, true), head);
     head->state.first = 10;
     for (int64_t i = 0; i < 4; i++)
         insert(head, head->count, i);
     assert_run(&fixture, SPILL_HEAD, 4, (int64_t[]){10, 0, 11, 1, 12, 2, 13, 3});
     /* A plain pull, that tells nobody: what is behind moves up. */
-    spill_memory_document_remove(head, 1, 1);
+    model_document_remove(head, 1, 1);
     assert_run(&fixture, SPILL_HEAD, 3, (int64_t[]){10, 0, 11, 2, 12, 3});
     spill_seqs_insert(&head->state.deleted, 11);
     assert_run(&fixture, SPILL_HEAD, 3, (int64_t[]){10, 0, 12, 2, 13, 3});
@@ -100,7 +100,7 @@ static void numbers_follow_from_places(void **state)
     int64_t changed = 77;
     spill_value_t value = {
         .data = (const uint8_t *)&changed, .size_bytes = sizeof changed, .type = BSON_TYPE_INT64};
-    spill_memory_document_replace(head, 3, &value);
+    model_document_replace(head, 3, &value);
     assert_run(&fixture, SPILL_HEAD, 4, (int64_t[]){10, 9, 12, 0, 13, 2, 14, 77});
     assert_int_equal(fixture.response.state.live_bytes, 32);
     close_fixture(&fixture);
@@ -111,7 +111,7 @@ static void removed_numbers_that_are_nowhere_do_no_harm(void **state)
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture);
-    spill_memory_document_t *page = document_of(&fixture, 0, true);
+    model_document_t *page = document_of(&fixture, 0, true);
     page->state.first = 10;
     insert(page, 0, 1);
     insert(page, 1, 2);
@@ -161,18 +161,18 @@ static void documents_go(void **state)
     spill_request_t page = request_of(&fixture, SPILL_REQUEST_READ, 3);
     document_of(&fixture, SPILL_HEAD, true);
     document_of(&fixture, 3, true);
-    bson_t *fields = spill_memory_fields(fixture.store, &head);
+    bson_t *fields = model_fields(fixture.store, &head);
     assert_int_equal(bson_count_keys(fields), 1);
-    spill_memory_document_drop(fixture.store, &head);
-    spill_memory_document_drop(fixture.store, &head);
-    assert_null(spill_memory_fields(fixture.store, &head));
+    model_document_drop(fixture.store, &head);
+    model_document_drop(fixture.store, &head);
+    assert_null(model_fields(fixture.store, &head));
     assert_non_null(document_of(&fixture, 3, false));
-    spill_memory_document_drop(fixture.store, &page);
+    model_document_drop(fixture.store, &page);
     assert_null(document_of(&fixture, 3, false));
     document_of(&fixture, SPILL_HEAD, true);
-    BSON_APPEND_INT32(spill_memory_fields(fixture.store, &head), "kept", 1);
-    spill_memory_document_drop(fixture.store, &head);
-    assert_non_null(spill_memory_fields(fixture.store, &head));
+    BSON_APPEND_INT32(model_fields(fixture.store, &head), "kept", 1);
+    model_document_drop(fixture.store, &head);
+    assert_non_null(model_fields(fixture.store, &head));
     close_fixture(&fixture);
 }
 

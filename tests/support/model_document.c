@@ -1,4 +1,4 @@
-#include "store/memory.h"
+#include "support/model_store.h"
 
 #include "bson/element.h"
 
@@ -24,8 +24,7 @@ static void free_value(const spill_value_t *value)
     bson_free((void *)value->data);
 }
 
-void spill_memory_document_insert(spill_memory_document_t *document, size_t index,
-                                  const spill_value_t *element)
+void model_document_insert(model_document_t *document, size_t index, const spill_value_t *element)
 {
     assert(index <= document->count);
     if (document->count == document->capacity) {
@@ -40,8 +39,7 @@ void spill_memory_document_insert(spill_memory_document_t *document, size_t inde
     document->bytes += element->size_bytes;
 }
 
-void spill_memory_document_replace(spill_memory_document_t *document, size_t index,
-                                   const spill_value_t *element)
+void model_document_replace(model_document_t *document, size_t index, const spill_value_t *element)
 {
     assert(index < document->count);
     spill_value_t copy = copy_value(element);
@@ -51,7 +49,7 @@ void spill_memory_document_replace(spill_memory_document_t *document, size_t ind
     *place = copy;
 }
 
-void spill_memory_document_remove(spill_memory_document_t *document, size_t index, size_t count)
+void model_document_remove(model_document_t *document, size_t index, size_t count)
 {
     assert(index + count <= document->count);
     if (count == 0)
@@ -65,25 +63,25 @@ void spill_memory_document_remove(spill_memory_document_t *document, size_t inde
     memmove(place, place + count, (document->count - index) * sizeof *place);
 }
 
-void spill_memory_document_release(spill_memory_document_t *document)
+void model_document_release(model_document_t *document)
 {
     for (size_t i = 0; i < document->count; i++)
         free_value(&document->elements[i]);
     bson_free(document->elements);
     spill_state_release(&document->state);
     spill_ops_release(&document->ops);
-    *document = (spill_memory_document_t){0};
+    *document = (model_document_t){0};
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static int64_t end_of(const spill_memory_document_t *document)
+static int64_t end_of(const model_document_t *document)
 {
     return document->state.first + (int64_t)document->count +
            (int64_t)document->state.deleted.count;
 }
 
-size_t spill_memory_document_position(const spill_memory_document_t *document, int64_t seq)
+size_t model_document_position(const model_document_t *document, int64_t seq)
 {
     const spill_state_t *state = &document->state;
     if (seq >= end_of(document))
@@ -94,15 +92,15 @@ size_t spill_memory_document_position(const spill_memory_document_t *document, i
     return (size_t)position < document->count ? (size_t)position : document->count;
 }
 
-bool spill_memory_document_find(const spill_memory_document_t *document, int64_t seq, size_t *index)
+bool model_document_find(const model_document_t *document, int64_t seq, size_t *index)
 {
     const spill_state_t *state = &document->state;
-    *index = spill_memory_document_position(document, seq);
+    *index = model_document_position(document, seq);
     return seq >= state->first && *index < document->count &&
            !spill_seqs_contains(&state->deleted, seq);
 }
 
-int64_t spill_memory_document_bytes(const spill_memory_document_t *document, size_t from, size_t to)
+int64_t model_document_bytes(const model_document_t *document, size_t from, size_t to)
 {
     int64_t bytes = 0;
     for (size_t i = from; i < to; i++)
@@ -112,31 +110,31 @@ int64_t spill_memory_document_bytes(const spill_memory_document_t *document, siz
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void read_forward(const spill_memory_document_t *document, const spill_request_t *request,
+static void read_forward(const model_document_t *document, const spill_request_t *request,
                          spill_run_t *run)
 {
     int64_t seq = request->seq > document->state.first ? request->seq : document->state.first;
-    size_t index = spill_memory_document_position(document, seq);
+    size_t index = model_document_position(document, seq);
     for (; index < document->count && (int64_t)run->count < request->limit; index++, seq++) {
         seq = spill_seqs_pass(&document->state.deleted, seq);
         spill_run_add(run, seq, &document->elements[index]);
     }
 }
 
-static void read_backward(const spill_memory_document_t *document, const spill_request_t *request,
+static void read_backward(const model_document_t *document, const spill_request_t *request,
                           spill_run_t *run)
 {
     int64_t end = end_of(document);
     int64_t seq = request->seq < end ? request->seq : end - 1;
-    size_t index = spill_memory_document_position(document, seq + 1);
+    size_t index = model_document_position(document, seq + 1);
     for (; index > 0 && (int64_t)run->count < request->limit; index--, seq--) {
         seq = spill_seqs_pass_down(&document->state.deleted, seq);
         spill_run_add(run, seq, &document->elements[index - 1]);
     }
 }
 
-bool spill_memory_document_find_id(const spill_memory_document_t *document,
-                                   const spill_request_t *request, size_t *index, int64_t *seq)
+bool model_document_find_id(const model_document_t *document, const spill_request_t *request,
+                            size_t *index, int64_t *seq)
 {
     const spill_seqs_t *deleted = &document->state.deleted;
     spill_buffer_t wanted = SPILL_BUFFER_INIT;
@@ -159,17 +157,17 @@ bool spill_memory_document_find_id(const spill_memory_document_t *document,
     return found;
 }
 
-static void read_id(const spill_memory_document_t *document, const spill_request_t *request,
+static void read_id(const model_document_t *document, const spill_request_t *request,
                     spill_run_t *run)
 {
     size_t index;
     int64_t seq;
-    if (spill_memory_document_find_id(document, request, &index, &seq))
+    if (model_document_find_id(document, request, &index, &seq))
         spill_run_add(run, seq, &document->elements[index]);
 }
 
-void spill_memory_document_read(const spill_memory_document_t *document,
-                                const spill_request_t *request, spill_run_t *run)
+void model_document_read(const model_document_t *document, const spill_request_t *request,
+                         spill_run_t *run)
 {
     if (request->want == SPILL_WANT_FORWARD)
         read_forward(document, request, run);

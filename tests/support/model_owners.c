@@ -1,7 +1,7 @@
 /*
- * The memory store: listings of owners, oversized heads, orphaned pages and windows.
+ * The model store: listings of owners, oversized heads, orphaned pages and windows.
  */
-#include "store/memory_store.h"
+#include "support/model_store_internal.h"
 
 #include "bson/key.h"
 #include "definition/schema.h"
@@ -10,20 +10,20 @@
 #include <string.h>
 
 /* The position in the table of the first owner after the key. */
-static size_t seek_after(const spill_memory_store_t *memory, uint32_t array_id,
-                         const uint8_t *after, size_t after_bytes)
+static size_t seek_after(const model_store_t *model, uint32_t array_id, const uint8_t *after,
+                         size_t after_bytes)
 {
-    size_t index = spill_memory_table_seek(&memory->owners, array_id, after, after_bytes);
-    bool itself = after_bytes > 0 &&
-                  spill_memory_table_find(&memory->owners, array_id, after, after_bytes) != NULL;
+    size_t index = model_table_seek(&model->owners, array_id, after, after_bytes);
+    bool itself =
+        after_bytes > 0 && model_table_find(&model->owners, array_id, after, after_bytes) != NULL;
     return itself ? index + 1 : index;
 }
 
-static void add_owner(const spill_memory_store_t *memory, const spill_memory_owner_t *owner,
+static void add_owner(const model_store_t *model, const model_owner_t *owner,
                       uint32_t collection_id, uint32_t position, bson_t *owners)
 {
-    const spill_memory_fields_t *fields = spill_memory_table_find(
-        &memory->fields, collection_id, owner->entry.key, owner->entry.key_bytes);
+    const model_fields_t *fields =
+        model_table_find(&model->fields, collection_id, owner->entry.key, owner->entry.key_bytes);
     bson_iter_t id;
     if (!bson_iter_init_find(&id, fields->document, "_id"))
         return;
@@ -33,41 +33,41 @@ static void add_owner(const spill_memory_store_t *memory, const spill_memory_own
     bson_append_iter(owners, key, -1, &id);
 }
 
-spill_code_t spill_memory_owners(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const uint8_t *after,
-                                 size_t after_bytes, size_t limit, bson_t *owners_found,
-                                 spill_buffer_t *last, spill_error_t *error)
+spill_code_t model_owners(spill_store_t *store, const spill_definition_t *definition,
+                          const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
+                          size_t limit, bson_t *owners_found, spill_buffer_t *last,
+                          spill_error_t *error)
 {
     (void)definition;
     (void)error;
-    spill_memory_store_t *memory = (spill_memory_store_t *)store;
+    model_store_t *model = (model_store_t *)store;
     bson_init(owners_found);
     spill_buffer_clear(last);
-    pthread_mutex_lock(&memory->lock);
+    pthread_mutex_lock(&model->lock);
     uint32_t found = 0;
-    size_t index = seek_after(memory, binding->array_id, after, after_bytes);
-    for (; index < memory->owners.count && found < limit; index++) {
-        const spill_memory_owner_t *owner = (const spill_memory_owner_t *)memory->owners.at[index];
+    size_t index = seek_after(model, binding->array_id, after, after_bytes);
+    for (; index < model->owners.count && found < limit; index++) {
+        const model_owner_t *owner = (const model_owner_t *)model->owners.at[index];
         if (owner->entry.id != binding->array_id)
             break;
         if (!owner->head)
             continue;
-        add_owner(memory, owner, binding->collection_id, found++, owners_found);
+        add_owner(model, owner, binding->collection_id, found++, owners_found);
         spill_buffer_clear(last);
         spill_buffer_append(last, owner->entry.key, owner->entry.key_bytes);
     }
-    pthread_mutex_unlock(&memory->lock);
+    pthread_mutex_unlock(&model->lock);
     return SPILL_OK;
 }
 
 /* Does the query select this array, managed or unmanaged? */
-static bool is_oversized(const spill_memory_store_t *memory, const spill_definition_t *definition,
-                         uint32_t array_id, const spill_memory_fields_t *fields,
+static bool is_oversized(const model_store_t *model, const spill_definition_t *definition,
+                         uint32_t array_id, const model_fields_t *fields,
                          const spill_oversized_query_t *query, spill_oversized_t *oversized)
 {
-    const spill_memory_owner_t *owner = spill_memory_table_find(
-        &memory->owners, array_id, fields->entry.key, fields->entry.key_bytes);
-    const spill_memory_document_t *head = owner ? owner->head : NULL;
+    const model_owner_t *owner =
+        model_table_find(&model->owners, array_id, fields->entry.key, fields->entry.key_bytes);
+    const model_document_t *head = owner ? owner->head : NULL;
     bson_iter_t id;
     *oversized = (spill_oversized_t){.ours = head != NULL};
     if (!bson_iter_init_find(&id, fields->document, "_id"))
@@ -83,35 +83,34 @@ static bool is_oversized(const spill_memory_store_t *memory, const spill_definit
            oversized->bytes + (int64_t)fields->document->len >= query->bytes;
 }
 
-spill_code_t spill_memory_oversized(spill_store_t *store, const spill_definition_t *definition,
-                                    const spill_binding_t *binding,
-                                    const spill_oversized_query_t *query, bson_t *found,
-                                    spill_buffer_t *last, spill_error_t *error)
+spill_code_t model_oversized(spill_store_t *store, const spill_definition_t *definition,
+                             const spill_binding_t *binding, const spill_oversized_query_t *query,
+                             bson_t *found, spill_buffer_t *last, spill_error_t *error)
 {
     (void)error;
-    spill_memory_store_t *memory = (spill_memory_store_t *)store;
-    const spill_memory_table_t *table = &memory->fields;
+    model_store_t *model = (model_store_t *)store;
+    const model_table_t *table = &model->fields;
     bson_init(found);
     spill_buffer_clear(last);
-    pthread_mutex_lock(&memory->lock);
+    pthread_mutex_lock(&model->lock);
     uint32_t count = 0;
     size_t index =
-        spill_memory_table_seek(table, binding->collection_id, query->after, query->after_bytes);
+        model_table_seek(table, binding->collection_id, query->after, query->after_bytes);
     for (; index < table->count && count < query->limit; index++) {
-        const spill_memory_fields_t *fields = (const spill_memory_fields_t *)table->at[index];
-        const spill_memory_entry_t *entry = &fields->entry;
+        const model_fields_t *fields = (const model_fields_t *)table->at[index];
+        const model_entry_t *entry = &fields->entry;
         spill_oversized_t one;
         if (entry->id != binding->collection_id)
             break;
         bool itself = query->after_bytes > 0 && entry->key_bytes == query->after_bytes &&
                       memcmp(entry->key, query->after, query->after_bytes) == 0;
-        if (itself || !is_oversized(memory, definition, binding->array_id, fields, query, &one))
+        if (itself || !is_oversized(model, definition, binding->array_id, fields, query, &one))
             continue;
         spill_oversized_append(&one, count++, found);
         spill_buffer_clear(last);
         spill_buffer_append(last, entry->key, entry->key_bytes);
     }
-    pthread_mutex_unlock(&memory->lock);
+    pthread_mutex_unlock(&model->lock);
     return SPILL_OK;
 }
 
@@ -119,11 +118,11 @@ spill_code_t spill_memory_oversized(spill_store_t *store, const spill_definition
  * Find the latest incarnation that has pages but is not the head's. No other program writes to this
  * store, so that incarnation and all before it were dropped.
  */
-static bool find_orphan(const spill_memory_owner_t *owner, bool oldest, spill_orphan_t *orphan)
+static bool find_orphan(const model_owner_t *owner, bool oldest, spill_orphan_t *orphan)
 {
     *orphan = (spill_orphan_t){.incarnation = INT64_MIN, .dropped = true};
     for (size_t i = 0; i < owner->page_count; i++) {
-        const spill_memory_document_t *page = owner->pages[i];
+        const model_document_t *page = owner->pages[i];
         int64_t incarnation = page->state.incarnation;
         if ((owner->head && incarnation >= owner->head->state.incarnation) ||
             (oldest && page->count == 0) || incarnation < orphan->incarnation)
@@ -134,25 +133,25 @@ static bool find_orphan(const spill_memory_owner_t *owner, bool oldest, spill_or
     return orphan->pages > 0;
 }
 
-spill_code_t spill_memory_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                  const spill_binding_t *binding, const spill_orphan_query_t *query,
-                                  bson_t *found, spill_buffer_t *last, spill_error_t *error)
+spill_code_t model_orphans(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, const spill_orphan_query_t *query,
+                           bson_t *found, spill_buffer_t *last, spill_error_t *error)
 {
     (void)error;
-    spill_memory_store_t *memory = (spill_memory_store_t *)store;
-    const spill_memory_table_t *table = &memory->owners;
+    model_store_t *model = (model_store_t *)store;
+    const model_table_t *table = &model->owners;
     bson_t storage = BSON_INITIALIZER;
     spill_buffer_t only = SPILL_BUFFER_INIT;
     bool named = query->owner && spill_owner_key(query->owner, &only, NULL) == SPILL_OK;
     bson_init(found);
     spill_buffer_clear(last);
-    pthread_mutex_lock(&memory->lock);
+    pthread_mutex_lock(&model->lock);
     uint32_t count = 0;
-    size_t index = named ? spill_memory_table_seek(table, binding->array_id, only.data, only.size)
-                         : seek_after(memory, binding->array_id, query->after, query->after_bytes);
+    size_t index = named ? model_table_seek(table, binding->array_id, only.data, only.size)
+                         : seek_after(model, binding->array_id, query->after, query->after_bytes);
     for (; index < table->count && count < query->limit; index++) {
-        const spill_memory_owner_t *owner = (const spill_memory_owner_t *)table->at[index];
-        const spill_memory_entry_t *entry = &owner->entry;
+        const model_owner_t *owner = (const model_owner_t *)table->at[index];
+        const model_entry_t *entry = &owner->entry;
         spill_orphan_t orphan;
         bool other = named && (entry->key_bytes != only.size ||
                                memcmp(entry->key, only.data, only.size) != 0);
@@ -167,45 +166,45 @@ spill_code_t spill_memory_orphans(spill_store_t *store, const spill_definition_t
         spill_buffer_clear(last);
         spill_buffer_append(last, entry->key, entry->key_bytes);
     }
-    pthread_mutex_unlock(&memory->lock);
+    pthread_mutex_unlock(&model->lock);
     spill_buffer_release(&only);
     bson_destroy(&storage);
     return SPILL_OK;
 }
 
 /* Has a document of the window an element with the query's id? True if the query has no id. */
-static bool may_have_id(const spill_memory_owner_t *owner, const spill_definition_t *definition,
+static bool may_have_id(const model_owner_t *owner, const spill_definition_t *definition,
                         const spill_value_t *id)
 {
     spill_request_t request = {.definition = definition, .id = id};
     size_t index;
     int64_t seq;
-    if (!id || spill_memory_document_find_id(owner->head, &request, &index, &seq))
+    if (!id || model_document_find_id(owner->head, &request, &index, &seq))
         return true;
     for (size_t i = 0; i < owner->page_count; i++)
-        if (spill_memory_document_find_id(owner->pages[i], &request, &index, &seq))
+        if (model_document_find_id(owner->pages[i], &request, &index, &seq))
             return true;
     return false;
 }
 
-spill_code_t spill_memory_windows(spill_store_t *store, const spill_definition_t *definition,
-                                  const spill_binding_t *binding, const spill_window_query_t *query,
-                                  bson_t *texts, spill_error_t *error)
+spill_code_t model_windows(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, const spill_window_query_t *query,
+                           bson_t *texts, spill_error_t *error)
 {
-    spill_memory_store_t *memory = (spill_memory_store_t *)store;
-    const spill_memory_table_t *table = &memory->owners;
+    model_store_t *model = (model_store_t *)store;
+    const model_table_t *table = &model->owners;
     spill_window_keys_t keys;
     spill_code_t code = spill_window_keys_init(&keys, query, error);
     if (code == SPILL_OK) {
         bson_init(texts);
-        pthread_mutex_lock(&memory->lock);
+        pthread_mutex_lock(&model->lock);
         uint32_t found = 0;
         const spill_buffer_t *from = query->newest_first ? &keys.high : &keys.low;
-        size_t index = spill_memory_table_seek(table, binding->array_id, from->data, from->size);
+        size_t index = model_table_seek(table, binding->array_id, from->data, from->size);
         index -= query->newest_first ? 1 : 0; /* wraps below 0: no such index */
         while (index < table->count && found < query->limit) {
-            const spill_memory_owner_t *owner = (const spill_memory_owner_t *)table->at[index];
-            const spill_memory_entry_t *entry = &owner->entry;
+            const model_owner_t *owner = (const model_owner_t *)table->at[index];
+            const model_entry_t *entry = &owner->entry;
             if (entry->id != binding->array_id ||
                 !spill_window_keys_hold(&keys, entry->key, entry->key_bytes))
                 break;
@@ -213,7 +212,7 @@ spill_code_t spill_memory_windows(spill_store_t *store, const spill_definition_t
                 spill_window_keys_list(&keys, entry->key, entry->key_bytes, found++, texts);
             index = query->newest_first ? index - 1 : index + 1;
         }
-        pthread_mutex_unlock(&memory->lock);
+        pthread_mutex_unlock(&model->lock);
     }
     spill_window_keys_release(&keys);
     return code;

@@ -1,5 +1,5 @@
 #include "definition/schema.h"
-#include "store/memory_store.h"
+#include "support/model_store_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 /* ---- pages of an owner ----------------------------------------------------------------------- */
 
 /* The position of page `number`, present or not, among the first `high` of the owner's pages. */
-static size_t seek_page(const spill_memory_owner_t *owner, size_t high, int64_t number)
+static size_t seek_page(const model_owner_t *owner, size_t high, int64_t number)
 {
     size_t low = 0;
     while (low < high) {
@@ -21,7 +21,7 @@ static size_t seek_page(const spill_memory_owner_t *owner, size_t high, int64_t 
     return low;
 }
 
-static spill_memory_document_t *find_page(const spill_memory_owner_t *owner, int64_t number)
+static model_document_t *find_page(const model_owner_t *owner, int64_t number)
 {
     size_t index = seek_page(owner, owner->page_count, number);
     if (index == owner->page_count || owner->pages[index]->state.page != number)
@@ -42,18 +42,18 @@ static int order_of_pages(const spill_state_t *left, const spill_state_t *right)
     return order != 0 ? order : order_of_ints(left->page, right->page);
 }
 
-static void add_page(spill_memory_owner_t *owner, spill_memory_document_t *page)
+static void add_page(model_owner_t *owner, model_document_t *page)
 {
     if (owner->page_count == owner->page_capacity) {
         owner->page_capacity = owner->page_capacity < 4 ? 4 : owner->page_capacity * 2;
-        size_t bytes = owner->page_capacity * sizeof(spill_memory_document_t *);
+        size_t bytes = owner->page_capacity * sizeof(model_document_t *);
         owner->pages = bson_realloc(owner->pages, bytes);
         owner->by_first = bson_realloc(owner->by_first, bytes);
     }
     size_t last = owner->page_count++;
     size_t index = seek_page(owner, last, page->state.page);
-    spill_memory_document_t **place = owner->pages + index;
-    memmove(place + 1, place, (last - index) * sizeof(spill_memory_document_t *));
+    model_document_t **place = owner->pages + index;
+    memmove(place + 1, place, (last - index) * sizeof(model_document_t *));
     *place = page;
     /* Most pages are added at the end; then by_first stays sorted. */
     if (last == 0 || (owner->sorted && index == last &&
@@ -65,34 +65,33 @@ static void add_page(spill_memory_owner_t *owner, spill_memory_document_t *page)
     }
 }
 
-static void remove_page(spill_memory_owner_t *owner, int64_t number)
+static void remove_page(model_owner_t *owner, int64_t number)
 {
     size_t index = seek_page(owner, owner->page_count, number);
-    spill_memory_document_t **place = owner->pages + index;
+    model_document_t **place = owner->pages + index;
     owner->page_count--;
-    memmove(place, place + 1, (owner->page_count - index) * sizeof(spill_memory_document_t *));
+    memmove(place, place + 1, (owner->page_count - index) * sizeof(model_document_t *));
     owner->sorted = false;
 }
 
 static int compare_pages(const void *left, const void *right)
 {
-    spill_memory_document_t *const *left_page = left, *const *right_page = right;
+    model_document_t *const *left_page = left, *const *right_page = right;
     return order_of_pages(&(*left_page)->state, &(*right_page)->state);
 }
 
-static void sort_pages(spill_memory_owner_t *owner)
+static void sort_pages(model_owner_t *owner)
 {
     if (owner->sorted || owner->page_count == 0)
         return;
-    size_t size = sizeof(spill_memory_document_t *);
+    size_t size = sizeof(model_document_t *);
     memcpy(owner->by_first, owner->pages, owner->page_count * size);
     qsort(owner->by_first, owner->page_count, size, compare_pages);
     owner->sorted = true;
 }
 
 /* SPILL_PAGE_HOLDING; see request.h. */
-static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
-                                                  const spill_request_t *request)
+static model_document_t *find_page_holding(model_owner_t *owner, const spill_request_t *request)
 {
     sort_pages(owner);
     spill_state_t bound = {
@@ -113,12 +112,12 @@ static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
 }
 
 /* SPILL_PAGE_LEFT_OVER; see request.h. */
-static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *owner,
-                                                    const spill_request_t *request)
+static model_document_t *find_page_left_over(const model_owner_t *owner,
+                                             const spill_request_t *request)
 {
     bool oldest = !spill_schema_of(request->definition)->appends_to_head;
     for (size_t i = owner->page_count; i > 0; i--) {
-        spill_memory_document_t *page = owner->pages[i - 1];
+        model_document_t *page = owner->pages[i - 1];
         if (page->state.incarnation <= request->incarnation && (!oldest || page->count > 0))
             return page;
     }
@@ -126,8 +125,7 @@ static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *
 }
 
 /* SPILL_PAGE_WITH_ID; see request.h. */
-static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
-                                                  const spill_request_t *request)
+static model_document_t *find_page_with_id(model_owner_t *owner, const spill_request_t *request)
 {
     size_t index;
     int64_t seq;
@@ -135,7 +133,7 @@ static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
     for (size_t i = 0; i < owner->page_count; i++) {
         const spill_state_t *state = &owner->by_first[i]->state;
         if (state->incarnation == request->incarnation && state->page < request->pages &&
-            spill_memory_document_find_id(owner->by_first[i], request, &index, &seq))
+            model_document_find_id(owner->by_first[i], request, &index, &seq))
             return owner->by_first[i];
     }
     return NULL;
@@ -143,7 +141,7 @@ static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
 
 /* ---- referenced elements --------------------------------------------------------------------- */
 
-static void add_page_element(const spill_memory_document_t *page, const spill_request_t *request,
+static void add_page_element(const model_document_t *page, const spill_request_t *request,
                              spill_run_t *run)
 {
     if (page->state.incarnation == request->incarnation && page->count > 0)
@@ -151,7 +149,7 @@ static void add_page_element(const spill_memory_document_t *page, const spill_re
 }
 
 /* Add the page's element to the run, unless the run has reached its number or bytes. */
-static bool add_next_element(const spill_memory_document_t *page, const spill_request_t *request,
+static bool add_next_element(const model_document_t *page, const spill_request_t *request,
                              spill_response_t *response)
 {
     spill_run_t *run = &response->run;
@@ -161,12 +159,12 @@ static bool add_next_element(const spill_memory_document_t *page, const spill_re
 }
 
 /* SPILL_WANT_TOP_N: scan the documents at positions [first, end). */
-static void read_top_n(const spill_memory_owner_t *owner, size_t first, size_t end,
+static void read_top_n(const model_owner_t *owner, size_t first, size_t end,
                        const spill_request_t *request, spill_response_t *response)
 {
     spill_top_t *top_n = &response->top_n;
     for (size_t at = first; at < end; at++) {
-        const spill_memory_document_t *page = owner->pages[at];
+        const model_document_t *page = owner->pages[at];
         if (page->state.incarnation != request->incarnation || page->count == 0 ||
             page->state.page == request->seq)
             continue;
@@ -181,27 +179,25 @@ static void read_top_n(const spill_memory_owner_t *owner, size_t first, size_t e
         add_page_element(find_page(owner, top_n->at[i].seq), request, &response->run);
 }
 
-void spill_memory_read_top(const spill_memory_store_t *memory, const spill_request_t *request,
-                           spill_run_t *run)
+void model_read_top(const model_store_t *model, const spill_request_t *request, spill_run_t *run)
 {
-    const spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
-    const spill_memory_document_t *head = owner ? owner->head : NULL;
+    const model_owner_t *owner = model_find_owner(model, request);
+    const model_document_t *head = owner ? owner->head : NULL;
     for (size_t i = 0; head && i < head->state.top.shown; i++) {
         int64_t seq = head->state.top.at[i].seq;
-        const spill_memory_document_t *page =
-            seq < head->state.first ? find_page(owner, seq) : NULL;
+        const model_document_t *page = seq < head->state.first ? find_page(owner, seq) : NULL;
         size_t index;
         if (page && page->count > 0)
             spill_run_add(run, seq, &page->elements[0]);
-        else if (!page && spill_memory_document_find(head, seq, &index))
+        else if (!page && model_document_find(head, seq, &index))
             spill_run_add(run, seq, &head->elements[index]);
     }
 }
 
-void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_request_t *request,
-                                spill_response_t *response)
+void model_read_elements(const model_store_t *model, const spill_request_t *request,
+                         spill_response_t *response)
 {
-    const spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    const model_owner_t *owner = model_find_owner(model, request);
     if (!owner)
         return;
     size_t first = seek_page(owner, owner->page_count, request->watermark);
@@ -223,37 +219,33 @@ void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_
 
 /* ---- finding, making and dropping documents -------------------------------------------------- */
 
-spill_memory_owner_t *spill_memory_find_owner(const spill_memory_store_t *memory,
-                                              const spill_request_t *request)
+model_owner_t *model_find_owner(const model_store_t *model, const spill_request_t *request)
 {
-    return spill_memory_table_find(&memory->owners, request->array_id, request->key,
-                                   request->key_bytes);
+    return model_table_find(&model->owners, request->array_id, request->key, request->key_bytes);
 }
 
-spill_memory_fields_t *spill_memory_find_fields(const spill_memory_store_t *memory,
-                                                const spill_request_t *request)
+model_fields_t *model_find_fields(const model_store_t *model, const spill_request_t *request)
 {
-    return spill_memory_table_find(&memory->fields, request->collection_id, request->key,
-                                   request->key_bytes);
+    return model_table_find(&model->fields, request->collection_id, request->key,
+                            request->key_bytes);
 }
 
 /* Set live, live_bytes and fields_bytes of the state from the document. */
-static void load(const spill_memory_store_t *memory, const spill_request_t *request,
-                 spill_memory_document_t *document)
+static void load(const model_store_t *model, const spill_request_t *request,
+                 model_document_t *document)
 {
     document->state.live = (int64_t)document->count;
     document->state.live_bytes = document->bytes;
     if (document->state.present && request->page == SPILL_HEAD)
-        document->state.fields_bytes = spill_memory_find_fields(memory, request)->document->len;
+        document->state.fields_bytes = model_find_fields(model, request)->document->len;
 }
 
-spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *memory,
-                                                    const spill_request_t *request)
+model_document_t *model_find_document(const model_store_t *model, const spill_request_t *request)
 {
-    spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    model_owner_t *owner = model_find_owner(model, request);
     if (!owner)
         return NULL;
-    spill_memory_document_t *document;
+    model_document_t *document;
     if (request->page == SPILL_HEAD)
         document = owner->head;
     else if (request->page == SPILL_PAGE_HOLDING)
@@ -265,32 +257,31 @@ spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *
     else
         document = find_page(owner, request->page);
     if (document)
-        load(memory, request, document);
+        load(model, request, document);
     return document;
 }
 
-spill_memory_document_t *spill_memory_add_document(spill_memory_store_t *memory,
-                                                   const spill_request_t *request,
-                                                   const spill_memory_document_t *made)
+model_document_t *model_add_document(model_store_t *model, const spill_request_t *request,
+                                     const model_document_t *made)
 {
-    spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    model_owner_t *owner = model_find_owner(model, request);
     if (!owner)
-        owner = spill_memory_table_add(&memory->owners, request->array_id, request->key,
-                                       request->key_bytes, sizeof(spill_memory_owner_t));
-    spill_memory_document_t *document = bson_malloc(sizeof *document);
+        owner = model_table_add(&model->owners, request->array_id, request->key, request->key_bytes,
+                                sizeof(model_owner_t));
+    model_document_t *document = bson_malloc(sizeof *document);
     *document = *made;
     if (request->page == SPILL_HEAD) {
         owner->head = document;
-        spill_memory_find_fields(memory, request)->heads++;
+        model_find_fields(model, request)->heads++;
     } else {
         add_page(owner, document);
     }
     return document;
 }
 
-bson_t *spill_memory_copy_fields(const spill_memory_store_t *memory, const spill_request_t *request)
+bson_t *model_copy_fields(const model_store_t *model, const spill_request_t *request)
 {
-    const spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
+    const model_fields_t *fields = model_find_fields(model, request);
     if (fields)
         return bson_copy(fields->document);
     bson_t *made = bson_new();
@@ -298,36 +289,35 @@ bson_t *spill_memory_copy_fields(const spill_memory_store_t *memory, const spill
     return made;
 }
 
-void spill_memory_set_fields(spill_memory_store_t *memory, const spill_request_t *request,
-                             bson_t *document)
+void model_set_fields(model_store_t *model, const spill_request_t *request, bson_t *document)
 {
-    spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
+    model_fields_t *fields = model_find_fields(model, request);
     if (!fields)
-        fields = spill_memory_table_add(&memory->fields, request->collection_id, request->key,
-                                        request->key_bytes, sizeof(spill_memory_fields_t));
+        fields = model_table_add(&model->fields, request->collection_id, request->key,
+                                 request->key_bytes, sizeof(model_fields_t));
     bson_destroy(fields->document);
     fields->document = document;
 }
 
 /* After a head was dropped: delete its document if only _id is left and no other array has a head
  * there, unless the request says that it stays. */
-static void leave_fields(spill_memory_store_t *memory, const spill_request_t *request)
+static void leave_fields(model_store_t *model, const spill_request_t *request)
 {
-    spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
+    model_fields_t *fields = model_find_fields(model, request);
     fields->heads--;
     if (fields->heads > 0 || request->document_stays || bson_count_keys(fields->document) > 1)
         return;
     bson_destroy(fields->document);
-    spill_memory_table_remove(&memory->fields, fields);
+    model_table_remove(&model->fields, fields);
 }
 
-static void free_document(spill_memory_document_t *document)
+static void free_document(model_document_t *document)
 {
-    spill_memory_document_release(document);
+    model_document_release(document);
     bson_free(document);
 }
 
-void spill_memory_release_owner(spill_memory_owner_t *owner)
+void model_release_owner(model_owner_t *owner)
 {
     if (owner->head)
         free_document(owner->head);
@@ -337,19 +327,19 @@ void spill_memory_release_owner(spill_memory_owner_t *owner)
     bson_free(owner->by_first);
 }
 
-void spill_memory_drop_document(spill_memory_store_t *memory, const spill_request_t *request,
-                                spill_memory_document_t *document)
+void model_drop_document(model_store_t *model, const spill_request_t *request,
+                         model_document_t *document)
 {
-    spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    model_owner_t *owner = model_find_owner(model, request);
     if (request->page == SPILL_HEAD) {
         owner->head = NULL;
-        leave_fields(memory, request);
+        leave_fields(model, request);
     } else {
         remove_page(owner, request->page);
     }
     free_document(document);
     if (owner->head || owner->page_count > 0)
         return;
-    spill_memory_release_owner(owner);
-    spill_memory_table_remove(&memory->owners, owner);
+    model_release_owner(owner);
+    model_table_remove(&model->owners, owner);
 }
