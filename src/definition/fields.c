@@ -6,45 +6,14 @@
 #include <string.h>
 
 #define NAME(label, member, role, required)                                                        \
-    {                                                                                              \
-        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false, false  \
-    }
+    {label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false, false},
 #define PAGES(label, member, role, required)                                                       \
-    {                                                                                              \
-        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false, true   \
-    }
+    {label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false, true},
 #define ADDED(label, member, role)                                                                 \
-    {                                                                                              \
-        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, false, true, false      \
-    }
+    {label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, false, true, false},
 
 const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
-    NAME("name", name, DEFINITION, true),
-    NAME("collection", collection, COLLECTION, true),
-    NAME("array", array, HEAD_FIELD, true),
-    NAME("countField", count_field, HEAD_FIELD, false),
-    PAGES("overflowField", overflow_field, HEAD_FIELD, false),
-    PAGES("pagesField", pages_field, HEAD_FIELD, false),
-    PAGES("pageCollection", page_collection, COLLECTION, true),
-    PAGES("pageOwner", page_owner, PAGE_FIELD, true),
-    PAGES("pageNumber", page_number, PAGE_FIELD, false),
-    PAGES("pageArray", page_array, PAGE_FIELD, false), /* only in some layouts; see check.c */
-    PAGES("pageCount", page_count, PAGE_FIELD, false),
-    ADDED("elementIdField", element_id_field, PAGE_FIELD),
-    ADDED("idField", id_field, ELEMENT_FIELD),
-    ADDED("timeField", time_field, ELEMENT_FIELD),
-    ADDED("windowField", window_field, BUCKET_FIELD),
-    ADDED("windowSource", window_source, ELEMENT_FIELD),
-    ADDED("valueField", value_field, ELEMENT_FIELD),
-    ADDED("statsField", stats_field, BUCKET_FIELD),
-    ADDED("statsCount", stats_count, STATISTIC),
-    ADDED("statsAverage", stats_average, STATISTIC),
-    ADDED("statsSum", stats_sum, STATISTIC),
-    ADDED("statsMin", stats_min, STATISTIC),
-    ADDED("statsMax", stats_max, STATISTIC),
-    ADDED("topField", top_field, STATISTIC),
-    ADDED("sortField", sort_field, ELEMENT_FIELD),
-};
+    SPILL_DEFINITION_NAMES(NAME, PAGES, ADDED)};
 
 const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {
     {"threshold", offsetof(spill_bounds_t, threshold), false},

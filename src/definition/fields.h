@@ -26,6 +26,38 @@ typedef struct spill_name_field {
     bool pages;    /* only in a definition that has pages */
 } spill_name_field_t;
 
+/*
+ * Every name of a definition: NAME and PAGES(label, member, role, required), ADDED(label, member,
+ * role). Names of PAGES belong to layouts that have pages (pageArray only to some; see check.c);
+ * those ADDED may be empty in every layout.
+ */
+#define SPILL_DEFINITION_NAMES(NAME, PAGES, ADDED)                                                 \
+    NAME("name", name, DEFINITION, true)                                                           \
+    NAME("collection", collection, COLLECTION, true)                                               \
+    NAME("array", array, HEAD_FIELD, true)                                                         \
+    NAME("countField", count_field, HEAD_FIELD, false)                                             \
+    PAGES("overflowField", overflow_field, HEAD_FIELD, false)                                      \
+    PAGES("pagesField", pages_field, HEAD_FIELD, false)                                            \
+    PAGES("pageCollection", page_collection, COLLECTION, true)                                     \
+    PAGES("pageOwner", page_owner, PAGE_FIELD, true)                                               \
+    PAGES("pageNumber", page_number, PAGE_FIELD, false)                                            \
+    PAGES("pageArray", page_array, PAGE_FIELD, false)                                              \
+    PAGES("pageCount", page_count, PAGE_FIELD, false)                                              \
+    ADDED("elementIdField", element_id_field, PAGE_FIELD)                                          \
+    ADDED("idField", id_field, ELEMENT_FIELD)                                                      \
+    ADDED("timeField", time_field, ELEMENT_FIELD)                                                  \
+    ADDED("windowField", window_field, BUCKET_FIELD)                                               \
+    ADDED("windowSource", window_source, ELEMENT_FIELD)                                            \
+    ADDED("valueField", value_field, ELEMENT_FIELD)                                                \
+    ADDED("statsField", stats_field, BUCKET_FIELD)                                                 \
+    ADDED("statsCount", stats_count, STATISTIC)                                                    \
+    ADDED("statsAverage", stats_average, STATISTIC)                                                \
+    ADDED("statsSum", stats_sum, STATISTIC)                                                        \
+    ADDED("statsMin", stats_min, STATISTIC)                                                        \
+    ADDED("statsMax", stats_max, STATISTIC)                                                        \
+    ADDED("topField", top_field, STATISTIC)                                                        \
+    ADDED("sortField", sort_field, ELEMENT_FIELD)
+
 typedef struct spill_bound_field {
     const char *label;
     size_t offset; /* in spill_bounds_t */

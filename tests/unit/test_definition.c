@@ -712,10 +712,13 @@ static void test_values_that_make_no_sense(void **state)
     spill_definition_to_bson(&definition, &document);
     replace_text(&document, "array", longest, SPILL_NAME_SIZE, "'array' is too long");
     replace_text(&document, "array", "a\0b", 3, "'array' contains a NUL");
-    replace_text(&document, "layout", "spiral", -1, "'layout' is not a layout");
+    replace_text(&document, "layout", "spiral", -1,
+                 "'layout' is not one of: outlier, reference, bucket, capped, "
+                 "subset");
     replace_text(&document, "layout", "bucket", -1, "'window' is missing");
-    replace_text(&document, "keep", "both", -1, "'keep' is neither");
-    replace_text(&document, "order", "sorted", -1, "'order' is neither");
+    replace_text(&document, "keep", "both", -1, "'keep' is not one of: oldest, newest");
+    replace_text(&document, "order", "sorted", -1,
+                 "'order' is not one of: oldest-first, newest-first");
     replace_text(&document, "keep", "newest\0", 7, "'keep' contains a NUL");
     replace_text(&document, "array", "_id", -1, "definition: array '_id' is a name");
     bson_destroy(&document);

@@ -1,0 +1,371 @@
+/* Records from BSON documents. */
+#include "bson/record_field.h"
+#include "util/buffer.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* A field on the way from the outermost record to the one that is read now. */
+typedef struct place {
+    const struct place *outer; /* NULL: the outermost record */
+    const char *name;
+    int64_t index; /* of an item of a list; -1: not an item */
+} place_t;
+
+typedef struct reader {
+    const char *record_name;
+    spill_error_t *error;
+} reader_t;
+
+/* Append "bounds.threshold" or "rows[3].length". */
+static void append_path(spill_buffer_t *path, const place_t *place)
+{
+    char index[32];
+    if (!place)
+        return;
+    append_path(path, place->outer);
+    if (place->index >= 0) {
+        snprintf(index, sizeof index, "[%" PRId64 "]", place->index);
+        spill_buffer_append(path, index, strlen(index));
+        return;
+    }
+    if (path->size > 0)
+        spill_buffer_append_byte(path, '.');
+    spill_buffer_append(path, place->name, strlen(place->name));
+}
+
+static spill_code_t fail_at(const reader_t *reader, const place_t *place, spill_code_t code,
+                            const char *problem)
+{
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t path = SPILL_BUFFER_INIT;
+    append_path(&path, place);
+    spill_buffer_append_byte(&path, '\0');
+    return spill_fail(reader->error, code, "%s: field '%s' %s", reader->record_name,
+                      (const char *)path.data, problem);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static void *member_of(const spill_field_t *field, void *record)
+{
+    return (char *)record + field->offset;
+}
+
+static void set_integer(const spill_field_t *field, void *record, int64_t number)
+{
+    int32_t narrow = (int32_t)number;
+    if (field->size_bytes == sizeof narrow)
+        memcpy(member_of(field, record), &narrow, sizeof narrow);
+    else
+        memcpy(member_of(field, record), &number, sizeof number);
+}
+
+/* The functions below return NULL, or what is wrong with the value. */
+static const char *read_text(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    uint32_t length;
+    if (!BSON_ITER_HOLDS_UTF8(iter))
+        return "is not a string";
+    const char *text = bson_iter_utf8(iter, &length);
+    if (strlen(text) != length)
+        return "contains a NUL";
+    if (field->type == SPILL_FIELD_CHARS && length >= field->size_bytes)
+        return "is too long";
+    if (field->type == SPILL_FIELD_CHARS) {
+        memcpy(member_of(field, record), text, length + 1);
+    } else if (field->type == SPILL_FIELD_COPY) {
+        char **copy = member_of(field, record);
+        bson_free(*copy);
+        *copy = bson_strdup(text);
+    } else {
+        memcpy(member_of(field, record), &text, sizeof text);
+    }
+    return NULL;
+}
+
+/* The int64 of any number that has one, rounded towards zero. */
+static bool as_integer(const bson_iter_t *iter, int64_t *number)
+{
+    if (BSON_ITER_HOLDS_INT(iter)) {
+        *number = bson_iter_as_int64(iter);
+        return true;
+    }
+    double real = BSON_ITER_HOLDS_DOUBLE(iter) ? bson_iter_double(iter) : NAN;
+    bool fits = fabs(real) < 9.2e18; /* not a NaN */
+    *number = fits ? (int64_t)real : 0;
+    return fits;
+}
+
+static const char *read_integer(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    int64_t number;
+    if (field->type == SPILL_FIELD_INT32 && !BSON_ITER_HOLDS_INT32(iter))
+        return "is not an int32";
+    if (field->type == SPILL_FIELD_INT64 && !BSON_ITER_HOLDS_INT(iter))
+        return "is not an integer";
+    if (field->type == SPILL_FIELD_NUMBER && !BSON_ITER_HOLDS_INT(iter) &&
+        !BSON_ITER_HOLDS_DOUBLE(iter))
+        return "is not a number";
+    bool limited = field->least != 0 || field->most != 0;
+    if (!as_integer(iter, &number) || (limited && (number < field->least || number > field->most)))
+        return "is out of range";
+    set_integer(field, record, number);
+    return NULL;
+}
+
+static const char *read_bool(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    if (!BSON_ITER_HOLDS_BOOL(iter))
+        return "is neither true nor false";
+    *(bool *)member_of(field, record) = bson_iter_bool(iter);
+    return NULL;
+}
+
+static const char *read_double(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    if (!BSON_ITER_HOLDS_DOUBLE(iter) && !BSON_ITER_HOLDS_INT(iter))
+        return "is not a number";
+    double number = bson_iter_as_double(iter);
+    if (!isfinite(number))
+        return "is not finite";
+    *(double *)member_of(field, record) = number;
+    return NULL;
+}
+
+static const char *read_date(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    int64_t time_ms = SPILL_DATE_UNKNOWN;
+    if (!BSON_ITER_HOLDS_NULL(iter) && !BSON_ITER_HOLDS_DATE_TIME(iter))
+        return "is neither a date nor null";
+    if (BSON_ITER_HOLDS_DATE_TIME(iter))
+        time_ms = bson_iter_date_time(iter);
+    bool limited = field->least != 0 || field->most != 0;
+    if (limited && time_ms != SPILL_DATE_UNKNOWN &&
+        (time_ms < field->least || time_ms > field->most))
+        return "is out of range";
+    set_integer(field, record, time_ms);
+    return NULL;
+}
+
+static const char *read_value(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    if (field->bson_type != BSON_TYPE_EOD && bson_iter_type(iter) != field->bson_type)
+        return field->bson_type == BSON_TYPE_ARRAY      ? "is not an array"
+               : field->bson_type == BSON_TYPE_DOCUMENT ? "is not a document"
+                                                        : "is of another type";
+    *(spill_value_t *)member_of(field, record) = spill_value_from_iter(iter);
+    return NULL;
+}
+
+static const char *read_oid(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    if (!BSON_ITER_HOLDS_OID(iter))
+        return "is not an ObjectId";
+    bson_oid_copy(bson_iter_oid(iter), member_of(field, record));
+    return NULL;
+}
+
+static const char *read_bytes(const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    spill_bytes_t *bytes = member_of(field, record);
+    if (!BSON_ITER_HOLDS_BINARY(iter))
+        return "is not a binary";
+    bson_iter_binary(iter, NULL, &bytes->size_bytes, &bytes->data);
+    return NULL;
+}
+
+/* ---- enums ----------------------------------------------------------------------------------- */
+
+static spill_code_t read_enum(const reader_t *reader, const place_t *place,
+                              const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    const char *text = NULL;
+    const spill_field_t as_text = {.type = SPILL_FIELD_TEXT};
+    const char *problem = read_text(&as_text, iter, &text);
+    if (problem)
+        return fail_at(reader, place, SPILL_CORRUPT, problem);
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t names = SPILL_BUFFER_INIT;
+    static const char before[] = "is not one of: ";
+    spill_buffer_append(&names, before, sizeof before - 1);
+    for (int value = 0, listed = 0; value < field->values; value++) {
+        const char *name = field->name_of(value);
+        if (!name || name[0] == '\0')
+            continue;
+        if (strcmp(name, text) == 0) {
+            set_integer(field, record, value);
+            return SPILL_OK;
+        }
+        spill_buffer_append(&names, ", ", listed++ > 0 ? 2 : 0);
+        spill_buffer_append(&names, name, strlen(name));
+    }
+    spill_buffer_append_byte(&names, '\0');
+    return fail_at(reader, place, SPILL_CORRUPT, (const char *)names.data);
+}
+
+/* ---- records in records ---------------------------------------------------------------------- */
+
+static spill_code_t read_record(const reader_t *reader, const place_t *place,
+                                const spill_record_t *type, const bson_t *document, void *record);
+
+/* The document or array at the iterator; false if it is neither. Borrows. */
+static bool inner_document(const bson_iter_t *iter, bson_t *inner)
+{
+    const uint8_t *data = NULL;
+    uint32_t size = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(iter))
+        bson_iter_document(iter, &size, &data);
+    else if (BSON_ITER_HOLDS_ARRAY(iter))
+        bson_iter_array(iter, &size, &data);
+    return data && bson_init_static(inner, data, size);
+}
+
+static spill_code_t read_inner(const reader_t *reader, const place_t *place,
+                               const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    bson_t inner;
+    if (!BSON_ITER_HOLDS_DOCUMENT(iter) || !inner_document(iter, &inner))
+        return fail_at(reader, place, SPILL_CORRUPT, "is not a document");
+    return read_record(reader, place, field->of, &inner, member_of(field, record));
+}
+
+/* Count each item before it is read, so that the caller can release what was read of it. */
+static spill_code_t read_list(const reader_t *reader, const place_t *place,
+                              const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    bson_t list, inner;
+    bson_iter_t item;
+    if (!BSON_ITER_HOLDS_ARRAY(iter) || !inner_document(iter, &list) ||
+        !bson_iter_init(&item, &list))
+        return fail_at(reader, place, SPILL_CORRUPT, "is not an array");
+    char *items = bson_malloc0((bson_count_keys(&list) + 1) * field->of->size_bytes);
+    size_t *count = (void *)((char *)record + field->count_offset);
+    memcpy(member_of(field, record), &items, sizeof items);
+    for (*count = 0; bson_iter_next(&item);) {
+        const place_t inside = {.outer = place, .index = (int64_t)*count};
+        if (!BSON_ITER_HOLDS_DOCUMENT(&item) || !inner_document(&item, &inner))
+            return fail_at(reader, &inside, SPILL_CORRUPT, "is not a document");
+        void *at = items + (*count)++ * field->of->size_bytes;
+        SPILL_TRY(read_record(reader, &inside, field->of, &inner, at));
+    }
+    return SPILL_OK;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static spill_code_t read_field(const reader_t *reader, const place_t *place,
+                               const spill_field_t *field, const bson_iter_t *iter, void *record)
+{
+    const char *problem = NULL;
+    switch (field->type) {
+    case SPILL_FIELD_CHARS:
+    case SPILL_FIELD_TEXT:
+    case SPILL_FIELD_COPY:
+        problem = read_text(field, iter, record);
+        break;
+    case SPILL_FIELD_INT32:
+    case SPILL_FIELD_INT64:
+    case SPILL_FIELD_NUMBER:
+        problem = read_integer(field, iter, record);
+        break;
+    case SPILL_FIELD_BOOL:
+        problem = read_bool(field, iter, record);
+        break;
+    case SPILL_FIELD_DOUBLE:
+        problem = read_double(field, iter, record);
+        break;
+    case SPILL_FIELD_DATE:
+        problem = read_date(field, iter, record);
+        break;
+    case SPILL_FIELD_VALUE:
+        problem = read_value(field, iter, record);
+        break;
+    case SPILL_FIELD_OID:
+        problem = read_oid(field, iter, record);
+        break;
+    case SPILL_FIELD_BYTES:
+        problem = read_bytes(field, iter, record);
+        break;
+    case SPILL_FIELD_ENUM:
+        return read_enum(reader, place, field, iter, record);
+    case SPILL_FIELD_RECORD:
+        return read_inner(reader, place, field, iter, record);
+    case SPILL_FIELD_LIST:
+        return read_list(reader, place, field, iter, record);
+    case SPILL_FIELD_JSON:
+    case SPILL_FIELD_POINTER:
+    case SPILL_FIELD_TEXTS:
+    case SPILL_FIELD_FIELDS:
+        break; /* for writing only */
+    }
+    return problem ? fail_at(reader, place, SPILL_CORRUPT, problem) : SPILL_OK;
+}
+
+static bool is_required(const spill_field_t *field, const void *record)
+{
+    if (field->flags &
+        (SPILL_FIELD_OPTIONAL | SPILL_FIELD_SPARSE | SPILL_FIELD_LENIENT | SPILL_FIELD_OMIT_UNLESS))
+        return false;
+    return !(field->flags & SPILL_FIELD_REQUIRED_WHEN) || field->when(record);
+}
+
+static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
+                                 const spill_field_t *field, const bson_t *document, void *record)
+{
+    const place_t place = {.outer = outer, .name = field->name, .index = -1};
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, document, field->name))
+        return is_required(field, record) ? fail_at(reader, &place, SPILL_CORRUPT, "is missing")
+                                          : SPILL_OK;
+    if ((field->flags & SPILL_FIELD_NULL_UNLESS) && BSON_ITER_HOLDS_NULL(&iter))
+        return SPILL_OK;
+    spill_code_t code = read_field(reader, &place, field, &iter, record);
+    return (field->flags & SPILL_FIELD_LENIENT) ? SPILL_OK : code;
+}
+
+/* Refuse fields that are in no table: a later version's field may change the meaning of others. */
+static spill_code_t refuse_unknown(const reader_t *reader, const place_t *outer,
+                                   const spill_record_t *type, const bson_t *document,
+                                   const void *record)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, document))
+        return spill_fail(reader->error, SPILL_CORRUPT, "%s: not a document", reader->record_name);
+    while (bson_iter_next(&iter)) {
+        bool named = false, belongs = false;
+        const place_t place = {.outer = outer, .name = bson_iter_key(&iter), .index = -1};
+        for (size_t i = 0; i < type->count; i++) {
+            bool same = strcmp(type->fields[i].name, place.name) == 0;
+            named = named || same;
+            belongs = belongs || (same && spill_field_belongs(&type->fields[i], record));
+        }
+        if (!named)
+            return fail_at(reader, &place, SPILL_FORMAT, "is not known to this version");
+        if (!belongs)
+            return fail_at(reader, &place, SPILL_CORRUPT, "does not belong there");
+    }
+    return SPILL_OK;
+}
+
+/* Fields without a condition come first, because the conditions of others look at them. */
+static spill_code_t read_record(const reader_t *reader, const place_t *place,
+                                const spill_record_t *type, const bson_t *document, void *record)
+{
+    for (int conditional = 0; conditional < 2; conditional++)
+        for (size_t i = 0; i < type->count; i++) {
+            const spill_field_t *field = &type->fields[i];
+            bool now =
+                conditional ? field->when && spill_field_belongs(field, record) : !field->when;
+            if (now)
+                SPILL_TRY(read_or_miss(reader, place, field, document, record));
+        }
+    return type->closed ? refuse_unknown(reader, place, type, document, record) : SPILL_OK;
+}
+
+spill_code_t spill_record_read(const spill_record_t *type, const bson_t *document, void *record,
+                               spill_error_t *error)
+{
+    const reader_t reader = {.record_name = type->name, .error = error};
+    return read_record(&reader, NULL, type, document, record);
+}
