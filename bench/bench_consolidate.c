@@ -3,10 +3,10 @@
  *
  *   bench_consolidate [--quick] [--collections N] [--documents N] mongodb://HOST/
  *
- * In each round collections are filled in bulk by libmongoc, as fast as the server takes them, with
- * documents of some 450 bytes; then they are copied into one, with compound _ids and an index. Both
- * sides write the same documents, and the ratio of their times is that of the first pass, in which
- * they are also read and looked at; *all* has the pass after it too, which compares everything.
+ * Each round fills collections with libmongoc's bulk inserts, with documents of about 450 bytes.
+ * Then it copies them into one collection, with compound _ids and an index. Both sides write the
+ * same documents. "first pass" is the ratio of the copy's first pass, which also reads and
+ * transforms the documents. "all" includes the second pass, which compares all documents.
  */
 #include "measure.h"
 #include "on_server.h"
@@ -23,9 +23,9 @@ typedef struct bench {
     const char *server;
     on_server_t on;
     bool quick;
-    int collections, documents; /* so many in each */
+    int collections, documents; /* collections, and documents in each */
     spill_raw_admin_t *admin;
-    double began, first_pass; /* of the copy under way */
+    double began, first_pass; /* times of the current copy */
 } bench_t;
 
 static bson_t *make_document(int number)
@@ -83,7 +83,7 @@ static void note_moved(void *context, const spill_consolidate_moved_t *moved)
         bench->first_pass = measure_now() - bench->began;
 }
 
-/* Seconds that the copy takes, all of it. */
+/* Seconds that the whole copy takes. */
 static double consolidate(bench_t *bench)
 {
     spill_consolidation_t group;
@@ -113,7 +113,7 @@ static void drop_rooms(const bench_t *bench)
 static void print_passes(const char *name, double megabytes, double *seconds, double *ratios,
                          int rounds)
 {
-    double ratio = measure_median(ratios, (size_t)rounds); /* which sorts them */
+    double ratio = measure_median(ratios, (size_t)rounds); /* sorts the ratios */
     printf("%-16s %8.1f MB/s, ratio %.2f (%.2f to %.2f)\n", name,
            megabytes / measure_median(seconds, (size_t)rounds), ratio, ratios[0],
            ratios[rounds - 1]);

@@ -1,10 +1,11 @@
 /*
- * How fast a scan passes over damage, beside sound input of the same kind: 1000 int32s a document.
+ * How fast a scan skips damage, compared with undamaged input of the same kind: documents of 1000
+ * int32s.
  *
  *      bench_damage [MEGABYTES [ROUNDS]]
  *
- * Each kind of damage is a file of so many megabytes (16) in $TMPDIR. A megabyte of it may take
- * three times as long as a megabyte of sound documents; what is printed is that ratio.
+ * Each kind of damage is a file of MEGABYTES (16) in $TMPDIR. A megabyte of damage may take at most
+ * three times as long as a megabyte of undamaged documents. The benchmark prints that ratio.
  */
 #include "measure.h"
 #include "tools/scan/scan.h"
@@ -29,8 +30,7 @@ static void put_u32(FILE *to, uint32_t value)
     put(to, &value, sizeof value);
 }
 
-/* `count` int32s of the name a; with `lengths` each is the length of all bytes from it to the end.
- */
+/* Write `count` int32s named a. With `lengths`, each is the number of bytes from it to the end. */
 static void put_numbers(FILE *to, uint32_t count, bool lengths)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -51,7 +51,7 @@ static void make_sound(FILE *to, size_t bytes)
     }
 }
 
-/* Candidates for documents that end at one place, where none ends, `count` at a time. */
+/* Groups of `count` positions that look like starts of documents with one end, where none ends. */
 static void make_candidates(FILE *to, size_t bytes, uint32_t count)
 {
     put(to, "\xff\xff\xff\xff", 4);
@@ -79,7 +79,7 @@ static void make_ones(FILE *to, size_t bytes)
         put(to, "\1\1\1\1\1\1\1\1", 8);
 }
 
-/* Every other document has lost its length. */
+/* Every second document has lost its length. */
 static void make_lost_lengths(FILE *to, size_t bytes)
 {
     for (int i = 0; (size_t)ftell(to) < bytes; i++) {
@@ -95,7 +95,7 @@ static void make_archive_start(FILE *to)
     put(to, "\x05\0\0\0\0\xff\xff\xff\xff", 9);
 }
 
-/* Heads of parts, each as large as what follows. */
+/* Headers of parts, each with the size of all data that follows. */
 static void make_heads(FILE *to, size_t bytes)
 {
     make_archive_start(to);

@@ -1,7 +1,7 @@
 /*
- * The embedded store against the bare engine. Each figure is a ratio of the two in the same run: in
- * rounds they take turns, and the median of the rounds' ratios counts. docs/internals/benchmarks.md
- * says what is compared with what, and which bars there are.
+ * The embedded store compared with the bare engine. Each figure is the median of the ratios of
+ * several rounds, in which the two sides take turns. docs/internals/benchmarks.md describes the
+ * comparisons and their bars.
  *
  *   bench_engine [--quick] [--dir FOLDER] [--only NAME]
  */
@@ -22,13 +22,13 @@ typedef struct bench {
     bool quick;
 } bench_t;
 
-/* ---- our side -------------------------------------------------------------------------------- */
+/* ---- Spillway's side ------------------------------------------------------------------------- */
 
 typedef struct ours {
     char *folder;
     spill_store_t *store;
     spill_array_t *array;
-    int owners; /* threads take owner number thread % owners, a single thread all in turn */
+    int owners; /* a thread uses owner thread % owners; a single thread uses all in turn */
     uint64_t number;
 } ours_t;
 
@@ -112,7 +112,7 @@ static void ours_fill(ours_t *ours, int owner, int count)
     bson_destroy(&storage);
 }
 
-/* The page of PAGE elements below `before`; INT64_MAX: the newest. */
+/* Read PAGE elements below `before`; INT64_MAX: the newest. */
 static void ours_page(ours_t *ours, int owner, int64_t before)
 {
     bson_t storage = BSON_INITIALIZER;
@@ -188,7 +188,7 @@ typedef struct appends {
     const char *what;
     double bar;
     int threads;
-    int count, quick_count; /* a thread and a round */
+    int count, quick_count; /* appends by one thread in one round */
     bool sync;
     int owners;
 } appends_t;
@@ -241,7 +241,7 @@ static void deep_pages(void *context, int thread, int count)
     }
 }
 
-/* The same page again and again: what is compared is the path, not the disk. */
+/* Read the same page each time: this compares the code paths, not the disk. */
 static void one_deep_page(void *context, int thread, int count)
 {
     deep_t *deep = context;
@@ -258,8 +258,7 @@ static void long_appends(void *context, int thread, int count)
         ours_append(ours, 0, (uint64_t)i);
 }
 
-/* Owners that have 1000 elements each take one append in turn, so that they stay about that long.
- */
+/* Append to owners of 1000 elements in turn, so that their length changes little. */
 static void short_appends(void *context, int thread, int count)
 {
     ours_t *ours = context;

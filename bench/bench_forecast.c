@@ -3,14 +3,14 @@
  *
  *      bench_forecast FOLDER
  *
- * FOLDER holds the data sets. Each stream is cut at 50, 75 and 90 % of its time; each owner that
- * has SPILL_GROWTH_LENGTH_MIN elements by then is forecast to the stream's end, from nothing but
- * what a scan at that moment would keep, and compared with what came. Beside it the usual guess,
- * that the last rate goes on: the one over the newest tenth of the time so far.
+ * FOLDER holds the data sets. Each stream is cut at 50, 75 and 90 % of its time. For each owner
+ * that has SPILL_GROWTH_LENGTH_MIN elements at the cut, the growth to the stream's end is forecast,
+ * using only what a scan at the cut would keep, and compared with the actual growth. The other
+ * column is the usual guess: the rate over the newest tenth of the time so far continues.
  *
- * The error is the mean factor by which a prediction is off: exp(mean |log((1 + came) / (1 +
- * predicted))|); the interval is hit where what came lies in it. No figure here depends on the
- * machine.
+ * The error is the mean factor between prediction and actual growth: exp(mean |log((1 + actual) /
+ * (1 + predicted))|). The interval is hit if it contains the actual growth. No figure depends on
+ * the machine.
  */
 #include "measure.h"
 #include "tools/import_source.h"
@@ -26,7 +26,7 @@
 typedef struct stream {
     const char *file;
     const char *owner;
-    const char *field, *value; /* only events with this; or NULL */
+    const char *field, *value; /* only events with this value; NULL: all events */
 } stream_t;
 
 static const stream_t streams[] = {
@@ -137,7 +137,7 @@ static events_t read_events(const char *folder, const stream_t *stream)
 
 /* ---- one cut --------------------------------------------------------------------------------- */
 
-/* Those of a scan, and the cut's own. */
+/* The horizons of a scan, and the end of the stream. */
 enum { HORIZONS = SPILL_GROWTH_FORECAST_HORIZONS + 1 };
 
 typedef struct cut {
@@ -145,24 +145,24 @@ typedef struct cut {
     double horizon_ms;
     double history_ms;
     double horizons_ms[HORIZONS];
-    size_t horizon; /* which of them it is */
+    size_t horizon; /* index of the horizon at the end of the stream */
 } cut_t;
 
-/* What came, and what was predicted, added up over owners. */
+/* Actual and predicted growth, summed over owners. */
 typedef struct score {
     size_t owners, hit;
     double error, last_rate_error;
-    size_t beaten; /* owners for whom the forecast is no worse than the last rate */
+    size_t beaten; /* owners with a forecast at least as good as the last rate */
 } score_t;
 
-static double off(double came, double predicted)
+static double error_factor(double came, double predicted)
 {
     return fabs(log1p(came) - log1p(predicted));
 }
 
-/* The events of one owner from `first` on; those before the moment are added to *history. */
-static size_t take_owner(const events_t *events, size_t first, int64_t now_ms,
-                         spill_history_t *history)
+/* Read the events of one owner, from `first`. Events before the cut are added to *history. */
+static size_t read_owner_events(const events_t *events, size_t first, int64_t now_ms,
+                                spill_history_t *history)
 {
     size_t end = first;
     spill_history_clear(history);
@@ -172,20 +172,20 @@ static size_t take_owner(const events_t *events, size_t first, int64_t now_ms,
     return end;
 }
 
-static void score(const spill_forecast_model_t *outlook, const cut_t *cut,
+static void score(const spill_forecast_model_t *model, const cut_t *cut,
                   const spill_history_t *history, double came, score_t *total)
 {
     spill_forecast_t forecast;
-    if (!spill_forecast_model_forecast(outlook, cut->horizon, history, &forecast))
+    if (!spill_forecast_model_forecast(model, cut->horizon, history, &forecast))
         return;
     double newest = (double)history->seen -
                     spill_history_before(history, (double)cut->now_ms - cut->history_ms / 10);
     double last_rate = newest * cut->horizon_ms / (cut->history_ms / 10);
     total->owners++;
     total->hit += came >= forecast.low && came <= forecast.high;
-    total->error += off(came, forecast.likely);
-    total->last_rate_error += off(came, last_rate);
-    total->beaten += off(came, forecast.likely) <= off(came, last_rate);
+    total->error += error_factor(came, forecast.likely);
+    total->last_rate_error += error_factor(came, last_rate);
+    total->beaten += error_factor(came, forecast.likely) <= error_factor(came, last_rate);
 }
 
 static spill_forecast_model_t *learn(const events_t *events, const cut_t *cut,
@@ -219,16 +219,16 @@ static cut_t cut_at(const events_t *events, double part)
     return cut;
 }
 
-/* All owners' elements together, which are forecast from their own history alone. */
+/* All owners' elements together, forecast only from their common history. */
 static void score_whole(const events_t *events, const cut_t *cut, spill_history_t *all,
                         score_t *total)
 {
     const spill_history_t *history = all;
     spill_history_sort(all);
-    spill_forecast_model_t *outlook = spill_forecast_model_new(
+    spill_forecast_model_t *model = spill_forecast_model_new(
         &history, 1, events->first_ms, cut->now_ms, cut->horizons_ms, HORIZONS);
-    score(outlook, cut, all, (double)events->count - (double)all->seen, total);
-    spill_forecast_model_free(outlook);
+    score(model, cut, all, (double)events->count - (double)all->seen, total);
+    spill_forecast_model_free(model);
 }
 
 static score_t score_owners(const events_t *events, const cut_t *cut, score_t *whole)
@@ -239,17 +239,17 @@ static score_t score_owners(const events_t *events, const cut_t *cut, score_t *w
     spill_growth_init(&growth);
     spill_history_init(&history, SPILL_GROWTH_POINTS);
     for (size_t first = 0, end; first < events->count; first = end) {
-        end = take_owner(events, first, cut->now_ms, &history);
+        end = read_owner_events(events, first, cut->now_ms, &history);
         spill_growth_add(&growth, events->at[first].owner, &history);
     }
     score_whole(events, cut, &growth.all, whole);
-    spill_forecast_model_t *outlook = learn(events, cut, &growth);
+    spill_forecast_model_t *model = learn(events, cut, &growth);
     for (size_t first = 0, end; first < events->count; first = end) {
-        end = take_owner(events, first, cut->now_ms, &history);
+        end = read_owner_events(events, first, cut->now_ms, &history);
         if (history.seen >= SPILL_GROWTH_LENGTH_MIN)
-            score(outlook, cut, &history, (double)(end - first) - (double)history.seen, &total);
+            score(model, cut, &history, (double)(end - first) - (double)history.seen, &total);
     }
-    spill_forecast_model_free(outlook);
+    spill_forecast_model_free(model);
     spill_history_release(&history);
     spill_growth_release(&growth);
     return total;

@@ -1,7 +1,7 @@
 /*
- * Import against the parser alone. In turns: parse every line of an NDJSON file with libbson, and
- * import the file into a new store with log durability, closing included. Prints the ratio of the
- * medians, which is to be at most 2.
+ * Import compared with the parser alone. The two sides take turns: one parses every line of an
+ * NDJSON file with libbson, the other imports the file into a new store with log durability and
+ * closes the store. Prints the ratio of the medians, which must be at most 2.
  *
  *   bench_import FILE.ndjson OWNER-FIELD [ROUNDS]
  */

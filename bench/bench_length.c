@@ -1,14 +1,14 @@
 /*
- * Does what an operation costs depend on how long the array is? For each layout an owner of a
- * million elements takes turns with owners of a thousand, or of --short, on one store, and the
- * median of the rounds' ratios counts. docs/internals/benchmarks.md has the figures and the bars.
+ * Does the cost of an operation depend on the length of the array? For each layout, an owner of a
+ * million elements takes turns with owners of a thousand (or of --short) on one store. The figure
+ * is the median of the rounds' ratios. docs/internals/benchmarks.md has the figures and the bars.
  *
  *   bench_length [--quick] [--length N] [--short N] [--layout NAME] [--only NAME]
  *                [--dir FOLDER | --server | mongodb://HOST/]
  *
- * Without a server: on the embedded store, in a new folder. A length of its own is for servers,
- * where a million elements of each layout take minutes to bring in. Removals are measured where
- * short owners have pages to remove from.
+ * Without a server it uses the embedded store, in a new folder. --length is for servers, because
+ * appending a million elements of each layout takes minutes there. Removals are measured only if
+ * the short owners have pages.
  */
 #include "measure.h"
 
@@ -28,35 +28,35 @@ enum {
     CAPACITY = 100, /* threshold and page */
     CYCLES = 5,     /* spills of a round */
     PAGE = 20,      /* elements of a read */
-    SHORT = 1000,   /* elements of the others, unless --short says so */
+    SHORT = 1000,   /* elements of a short owner without --short */
     SHORT_MIN = 2 * PAGE,
-    HOUR = 3600,       /* elements of a window by the hour: there is one for each second */
-    FIRST_HOUR = 2000, /* of the first window: element 0 is of 12:26:40 */
+    HOUR = 3600,       /* elements of an hour's window: one each second */
+    FIRST_HOUR = 2000, /* of the first window: element 0 is at 12:26:40 */
     LENGTH_QUICK = 50000,
     SETTLE_SECONDS = 15,
     READS = 20, /* in a round */
     REMOVALS = 5,
     TOP = 3, /* layout subset: elements in the summary, as spill_subject_definition has it */
-    REMOVE_STEP = 7, /* removed are the numbers 0, 7, 14, ... */
+    REMOVE_STEP = 7, /* the removals are of the numbers 0, 7, 14, ... */
 };
 
 typedef struct bench {
     measure_report_t report;
-    const char *layout; /* the one that is wanted; NULL: all are */
-    const char *parent; /* of the folder */
+    const char *layout; /* the only layout to measure; NULL: all */
+    const char *parent; /* the parent of the folder */
     const char *server;
     char *place; /* the folder, or the database's connection string */
     spill_store_t *store;
-    int64_t length, shorts; /* elements of the long owner, and of the others */
+    int64_t length, shorts; /* elements of the long owner, and of the short ones */
     int rounds, read_rounds;
 } bench_t;
 
-/* A layout, and what is measured of it. */
+/* A layout, and what is measured on it. */
 typedef struct kind {
     spill_subject_kind_t as;
-    bool statistics;        /* it has some that are kept */
-    bool removal;           /* there is another document besides the head for an element to be in */
-    const char *sort_field; /* capped: the best by it are kept; NULL: the newest */
+    bool statistics;        /* it keeps window statistics */
+    bool removal;           /* it has documents besides the head */
+    const char *sort_field; /* capped: keeps the top-N by this field; NULL: the newest */
 } kind_t;
 
 static const kind_t KINDS[] = {
@@ -95,16 +95,16 @@ static const kind_t KINDS[] = {
      NULL},
 };
 
-/* The owners of one length: one after the other has its turn. */
+/* The owners of one length, used in turn. */
 typedef struct side {
     const kind_t *kind;
     spill_array_t *array;
     const char *name;
-    int64_t length;  /* of each, at the start */
+    int64_t length;  /* elements of each owner at the start */
     int owners;      /* how many there are */
-    int at_once;     /* appends that one of them takes before the next has its turn */
-    int64_t appends; /* of all of them so far */
-    int64_t turn;    /* of other operations */
+    int at_once;     /* appends to one owner before the next one's turn */
+    int64_t appends; /* to all of them so far */
+    int64_t turn;    /* number of other operations so far */
 } side_t;
 
 /* ---- elements and owners --------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static bool is_bucket(const kind_t *kind)
     return kind->as.layout == SPILL_LAYOUT_BUCKET;
 }
 
-/* Append the elements of numbers `from` to `to` to one owner, many at once. */
+/* Append the elements `from` to `to` to one owner, in large batches. */
 static void fill(const side_t *side, int64_t owner, int64_t from, int64_t to)
 {
     bson_t storage;
@@ -133,8 +133,8 @@ static void fill(const side_t *side, int64_t owner, int64_t from, int64_t to)
 }
 
 /*
- * The long owner's last elements come amid the others', so that the engine, which keeps
- * what was written last in memory, has them at the same place.
+ * Append the long owner's last elements between those of the short owners: the engine keeps the
+ * most recent writes in memory, and must have both sides there.
  */
 static void fill_both(const side_t *longer, const side_t *shorter)
 {
@@ -181,7 +181,7 @@ static void newest(void *context, int thread, int count)
     }
 }
 
-/* The window that an owner's last element lies in. */
+/* The window of an owner's last element. */
 static void last_window(const side_t *side, char window[SPILL_WINDOW_SIZE])
 {
     uint8_t bytes[ELEMENT_BYTES];
@@ -217,7 +217,7 @@ static void statistics(void *context, int thread, int count)
     }
 }
 
-/* Layout subset: the summary's elements, and taking its highest out, which brings another in. */
+/* Layout subset: read the summary's elements; remove the highest, which the next one replaces. */
 static void tops(void *context, int thread, int count)
 {
     side_t *side = context;
@@ -249,7 +249,7 @@ static void top_removals(void *context, int thread, int count)
     }
 }
 
-/* From the oldest elements on, which are in no head. */
+/* Remove from the oldest elements upwards: these are not in the head. */
 static void removals(void *context, int thread, int count)
 {
     side_t *side = context;
@@ -283,7 +283,7 @@ static void connect_store(bench_t *bench)
     measure_check(spill_store_open(bench->place, &options, &bench->store, &error), &error);
 }
 
-/* A new one, so that nothing is left to do of the layout before. */
+/* Open a new store, without unfinished work from the layout before. */
 static void open_store(bench_t *bench)
 {
     static int number;
@@ -299,7 +299,7 @@ static void open_store(bench_t *bench)
     connect_store(bench);
 }
 
-/* What was filled in is written out then, and the engine has time to merge it. */
+/* Closing writes the data to files, and gives the engine time to merge them. */
 static void reopen_store(bench_t *bench)
 {
     spill_error_t error;
@@ -339,8 +339,7 @@ typedef struct pair {
     side_t longer, shorter;
 } pair_t;
 
-/* Short rounds, and many, where that is possible: what else the machine does weighs on both sides.
- */
+/* Use many short rounds if possible, so that other load on the machine affects both sides. */
 static void measure(pair_t *pair, const char *what, measure_fn run, int rounds, int count)
 {
     char name[48], against[64];
@@ -386,7 +385,7 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
 {
     if (bench->layout && strcmp(bench->layout, kind->as.name) != 0)
         return;
-    /* The last window has as many elements as those of the others have. */
+    /* The last window has the same number of elements as a short owner's. */
     int64_t length = FIRST_HOUR + bench->length / HOUR * HOUR + bench->shorts;
     int owners = bench->rounds * CYCLES;
     pair_t pair = {.bench = bench,

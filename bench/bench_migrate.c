@@ -1,17 +1,16 @@
 /*
- * `spillway migrate` on a server: how fast it is, and what a client feels meanwhile.
+ * `spillway migrate` on a server: its speed, and its effect on another client's latency.
  *
  *   bench_migrate [--quick] [--only speed|latency] [--owners N] [--length N] [--threads N]
  *                 mongodb://HOST/
  *
- * speed     In each round documents of 10 000 (or N) elements of 200 bytes are inserted in bulk by
- *           libmongoc, as fast as the server takes them; then migrate lays the same documents out.
- *           So both sides have the same bytes, and the ratio of their times is what a migration
- *           costs against nothing but writing the data once.
- * latency   A client that knows nothing of Spillway updates small documents in the same database at
- *           a fixed rate, in a process of its own: alone, beside a migration, and beside one with
- *           --max-latency. Its times are taken from when a request was due, so that one that waits
- *           behind a slow one counts as slow.
+ * speed     Each round inserts documents of 10 000 (or N) elements of 200 bytes with libmongoc's
+ *           bulk inserts, and then migrates the same documents. Both sides have the same bytes. The
+ *           ratio of their times is the cost of a migration relative to writing the data once.
+ * latency   A client without Spillway updates small documents in the same database at a fixed rate,
+ *           in a separate process: alone, during a migration, and during one with --max-latency. A
+ *           request's time starts when it is due, so that a request that waits behind a slow one
+ *           counts as slow too.
  */
 #include "measure.h"
 #include "on_server.h"
@@ -70,7 +69,7 @@ static bson_t *make_document(const bench_t *bench, int number)
     return document;
 }
 
-/* Insert the documents, made before, and tell how long that took. */
+/* Insert the documents, which exist in memory, and return the seconds that it took. */
 static double insert_in_bulk(bench_t *bench, const char *collection, int from)
 {
     bson_t **documents = bson_malloc((size_t)bench->owners * sizeof(bson_t *));
@@ -100,7 +99,7 @@ static spill_array_t *open_array(bench_t *bench, const char *name)
 static double migrate(const bench_t *bench, spill_array_t *array, spill_throttle_t *throttle,
                       spill_migrate_result_t *result)
 {
-    /* As the program does it. */
+    /* The same options as the program's. */
     spill_migrate_options_t options = {.throttle = throttle,
                                        .threads = throttle ? 1 : bench->threads};
     spill_error_t error;
@@ -159,7 +158,7 @@ static void bench_speed(bench_t *bench)
 
 /* ---- latency --------------------------------------------------------------------------------- */
 
-/* What the client and its parent share. */
+/* Memory shared by the client and its parent. */
 typedef struct samples {
     volatile sig_atomic_t stop;
     size_t count;
@@ -188,7 +187,7 @@ static void update_one(mongoc_collection_t *collection, size_t number)
     bson_destroy(opts);
 }
 
-/* The client's process: as many updates a second as CLIENT_RATE, whatever they take. */
+/* The client's process: CLIENT_RATE updates a second, however long each takes. */
 static void run_client(const bench_t *bench, samples_t *samples)
 {
     mongoc_client_t *client = mongoc_client_new(bench->on.uri);
@@ -228,7 +227,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Milliseconds that 99 of 100 took at most. */
+/* End the client and return the 99th percentile of its times, in milliseconds. */
 static double end_client(pid_t client, samples_t *samples)
 {
     int status;
@@ -262,7 +261,7 @@ static double latency_s(void *context)
     return spill_probe_latency(&paced->probe);
 }
 
-/* The client's p99 beside a migration; `latency_ms`: as with --max-latency, 0: without. */
+/* The client's p99 during a migration. `latency_ms` is the value of --max-latency; 0: without. */
 static double beside_migration(bench_t *bench, samples_t *samples, int number, double latency_ms,
                                double *owners_a_second)
 {

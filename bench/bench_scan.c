@@ -1,13 +1,13 @@
 /*
- * How fast a scan reads a .bson file, against one thread of libbson that visits every field of it,
- * which is the least that a program in C has to do to see every array.
+ * How fast a scan reads a .bson file, compared with one thread of libbson that visits every field:
+ * the minimum work for a C program to see every array.
  *
  *      bench_scan FILE [MEGABYTES [ROUNDS]]
  *      bench_scan mongodb://HOST/DATABASE [MEGABYTES [ROUNDS]]
  *
- * FILE is made where it is not there: feeds and profiles, some of them grown, 1100 megabytes unless
- * told otherwise. Of a server, where the collection `feeds` is made in the same way (64 megabytes),
- * the other side is a cursor of libmongoc over all documents, which looks at none.
+ * If FILE does not exist, the benchmark writes it: feeds and profiles of different sizes, 1100
+ * megabytes by default. On a server it fills the collection `feeds` in the same way (64 megabytes),
+ * and the other side is a libmongoc cursor over all documents that does not read their fields.
  * bench/scan_pymongo.py computes the same lengths and sizes in Python.
  */
 #include "measure.h"
@@ -111,7 +111,7 @@ static void make_file(const char *path, int64_t bytes)
         measure_stop("%s cannot be written", path);
 }
 
-/* Processor time of both sides, which the machine's other load weighs less on. */
+/* Processor time of both sides, which depends less on the machine's other load. */
 static double ours_cpu, other_cpu;
 static int ours_count, other_count;
 
@@ -123,7 +123,7 @@ static double cpu_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* ---- ours ------------------------------------------------------------------------------------ */
+/* ---- Spillway's side ------------------------------------------------------------------------- */
 
 static void scan(void *context, int thread, int count)
 {
@@ -244,7 +244,7 @@ static int measure_server(char *text, int64_t megabytes, int rounds)
     return report.failed ? 1 : 0;
 }
 
-/* So that both sides read from memory: once. */
+/* Read the file once, so that both sides then read from memory. */
 static int64_t warm(const char *path)
 {
     static char buffer[1 << 20];

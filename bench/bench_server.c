@@ -1,12 +1,12 @@
 /*
- * The MongoDB store against the commands that an application would send itself, on one server. Each
- * figure is a ratio of the two in the same run: in rounds they take turns, and the median of the
- * rounds' ratios counts.
+ * The MongoDB store compared with the commands that an application would send itself, on one
+ * server. Each figure is the median of the ratios of several rounds, in which the two sides take
+ * turns.
  *
  *   bench_server [--quick] [--only NAME] mongodb://HOST/
  *
- * Heads and pages hold some tens of elements: on the servers that this is measured on, the cost of
- * a push grows with the document. docs/internals/benchmarks.md has the figures and the bars.
+ * Heads and pages hold some tens of elements, because on the measured servers the cost of a push
+ * grows with the document. docs/internals/benchmarks.md has the figures and the bars.
  */
 #include "measure.h"
 
@@ -30,14 +30,14 @@ enum {
 typedef struct bench {
     measure_report_t report;
     const char *server;
-    char *uri; /* with a database of this run */
+    char *uri; /* with a new database for this run */
     bool quick;
     mongoc_client_pool_t *pool;
     char *database;
     spill_store_t *store;
 } bench_t;
 
-/* ---- our side -------------------------------------------------------------------------------- */
+/* ---- Spillway's side ------------------------------------------------------------------------- */
 
 typedef struct ours {
     spill_array_t *array;
@@ -97,7 +97,7 @@ static void ours_fill(const ours_t *ours, int count)
         ours_append(ours, (uint64_t)done, BATCH);
 }
 
-/* ---- what an application would send ---------------------------------------------------------- */
+/* ---- the application's own commands ---------------------------------------------------------- */
 
 typedef struct plain {
     const bench_t *bench;
@@ -192,7 +192,7 @@ static void name_reads(void *context, int thread, int count)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* Ours at the full length against pushes to arrays of several lengths. */
+/* Spillway's appends at the full length, against pushes to arrays of several lengths. */
 static void bench_length(bench_t *bench)
 {
     int length = bench->quick ? 50000 : 1000000;
@@ -203,7 +203,7 @@ static void bench_length(bench_t *bench)
         const char *name;
         const char *what;
         int length;
-        int slice; /* keeps it at that length; 0: it grows */
+        int slice; /* keeps the array at that length; 0: it grows */
         double bar;
     } others[] = {
         {"long-empty", "append at the full length / $push to an array of at most 5", 5, -5, 1.25},

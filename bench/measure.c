@@ -60,7 +60,7 @@ void measure_print_header(void)
     printf("%-16s %10s %10s %8s  %-8s\n", "figure", "ours us", "other us", "ratio", "bar");
 }
 
-/* Microseconds for one. */
+/* Microseconds for one operation. */
 static double cost(const measure_side_t *side, int threads)
 {
     return measure_threads(side->run, side->context, threads, side->count) * 1e6 /

@@ -1,4 +1,4 @@
-/* Rounds, medians, threads, figures and their bars: what the benchmarks share. */
+/* Shared by the benchmarks: rounds, medians, threads, figures and their bars. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -17,19 +17,19 @@ double measure_now(void); /* seconds, from any point in time */
 /* Reorders the values. */
 double measure_median(double *values, size_t count);
 
-/* End the program; measure_check: unless the code is SPILL_OK. */
+/* End the program with a message. measure_check does so only if the code is not SPILL_OK. */
 void measure_stop(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void measure_check(spill_code_t code, const spill_error_t *error);
 
-/* Something that a thread does `count` times. */
+/* An operation that a thread repeats `count` times. */
 typedef void (*measure_fn)(void *context, int thread, int count);
 
-/* Seconds that `threads` threads take to do it `count` times each. */
+/* Seconds that `threads` threads need to repeat it `count` times each. */
 double measure_threads(measure_fn run, void *context, int threads, int count);
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* What is measured, and how many times a thread does it in a round. */
+/* One side of a figure: an operation, and how often a thread repeats it in a round. */
 typedef struct measure_side {
     measure_fn run;
     void *context;
@@ -49,34 +49,34 @@ typedef struct measure_figure {
 } measure_figure_t;
 
 typedef struct measure_report {
-    const char *only; /* the name of the one figure that is wanted; NULL: all are */
+    const char *only; /* the name of the only figure to measure; NULL: all */
     bool failed;      /* a figure missed its bar */
 } measure_report_t;
 
 bool measure_wanted(const measure_report_t *report, const char *name);
 
-/* Print the heads of the columns that measure_figure prints. */
+/* Print the column heads of measure_figure's lines. */
 void measure_print_header(void);
 
 /*
- * Run a figure and print a line: the medians of both sides' rounds, in microseconds for one, the
- * median of the rounds' ratios, and whether it keeps the bar.
+ * Measure a figure and print a line: the medians of both sides' rounds in microseconds per
+ * operation, the median of the rounds' ratios, and whether it meets the bar.
  */
 void measure_figure(measure_report_t *report, const measure_figure_t *figure);
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
 /*
- * An element: an activity of ELEMENT_BYTES in BSON, of a kind, an actor, a time and words, as an
- * application has them. Engines that compress get it to about a half.
+ * An element: an activity of ELEMENT_BYTES in BSON, with a kind, an actor, a time and words, like
+ * an application's. Engines that compress store it in about half the bytes.
  */
 void measure_element(uint8_t *document, uint64_t number);
 
-/* A new folder below `parent`; freed with free. Removing it removes all that is in it. */
+/* A new folder below `parent`; free its path with free. Removing it also removes its contents. */
 char *measure_folder(const char *parent);
 void measure_remove_folder(char *folder);
 
-/* What its files take on the disk. */
+/* The disk space of its files. */
 int64_t measure_folder_bytes(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* A database of one run on a server, which libmongoc fills: what benchmarks of servers share. */
+/* Shared by the benchmarks of servers: a run's own database on a server, filled with libmongoc. */
 #ifndef BENCH_ON_SERVER_H
 #define BENCH_ON_SERVER_H
 

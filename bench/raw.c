@@ -31,7 +31,7 @@ raw_t *raw_open(const char *folder, bool sync)
     raw_t *raw = calloc(1, sizeof *raw);
     rocksdb_options_t *options =
         spill_kv_rocksdb_options(&(spill_rocksdb_options_t){.cache_bytes = 32 << 20});
-    /* These the store sets for its one writer; the engine's defaults suit many. */
+    /* The store changes these options for its single writer; use the engine's defaults here. */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 1);
     rocksdb_options_set_enable_write_thread_adaptive_yield(options, 1);
     raw->db = rocksdb_open(options, folder, &message);

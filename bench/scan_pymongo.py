@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The lengths and sizes that a scan tells, computed with pymongo, as scripts do it: for comparison.
+"""Compute the lengths and sizes that a scan reports with pymongo, as scripts do, for comparison.
 
     bench/scan_pymongo.py FILE.bson [MEGABYTES]
 
-Reads the first so many megabytes, and prints the speed and the figures.
+Reads the first MEGABYTES, and prints the speed and the figures.
 """
 
 import sys

@@ -30,9 +30,9 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.util.Statistics;
 
 /**
- * A push to an array of so many elements, in one document and in pages of 1000, with the Java
- * driver. A trial is a batch of pushes by which the array grows by at most 5 %; before each of them
- * it is made anew, outside of what is measured.
+ * Pushes with the Java driver to arrays of several lengths, in one document and in pages of 1000
+ * elements. A trial is a batch of pushes that lengthen the array by at most 5 %. The array is created
+ * again before each trial, outside of the measurement.
  *
  * <pre>
  *     bench/jmh/run [--trials N] [--element BYTES] [LENGTH...]
@@ -113,7 +113,7 @@ public class OutlierPush {
         return unbounded.updateOne(Filters.eq("_id", OWNER), Updates.push("activities", element));
     }
 
-    /** To the head, or to the page that comes next: one that begins, as in the published program. */
+    /** Push to the head or to a new page, as in the published program. */
     @Benchmark
     public UpdateResult pushToBounded() {
         if (length < PAGE) {

@@ -1,7 +1,7 @@
 /*
- * LMDB: a record an element, keyed by owner and number; the next number is found by a cursor at the
- * owner's end. Write transactions are one at a time. MDB_NOSYNC where a power loss may take the
- * last of them.
+ * LMDB: one record per element, with owner and number as the key. A cursor at the owner's end finds
+ * the next number. Only one write transaction runs at a time. MDB_NOSYNC if a power loss may lose
+ * the last transactions.
  */
 #include "../measure.h"
 #include "peer.h"
@@ -65,7 +65,7 @@ static MDB_val make_key(char key[KEY_MAX], const char *owner, char kind, uint64_
     return (MDB_val){length, key};
 }
 
-/* To the owner's last element; false where it has none. *key is then that one's. */
+/* Move to the owner's last element and set *key to its key. Returns false if there is none. */
 static bool seek_last(MDB_cursor *cursor, const char *owner, MDB_val *key, MDB_val *value)
 {
     char text[KEY_MAX];
@@ -89,7 +89,7 @@ static uint64_t number_of(const MDB_val *key)
     return number;
 }
 
-/* `id` NULL: none. False: there is one of that id. */
+/* `id` NULL: none. Returns false if an element with that id exists. */
 static bool put(engine_t *engine, const char *owner, const uint8_t *element, const int64_t *id)
 {
     char text[KEY_MAX];

@@ -1,7 +1,7 @@
 /*
- * Works that count what is lost, doubled and out of order: under threads that append to one owner,
- * and where the process is killed amid them. After the kill another process does what a restarted
- * application would: each thread's append that was begun and not acknowledged is made again.
+ * Works that count lost, duplicated and misordered elements while threads append to one owner, and
+ * after such a process is killed. After the kill another process does what a restarted application
+ * would: it repeats each thread's append that was begun and not acknowledged.
  */
 #include "../measure.h"
 #include "works.h"
@@ -20,11 +20,11 @@ enum { RACERS_MAX = 64, COUNT_MAX = 1 << 20, POLL_US = 200, ID_SIZE = 32 };
 
 static const char owner[] = "owner-000000";
 
-/* What a thread was told; shared between processes. */
+/* A thread's begun and acknowledged appends, in memory shared between processes. */
 typedef struct racer {
-    _Atomic int64_t begun; /* appends that were begun; the last one perhaps not acknowledged */
+    _Atomic int64_t begun; /* appends begun; the last one may not be acknowledged */
     _Atomic int64_t acknowledged;
-    _Atomic int64_t base; /* of the last one that was begun */
+    _Atomic int64_t base; /* of the last append begun */
 } racer_t;
 
 typedef struct race {
@@ -38,7 +38,7 @@ static int64_t number_of(int racer, int64_t count)
     return (int64_t)racer * COUNT_MAX + count;
 }
 
-/* The operation that a racer has begun last. */
+/* The racer's last begun operation. */
 static int64_t append_begun(race_t *race, void *connection, int racer)
 {
     racer_t *told = &race->racers[racer];
@@ -71,7 +71,7 @@ static void append_in_turn(void *context, int thread, int count)
 typedef struct window_stats {
     const racer_t *racers;
     int count;                /* of racers */
-    int64_t last[RACERS_MAX]; /* the count of the last element of each; -1: none so far */
+    int64_t last[RACERS_MAX]; /* the count in each racer's last element; -1: none so far */
     uint8_t *seen[RACERS_MAX];
     int64_t lost, doubled, disordered, unknown;
 } window_stats_t;
@@ -170,7 +170,7 @@ static int64_t acknowledged_by(const race_t *race, int racers)
     return sum;
 }
 
-/* A process that appends until it is killed, when half of all is acknowledged. */
+/* Start a process that appends, and kill it when half of all appends are acknowledged. */
 static void append_and_be_killed(race_t *race, const peer_place_t *place,
                                  const works_options_t *options)
 {
@@ -178,7 +178,7 @@ static void append_and_be_killed(race_t *race, const peer_place_t *place,
     if (child == 0) {
         open_race(race, place);
         measure_threads(append_in_turn, race, options->racers, options->race_count);
-        pause(); /* too fast for the other process */
+        pause(); /* all appends done: wait for the kill */
     }
     int64_t half = (int64_t)options->racers * options->race_count / 2;
     int status = 0;

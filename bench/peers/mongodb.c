@@ -1,14 +1,14 @@
 /*
- * What applications send to a MongoDB-compatible server themselves:
+ * The commands that applications send to a MongoDB-compatible server without Spillway:
  *
  *   $push            all elements in one document, without bounds
- *   racy, safe       the outlier pattern as it is commonly published: a head, and overflow pages
- *                    whose number is computed from a count that was read before
- *   a document each  an element a document, with an index on {owner, seq}; seq is an ObjectId
- *   bucket by hand   documents of so many elements, the last one found and pushed to by one upsert
+ *   racy, safe       the outlier pattern as commonly published: a head and overflow pages. A page's
+ *                    number is computed from a count that was read before.
+ *   a document each  one document per element, with an index on {owner, seq}; seq is an ObjectId
+ *   bucket by hand   documents of a fixed number of elements; one upsert finds the last document
+ * and pushes to it
  *
- * Acknowledged by the majority, as the store does, and with j: true where an append has to survive
- * a power loss.
+ * With write concern majority, like the store, and j: true if appends must survive a power loss.
  */
 #include "../measure.h"
 #include "peer.h"
@@ -122,14 +122,14 @@ static void close_server(void *peer)
     free(server);
 }
 
-/* ---- what it takes on the disk --------------------------------------------------------------- */
+/* ---- disk space ------------------------------------------------------------------------------ */
 
 static void compact(const connection_t *connection)
 {
     mongoc_database_t *database =
         mongoc_client_get_database(connection->client, connection->server->database);
     char **names = mongoc_database_get_collection_names_with_opts(database, NULL, NULL);
-    for (char **name = names; name && *name; name++) { /* a server may not know it */
+    for (char **name = names; name && *name; name++) { /* some servers do not have the command */
         bson_t *command = BCON_NEW("compact", BCON_UTF8(*name), "force", BCON_BOOL(true));
         mongoc_database_command_simple(database, command, NULL, NULL, NULL);
         bson_destroy(command);
@@ -165,7 +165,7 @@ int64_t peer_mongodb_bytes(const peer_place_t *place, bool compacted)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-/* Everything is destroyed. Was a document found, or made? */
+/* Destroys all arguments. Returns whether a document was found or inserted. */
 static bool update(mongoc_collection_t *collection, bson_t *filter, bson_t *change, bool upsert)
 {
     bson_error_t error;
@@ -189,7 +189,7 @@ static bson_t as_document(const uint8_t *element)
     return document;
 }
 
-/* The head's count; 0 where there is no head. One command. */
+/* Read the head's count with one command; 0 if the head does not exist. */
 static int64_t read_count(connection_t *connection, const char *owner)
 {
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
@@ -209,7 +209,7 @@ static int64_t read_count(connection_t *connection, const char *owner)
     return count;
 }
 
-/* The elements of the documents that a cursor gives, in their order; the cursor is destroyed. */
+/* Visit the elements of a cursor's documents, in order, and destroy the cursor. */
 static int visit_arrays(mongoc_cursor_t *cursor, peer_visit_fn visit, void *context)
 {
     const bson_t *document;
@@ -266,7 +266,7 @@ static int64_t push_append(void *at, const char *owner, const uint8_t *element, 
     return 0;
 }
 
-/* Elements `from` to `to` - 1. */
+/* Append elements `from` to `to` - 1. */
 static void append_elements(bson_t *document, int from, int to)
 {
     uint8_t bytes[ELEMENT_BYTES];
@@ -385,7 +385,7 @@ static int64_t racy_append(void *at, const char *owner, const uint8_t *element, 
     return 0;
 }
 
-/* The head is guarded by its count; the page's number is computed from a count read afterwards. */
+/* The count guards the head. The page's number is computed from a count that is read afterwards. */
 static int64_t safe_append(void *at, const char *owner, const uint8_t *element, const peer_op_t *op)
 {
     connection_t *connection = at;
@@ -401,7 +401,7 @@ static int64_t safe_append(void *at, const char *owner, const uint8_t *element, 
     return 0;
 }
 
-/* Its getActivities: the head, and where that is not enough all pages; sorted by the client. */
+/* The pattern's getActivities: read the head and, if that is not enough, all pages; then sort. */
 static int safe_page(void *at, const char *owner, int64_t skip, int limit)
 {
     connection_t *connection = at;
@@ -411,7 +411,7 @@ static int safe_page(void *at, const char *owner, int64_t skip, int limit)
     return count > skip + limit ? limit : (int)(count - skip);
 }
 
-/* What a count of the documents' elements says beside the counts that they keep. */
+/* Compare the numbers of elements in the documents with their stored counts. */
 static void safe_faults(void *at, const char *owner, char *text, size_t size)
 {
     connection_t *connection = at;
@@ -448,7 +448,7 @@ static void safe_all(void *at, const char *owner, peer_visit_fn visit, void *con
     visit_pages(at, owner, visit, context);
 }
 
-/* The pattern supposes that the user's document is there. */
+/* The pattern assumes that the user's document exists. */
 static void begin(void *at, const char *owner)
 {
     connection_t *connection = at;
@@ -525,8 +525,8 @@ static int referenced_read(connection_t *connection, const char *owner, const bs
 }
 
 /*
- * Without the hint the test server looks for the owner along the index of _id as soon as there are
- * many owners: two seconds a page.
+ * Without the hint, the test server searches for the owner along the index of _id if there are many
+ * owners: two seconds a page.
  */
 static int referenced_page(void *at, const char *owner, int64_t skip, int limit)
 {
@@ -546,7 +546,7 @@ static void referenced_all(void *at, const char *owner, peer_visit_fn visit, voi
 
 /* ---- a bucket by hand ------------------------------------------------------------------------ */
 
-/* {userId, count < capacity}: push to it, or make another one, as MongoDB's pattern has it. */
+/* Push to {userId, count < capacity}, or upsert a new bucket, as in MongoDB's pattern. */
 static int64_t bucket_append(void *at, const char *owner, const uint8_t *element,
                              const peer_op_t *op)
 {
@@ -581,7 +581,8 @@ static void bucket_fill(void *at, const char *owner, int count)
     }
 }
 
-/* Buckets from the newest on, until there are enough: how full each is, is not known before. */
+/* Read buckets from the newest until there are enough elements: their counts are not known before.
+ */
 static int bucket_page(void *at, const char *owner, int64_t skip, int limit)
 {
     connection_t *connection = at;

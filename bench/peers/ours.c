@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * Operations remembered for an owner: more than other threads append between one thread's look at
- * the base and its append. A server's head holds them, so there are fewer there.
+ * Operation ids kept for an owner: more than other threads append between a thread's read of the
+ * base and its append. On a server the head stores the ids, so the number is smaller there.
  */
 enum { WINDOW_EMBEDDED = 10000, WINDOW_SERVER = 256, DOCUMENT_BYTES = 4 << 20 };
 
@@ -96,7 +96,7 @@ static int64_t append(void *connection, const char *owner, const uint8_t *elemen
     return result.op_base;
 }
 
-/* As many at once as a document holds. */
+/* Append in batches of the size of a document. */
 static void fill(void *connection, const char *owner, int count)
 {
     enum { BATCH = 100 };

@@ -1,6 +1,6 @@
 /*
- * A peer: a system that keeps an array for each owner, as its own documentation recommends to. One
- * small file each, behind one struct of functions; what goes wrong ends the program
+ * A peer: a system that stores an array for each owner, in the way that its own documentation
+ * recommends. Each peer is a small file with one struct of functions. Errors end the program
  * (measure_stop).
  */
 #ifndef BENCH_PEERS_PEER_H
@@ -10,19 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where peers live. What is not there is NULL or 0, and its peers are passed over. */
+/* Where peers store their data. If a member is NULL or 0, its peers are skipped. */
 typedef struct peer_place {
-    const char *folder;   /* for engines in this process; a peer has one of its own */
-    const char *mongodb;  /* a connection string with a database of the run's own */
+    const char *folder;   /* for engines in this process; each peer has its own folder */
+    const char *mongodb;  /* a connection string with the run's own database */
     const char *postgres; /* a connection string of libpq */
     int redis_port;       /* on 127.0.0.1 */
     bool durable;         /* an append that was acknowledged survives a power loss */
-    bool fresh;           /* begin with nothing; else with what was there */
-    bool ids;             /* elements are looked for by their ids: an index is made, if need be */
-    int capacity;         /* elements of a document, where there are several */
+    bool fresh;           /* begin without data; otherwise with the existing data */
+    bool ids;             /* elements are found by their ids: create an index if necessary */
+    int capacity;         /* elements in a document, for peers with several elements in one */
 } peer_place_t;
 
-/* An operation, for peers that know such: the base is what the owner's append before answered. */
+/* An operation, for peers with operation ids. The base is the result of the append before it. */
 typedef struct peer_op {
     const char *id;
     int64_t base;
@@ -36,38 +36,37 @@ typedef struct peer {
     const char *name;
     const char *id; /* its name in results */
     peer_home_t home;
-    bool racy; /* known to lose: only in the works that count what is lost */
+    bool racy; /* known to lose elements: takes part only in the works that count losses */
 
     void *(*open)(const peer_place_t *place);
     void (*close)(void *peer);
 
-    /* A connection, of one thread. */
+    /* Open a connection for one thread. */
     void *(*join)(void *peer);
     void (*leave)(void *connection);
 
-    /* Make the owner, where appends need that. NULL: they do not. */
+    /* Create the owner, if appends need that. NULL: they do not. */
     void (*begin)(void *connection, const char *owner);
 
-    /* Make the owner with elements 0 to count - 1, where appends would take too long. May be NULL.
-     */
+    /* Create the owner with elements 0 to count - 1, faster than by appends. May be NULL. */
     void (*fill)(void *connection, const char *owner, int count);
 
     /* Append an element of ELEMENT_BYTES. `op` may be NULL. Returns a base for the next one. */
     int64_t (*append)(void *connection, const char *owner, const uint8_t *element,
                       const peer_op_t *op);
 
-    /* The same unless there is one of that id, which is the element's time. NULL: not tried. */
+    /* Append unless an element with that id (its time) exists. NULL: not supported. */
     bool (*add)(void *connection, const char *owner, int64_t id, const uint8_t *element);
 
-    /* Read `limit` elements, the newest first, after the newest `skip`; how many came. */
+    /* Read `limit` elements, newest first, after the newest `skip`. Returns how many it read. */
     int (*page)(void *connection, const char *owner, int64_t skip, int limit);
 
-    /* Say what else is wrong with the owner's documents: bounds, counts. NULL: it has no such. */
+    /* Describe wrong bounds and counts in the owner's documents. NULL: it has neither. */
     void (*faults)(void *connection, const char *owner, char *text, size_t size);
 
     /*
-     * Bytes on the disk once it is closed; compacted: after its own command that makes them fewer,
-     * where it has one. NULL: those of its folder.
+     * Bytes on the disk after closing; compacted: after the peer's own command that reduces them,
+     * if it has one. NULL: the size of its folder.
      */
     int64_t (*bytes)(const peer_place_t *place, bool compacted);
 
@@ -75,7 +74,7 @@ typedef struct peer {
     void (*all)(void *connection, const char *owner, peer_visit_fn visit, void *context);
 } peer_t;
 
-/* Of all that the database holds, indexes with it. */
+/* Bytes of the whole database, including its indexes. */
 int64_t peer_mongodb_bytes(const peer_place_t *place, bool compacted);
 
 extern const peer_t peer_push, peer_racy, peer_safe, peer_referenced, peer_bucket; /* mongodb.c */

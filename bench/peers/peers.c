@@ -1,20 +1,20 @@
 /*
- * Peers side by side, on the same work. bench/peers/run installs and starts what they need.
+ * Compare peers on the same work. bench/peers/run installs and starts what they need.
  *
  *   bench_peers [--peers LIST] [--works LIST] [--durable | --not-durable] [--seconds S]
  *               [--appends N] [--length N] [--adds N] [--owners N] [--threads N] [--racers N]
  *               [--race-count N] [--capacity N] [--folder FOLDER] [--redis PORT] [--postgres PLACE]
  *               [--results FILE] [--run N] [--repetitions N] [--minutes M]
  *
- * Works that measure speed are repeated, all peers in turn each time, so that what changes on the
- * machine meanwhile is not one peer's alone.
+ * Works that measure speed are repeated, with all peers in turn each time, so that changes of the
+ * machine's load do not affect only one peer.
  *
- * With --results rows are added to FILE, and those that are there already, of the same run and with
- * the same options, are passed over: so that a long run is made in pieces. After --minutes no other
- * row is begun; where there are more, the exit code is 3.
+ * With --results, rows are added to FILE. Rows of the same run and options that FILE already has
+ * are skipped, so that a long run can be made in pieces. After --minutes no new row is begun; if
+ * rows remain, the exit code is 3.
  *
- * Of a MongoDB-compatible server it uses what SPILLWAY_TEST_URI names, in a database of its own.
- * LIST has parts of names, with commas between.
+ * SPILLWAY_TEST_URI names the MongoDB-compatible server; the benchmark uses its own database there.
+ * LIST has parts of names, separated by commas.
  */
 #include "../measure.h"
 #include "results.h"
@@ -44,8 +44,8 @@ typedef struct settings {
     char *database;
     bool durable, not_durable;
     int run, repetitions;
-    double until; /* when no other row is begun; 0: never */
-    int left;     /* rows that were not begun therefore */
+    double until; /* time after which no new row is begun; 0: none */
+    int left;     /* rows not begun for lack of time */
 } settings_t;
 
 enum { EXIT_MORE = 3 };
@@ -90,7 +90,7 @@ static char *own_database(const char *server)
                               (int)getpid());
 }
 
-/* Before every work, so that it begins with nothing; in a process of its own, as they are. */
+/* Drop the database before each work, in a child process, like the works. */
 static void drop_database(const char *place)
 {
     mongoc_init();
@@ -105,7 +105,7 @@ static void drop_database(const char *place)
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-/* In a process of its own: a peer that fails takes nothing with it but its row. */
+/* Run a row in a child process, so that a peer that fails loses only its row. */
 static void run_row(const settings_t *settings, const results_key_t *key)
 {
     peer_place_t place = settings->place;
@@ -134,7 +134,7 @@ static void run_row(const settings_t *settings, const results_key_t *key)
     measure_remove_folder(folder);
 }
 
-/* Each peer once, but for rows that are there already. `begun`: heads have been printed. */
+/* Run each peer once, except for existing rows. `begun`: the column heads have been printed. */
 static void run_turn(settings_t *settings, const work_t *work, int repetition, bool *begun)
 {
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {

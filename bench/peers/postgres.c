@@ -1,7 +1,7 @@
 /*
- * PostgreSQL: a row an element, and all elements in one JSONB array of the owner's row, which grows
- * by ||. synchronous_commit is on where an append has to survive a power loss, else off. Prepared
- * statements; a connection for each thread.
+ * PostgreSQL: one row per element, and one JSONB array of all elements in the owner's row, which
+ * grows with ||. synchronous_commit is on if an append must survive a power loss, else off. It uses
+ * prepared statements, and one connection per thread.
  */
 #include "../measure.h"
 #include "peer.h"
@@ -66,7 +66,7 @@ static server_t *server_of(const peer_place_t *place, const char *drop, const ch
     return server;
 }
 
-/* The table with its indexes and what lies out of line; not the log, which is used again. */
+/* The size of the table with its indexes and TOAST data, without the log, which is reused. */
 static int64_t bytes_of(const peer_place_t *place, bool compacted, const char *table)
 {
     server_t server = {.place = (char *)(uintptr_t)place->postgres};
@@ -245,7 +245,8 @@ static void fill_jsonb(void *connection, const char *owner, int count)
     bson_string_free(text, true);
 }
 
-/* Back to the bytes that it was: jsonb sorts fields, and the visitor wants the time alone. */
+/* Convert the JSON to an element's bytes again: jsonb sorts fields, and the visitor needs the time.
+ */
 static void all_jsonb(void *connection, const char *owner, peer_visit_fn visit, void *context)
 {
     const char *texts[] = {owner};

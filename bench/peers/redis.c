@@ -1,7 +1,7 @@
 /*
- * Redis: a list for each owner (RPUSH), and a stream (XADD), with an append-only file: appendfsync
- * always where an append has to survive a power loss, else everysec, which its documentation
- * recommends. An id is checked in a set beside the list, in one script.
+ * Redis: a list for each owner (RPUSH), and a stream (XADD), with an append-only file. appendfsync
+ * is "always" if an append must survive a power loss, otherwise "everysec", which its documentation
+ * recommends. A script checks an id in a set and appends to the list.
  */
 #include "../measure.h"
 #include "peer.h"
@@ -63,7 +63,7 @@ static int64_t persistence(const connection_t *connection, const char *name)
     return number;
 }
 
-/* Write the append-only file anew, from what is there. */
+/* Rewrite the append-only file from the current data. */
 static void rewrite(const connection_t *connection)
 {
     enum { POLL_US = 20000 };
@@ -164,7 +164,7 @@ static int64_t stream_append(void *at, const char *owner, const uint8_t *element
     return 0;
 }
 
-/* A stream has no offsets: what is skipped is read. */
+/* A stream has no offsets: read the skipped entries too. */
 static int stream_page(void *at, const char *owner, int64_t skip, int limit)
 {
     connection_t *connection = at;

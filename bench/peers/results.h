@@ -1,10 +1,10 @@
-/* Rows, printed and kept: a file of results has a line of JSON for each row. */
+/* Print and store rows. A results file has a line of JSON for each row. */
 #ifndef BENCH_PEERS_RESULTS_H
 #define BENCH_PEERS_RESULTS_H
 
 #include "works.h"
 
-/* Which row it is: what was asked for, which of several runs of it, and which repetition there. */
+/* Identifies a row: the options, the run, and the repetition in the run. */
 typedef struct results_key {
     const work_t *work;
     const peer_t *peer;
@@ -13,10 +13,10 @@ typedef struct results_key {
     int run, repetition;
 } results_key_t;
 
-/* The file has this row. No file, or one that is not there: no row. */
+/* Whether the file has this row. False if `file` is NULL or does not exist. */
 bool results_have(const char *file, const results_key_t *key);
 
-/* Add a row in one write. `load`: the machine's before the row began. */
+/* Add a row in one write. `load` is the machine's load before the row began. */
 void results_add(const char *file, const results_key_t *key, const row_t *row, double load);
 
 void results_print_heads(const work_t *work);

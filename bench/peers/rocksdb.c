@@ -1,7 +1,7 @@
 /*
- * RocksDB as an application would use it alone: a record an element, keyed by owner and number, and
- * the next number in a record of the owner, both in one batch under a lock of the owner's. The
- * options are those of the embedded store, but for what that sets for its one writer.
+ * RocksDB used directly by an application: one record per element, with owner and number as the
+ * key, and the next number in the owner's record. One batch writes both while the owner's lock is
+ * held. The options are the embedded store's, except for its settings for a single writer.
  */
 #include "../measure.h"
 #include "peer.h"
@@ -74,7 +74,7 @@ static pthread_mutex_t *lock_of(engine_t *engine, const char *owner)
     return &engine->locks[hash % LOCKS];
 }
 
-/* OWNER NUL, and for an element its kind and the number, the lowest first. */
+/* The key: OWNER NUL, then for an element its kind and its number, the lowest first. */
 static size_t make_key(char key[KEY_MAX], const char *owner, char kind, uint64_t number)
 {
     size_t length = (size_t)snprintf(key, KEY_MAX - 16, "%s", owner) + 1;
@@ -100,7 +100,7 @@ static uint64_t next_number(engine_t *engine, const char *owner)
     return number;
 }
 
-/* With the owner's lock held. `id` NULL: none. */
+/* Call this while holding the owner's lock. `id` NULL: none. */
 static void put(engine_t *engine, const char *owner, const uint8_t *element, const int64_t *id)
 {
     char key[KEY_MAX], *message = NULL;

@@ -1,4 +1,4 @@
-/* Works that are about speed. */
+/* Works that measure speed. */
 #include "../measure.h"
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/samples.h"
@@ -12,23 +12,23 @@
 
 enum {
     PAGE = 20,
-    PAGES = 1000, /* that are read, the newest and any; at most so many seconds each */
+    PAGES = 1000, /* read by each of the two page measurements, unless the time ends before */
     PAGES_SECONDS = 5,
     LONG_APPENDS = 1000,
     OWNER_SIZE = 32,
     FEED_FILL = 20,
-    FEED_READS = 95 /* in a hundred */
+    FEED_READS = 95 /* percent of the operations */
 };
 
-/* What threads do together: until they have done it so often, or the time is over. */
+/* An operation that threads repeat, up to a number of times or until the time is over. */
 typedef struct task {
     const peer_t *peer;
     void *opened;
     const works_options_t *options;
     double until;
-    int64_t from;              /* number of the first element */
-    const double *popularity;  /* feed: how likely an owner is one of the first so many */
-    spill_samples_t *reads_us; /* of each thread */
+    int64_t from;              /* the number of the first element */
+    const double *popularity;  /* feed: the chance of the first n owners, for each n */
+    spill_samples_t *reads_us; /* one for each thread */
     spill_samples_t *appends_us;
 } task_t;
 
@@ -93,7 +93,7 @@ static void begin(const peer_t *peer, void *connection, int owners)
     }
 }
 
-/* Appends of `threads` threads, each to an owner of its own. */
+/* Append from `threads` threads, each to its own owner. */
 static int64_t measure_appends(task_t *task, int threads, int count, row_t *row)
 {
     task->appends_us = calloc((size_t)threads, sizeof *task->appends_us);
@@ -117,9 +117,9 @@ static task_t open_task(const peer_t *peer, const peer_place_t *place,
     return task;
 }
 
-/* ---- appends, and pages of what they made ---------------------------------------------------- */
+/* ---- appends, and pages of these arrays ------------------------------------------------------ */
 
-/* Pages of one thread, the newest one or any, until there are enough or the time is over. */
+/* Read pages from one thread, the newest or random ones, up to PAGES or until the time is over. */
 static void measure_pages(task_t *task, int64_t length, bool deep, row_t *row)
 {
     spill_samples_t samples = {0};
@@ -142,7 +142,7 @@ static void measure_pages(task_t *task, int64_t length, bool deep, row_t *row)
     task->peer->leave(connection);
 }
 
-/* What lies on the disk: as it is, and after the peer's own command that makes it smaller. */
+/* The bytes on the disk, before and after the peer's own command that reduces them. */
 static void add_bytes(row_t *row, const peer_t *peer, const peer_place_t *place, int64_t elements)
 {
     for (int compacted = 0; compacted < 2; compacted++) {
@@ -173,7 +173,7 @@ static void run_threads(const peer_t *peer, const peer_place_t *place,
     add_bytes(row, peer, place, done);
 }
 
-/* ---- an owner that is long already ----------------------------------------------------------- */
+/* ---- an owner with many elements ------------------------------------------------------------- */
 
 static void fill(const peer_t *peer, void *connection, const char *owner, int count)
 {
@@ -201,7 +201,7 @@ static void run_long(const peer_t *peer, const peer_place_t *place, const works_
 
 /* ---- with an id check ------------------------------------------------------------------------ */
 
-/* One of eight is there already. */
+/* One of eight ids exists already. */
 static void run_add(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
                     row_t *row)
 {
@@ -234,7 +234,7 @@ static void run_add(const peer_t *peer, const peer_place_t *place, const works_o
 
 /* ---- a feed ---------------------------------------------------------------------------------- */
 
-/* Zipf's law: the n-th owner is wanted 1/n as often as the first. */
+/* Zipf's law: the n-th owner is used 1/n times as often as the first. */
 static double *make_popularity(int owners)
 {
     double *sums = malloc((size_t)owners * sizeof *sums), sum = 0;
@@ -294,8 +294,7 @@ static void fill_owners(void *context, int thread, int count)
     task->peer->leave(connection);
 }
 
-/* Owners of FEED_FILL elements each, which are on the disk, where they are to be, before it begins.
- */
+/* Fill owners with FEED_FILL elements each. They are on the disk before the measurement begins. */
 static task_t open_filled(const peer_t *peer, const peer_place_t *place,
                           const works_options_t *options)
 {

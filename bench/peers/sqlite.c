@@ -1,7 +1,7 @@
 /*
- * SQLite: a row an element, in a table without a hidden key. Journal mode WAL, as its documentation
- * recommends where there are several threads, with synchronous FULL where a power loss may take
- * nothing, and NORMAL where it may; a connection for each thread.
+ * SQLite: one row per element, in a table WITHOUT ROWID. Journal mode WAL, which its documentation
+ * recommends for several threads, with synchronous FULL if a power loss must lose nothing, else
+ * NORMAL. Each thread has its own connection.
  */
 #include "../measure.h"
 #include "peer.h"

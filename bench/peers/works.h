@@ -1,6 +1,6 @@
 /*
- * What peers are measured by. Each work runs one peer in a process of its own and finds out the
- * figures of one row.
+ * The works on which peers are measured. Each work runs one peer in a child process and measures
+ * the figures of one row.
  */
 #ifndef BENCH_PEERS_WORKS_H
 #define BENCH_PEERS_WORKS_H
@@ -9,13 +9,13 @@
 
 typedef struct works_options {
     int appends;    /* to one owner, at most */
-    int length;     /* of the owner that is long already */
+    int length;     /* of the long owner */
     int adds;       /* with an id check */
     int owners;     /* of the feed */
-    int threads;    /* of the feed, and of the appends by several */
-    int racers;     /* of the race, and before the kill */
+    int threads;    /* of the feed, and of the appends by several threads */
+    int racers;     /* threads of the race, and of the process that is killed */
     int race_count; /* appends of each of them */
-    double seconds; /* after which a work ends, whatever it has done */
+    double seconds; /* after which a work ends, even if it is not complete */
 } works_options_t;
 
 /* A figure of a row: its name in the results, and how it is printed. */
@@ -27,15 +27,15 @@ typedef struct column {
 enum { COLUMNS_MAX = 12 };
 
 typedef struct row {
-    double figures[COLUMNS_MAX]; /* in the order of the work's columns; fewer: not tried */
+    double figures[COLUMNS_MAX]; /* in the order of the columns; fewer: not tried */
     size_t count;
-    char note[256]; /* what is wrong besides; may be empty */
+    char note[256]; /* other errors; may be empty */
 } row_t;
 
 typedef struct work {
     const char *name;
     column_t columns[COLUMNS_MAX + 1]; /* ended by one without a key */
-    bool counts_loss;                  /* racy peers take part, too */
+    bool counts_loss;                  /* racy peers take part too */
     void (*run)(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
                 row_t *row);
 } work_t;
