@@ -20,9 +20,9 @@ enum { THREADS = KILLED_THREADS, ALL_CLOSED = -1, FIRST_START = 6 };
 /* Threads 0 and 1 share the owner of the first array, 2 and 3 that of the second. */
 static const char *const array_names[] = {"newest", "oldest"};
 
-/* What a worker tells the test through a pipe; written whole, for it is shorter than PIPE_BUF. */
+/* A worker's message to the test. It is shorter than PIPE_BUF, so that the pipe keeps it whole. */
 typedef struct message {
-    int64_t thread; /* ALL_CLOSED: the store was closed after all that was told before */
+    int64_t thread; /* ALL_CLOSED: the worker closed the store after all earlier messages */
     int64_t counter;
     int64_t base; /* before the first try; -1 in an answer */
     int64_t seq;  /* in an answer */
@@ -68,24 +68,24 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
     return array;
 }
 
-/* ---- the worker: a process of its own -------------------------------------------------------- */
+/* ---- the worker process ---------------------------------------------------------------------- */
 
 typedef struct worker {
     spill_array_t *array;
     int64_t thread;
-    start_t start; /* moves on */
-    int64_t end;   /* the counter that is not appended any more */
+    start_t start; /* the next counter to append */
+    int64_t end;   /* the worker stops before this counter */
     const char *padding;
     pthread_barrier_t *barrier;
 } worker_t;
 
-static void tell(message_t message)
+static void send_message(message_t message)
 {
     if (write(STDOUT_FILENO, &message, sizeof message) != sizeof message)
         exit(4);
 }
 
-/* Append one counter; a base that is not known yet is read, and told, first. */
+/* Append one counter. If its operation has no base yet, read the base and report it first. */
 static void append_counter(const worker_t *worker, const spill_value_t *owner, int64_t counter,
                            int64_t base)
 {
@@ -95,7 +95,7 @@ static void append_counter(const worker_t *worker, const spill_value_t *owner, i
     if (base < 0) {
         if (spill_array_op_base(worker->array, owner, &base, &error) != SPILL_OK)
             die("base", &error);
-        tell((message_t){.thread = worker->thread, .counter = counter, .base = base});
+        send_message((message_t){.thread = worker->thread, .counter = counter, .base = base});
     }
     bson_t element = BSON_INITIALIZER;
     BSON_APPEND_INT64(&element, "thread", worker->thread);
@@ -109,17 +109,20 @@ static void append_counter(const worker_t *worker, const spill_value_t *owner, i
     options.op = &op;
     if (spill_array_append(worker->array, owner, &value, 1, &options, &result, &error) != SPILL_OK)
         die("append", &error);
-    tell(
+    send_message(
         (message_t){.thread = worker->thread, .counter = counter, .base = -1, .seq = result.first});
     bson_destroy(&element);
 }
 
-static void *work(void *argument)
+static void *append_counters(void *argument)
 {
     worker_t *worker = argument;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "hot");
-    /* What was under way is repeated before anybody goes on, so that the window has not passed. */
+    /*
+     * Every thread retries its unacknowledged operation before any thread appends more: the
+     * operation window must still have the ids.
+     */
     if (worker->start.base >= 0)
         append_counter(worker, &owner, worker->start.counter++, worker->start.base);
     worker->start.base = -1;
@@ -130,7 +133,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* All threads append on a store that is opened and closed: each `count` elements; 0: for ever. */
+/* Open the store, append from all threads, close it. Each thread appends `count` elements (0: no
+ * end). */
 static void work_together(const char *path, spill_durability_t durability, int64_t count,
                           worker_t workers[THREADS])
 {
@@ -144,7 +148,7 @@ static void work_together(const char *path, spill_durability_t durability, int64
         workers[i].array = arrays[i / 2];
         workers[i].barrier = &barrier;
         workers[i].end = count > 0 ? workers[i].start.counter + count : INT64_MAX;
-        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+        if (pthread_create(&threads[i], NULL, append_counters, &workers[i]) != 0)
             exit(5);
     }
     for (int i = 0; i < THREADS; i++)
@@ -155,12 +159,12 @@ static void work_together(const char *path, spill_durability_t durability, int64
     spill_error_t error;
     if (spill_store_close(store, &error) != SPILL_OK)
         die("close", &error);
-    tell((message_t){.thread = ALL_CLOSED});
+    send_message((message_t){.thread = ALL_CLOSED});
 }
 
 /*
- * arguments: "worker" STORE DURABILITY BEFORE_CLOSE PADDING, then counter and base of each thread.
- * Never returns.
+ * The arguments are: "worker" STORE DURABILITY BEFORE_CLOSE PADDING, then counter and base of each
+ * thread. Never returns.
  */
 static void run_worker(char **arguments)
 {
@@ -182,17 +186,17 @@ static void run_worker(char **arguments)
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
-static void book_close(ledger_t *ledger)
+static void record_close(ledger_t *ledger)
 {
     for (int i = 0; i < THREADS; i++)
         ledger->kept[i] = ledger->next[i].counter;
     ledger->closes++;
 }
 
-static void book(ledger_t *ledger, const message_t *message)
+static void record_message(ledger_t *ledger, const message_t *message)
 {
     if (message->thread == ALL_CLOSED) {
-        book_close(ledger);
+        record_close(ledger);
         return;
     }
     assert_in_range(message->thread, 0, THREADS - 1);
@@ -218,7 +222,7 @@ static void drain(ledger_t *ledger, int pipe_end)
     message_t message;
     ssize_t got;
     while ((got = read(pipe_end, &message, sizeof message)) == (ssize_t)sizeof message)
-        book(ledger, &message);
+        record_message(ledger, &message);
     assert_int_equal(got, 0);
 }
 
@@ -247,13 +251,13 @@ static pid_t start_worker(const ledger_t *ledger, const char *path, const killed
     return pid;
 }
 
-/* Book the first message, or all until the store is closed. */
-static void await(ledger_t *ledger, int pipe_end, bool close)
+/* Record the first message, or, if `close` is set, all messages until the store is closed. */
+static void await_message(ledger_t *ledger, int pipe_end, bool close)
 {
     message_t message;
     bool more = true;
     while (more && read(pipe_end, &message, sizeof message) == (ssize_t)sizeof message) {
-        book(ledger, &message);
+        record_message(ledger, &message);
         more = close && message.thread != ALL_CLOSED;
     }
 }
@@ -266,7 +270,7 @@ void killed_round(killed_ledger_t *ledger, const char *path, const killed_plan_t
     pid_t pid = start_worker(ledger, path, plan, ends[1]);
     close(ends[1]);
     if (!plan->at_once)
-        await(ledger, ends[0], plan->before_close > 0);
+        await_message(ledger, ends[0], plan->before_close > 0);
     usleep((useconds_t)(rand_r(random) % plan->longest_us));
     assert_int_equal(kill(pid, SIGKILL), 0);
     drain(ledger, ends[0]);
@@ -281,7 +285,7 @@ void killed_round(killed_ledger_t *ledger, const char *path, const killed_plan_t
 
 typedef struct check {
     const ledger_t *ledger;
-    int64_t next[THREADS]; /* the counter that comes next */
+    int64_t next[THREADS]; /* the counter expected next */
     int64_t elements;
 } check_t;
 
@@ -300,7 +304,7 @@ static bool check_element(void *context, const spill_value_t *owner, const spill
     assert_int_equal(counter, check->next[thread]);
     if (counter < check->ledger->next[thread].counter)
         assert_int_equal(element->seq, check->ledger->seqs[thread][counter]);
-    else /* the one that was under way when the worker was killed */
+    else /* the append that was not acknowledged when the worker was killed */
         assert_int_equal(counter, check->ledger->next[thread].counter);
     check->next[thread]++;
     check->elements++;
@@ -314,7 +318,7 @@ static void report(void *context, const spill_finding_t *finding)
                 finding->invariant, finding->text);
 }
 
-/* Verify the store and count, for each thread, what is there; closes it. */
+/* Open the store, verify it, count the elements of each thread, and close it. */
 static void check_store(const ledger_t *ledger, const char *path, spill_durability_t durability,
                         int64_t found[THREADS])
 {
@@ -336,9 +340,9 @@ static void check_store(const ledger_t *ledger, const char *path, spill_durabili
     memcpy(found, check.next, sizeof check.next);
 }
 
-/* In a process of its own: this one goes on to fork, and shall not hold an open store. */
-static void check_referenced(const ledger_t *ledger, const char *path,
-                             spill_durability_t durability, int64_t found[THREADS])
+/* Check in a child process: this process forks again later, and must not hold an open store. */
+static void check_store_in_child(const ledger_t *ledger, const char *path,
+                                 spill_durability_t durability, int64_t found[THREADS])
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -363,7 +367,7 @@ static void check_referenced(const ledger_t *ledger, const char *path,
 void killed_check(const killed_ledger_t *ledger, const char *path)
 {
     int64_t found[THREADS];
-    check_referenced(ledger, path, SPILL_DURABILITY_FSYNC, found);
+    check_store_in_child(ledger, path, SPILL_DURABILITY_FSYNC, found);
     for (int i = 0; i < THREADS; i++)
         assert_true(found[i] >= ledger->next[i].counter);
 }
@@ -371,15 +375,15 @@ void killed_check(const killed_ledger_t *ledger, const char *path)
 void killed_check_prefix(killed_ledger_t *ledger, const char *path)
 {
     int64_t found[THREADS];
-    check_referenced(ledger, path, SPILL_DURABILITY_LOG, found);
+    check_store_in_child(ledger, path, SPILL_DURABILITY_LOG, found);
     for (int i = 0; i < THREADS; i++) {
         start_t *next = &ledger->next[i];
         if (found[i] < ledger->kept[i])
-            fail_msg("thread %d: %" PRId64 " elements are there, and %" PRId64
-                     " were acknowledged before the store was closed",
+            fail_msg("thread %d: the store has %" PRId64 " elements, but %" PRId64
+                     " were acknowledged before it was closed",
                      i, found[i], ledger->kept[i]);
         if (found[i] <= next->counter) {
-            /* The base of what was under way may count what was lost. */
+            /* A base that was read before the power loss may count lost elements. */
             ledger->lost += next->counter - found[i];
             *next = (start_t){.counter = found[i], .base = -1};
         }
@@ -404,7 +408,7 @@ void killed_run_if_worker(int count, char **arguments)
 {
     if (count == FIRST_START + 2 * THREADS && strcmp(arguments[1], "worker") == 0) {
         run_worker(arguments);
-        exit(6); /* without end, but for a kill */
+        exit(6); /* unreachable: the worker runs until it is killed */
     }
 }
 

@@ -1,12 +1,13 @@
 /*
- * A process that appends from four threads to an embedded store until it is killed, and the ledger
- * of what it was promised.
+ * A worker process that appends to an embedded store from four threads until it is killed, and the
+ * ledger of the acknowledged appends.
  *
- * Each thread appends its own counter 0, 1, 2, ... with operation ids. Before the first try of a
- * counter it tells the test its operation's base, and after the answer the number it was given. So
- * the test knows what was acknowledged, and a thread that is started again repeats the counter
- * that was under way with the same id and base. In the end each counter that was acknowledged is
- * there exactly once, in order, under the number that was told, and the verifier is content.
+ * Each thread appends its own counter 0, 1, 2, ... with operation ids. Before it first tries a
+ * counter, it reports the operation's base to the test. After the answer, it reports the element's
+ * sequence number. So the test knows which appends were acknowledged. After a restart, a thread
+ * retries its unacknowledged counter with the same id and base. At the end the store must have
+ * each acknowledged counter exactly once, in order, under the reported number, and the verifier
+ * must find nothing.
  */
 #ifndef SPILL_TESTS_FAULT_KILLED_H
 #define SPILL_TESTS_FAULT_KILLED_H
@@ -17,58 +18,58 @@
 
 enum { KILLED_THREADS = 4 };
 
-/* Where a thread goes on: `base` is of the counter's first try, -1 when there was none. */
+/* Where a thread continues. `base` belongs to the first try of `counter`; -1: not tried yet. */
 typedef struct killed_start {
     int64_t counter;
     int64_t base;
 } killed_start_t;
 
 typedef struct killed_ledger {
-    killed_start_t next[KILLED_THREADS]; /* where each thread goes on */
+    killed_start_t next[KILLED_THREADS]; /* where each thread continues */
     int64_t kept[KILLED_THREADS];        /* acknowledged before the store was last closed */
     int64_t *seqs[KILLED_THREADS];       /* number given to each acknowledged counter */
     size_t capacity[KILLED_THREADS];
     int64_t answers;
     int64_t closes;
-    int64_t lost; /* of the answers, with the machine */
+    int64_t lost; /* acknowledged appends that a power loss removed */
 } killed_ledger_t;
 
-/* How a worker works, and when it is killed. */
+/* What a worker does, and when the test kills it. */
 typedef struct killed_plan {
     spill_durability_t durability;
-    bool at_once;     /* a random while after its start, else after it closed or first appended */
-    int before_close; /* appends of each thread, then the store is closed and opened; 0: neither */
+    bool at_once;     /* count `longest_us` from the start, not from the first append or close */
+    int before_close; /* each thread's appends before the store is closed and reopened; 0: never */
     int padding;      /* bytes of text in each element */
-    int longest_us;   /* of the random while */
+    int longest_us;   /* the longest random delay before the kill */
 } killed_plan_t;
 
 void killed_ledger_init(killed_ledger_t *ledger);
 void killed_ledger_release(killed_ledger_t *ledger);
 
 /*
- * Is this process a worker? To be asked first thing in main: a test program starts itself again as
- * its worker. If so it does the work, and does not return.
+ * If this process is a worker, do the worker's appends and never return. Call this first in main:
+ * the test program starts itself again as its worker.
  */
 void killed_run_if_worker(int count, char **arguments);
 
-/* Run a worker on the store, kill it after a random while, and book what it said. */
+/* Run a worker on the store, kill it after a random delay, and record its messages. */
 void killed_round(killed_ledger_t *ledger, const char *path, const killed_plan_t *plan,
                   unsigned *random);
 
 /*
- * Open the store, verify it, and hold it against the ledger; in a process of its own, which closes
- * it. Everything acknowledged is there.
+ * In a child process, open the store, verify it, compare it with the ledger, and close it. Every
+ * acknowledged element must exist.
  */
 void killed_check(const killed_ledger_t *ledger, const char *path);
 
 /*
- * The same after the machine died while log durability was in use: what was acknowledged before the
- * last close is there, and what there is besides are the appends that came next, in order. The
- * ledger goes on from there.
+ * The same after a power loss with durability log. Every element acknowledged before the last close
+ * must exist. The other elements must be the appends that followed, in order. The ledger continues
+ * from the last element found.
  */
 void killed_check_prefix(killed_ledger_t *ledger, const char *path);
 
-/* The first seed of random numbers: SPILLWAY_SEED where it is set. */
+/* The first seed of random numbers: SPILLWAY_SEED if it is set. */
 unsigned killed_seed(void);
 
 #endif

@@ -30,8 +30,8 @@ static void redirect(const char *path, int flags, int to)
         _exit(126);
 }
 
-/* A process that is killed at once does not come to emptying the file. */
-static void forget(const char *folder, const char *name)
+/* Empty the output file: a process that is killed at once might not get to truncate it. */
+static void empty_file(const char *folder, const char *name)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -49,8 +49,8 @@ pid_t program_start(const char *folder, const char *input, const char *const *ar
         assert_true(count + 2 < ARGUMENTS_MAX);
         list[count + 1] = (char *)arguments[count];
     }
-    forget(folder, "out");
-    forget(folder, "err");
+    empty_file(folder, "out");
+    empty_file(folder, "err");
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid > 0)

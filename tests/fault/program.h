@@ -5,15 +5,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What became of it. */
+/* How it ended. */
 typedef struct program_end {
     bool killed; /* by SIGKILL */
     int status;  /* its exit code otherwise */
-    char *out;   /* what it said; both to be freed with program_end_release */
+    char *out;   /* its output; free both with program_end_release */
     char *err;
 } program_end_t;
 
-/* The test is passed over (77) where SPILLWAY is not set. */
+/* Skip the test (exit code 77) if SPILLWAY is not set. */
 void program_needed(void);
 
 /*
@@ -26,7 +26,7 @@ pid_t program_start(const char *folder, const char *input, const char *const *ar
 program_end_t program_wait(const char *folder, pid_t pid);
 void program_end_release(program_end_t *end);
 
-/* Run it to its end, which is to be good. Returns what it said on stdout; free it. */
+/* Run it and check that it succeeds. Returns its stdout; free it. */
 char *program_run(const char *folder, const char *const *arguments);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * Damaged stores, drawn at random: a file of a store is changed in one of four ways, then the store
- * is exported, verified, and appended to. Each of these returns correct data or an error that has a
- * message. Only the newest log of a killed writer may lose its end: then the
- * elements before the end are returned, in the order in which they were appended.
+ * Random damage: change one file of a store in one of four ways, then export the store, verify it,
+ * and append to it. Each of these must return correct data or an error with a message. Only the
+ * newest log of a killed writer may lose its end: then the export returns the elements before the
+ * damage, in the order in which they were appended.
  *
  *   SPILLWAY_SEED          the seed (printed); the same seed draws the same cases
  *   SPILLWAY_DAMAGE_CASES  how many (72; with a sanitizer 36; 500 if SPILLWAY_LONG is set)
  *
- * Every pair of file kind and damage comes up once before one comes up twice. Each case runs in a
- * process of its own, so that a signal is seen, and every tenth case runs the program, too.
+ * Every pair of file kind and damage is used once before any pair is used twice. Each case runs in
+ * its own process, so that the test sees a signal. Every tenth case also runs the program.
  */
 #include "fault/program.h"
 #include "support/child.h"
@@ -37,7 +37,7 @@ enum { SMALL = 60, LARGE = 150 * 1000, BLOB = 700 * 1000 };
 
 /* ---- what a store should hold ---------------------------------------------------------------- */
 
-/* Element i of all: its owner, and a text that is drawn from i alone. */
+/* Element i has an owner and a text that depend only on i. */
 static int owner_of(int64_t i)
 {
     return (int)(i * 7 % OWNERS);
@@ -50,7 +50,7 @@ static size_t size_of_element(int64_t i, bool large)
     return i % 50 == 0 ? BLOB : LARGE;
 }
 
-/* Random letters: they do not compress to nothing. Free with free. */
+/* Random letters, so that the text does not compress well. Free with free. */
 static char *make_text(int64_t i, bool large)
 {
     size_t size = size_of_element(i, large);
@@ -93,7 +93,7 @@ typedef struct base {
     char folder[PATH_BYTES];
 } base_t;
 
-static void must(bool good, const char *what)
+static void require(bool good, const char *what)
 {
     if (good)
         return;
@@ -114,11 +114,14 @@ static void append_range(const base_t *base, spill_store_t *store, int64_t first
     spill_error_t error;
     spill_array_t *array = embedded_array(store, "feed", 5, 8);
     for (int64_t i = first; i < end; i++)
-        must(append_element(array, i, base->large, &error) == SPILL_OK, error.message);
+        require(append_element(array, i, base->large, &error) == SPILL_OK, error.message);
     spill_array_close(array);
 }
 
-/* Half of the elements, closed; then the other half, after which the writer is killed or closes. */
+/*
+ * Append half of the elements and close the store. Then append the other half, and close the store
+ * or end without closing it.
+ */
 static void write_base(const base_t *base)
 {
     spill_store_t *store = open_base(base);
@@ -142,28 +145,28 @@ static void add_second_log(const char *folder)
     rocksdb_options_t *options = rocksdb_options_create();
     rocksdb_get_options_from_string(usual, "avoid_flush_during_recovery=true", options, &message);
     rocksdb_t *db = rocksdb_open(options, folder, &message);
-    must(db != NULL, "cannot make a second log");
+    require(db != NULL, "cannot make a second log");
     rocksdb_readoptions_t *read = rocksdb_readoptions_create();
     rocksdb_writeoptions_t *write = rocksdb_writeoptions_create();
     char *value = rocksdb_get(db, read, key, sizeof key, &size, &message);
-    must(value != NULL, "the store has no format record");
+    require(value != NULL, "the store has no format record");
     rocksdb_put(db, write, key, sizeof key, value, size, &message);
     raise(SIGKILL);
 }
 
-/* Run a function in a process that it ends; no thread of the engine stays in this one. */
+/* Run a function in a child process, so that no engine thread stays in this one. */
 static int in_child(void (*work)(const void *context), const void *context)
 {
     int status;
     fflush(NULL);
     pid_t child = fork();
-    must(child >= 0, "cannot fork");
+    require(child >= 0, "cannot fork");
     if (child == 0) {
-        alarm(SECONDS_MAX); /* ends a case that hangs: its signal is a violation */
+        alarm(SECONDS_MAX); /* a case that hangs ends by this signal, which counts as a violation */
         work(context);
         child_end(0);
     }
-    must(waitpid(child, &status, 0) == child, "cannot wait");
+    require(waitpid(child, &status, 0) == child, "cannot wait");
     return status;
 }
 
@@ -191,11 +194,12 @@ static void make_bases(void)
     for (int i = 0; i < BASES; i++) {
         snprintf(bases[i].folder, sizeof bases[i].folder, "%s", embedded_new_folder());
         int status = in_child(write_base_in_child, &bases[i]);
-        must(bases[i].killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0,
-             "a base store could not be made");
+        require(bases[i].killed ? WIFSIGNALED(status)
+                                : WIFEXITED(status) && WEXITSTATUS(status) == 0,
+                "a base store could not be made");
         if (strcmp(bases[i].name, "two logs") == 0)
-            must(WIFSIGNALED(in_child(add_second_log_in_child, bases[i].folder)),
-                 "a second log could not be made");
+            require(WIFSIGNALED(in_child(add_second_log_in_child, bases[i].folder)),
+                    "a second log could not be made");
     }
 }
 
@@ -227,7 +231,7 @@ static uint64_t draw(uint64_t below)
     return (z ^ (z >> 31)) % below;
 }
 
-/* A file of that kind that is not empty, drawn among all; false: there is none. */
+/* Choose at random a file of that kind that is not empty. Returns false if none exists. */
 static bool draw_file(const char *folder, const char *kind, char *name, size_t size)
 {
     uint64_t seen = 0;
@@ -265,7 +269,7 @@ static uint64_t newest_log(const char *folder)
     return newest;
 }
 
-/* A place: near the start, near the end, or anywhere. */
+/* Choose an offset near the start, near the end, or anywhere. */
 static int64_t draw_place(int64_t size)
 {
     int64_t near = size < 300 ? size : 300;
@@ -295,13 +299,14 @@ static void damage_file(const injury_t *injury)
     char path[PATH_BYTES * 2];
     snprintf(path, sizeof path, "%s/%s", injury->folder, injury->file);
     if (injury->damage == TRUNCATION) {
-        must(truncate(path, injury->place) == 0, "cannot truncate");
+        require(truncate(path, injury->place) == 0, "cannot truncate");
         return;
     }
     int file = open(path, O_RDWR);
     uint8_t *bytes = calloc(1, (size_t)injury->bytes);
-    must(file >= 0 && bytes, "cannot open the file to damage");
-    must(pread(file, bytes, (size_t)injury->bytes, injury->place) == injury->bytes, "cannot read");
+    require(file >= 0 && bytes, "cannot open the file to damage");
+    require(pread(file, bytes, (size_t)injury->bytes, injury->place) == injury->bytes,
+            "cannot read");
     uint64_t random = injury->garbage | 1;
     for (int64_t i = 0; i < injury->bytes; i++) {
         random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
@@ -309,13 +314,13 @@ static void damage_file(const injury_t *injury)
         uint8_t garbage = (uint8_t)(random >> 56);
         bytes[i] = injury->damage == FLIP ? flipped : injury->damage == ZEROES ? 0 : garbage;
     }
-    must(pwrite(file, bytes, (size_t)injury->bytes, injury->place) == injury->bytes,
-         "cannot write");
+    require(pwrite(file, bytes, (size_t)injury->bytes, injury->place) == injury->bytes,
+            "cannot write");
     free(bytes);
     close(file);
 }
 
-/* A copy of a store. Files that the engine never changes in place are linked. */
+/* Copy a store. Files that the engine never changes in place are hard links. */
 static void copy_store(const char *from, const char *to, const char *damaged)
 {
     char command[3 * PATH_BYTES];
@@ -323,7 +328,7 @@ static void copy_store(const char *from, const char *to, const char *damaged)
              "cp -rl '%s' '%s' && cd '%s' && for f in [A-Z]* '%s'; do cp \"$f\" .copy && "
              "mv -f .copy \"$f\" || exit 1; done",
              from, to, to, damaged);
-    must(system(command) == 0, "cannot copy a store");
+    require(system(command) == 0, "cannot copy a store");
 }
 
 /* ---- what is read ---------------------------------------------------------------------------- */
@@ -363,7 +368,7 @@ static bool note_element(void *context, const spill_value_t *owner, const spill_
     return true;
 }
 
-/* Are the elements that were read the first ones that were appended? *count: how many. */
+/* Whether the elements read are the first ones appended. Sets *count to how many were read. */
 static bool is_prefix(const reading_t *reading, int64_t *count)
 {
     *count = 0;
@@ -393,8 +398,8 @@ static void expect_message(const injury_t *injury, const spill_error_t *error)
 }
 
 /*
- * Export all. -1: an error, which is a correct answer; else the number of elements, which are the
- * first ones.
+ * Export the whole store. Returns the number of elements, which must be the first ones appended, or
+ * -1 if the export reported an error, which is also correct.
  */
 static int64_t export_all(const injury_t *injury, spill_store_t *store, int64_t least, int64_t most)
 {
@@ -417,7 +422,7 @@ static int64_t export_all(const injury_t *injury, spill_store_t *store, int64_t 
     if (!is_prefix(&reading, &count) || count < least || count > most) {
         char text[64];
         snprintf(text, sizeof text, "%" PRId64 " of %" PRId64, count, most);
-        violation(injury, "elements are missing: %s are there", text);
+        violation(injury, "elements are missing: the export has %s", text);
     }
     return count;
 }
@@ -437,7 +442,7 @@ static spill_code_t open_case(const injury_t *injury, bool read_only, bool parti
     return code;
 }
 
-/* Verify, of what can be read: an error, findings, or a store that is whole. */
+/* Verify what can be read. Verify must report an error or findings if the export failed. */
 static void verify_all(const injury_t *injury, int64_t exported)
 {
     spill_store_t *store;
@@ -453,14 +458,14 @@ static void verify_all(const injury_t *injury, int64_t exported)
     if (code != SPILL_OK)
         expect_message(injury, &error);
     if (code == SPILL_OK && exported < 0 && !damaged && summary.findings == 0)
-        violation(injury, "verify is content, but export %s", "fails");
+        violation(injury, "verify finds nothing, but export %s", "fails");
     if (code == SPILL_OK && exported >= 0 && (damaged || summary.findings > 0))
-        violation(injury, "export is content, but verify %s", "has findings");
+        violation(injury, "export succeeds, but verify %s", "has findings");
     spill_array_close(array);
     spill_store_close(store, NULL);
 }
 
-/* Append the next element; if that worked, it and all elements before it are there afterwards. */
+/* Append the next element. If that succeeds, the store must have it and all earlier elements. */
 static void append_one(const injury_t *injury, int64_t exported)
 {
     spill_store_t *store;
@@ -515,7 +520,7 @@ static int run_program(const injury_t *injury, const char *const *arguments, int
     return status;
 }
 
-/* The same three commands by the program: its exit codes say what the library said. */
+/* Run the same three operations with the program. Its exit codes must agree with each other. */
 static void run_program_case(const void *context)
 {
     const injury_t *injury = context;
@@ -525,22 +530,22 @@ static void run_program_case(const void *context)
     int64_t lines, others;
     int exported = run_program(injury, export, &lines);
     if (exported != 0 && exported != 3)
-        violation(injury, "export ends in %s", "another way than with 0 or 3");
+        violation(injury, "export exits with %s", "neither 0 nor 3");
     if (exported == 0 && lines != injury->base->count && !injury->may_tear)
         violation(injury, "export exits 0 and elements are %s", "missing");
     int verified = run_program(injury, verify, &others);
     if (verified != 0 && verified != 1 && verified != 3)
-        violation(injury, "verify ends in %s", "another way than with 0, 1 or 3");
+        violation(injury, "verify exits with %s", "none of 0, 1 and 3");
     if ((verified == 0) != (exported == 0))
         violation(injury, "export and verify do not %s", "agree");
     int appended = run_program(injury, append, &others);
     if (appended != 0 && appended != 3)
-        violation(injury, "append ends in %s", "another way than with 0 or 3");
+        violation(injury, "append exits with %s", "neither 0 nor 3");
 }
 
 /* ---- the cases ------------------------------------------------------------------------------- */
 
-/* Pair number `pair` in a base store that has such a file. */
+/* Apply pair number `pair` to a base store that has such a file. */
 static injury_t draw_injury(int pair)
 {
     injury_t injury = {.damage = (damage_t)(pair % DAMAGES)};
@@ -548,12 +553,12 @@ static injury_t draw_injury(int pair)
     int tries = 0;
     do {
         injury.base = &bases[draw(BASES)];
-        must(++tries <= DRAWS_MAX, "no base store has a file of that kind");
+        require(++tries <= DRAWS_MAX, "no base store has a file of that kind");
     } while (!draw_file(injury.base->folder, kind, injury.file, sizeof injury.file));
     struct stat about;
     char path[PATH_BYTES * 2];
     snprintf(path, sizeof path, "%s/%s", injury.base->folder, injury.file);
-    must(stat(path, &about) == 0, "a file is gone");
+    require(stat(path, &about) == 0, "a file is missing");
     injury.place = draw_place(about.st_size);
     int64_t left = about.st_size - injury.place;
     int64_t most = draw(2) == 0 ? 16 : 40000;

@@ -25,7 +25,7 @@ enum { STEPS = 40, ELEMENTS = 6, SECONDS_MAX = 60 };
 typedef struct outcome {
     int64_t acknowledged;
     long calls;
-    bool wrong; /* a call failed with a code that is not of lost memory */
+    bool wrong; /* a call failed with a code that does not mean lack of memory */
 } outcome_t;
 
 static bool is_expected(spill_code_t code)
@@ -51,7 +51,7 @@ static void append_all(spill_array_t *array, const spill_value_t *owner, outcome
     }
 }
 
-/* Open, append and count, where allocation `failing` fails (0: none); then close. */
+/* Open, append, count and close. Allocation number `failing` fails (0: none). */
 static void use_store(const char *folder, long failing, outcome_t *outcome)
 {
     spill_store_t *store = NULL;
@@ -85,7 +85,10 @@ static void make_store(const char *folder, long failing, outcome_t *outcome)
     embedded_close(store);
 }
 
-/* Elements 0, 1, ...: at least those acknowledged, and at most one more, whose answer was lost. */
+/*
+ * The store must hold elements 0, 1, ... up to the last acknowledged one, and may hold one more:
+ * the element of the append that failed.
+ */
 static void check_store(const char *folder, long failing, outcome_t *outcome)
 {
     (void)failing;
@@ -101,8 +104,8 @@ static void check_store(const char *folder, long failing, outcome_t *outcome)
 typedef void (*work_fn)(const char *folder, long failing, outcome_t *outcome);
 
 /*
- * In a process of its own: a forked process has none of the threads that the engine started.
- * Returns false if the engine ended the process itself.
+ * Run `work` in a child process, which has none of the engine's threads of this one. Returns false
+ * if the engine ended the child.
  */
 static bool work_in_child(work_fn work, const char *folder, long failing, outcome_t *outcome)
 {
@@ -122,7 +125,7 @@ static bool work_in_child(work_fn work, const char *folder, long failing, outcom
     return true;
 }
 
-/* RocksDB ends the process at few places itself: where a function that may not throw does. */
+/* RocksDB itself ends the process in a few places, if a function that must not throw does. */
 static void each_allocation_may_fail(void **state)
 {
     (void)state;
@@ -138,7 +141,7 @@ static void each_allocation_may_fail(void **state)
     long calls = outcome->calls;
     assert_true(calls > STEPS);
     for (int step = 0; step < STEPS; step++) {
-        /* Each of the first, where the engine opens; then some of all the others. */
+        /* First every early allocation, during the open; then a sample of all allocations. */
         long failing = step < STEPS / 4 ? step + 1 : 1 + (calls - 1) * step / STEPS;
         *outcome = (outcome_t){0};
         embedded_remove_folder(folder);
@@ -149,7 +152,7 @@ static void each_allocation_may_fail(void **state)
         interrupted += outcome->acknowledged < ELEMENTS;
         assert_true(work_in_child(check_store, folder, failing, outcome));
         if (outcome->wrong)
-            fail_msg("allocation %ld: of %lld acknowledged elements some are missing", failing,
+            fail_msg("allocation %ld: some of %lld acknowledged elements are missing", failing,
                      (long long)outcome->acknowledged);
     }
     printf("%d of %d failed allocations interrupted a call; the engine aborted at %d\n",
@@ -172,7 +175,10 @@ static bool reports_broken(spill_kv_iter_t *iter)
     return reported;
 }
 
-/* An allocation fails in a write, beside an iterator. Then a thread may wait for a lock forever. */
+/*
+ * An allocation fails in a write while an iterator is open. Afterwards a thread of the engine may
+ * wait for a lock forever.
+ */
 static void break_engine(const char *folder, long failing, outcome_t *outcome)
 {
     static const uint8_t key[] = "key";

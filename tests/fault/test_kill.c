@@ -1,7 +1,7 @@
 /*
- * kill -9 of a process that appends from four threads to an embedded store, at random moments, with
- * spills, seals and commits in flight and also while it recovers; then it goes on where it was
- * killed. Half of the rounds sync each commit, half leave it in the log: both survive a process.
+ * kill -9, at random moments, of a process that appends to an embedded store from four threads:
+ * during spills, seals, commits and recovery. The next process continues the appends. Half of the
+ * rounds sync each commit, the others leave it in the log. A killed process loses neither.
  */
 #include "killed.h"
 #include "support/effort.h"

@@ -1,13 +1,16 @@
 /*
- * kill -9 of the program itself, at random moments: `append` from a stream, in batches that spill
- * again and again; `append` of a batch with an operation id, which is tried again with the id and
- * the base that the program said, until it is acknowledged; and `import` of a file that grows.
- * Several owners, both ends kept, both durabilities, bounds from one element on.
+ * kill -9 of the program itself, at random moments, during:
+ *   - `append` from a stream, in batches that spill many times;
+ *   - `append` of a batch with an operation id, retried with the id and the base that the program
+ *     printed until it is acknowledged;
+ *   - `import` of a growing file.
+ * The stores vary in owners, in the end that the head keeps, in durability and in bounds, from one
+ * element upwards.
  *
- * Each element is its owner's counter. What the program printed is what it acknowledged. After each
- * kill the program's verifier is content, and its export has every owner's counters from 0 on, each
- * once and in order, with everything that was acknowledged. A kill counts where it met a process
- * that held the store and had not come to its end.
+ * Each element is its owner's counter. The program acknowledges an element by printing its number.
+ * After each kill the program's verifier must find nothing. Its export must have every owner's
+ * counters from 0, each once and in order, including every acknowledged one. A kill counts only if
+ * the process held the store and had not ended.
  */
 #include "killed.h"
 #include "program.h"
@@ -26,40 +29,40 @@
 #include <cmocka.h>
 
 enum {
-    OWNERS = 6,          /* of appends: three whose newest are kept, three whose oldest are */
+    OWNERS = 6,          /* of appends: three heads keep the newest elements, three the oldest */
     FEEDS = 4,           /* owners of the import */
-    STREAM_LINES = 8000, /* more than come through before the kill */
+    STREAM_LINES = 8000, /* more than the program appends before the kill */
     IMPORT_LINES = 4000,
-    BATCH_MAX = 60, /* an operation's parts are fewer than the window */
+    BATCH_MAX = 60, /* so that an operation has fewer parts than the window has ids */
     ROUNDS_OF_A_STORE = 10,
     TRIES_FOR_A_KILL = 10
 };
 
-/* An owner, and what is known of it. */
+/* An owner, and what the test knows about its elements. */
 typedef struct owner {
     const char *array;
     char name[16];
     int64_t acknowledged; /* elements */
-    int64_t there;        /* when it was last looked at; what was begun since is not in it */
-    int64_t given;        /* no more than these were ever given to the program */
-    /* The operation under way: it appends the elements begin..given. */
+    int64_t found;        /* the elements found by the last check */
+    int64_t given;        /* elements passed to the program so far */
+    /* The unacknowledged operation appends the elements begin..given. */
     bool pending;
     int64_t begin;
     int64_t operations;
-    int64_t base; /* -1: the program has not said it */
+    int64_t base; /* -1: the program has not printed it */
 } owner_t;
 
 typedef struct scene {
     char folder[48];
     unsigned random;
-    int64_t launch_us; /* what opening and closing the store takes */
+    int64_t launch_us; /* how long it takes to open and close the store */
     owner_t owners[OWNERS + FEEDS];
-    int64_t imported; /* lines that the import's file has */
-    bool import_done; /* all of them were acknowledged */
+    int64_t imported; /* lines in the import's file */
+    bool import_done; /* all lines were acknowledged */
     const char *durability;
     /* Sums over all stores. */
     int kills;
-    int kills_in_writing; /* of which left something of what was not acknowledged */
+    int kills_in_writing; /* kills that left unacknowledged elements in the store */
     int64_t elements;     /* acknowledged */
 } scene_t;
 
@@ -118,10 +121,10 @@ static owner_t *find_owner(scene_t *scene, const char *array, const char *name)
     return NULL;
 }
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Each line: {"owner":"u1","seq":7,"element":{ "n" : 7, ...}}. Counts into `there`. */
-static void look_at_export(scene_t *scene, const char *array, char *lines)
+/* Each line: {"owner":"u1","seq":7,"element":{ "n" : 7, ...}}. Counts into `found`. */
+static void check_export(scene_t *scene, const char *array, char *lines)
 {
     char *rest = lines;
     for (char *line; (line = strtok_r(rest, "\n", &rest)) != NULL;) {
@@ -135,16 +138,16 @@ static void look_at_export(scene_t *scene, const char *array, char *lines)
         if (fields != 3)
             fail_msg("not an exported element: %.200s", line);
         owner_t *owner = find_owner(scene, array, name);
-        if (seq != owner->there || n != seq)
+        if (seq != owner->found || n != seq)
             fail_msg("%s of '%s': element %" PRId64 " is %" PRId64 ", and number %" PRId64
                      " was to come",
-                     name, array, seq, n, owner->there);
-        owner->there++;
+                     name, array, seq, n, owner->found);
+        owner->found++;
     }
 }
 
-/* Verify the store, and compare what an array exports with what is known of its owners. */
-static void look(scene_t *scene, const char *array)
+/* Verify the store, and compare an array's export with what the test knows about its owners. */
+static void check_array(scene_t *scene, const char *array)
 {
     const char *verify[] = {"verify", "db", NULL};
     const char *export[] = {"export", "db", array, "--relaxed", NULL};
@@ -154,16 +157,16 @@ static void look(scene_t *scene, const char *array)
     free(said);
     for (int i = 0; i < OWNERS + FEEDS; i++)
         if (strcmp(scene->owners[i].array, array) == 0)
-            scene->owners[i].there = 0;
+            scene->owners[i].found = 0;
     char *lines = program_run(scene->folder, export);
-    look_at_export(scene, array, lines);
+    check_export(scene, array, lines);
     free(lines);
     for (int i = 0; i < OWNERS + FEEDS; i++) {
         const owner_t *owner = &scene->owners[i];
-        if (owner->there < owner->acknowledged || owner->there > owner->given)
-            fail_msg("%s of '%s': %" PRId64 " elements are there, %" PRId64
+        if (owner->found < owner->acknowledged || owner->found > owner->given)
+            fail_msg("%s of '%s': %" PRId64 " elements found, %" PRId64
                      " were acknowledged, %" PRId64 " given",
-                     owner->name, owner->array, owner->there, owner->acknowledged, owner->given);
+                     owner->name, owner->array, owner->found, owner->acknowledged, owner->given);
     }
 }
 
@@ -184,7 +187,8 @@ static void write_line(FILE *file, const char *owner, int64_t n)
             (int)(n % 200), 0);
 }
 
-/* The process that was killed had opened the store: its mark names who held it last. */
+/* Whether the killed process had opened the store: the store records the last process to hold it.
+ */
 static bool held(const scene_t *scene, pid_t pid)
 {
     char line[256];
@@ -197,7 +201,7 @@ static bool held(const scene_t *scene, pid_t pid)
     return holder == pid;
 }
 
-/* Start the program, let it work for a random while, and kill it. */
+/* Start the program, let it run for a random time, and kill it. */
 static program_end_t start_and_kill(scene_t *scene, const char *input, const char *const *arguments)
 {
     pid_t pid = program_start(scene->folder, input, arguments);
@@ -211,9 +215,8 @@ static program_end_t start_and_kill(scene_t *scene, const char *input, const cha
     return end;
 }
 
-/* Book what was printed: the numbers of elements, "7" or "7..9", those of `owner` that come next.
- */
-static void book(scene_t *scene, owner_t *owner, int64_t next, char *out)
+/* Record the printed numbers, "7" or "7..9", which must be the next numbers of `owner`. */
+static void record_answers(scene_t *scene, owner_t *owner, int64_t next, char *out)
 {
     char *rest = out;
     for (char *line; (line = strtok_r(rest, "\n", &rest)) != NULL;) {
@@ -221,7 +224,7 @@ static void book(scene_t *scene, owner_t *owner, int64_t next, char *out)
         int64_t first = strtoll(line, &end, 10);
         int64_t last = strncmp(end, "..", 2) == 0 ? strtoll(end + 2, NULL, 10) : first;
         if (first != next || last >= owner->given)
-            fail_msg("%s of '%s': '%s' is acknowledged, where %" PRId64 " was to come", owner->name,
+            fail_msg("%s of '%s': '%s' is acknowledged, but %" PRId64 " was expected", owner->name,
                      owner->array, line, next);
         next = last + 1;
         scene->elements += next - first;
@@ -235,25 +238,25 @@ static void append_stream(scene_t *scene, owner_t *owner)
                                "-",      "--durability", scene->durability, NULL};
     FILE *lines = open_input(scene, "lines", "wb");
     for (int64_t i = 0; i < STREAM_LINES; i++)
-        write_line(lines, owner->name, owner->there + i);
+        write_line(lines, owner->name, owner->found + i);
     fclose(lines);
-    owner->given = owner->there + STREAM_LINES;
+    owner->given = owner->found + STREAM_LINES;
     program_end_t end = start_and_kill(scene, "lines", arguments);
-    book(scene, owner, owner->there, end.out);
+    record_answers(scene, owner, owner->found, end.out);
     program_end_release(&end);
 }
 
-/* The operation under way, or one that is begun; once more after each kill, until it is through. */
+/* Retry the unacknowledged operation, or begin a new one. Called again after each kill. */
 static void append_operation(scene_t *scene, owner_t *owner)
 {
     char op[64];
     if (!owner->pending) {
         FILE *lines = open_input(scene, owner->name, "wb");
         owner->pending = true;
-        owner->begin = owner->there;
+        owner->begin = owner->found;
         owner->base = -1;
         owner->operations++;
-        owner->given = owner->there + 2 + pick(scene, BATCH_MAX - 1);
+        owner->given = owner->found + 2 + pick(scene, BATCH_MAX - 1);
         for (int64_t i = owner->begin; i < owner->given; i++)
             write_line(lines, owner->name, i);
         fclose(lines);
@@ -268,7 +271,7 @@ static void append_operation(scene_t *scene, owner_t *owner)
     if (owner->base < 0 && at != NULL && strchr(at, '\n') != NULL)
         owner->base = strtoll(at + 1, NULL, 10);
     if (end.out[0] != '\0') {
-        book(scene, owner, owner->begin, end.out);
+        record_answers(scene, owner, owner->begin, end.out);
         assert_int_equal(owner->acknowledged, owner->given);
         owner->pending = false;
     }
@@ -304,7 +307,7 @@ static void play_round(scene_t *scene)
     int before = scene->kills;
     int64_t more = 0;
     for (int i = 0; i < OWNERS + FEEDS; i++)
-        more -= scene->owners[i].there;
+        more -= scene->owners[i].found;
     scene->durability = pick(scene, 2) ? "fsync" : "log";
     owner_t *owner = &scene->owners[pick(scene, OWNERS)];
     int64_t kind = pick(scene, 3);
@@ -315,17 +318,17 @@ static void play_round(scene_t *scene)
         append_operation(scene, owner);
     else
         append_stream(scene, owner);
-    look(scene, kind == 0 ? arrays[2] : owner->array);
+    check_array(scene, kind == 0 ? arrays[2] : owner->array);
     for (int i = 0; i < OWNERS + FEEDS; i++)
-        more += scene->owners[i].there;
+        more += scene->owners[i].found;
     if (scene->kills > before && more > scene->elements - acknowledged)
         scene->kills_in_writing++;
 }
 
-static void look_at_all(scene_t *scene)
+static void check_all_arrays(scene_t *scene)
 {
     for (int i = 0; i < 3; i++)
-        look(scene, arrays[i]);
+        check_array(scene, arrays[i]);
 }
 
 static void measure_launch(scene_t *scene)
@@ -350,16 +353,16 @@ static void the_program_is_killed(void **state)
     measure_launch(&scene);
     int kills = (int)effort(2000, 80, 20);
     int rounds = 0;
-    /* Until enough of the kills have met it writing: how many do is chance. */
+    /* Chance decides which kills interrupt a write: repeat until enough have. */
     for (; scene.kills < kills || scene.kills_in_writing <= kills / 10; rounds++) {
         assert_true(rounds < TRIES_FOR_A_KILL * kills);
         if (rounds % ROUNDS_OF_A_STORE == 0)
             new_store(&scene);
         play_round(&scene);
         if (rounds % ROUNDS_OF_A_STORE == ROUNDS_OF_A_STORE - 1)
-            look_at_all(&scene);
+            check_all_arrays(&scene);
     }
-    look_at_all(&scene);
+    check_all_arrays(&scene);
     print_message("%d rounds, %d kills of a program at work, of which %d left something that was "
                   "not acknowledged; %" PRId64 " elements acknowledged\n",
                   rounds, scene.kills, scene.kills_in_writing, scene.elements);

@@ -1,18 +1,18 @@
 /*
- * Each place of the program that calls the operating system gets an error, for every operation on
- * the folder of a store: open, append, close, read, back up, and repair of a damaged log.
+ * For every operation on the folder of a store (open, append, close, read, back up, repair a
+ * damaged log), each place of the program that calls the operating system gets an error once.
  *
  * After each failure the test checks that:
- *   - the operation reported an error that names the folder, or made up for the failure;
+ *   - the operation reported an error that names the folder, or succeeded in another way;
  *   - the same operation, called again, succeeds;
  *   - the store then holds every element, and the check of the store finds nothing.
  *
  * Some failures only mean that a file system lacks a feature, such as hard links, or that a signal
- * came. After these the operation has to succeed at once. A backup and a repair then take other
- * steps, each of which fails too.
+ * came. After these the operation must succeed at once. A backup and a repair then use other calls,
+ * and each of these calls fails too.
  *
- * This program has its own open, fsync, ... to which the linker binds the store. A call by the
- * engine's library passes.
+ * This program defines its own open, fsync, ..., and the linker binds the store to them. Calls by
+ * the engine's library do not fail.
  */
 #include "support/embedded.h"
 
@@ -37,8 +37,8 @@ enum { ELEMENTS = 12, MORE = 4, PATH_BYTES = 256, ENDLESS = 1000, PLACES_MAX = 2
 
 typedef enum way {
     FAILS,   /* with EIO */
-    LACKING, /* a feature that is missing, or a signal: only calls that have such an error count */
-    WITHOUT, /* with EIO, where every feature that a file system may lack is missing */
+    LACKING, /* a missing feature or a signal: counts only calls that can return such an error */
+    WITHOUT, /* with EIO, on a file system that lacks every optional feature */
     WAYS
 } way_t;
 
@@ -59,12 +59,12 @@ static struct {
 } plan;
 
 /*
- * At one place the first two calls fail, one for each run of the operation. The later calls would
- * take a run each, and do the same.
+ * At each place only the first two calls fail, each in its own run of the operation. Later calls
+ * would add runs that test the same.
  */
 enum { FAILED_MAX = 2 };
 
-/* Count a call from this place. Is it the turn of this call to fail? */
+/* Count a call from this place, and return whether this call must fail. */
 static bool is_due(const char *from)
 {
     size_t i = 0;
@@ -83,7 +83,7 @@ static bool is_due(const char *from)
 
 extern const char __executable_start, etext;
 
-/* Does this call fail? `lacking`: the error of way LACKING; 0: it has none. */
+/* Whether this call fails. `lacking` is its error if the way is LACKING; 0: it has none. */
 static bool strikes(const char *name, const void *caller, int lacking)
 {
     const char *from = caller;
@@ -106,7 +106,7 @@ static bool strikes(const char *name, const void *caller, int lacking)
 #define STRIKES(name, lacking) strikes(name, __builtin_return_address(0), lacking)
 
 /* The C library's function of this name. */
-static void *usual(const char *name)
+static void *libc_function(const char *name)
 {
     void *function = dlsym(RTLD_NEXT, name);
     if (!function)
@@ -121,7 +121,7 @@ static void *usual(const char *name)
     {                                                                                              \
         static type(*inner) parameters;                                                            \
         if (!inner)                                                                                \
-            *(void **)&inner = usual(#name);                                                       \
+            *(void **)&inner = libc_function(#name);                                               \
         return STRIKES(#name, lacking) ? (bad) : inner arguments;                                  \
     }
 
@@ -174,7 +174,7 @@ int failing_fdatasync(int fd)
     return engine_sync_fails ? -1 : 0;
 }
 
-/* The file is closed all the same, as the kernel does it. */
+/* A failing close closes the file, as in the kernel. */
 int failing_close(int fd) __asm__("close");
 int failing_close(int fd)
 {
@@ -205,9 +205,9 @@ int failing_openat(int folder, const char *path, int flags, ...)
 
 typedef struct scene {
     char folder[PATH_BYTES];   /* the store */
-    char backup[PATH_BYTES];   /* a place for a backup, where nothing is */
-    char pristine[PATH_BYTES]; /* the store before the operation; "": there is none */
-    int64_t elements;          /* what the store holds after the operation */
+    char backup[PATH_BYTES];   /* a free path for the backup */
+    char pristine[PATH_BYTES]; /* the store before the operation; "": none */
+    int64_t elements;          /* the number that the store holds after the operation */
 } scene_t;
 
 static spill_store_options_t options_for(bool read_only)
@@ -219,7 +219,7 @@ static spill_store_options_t options_for(bool read_only)
     return options;
 }
 
-/* Owner "ada" gets the elements that it lacks. */
+/* Append the elements that owner "ada" still lacks. */
 static spill_code_t append_rest(spill_store_t *store, int64_t count, spill_error_t *error)
 {
     spill_array_t *array = embedded_array(store, "feed", 3, 4);
@@ -293,7 +293,7 @@ static spill_code_t repair_log(const scene_t *scene, spill_error_t *error)
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
-/* While a writer has the store open, its engine may delete a file during a copy: copy again. */
+/* If a writer has the store open, its engine may delete a file during the copy: then try again. */
 static void copy_folder(const char *from, const char *to)
 {
     enum { TRIES = 20 };
@@ -316,7 +316,8 @@ static void make_store(const char *folder)
         fail_msg("%s", error.message);
 }
 
-/* Not closed: a copy of the folder while a writer has it. Its log has the last MORE elements. */
+/* A store that was not closed: a copy made while a writer has it. Its log has the last MORE
+ * elements. */
 static void make_killed(const char *folder)
 {
     spill_store_options_t options = options_for(false);
@@ -330,7 +331,7 @@ static void make_killed(const char *folder)
     embedded_close(store);
 }
 
-/* The damage is in the last element of the log, so that the repair loses this element. */
+/* Damage the last element of the log, so that the repair loses only this element. */
 static void make_damaged(const char *folder)
 {
     char path[2 * PATH_BYTES] = "";
@@ -338,7 +339,7 @@ static void make_damaged(const char *folder)
     make_killed(folder);
     DIR *entries = opendir(folder);
     assert_non_null(entries);
-    off_t largest = 0; /* a log of before may still be there */
+    off_t largest = 0; /* an older log may still exist */
     for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         struct stat about;
         if (entry->d_name[0] != '0' || !strstr(entry->d_name, ".log") ||
@@ -390,7 +391,7 @@ static void check_failure(const scene_t *scene, spill_code_t code, const spill_e
         return;
     if (plan.way == LACKING)
         fail_msg("%s lacking: %s", plan.struck, error->message);
-    const char *end = strrchr(scene->folder, '/'); /* the parent may be what cannot be synced */
+    const char *end = strrchr(scene->folder, '/'); /* if the parent's sync failed */
     char parent[PATH_BYTES];
     snprintf(parent, sizeof parent, "%.*s", (int)(end - scene->folder), scene->folder);
     if (error->code != code || !strstr(error->message, parent))
@@ -398,7 +399,7 @@ static void check_failure(const scene_t *scene, spill_code_t code, const spill_e
                  error->message);
 }
 
-/* The next call fails. Returns false if each place has had its failures. */
+/* Run the operation with the next failing call. Returns false after each place had its failures. */
 static bool fail_next(const scene_t *scene, operation_fn operation)
 {
     spill_error_t error = {0};
@@ -450,7 +451,7 @@ static void a_new_store(void **state)
     fail_each_call(&scene, fill_store, LACKING, 1);
 }
 
-static void a_store_that_is_there(void **state)
+static void an_existing_store(void **state)
 {
     (void)state;
     scene_t scene;
@@ -507,7 +508,7 @@ static void a_repair_of_a_log(void **state)
     fail_each_call(&scene, repair_log, WITHOUT, 20);
 }
 
-/* Whether the disk has the element, nobody knows; nothing is acknowledged after that. */
+/* The disk may or may not have the element. The store must acknowledge nothing afterwards. */
 static void a_sync_of_the_log_that_fails(void **state)
 {
     (void)state;
@@ -543,7 +544,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_store),
-        cmocka_unit_test(a_store_that_is_there),
+        cmocka_unit_test(an_existing_store),
         cmocka_unit_test(a_store_of_a_killed_writer),
         cmocka_unit_test(a_reader),
         cmocka_unit_test(a_backup),

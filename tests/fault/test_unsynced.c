@@ -1,15 +1,15 @@
 /*
- * A power loss, as far as it can be played without pulling the plug: the worker is killed, and then
- * every file of the store is cut back to the length that it had when it was last synced.
+ * A simulated power loss: kill the worker, then truncate every file of the store to the length that
+ * it had at its last sync.
  *
- * What was acknowledged with durability fsync is there all the same. With durability log the disk
- * may have got a part of what was not synced: the logs keep a random part of it, from its start on.
- * The store then opens with what was acknowledged before it was last closed, and with some of the
- * appends that came next, in order.
+ * With durability fsync every acknowledged element must survive. With durability log the disk may
+ * have a part of the unsynced data: the logs keep a random part of it, from its start. The store
+ * must then open with every element acknowledged before the last close, and with some of the
+ * appends that followed, in order.
  *
- * This program has its own fsync and fdatasync, which the engine's library is bound to as well.
- * They sync, and write down which file was synced at which length. A file is told by its inode and
- * its birth, because numbers of inodes are used again.
+ * This program defines its own fsync and fdatasync, which the engine's library uses too. They sync,
+ * and note which file was synced at which length. Inode and birth time together identify a file,
+ * because inode numbers are reused.
  */
 #include "killed.h"
 #include "support/effort.h"
@@ -32,11 +32,11 @@
 
 typedef struct synced {
     uint64_t inode;
-    int64_t birth_ns; /* 0 where the file system does not tell */
+    int64_t birth_ns; /* 0 if the file system does not report it */
     int64_t size_bytes;
 } synced_t;
 
-/* What the file's note would say now; false: it is not a regular one. `path` may be "". */
+/* Fill the file's current note. Returns false if it is not a regular file. `path` may be "". */
 static bool describe(int folder, const char *path, synced_t *file)
 {
     struct statx status;
@@ -53,7 +53,7 @@ static int sync_and_note(int fd, long system_call)
 {
     const char *path = getenv(SYNC_LOG);
     synced_t note;
-    /* The length before the sync: what is written during it may not be on the disk after it. */
+    /* Take the length before the sync: data written during the sync may not reach the disk. */
     bool known = path != NULL && describe(fd, "", &note);
     long result = syscall(system_call, fd);
     if (known && result == 0) {
@@ -75,7 +75,7 @@ int fdatasync(int fd)
     return sync_and_note(fd, SYS_fdatasync);
 }
 
-/* The length at which the file was last synced; 0 when it never was. */
+/* The length of the file at its last sync; 0 if it was never synced. */
 static int64_t synced_length(const synced_t *notes, size_t count, const synced_t *file)
 {
     for (size_t i = count; i > 0; i--)
@@ -101,7 +101,7 @@ static synced_t *read_notes(const char *path, size_t *count)
 typedef struct file {
     char path[512];
     int64_t size_bytes;
-    int64_t synced_bytes; /* not above the size */
+    int64_t synced_bytes; /* at most the size */
 } file_t;
 
 enum { FILES_MAX = 64 };
@@ -117,7 +117,7 @@ static int by_path(const void *left, const void *right)
     return strcmp(((const file_t *)left)->path, ((const file_t *)right)->path);
 }
 
-/* The folder's files; logs are in the order of their numbers, which all have six digits. */
+/* List the folder's files by name: logs are in the order of their six-digit numbers. */
 static size_t list_files(const char *folder, const char *log, file_t files[FILES_MAX])
 {
     size_t count;
@@ -145,7 +145,7 @@ static size_t list_files(const char *folder, const char *log, file_t files[FILES
     return listed;
 }
 
-/* How much of what the logs have unsynced the disk has got: often nothing or everything. */
+/* Choose how many of the logs' unsynced bytes the disk has: often none or all. */
 static int64_t choose_part(const file_t *files, size_t count, unsigned *random)
 {
     int64_t unsynced = 0;
@@ -163,8 +163,8 @@ static int64_t choose_part(const file_t *files, size_t count, unsigned *random)
 }
 
 /*
- * Cut every file of the folder back. Where `random` is given the logs keep a part of what was not
- * synced. Returns how many bytes were dropped.
+ * Truncate every file of the folder. If `random` is not NULL, the logs keep a part of their
+ * unsynced bytes. Returns how many bytes were dropped.
  */
 static int64_t drop_unsynced(const char *folder, const char *log, unsigned *random)
 {
@@ -189,7 +189,7 @@ static int64_t drop_unsynced(const char *folder, const char *log, unsigned *rand
 typedef struct scene {
     char folder[48];
     char path[64];
-    char log[64]; /* of what was synced */
+    char log[64]; /* notes which files were synced */
     unsigned random;
     killed_ledger_t ledger;
 } scene_t;
@@ -236,7 +236,7 @@ static void synced_writes_survive(void **state)
     close_scene(&scene);
 }
 
-/* One store for a few rounds, so that looking at all of it stays cheap. Returns bytes dropped. */
+/* Use one store for a few rounds only, so that each full check is cheap. Returns bytes dropped. */
 static int64_t lose_log_tails(scene_t *scene, int rounds, int padding)
 {
     int64_t dropped = 0;
@@ -253,7 +253,7 @@ static int64_t lose_log_tails(scene_t *scene, int rounds, int padding)
     return dropped;
 }
 
-static void what_a_log_has_is_a_prefix(void **state)
+static void log_keeps_a_prefix_of_appends(void **state)
 {
     (void)state;
     int stores = (int)effort(40, 6, 6);
@@ -263,7 +263,7 @@ static void what_a_log_has_is_a_prefix(void **state)
     for (int i = 0; i < stores; i++) {
         scene_t scene;
         open_scene(&scene, killed_seed() + (unsigned)i);
-        bool large = i % 6 == 5; /* so that the engine begins other logs meanwhile */
+        bool large = i % 6 == 5; /* so that the engine begins new logs during the round */
         int some = large ? 4 : 8;
         dropped += lose_log_tails(&scene, some, large ? 60000 : 0);
         rounds += some;
@@ -284,6 +284,6 @@ int main(int count, char **arguments)
 {
     killed_run_if_worker(count, arguments);
     const struct CMUnitTest tests[] = {cmocka_unit_test(synced_writes_survive),
-                                       cmocka_unit_test(what_a_log_has_is_a_prefix)};
+                                       cmocka_unit_test(log_keeps_a_prefix_of_appends)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
