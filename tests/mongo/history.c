@@ -37,7 +37,7 @@ char *history_path(const char *folder, int worker)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void book_append(history_book_t *book, history_append_t append)
+static void add_append(history_book_t *book, history_append_t append)
 {
     if (book->append_count == book->append_capacity) {
         book->append_capacity = 2 * book->append_capacity + 256;
@@ -46,7 +46,7 @@ static void book_append(history_book_t *book, history_append_t append)
     book->appends[book->append_count++] = append;
 }
 
-static void book_removal(history_book_t *book, history_removal_t removal)
+static void add_removal(history_book_t *book, history_removal_t removal)
 {
     if (book->removal_count == book->removal_capacity) {
         book->removal_capacity = 2 * book->removal_capacity + 256;
@@ -55,24 +55,24 @@ static void book_removal(history_book_t *book, history_removal_t removal)
     book->removals[book->removal_count++] = removal;
 }
 
-static void book_call(history_book_t *book, const char *word, const char *rest, int64_t number)
+static void parse_call(history_book_t *book, const char *word, const char *rest, int64_t number)
 {
     history_append_t append = {.number = number, .outcome = HISTORY_OPEN};
     history_removal_t removal = {.below = strcmp(word, "trim") == 0};
     if (strcmp(word, "append") == 0 &&
         sscanf(rest, " %47s %" SCNd64 " %" SCNd64, append.owner, &append.count, &append.base) == 3)
-        book_append(book, append);
+        add_append(book, append);
     else if ((removal.below || strcmp(word, "remove") == 0) &&
              sscanf(rest, " %47s %" SCNd64, removal.owner, &removal.seq) == 2)
-        book_removal(book, removal);
+        add_removal(book, removal);
 }
 
-static void book_line(history_book_t *book, const char *line)
+static void parse_line(history_book_t *book, const char *line)
 {
     char word[16];
     int end;
     if (sscanf(line, "%*d %*d %" SCNd64 " %15s%n", &book->number, word, &end) != 2) {
-        fprintf(stderr, "history: what is '%s'?\n", line);
+        fprintf(stderr, "history: unknown line '%s'\n", line);
         exit(1);
     }
     history_append_t *append =
@@ -86,7 +86,7 @@ static void book_line(history_book_t *book, const char *line)
              book->removal_count > 0)
         book->removals[book->removal_count - 1].done = true;
     else
-        book_call(book, word, line + end, book->number);
+        parse_call(book, word, line + end, book->number);
 }
 
 /* Read a log; *end is where its last whole line ends. */
@@ -100,7 +100,7 @@ static history_book_t read_book(const char *path, off_t *end)
     FILE *file = fopen(path, "re");
     while (file != NULL && (got = getline(&line, &size, file)) > 0 && line[got - 1] == '\n') {
         *end += got;
-        book_line(&book, line);
+        parse_line(&book, line);
     }
     free(line);
     if (file != NULL)
@@ -149,8 +149,8 @@ void history_close(history_t *history)
     close(history->file);
 }
 
-static void tell(history_t *history, const char *format, ...) BSON_GNUC_PRINTF(2, 3);
-static void tell(history_t *history, const char *format, ...)
+static void write_event(history_t *history, const char *format, ...) BSON_GNUC_PRINTF(2, 3);
+static void write_event(history_t *history, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -168,13 +168,13 @@ static void tell(history_t *history, const char *format, ...)
 void history_append(history_t *history, const char *owner, int64_t count, int64_t base)
 {
     history->number++;
-    tell(history, "append %s %" PRId64 " %" PRId64, owner, count, base);
+    write_event(history, "append %s %" PRId64 " %" PRId64, owner, count, base);
 }
 
 void history_count(history_t *history, const char *owner)
 {
     history->number++;
-    tell(history, "count %s", owner);
+    write_event(history, "count %s", owner);
 }
 
 static const char *order_name(const spill_read_options_t *options)
@@ -188,45 +188,45 @@ void history_read(history_t *history, const char *owner, const spill_read_option
     if (options->order == SPILL_NEWEST_FIRST)
         cursor = options->before == INT64_MAX ? -1 : options->before;
     history->number++;
-    tell(history, "read %s %s %" PRId64 " %" PRId64, owner, order_name(options), cursor,
-         options->limit);
+    write_event(history, "read %s %s %" PRId64 " %" PRId64, owner, order_name(options), cursor,
+                options->limit);
 }
 
 void history_remove(history_t *history, const char *owner, int64_t seq)
 {
     history->number++;
-    tell(history, "remove %s %" PRId64, owner, seq);
+    write_event(history, "remove %s %" PRId64, owner, seq);
 }
 
 void history_trim(history_t *history, const char *owner, int64_t below)
 {
     history->number++;
-    tell(history, "trim %s %" PRId64, owner, below);
+    write_event(history, "trim %s %" PRId64, owner, below);
 }
 
-void history_removed(history_t *history, int was_there)
+void history_removed(history_t *history, int existed)
 {
-    tell(history, "removed %d", was_there);
+    write_event(history, "removed %d", existed);
 }
 
 void history_trimmed(history_t *history)
 {
-    tell(history, "trimmed");
+    write_event(history, "trimmed");
 }
 
 void history_appended(history_t *history, int64_t first)
 {
-    tell(history, "appended %" PRId64, first);
+    write_event(history, "appended %" PRId64, first);
 }
 
 void history_unknown(history_t *history)
 {
-    tell(history, "unknown");
+    write_event(history, "unknown");
 }
 
 void history_counted(history_t *history, int64_t count)
 {
-    tell(history, "counted %" PRId64, count);
+    write_event(history, "counted %" PRId64, count);
 }
 
 void history_got(history_t *history, const spill_slice_t *slice)
@@ -237,7 +237,7 @@ void history_got(history_t *history, const spill_slice_t *slice)
         memcpy(&label, slice->elements[i].value.data, sizeof label);
         bson_string_append_printf(labels, " %" PRId64, (int64_t)BSON_UINT64_FROM_LE(label));
     }
-    tell(history, "got %" PRId64 " %d%s", slice->count > 0 ? slice->elements[0].seq : -1,
-         slice->more, labels->str);
+    write_event(history, "got %" PRId64 " %d%s", slice->count > 0 ? slice->elements[0].seq : -1,
+                slice->more, labels->str);
     bson_string_free(labels, true);
 }

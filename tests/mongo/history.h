@@ -1,23 +1,24 @@
 /*
- * What workers did, as a log for each worker: a line before a call and a line after it, each
- * written with one write(2), so that a process that is killed has told everything before. Lines are
+ * One log for each worker of what it did: a line before each call and a line after it. Each line is
+ * one write(2), so that a killed process has logged everything before the kill. The lines are
  *
  *     TIME WORKER NUMBER append OWNER COUNT BASE          before
  *     TIME WORKER NUMBER appended FIRST                   after: numbers FIRST, FIRST + 1, ...
- *     TIME WORKER NUMBER unknown                          after: it was given up, and may stand
+ *     TIME WORKER NUMBER unknown                          after: the worker stopped retrying
  *     TIME WORKER NUMBER count OWNER
  *     TIME WORKER NUMBER counted COUNT
  *     TIME WORKER NUMBER read OWNER newest|oldest CURSOR LIMIT        CURSOR: -1 for none
- *     TIME WORKER NUMBER got FIRST MORE LABEL ...                     FIRST: the first one's number
+ *     TIME WORKER NUMBER got FIRST MORE LABEL ...                     FIRST: the first element's
+ * number
  *
  *     TIME WORKER NUMBER remove OWNER SEQ
- *     TIME WORKER NUMBER removed 1|0|-1       it was there, it was not, or one of both
+ *     TIME WORKER NUMBER removed 1|0|-1       it existed, it did not, unknown
  *     TIME WORKER NUMBER trim OWNER BELOW
  *     TIME WORKER NUMBER trimmed
  *
  * TIME is in nanoseconds of CLOCK_MONOTONIC, which processes share. NUMBER counts the worker's
- * operations. OWNER is "ARRAY/OWNER". LABEL is what the element says of itself: who appended it, in
- * which operation, at which place of the batch. linearizable/ reads these files.
+ * operations. OWNER is "ARRAY/OWNER". LABEL is the element's value: it encodes the worker that
+ * appended it, the operation, and the place in the batch. linearizable/ reads these files.
  */
 #ifndef TESTS_MONGO_HISTORY_H
 #define TESTS_MONGO_HISTORY_H
@@ -29,25 +30,25 @@
 
 enum { HISTORY_OWNER_SIZE = 48, HISTORY_BATCH_MAX = 9 };
 
-/* An append: asked for, and what became of it. */
+/* An append and its outcome. */
 typedef struct history_append {
     char owner[HISTORY_OWNER_SIZE];
     int64_t number;
     int64_t count;
     int64_t base;
     enum { HISTORY_OPEN, HISTORY_APPENDED, HISTORY_UNKNOWN } outcome;
-    int64_t first; /* where it is HISTORY_APPENDED */
+    int64_t first; /* if the outcome is HISTORY_APPENDED */
 } history_append_t;
 
-/* A removal: of one number, or with `below` of all that are smaller. */
+/* A removal of one number or, with `below`, of all smaller numbers. */
 typedef struct history_removal {
     char owner[HISTORY_OWNER_SIZE];
     int64_t seq;
     bool below;
-    bool done; /* acknowledged; otherwise it may have happened or not */
+    bool done; /* acknowledged; otherwise it may or may not have happened */
 } history_removal_t;
 
-/* What a log says. */
+/* The contents of a log. */
 typedef struct history_book {
     history_append_t *appends; /* in order */
     size_t append_count;
@@ -58,27 +59,26 @@ typedef struct history_book {
     int64_t number; /* of the last line */
 } history_book_t;
 
-/* A log that is being written. */
+/* A log open for writing. */
 typedef struct history {
     int file;
     int worker;
-    int64_t number; /* of the operation under way, or of the last one */
+    int64_t number; /* of the current operation, or of the last one */
 } history_t;
 
 int64_t history_now(void); /* nanoseconds of CLOCK_MONOTONIC */
 
-/* What the i-th element of an append says of itself. */
+/* The label of the i-th element of an append. */
 int64_t history_label(int worker, int64_t number, int64_t i);
 
 /*
- * Open the worker's log below `folder`, made where it is missing, and go on at its end. A line that
- * a kill has cut goes. The append whose outcome is missing goes to *open; false where there is
- * none.
+ * Open the worker's log below `folder`, or create it, to append lines. Drop a last line that a kill
+ * cut off. If the last append has no outcome, set *open to it and return true.
  */
 bool history_open(history_t *history, const char *folder, int worker, history_append_t *open);
 void history_close(history_t *history);
 
-/* Before a call: its number is the next one. `owner` is "ARRAY/OWNER". */
+/* Log a call, before it is made. It gets the next number. `owner` is "ARRAY/OWNER". */
 void history_append(history_t *history, const char *owner, int64_t count, int64_t base);
 void history_count(history_t *history, const char *owner);
 void history_read(history_t *history, const char *owner, const spill_read_options_t *options);
@@ -86,13 +86,13 @@ void history_read(history_t *history, const char *owner, const spill_read_option
 void history_remove(history_t *history, const char *owner, int64_t seq);
 void history_trim(history_t *history, const char *owner, int64_t below);
 
-/* After it. `slice` has int64 elements. */
+/* Log the outcome of the call. `slice` has int64 elements. */
 void history_appended(history_t *history, int64_t first);
 void history_unknown(history_t *history);
 void history_counted(history_t *history, int64_t count);
 void history_got(history_t *history, const spill_slice_t *slice);
 
-void history_removed(history_t *history, int was_there);
+void history_removed(history_t *history, int existed);
 void history_trimmed(history_t *history);
 
 /* Read a worker's log. Release it. */

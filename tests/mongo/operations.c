@@ -33,7 +33,7 @@ void place_release(place_t *place)
 
 /* ---- append, count, read --------------------------------------------------------------------- */
 
-/* Append what the operation says, until it is acknowledged; now and then it is given up. */
+/* Retry the append until it is acknowledged. Sometimes stop earlier, with the outcome unknown. */
 static void append(worker_t *worker, const place_t *place, int64_t count, int64_t base)
 {
     char id[SPILL_OP_ID_MAX];
@@ -102,7 +102,7 @@ void operation_count(worker_t *worker, const place_t *place)
     history_counted(&worker->history, found.count);
 }
 
-/* A run without a hole, from where it was asked for. */
+/* The slice must have consecutive numbers, from the requested position on. */
 static void check_run(const place_t *place, const spill_read_options_t *options,
                       const spill_slice_t *slice)
 {
@@ -113,7 +113,7 @@ static void check_run(const place_t *place, const spill_read_options_t *options,
                slice->elements[i].seq == slice->elements[0].seq + step * (int64_t)i;
     if (good)
         return;
-    fprintf(stderr, "worker: a read of %s is no run of %" PRId64 " at most:", place->name,
+    fprintf(stderr, "worker: a read of %s has gaps or more than %" PRId64 " elements:", place->name,
             options->limit);
     for (size_t i = 0; i < slice->count; i++)
         fprintf(stderr, " %" PRId64, slice->elements[i].seq);
@@ -158,7 +158,7 @@ void operation_read(worker_t *worker, const place_t *place)
 
 /* ---- change ---------------------------------------------------------------------------------- */
 
-/* Until it is done, or found to be done. */
+/* Retry the removal until it is acknowledged, or until the element no longer exists. */
 static void remove_element(worker_t *worker, const place_t *place, int64_t seq)
 {
     spill_error_t error;
@@ -185,7 +185,7 @@ static void trim(worker_t *worker, const place_t *place, int64_t below)
     history_trimmed(&worker->history);
 }
 
-/* An element never changes what it says: no history tells of edits. */
+/* Write the element's own value again, so that histories need no lines for edits. */
 static void edit(const place_t *place, const spill_element_t *element)
 {
     spill_error_t error;
@@ -197,7 +197,7 @@ static void edit(const place_t *place, const spill_element_t *element)
             operation_failed(place->name, code, &error);
 }
 
-/* The order is right, whatever was removed meanwhile. */
+/* The numbers must be in order, whatever was removed meanwhile. */
 static void check_order(const place_t *place, const spill_slice_t *slice)
 {
     for (size_t i = 1; i < slice->count; i++)

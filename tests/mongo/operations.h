@@ -1,4 +1,4 @@
-/* What a worker does: one operation at a time, each told to its history before and after. */
+/* A worker's operations: one at a time, each logged to the worker's history before and after. */
 #ifndef TESTS_MONGO_OPERATIONS_H
 #define TESTS_MONGO_OPERATIONS_H
 
@@ -7,10 +7,10 @@
 
 #include <spillway/spillway.h>
 
-/* Of every array: elements in a head and in a page, and the window of operations. */
+/* The bounds of every array: elements in a head, elements in a page, operation ids. */
 enum { OPERATIONS_THRESHOLD = 5, OPERATIONS_PAGE_CAPACITY = 3, OPERATIONS_WINDOW = 60 };
 
-/* One thread that works. */
+/* The state of one worker thread. */
 typedef struct worker {
     int number;
     sim_random_t random;
@@ -29,24 +29,25 @@ typedef struct place {
 void place_init(place_t *place, spill_array_t *array, const char *owner);
 void place_release(place_t *place);
 
-/* May a call be made again after this error? */
+/* Whether the worker may retry a call after this error. */
 bool operation_may_repeat(spill_code_t code, const spill_error_t *error);
 
-/* End the process: `what` failed in a way that it must not. */
+/* End the process: `what` failed with an error that this test does not allow. */
 void operation_failed(const char *what, spill_code_t code, const spill_error_t *error);
 
-/* Append with an id until it is acknowledged; where that is unknown it may be given up. */
+/* Append with an id, and retry. If the outcome is unknown, the worker may stop retrying. */
 void operation_append(worker_t *worker, const place_t *place);
 
-/* Repeat one that the history has no outcome of. */
+/* Retry an append that has no outcome in the history. */
 void operation_append_again(worker_t *worker, const place_t *place, const history_append_t *append);
 
 void operation_count(worker_t *worker, const place_t *place);
 
-/* A page: the newest elements, and perhaps those before it; or from some place on, upwards. */
+/* Read the newest elements and perhaps the elements before them, or elements upwards from a place.
+ */
 void operation_read(worker_t *worker, const place_t *place);
 
-/* Remove an element, or put it in its own place again, or (seldom) trim what lies below it. */
+/* Remove an element, replace it by itself, or (rarely) trim all elements below it. */
 void operation_change(worker_t *worker, const place_t *place);
 
 #endif

@@ -60,7 +60,7 @@ static bool read_owner(void *context, const spill_value_t *value)
     spill_read_options_t options;
     spill_slice_t *slice;
     spill_error_t error;
-    const char *text = (const char *)value->data + 4; /* of a string, behind its length */
+    const char *text = (const char *)value->data + 4; /* of a BSON string: after its length */
     size_t owner =
         add_owner(reading->outcome, bson_strdup_printf("%s/%s", reading->array_name, text));
     spill_read_options_init(&options);
@@ -118,14 +118,14 @@ void outcome_release(outcome_t *outcome)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static const outcome_element_t *find(const outcome_t *outcome, int worker, int64_t number,
-                                     int64_t i)
+static const outcome_element_t *find_element(const outcome_t *outcome, int worker, int64_t number,
+                                             int64_t i)
 {
     outcome_element_t wanted = {.label = history_label(worker, number, i)};
     return bsearch(&wanted, outcome->elements, outcome->element_count, sizeof wanted, by_label);
 }
 
-/* Was a removal of the number asked for (*asked), and acknowledged (*done)? */
+/* Whether a worker requested (*asked) and the store acknowledged (*done) the number's removal. */
 static void find_removal(const history_book_t *books, int workers, const char *owner, int64_t seq,
                          bool *asked, bool *done)
 {
@@ -141,27 +141,27 @@ static void find_removal(const history_book_t *books, int workers, const char *o
         }
 }
 
-/* Where the batch begins: as was acknowledged, or as one of its elements tells; -1: nowhere. */
+/* The batch's first number: as acknowledged, or computed from a stored element; -1: none stored. */
 static int64_t batch_first(const outcome_t *outcome, int worker, const history_append_t *append)
 {
     if (append->outcome == HISTORY_APPENDED)
         return append->first;
     for (int64_t i = 0; i < append->count; i++) {
-        const outcome_element_t *element = find(outcome, worker, append->number, i);
+        const outcome_element_t *element = find_element(outcome, worker, append->number, i);
         if (element != NULL)
             return element->seq - i;
     }
     return -1;
 }
 
-/* The batch is there as a run of its owner, but for what was removed. Adds what is there to *found.
+/* The batch must be a run of its owner, except for removed elements. Adds its elements to *found.
  */
 static void check_append(const outcome_t *outcome, const history_book_t *books, int workers,
                          int worker, const history_append_t *append, int64_t *found)
 {
     int64_t first = batch_first(outcome, worker, append);
     for (int64_t i = 0; first >= 0 && i < append->count; i++) {
-        const outcome_element_t *element = find(outcome, worker, append->number, i);
+        const outcome_element_t *element = find_element(outcome, worker, append->number, i);
         bool asked, done;
         find_removal(books, workers, append->owner, first + i, &asked, &done);
         if (element == NULL && !asked)
@@ -195,7 +195,7 @@ static void check_appends(outcome_t *outcome, const history_book_t *books, int w
         }
         outcome->removals += (int64_t)book->removal_count;
     }
-    assert_int_equal(found, outcome->element_count); /* nothing that nobody appended */
+    assert_int_equal(found, outcome->element_count); /* every element was appended by a worker */
 }
 
 void outcome_check(outcome_t *outcome, const char *folder, int workers)

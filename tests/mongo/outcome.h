@@ -1,7 +1,10 @@
 /*
- * What has to be true after workers have ended: every element that was acknowledged is there once,
- * under the number that was told; one whose append was given up is there once with its whole batch,
- * or not at all; what was removed is gone; nothing else is there; the verifier is content.
+ * What must be true after the workers have ended:
+ *   - every acknowledged element exists once, under the acknowledged number;
+ *   - an append with an unknown outcome exists once as a whole batch, or not at all;
+ *   - removed elements no longer exist;
+ *   - no other elements exist;
+ *   - the verifier finds nothing.
  */
 #ifndef TESTS_MONGO_OUTCOME_H
 #define TESTS_MONGO_OUTCOME_H
@@ -11,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An element as it was found. */
+/* An element that was read. */
 typedef struct outcome_element {
     int64_t label;
-    size_t owner; /* in the owners of the outcome */
+    size_t owner; /* index into the outcome's owners */
     int64_t seq;
 } outcome_element_t;
 
@@ -25,25 +28,25 @@ typedef struct outcome {
     outcome_element_t *elements; /* by label */
     size_t element_count;
     size_t element_capacity;
-    /* What the histories say. */
+    /* Counts from the histories. */
     int64_t appends;
-    int64_t unknown;  /* appends that were given up */
-    int64_t stood;    /* ... and are there all the same */
+    int64_t unknown;  /* appends with an unknown outcome */
+    int64_t stood;    /* the part of them that is stored */
     int64_t removals; /* single ones and trims */
 } outcome_t;
 
 /*
- * Read every owner of the arrays as a whole, and tell it to the history of worker `reader` in
- * `folder`. Fails the test where a read has holes, or from owners of whom elements were
- * removed (whose reading it does not tell) is out of order. Release it.
+ * Read every owner of the arrays as a whole, and log the reads to the history of worker `reader` in
+ * `folder`. Fails the test if a read has gaps. Reads of owners with removed elements are not logged
+ * and may have gaps, but must be in order. Release the outcome.
  */
 void outcome_read(outcome_t *outcome, spill_store_t *store, const char *folder, int reader);
 void outcome_release(outcome_t *outcome);
 
-/* Hold it against the histories of workers 0 .. workers - 1. Fails the test. */
+/* Compare it with the histories of workers 0 .. workers - 1. Fails the test if they differ. */
 void outcome_check(outcome_t *outcome, const char *folder, int workers);
 
-/* Verify every array. Fails the test. */
+/* Verify every array. Fails the test if there are findings. */
 void outcome_verify(spill_store_t *store);
 
 #endif

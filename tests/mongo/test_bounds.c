@@ -9,7 +9,7 @@
 
 enum { APPENDS = 15 };
 
-static void play(spill_keep_t keep)
+static void change_bounds_while_threads_append(spill_keep_t keep)
 {
     char *uri = server_new_database(NULL);
     spill_store_t *store = server_open(uri);
@@ -22,13 +22,13 @@ static void play(spill_keep_t keep)
 static void newest(void **state)
 {
     (void)state;
-    play(SPILL_KEEP_NEWEST);
+    change_bounds_while_threads_append(SPILL_KEEP_NEWEST);
 }
 
 static void oldest(void **state)
 {
     (void)state;
-    play(SPILL_KEEP_OLDEST);
+    change_bounds_while_threads_append(SPILL_KEEP_OLDEST);
 }
 
 int main(void)

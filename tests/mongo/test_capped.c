@@ -1,7 +1,7 @@
 /*
- * One capped head under many threads of two clients, which append, edit and remove. Every number
- * is given once, what is left are the newest elements, and each is the one that its number was
- * given for.
+ * Many threads of two clients append to one capped head, and edit and remove its elements. Every
+ * number must be assigned once. The remaining elements must be the newest ones, and each must be
+ * the element that got its number when it was appended.
  */
 #include "support/server.h"
 
@@ -24,7 +24,7 @@ typedef struct race {
     spill_array_t *arrays[CLIENTS];
     bson_t storage;
     spill_value_t owner;
-    atomic_llong labels[NUMBERS]; /* of the element with each number; 0: not given yet */
+    atomic_llong labels[NUMBERS]; /* of the element with each number; 0: not assigned yet */
     atomic_int given;
     atomic_int removed;
     atomic_int wrong;
@@ -47,7 +47,7 @@ static void note(race_t *race, int64_t seq, int64_t label)
     atomic_fetch_add(&race->given, 1);
 }
 
-/* One or two elements, as an operation, as often as it takes. */
+/* Append one or two elements with an operation id, and retry until it is acknowledged. */
 static int64_t append(race_t *race, spill_array_t *array, int worker, int number)
 {
     int64_t labels[2];
@@ -80,7 +80,7 @@ static int64_t append(race_t *race, spill_array_t *array, int worker, int number
     return result.first;
 }
 
-/* What may have fallen off, or not; an edit writes what is there already. */
+/* Edit or remove an element that may have been dropped already. An edit writes the same value. */
 static void change(race_t *race, spill_array_t *array, int worker, int number, int64_t seq)
 {
     int64_t label = label_of(worker, number, 0);
@@ -98,7 +98,7 @@ static void change(race_t *race, spill_array_t *array, int worker, int number, i
         atomic_fetch_add(&race->removed, 1);
 }
 
-static void *work(void *argument)
+static void *append_and_change(void *argument)
 {
     const worker_t *worker = argument;
     race_t *race = worker->race;
@@ -119,7 +119,7 @@ static void open_race(race_t *race, spill_array_order_t order)
     spill_definition_init(&definition, "last");
     spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
     definition.bounds.threshold = CAP;
-    definition.op_window = THREADS * APPENDS; /* one may be held up after it has its base */
+    definition.op_window = THREADS * APPENDS; /* a thread may be delayed after it got its base */
     definition.order = order;
     for (int i = 0; i < CLIENTS; i++) {
         race->stores[i] = server_open(race->uri);
@@ -143,7 +143,7 @@ static void close_race(race_t *race)
     bson_free(race->uri);
 }
 
-/* The elements that are left: the newest, with their own numbers. */
+/* The remaining elements must be the newest ones, under their own numbers. */
 static void check_rest(race_t *race)
 {
     spill_read_options_t options;
@@ -176,7 +176,7 @@ static void check_rest(race_t *race)
     assert_int_equal(summary.findings, 0);
 }
 
-static void run(spill_array_order_t order)
+static void run_race(spill_array_order_t order)
 {
     static race_t race;
     pthread_t threads[THREADS];
@@ -185,7 +185,7 @@ static void run(spill_array_order_t order)
     open_race(&race, order);
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (worker_t){.race = &race, .number = i};
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, append_and_change, &workers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
@@ -197,13 +197,13 @@ static void run(spill_array_order_t order)
 static void many_threads(void **state)
 {
     (void)state;
-    run(SPILL_ARRAY_OLDEST_FIRST);
+    run_race(SPILL_ARRAY_OLDEST_FIRST);
 }
 
 static void many_threads_at_front(void **state)
 {
     (void)state;
-    run(SPILL_ARRAY_NEWEST_FIRST);
+    run_race(SPILL_ARRAY_NEWEST_FIRST);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * store/raw_admin.h on a server: documents in the order of _id whatever its types, changes and what
- * unique indexes say to them, and collections that are made, renamed and dropped.
+ * store/raw_admin.h on a server: reads of documents in the order of _id (of any types), changes
+ * with and without conflicts with unique indexes, and creating, renaming and dropping collections.
  */
 #include "store/raw_admin.h"
 #include "support/server.h"
@@ -55,7 +55,7 @@ static void put(fixture_t *fixture, const char *collection, const char *json)
     bson_destroy(document);
 }
 
-/* The _ids of documents as JSON, read so many at a time. */
+/* The _ids of documents as JSON, read in batches. */
 static char *read_all(fixture_t *fixture, const char *collection, const bson_t *filter,
                       int64_t limit)
 {
@@ -245,7 +245,7 @@ static void test_collections(void **state)
     assert_int_equal(admin->ops->count(admin, "third"), 0);
 }
 
-/* What the application may have, and the driver would refuse. */
+/* Documents that an application may have stored, and that the driver would refuse. */
 static void test_odd_documents(void **state)
 {
     fixture_t *fixture = *state;

@@ -1,4 +1,4 @@
-/* Appends of several threads to one owner: as few commands at the wire, or each as its own. */
+/* Appends of several threads to one owner: combined into few commands, or one command each. */
 #include "support/proxy.h"
 #include "support/server.h"
 
@@ -39,8 +39,8 @@ static void *append_some(void *argument)
     return NULL;
 }
 
-/* Every element is there once. */
-static void assert_all_there(spill_array_t *array)
+/* Every element exists once. */
+static void assert_has_all_elements(spill_array_t *array)
 {
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "hot");
@@ -64,8 +64,8 @@ static void assert_all_there(spill_array_t *array)
     bson_destroy(&storage);
 }
 
-/* How many commands APPENDS appends took. */
-static int64_t commands(bool separate)
+/* Do APPENDS appends and return how many commands they took. */
+static int64_t count_commands(bool separate)
 {
     proxy_t *proxy = proxy_start(server_uri());
     char *uri = server_new_database(NULL), *through = proxy_uri(proxy, uri);
@@ -93,7 +93,7 @@ static int64_t commands(bool separate)
             fail_msg("%s", workers[i].error.message);
     }
     int64_t count = proxy_counts(proxy).requests - before;
-    assert_all_there(array);
+    assert_has_all_elements(array);
     spill_array_close(array);
     server_close(store);
     proxy_stop(proxy);
@@ -105,23 +105,23 @@ static int64_t commands(bool separate)
     return count;
 }
 
-static void those_that_wait_go_out_as_one(void **state)
+static void waiting_appends_are_combined(void **state)
 {
     (void)state;
-    assert_true(commands(false) < APPENDS / 2);
+    assert_true(count_commands(false) < APPENDS / 2);
 }
 
-static void separate_ones_do_not(void **state)
+static void separate_appends_are_not(void **state)
 {
     (void)state;
-    assert_true(commands(true) >= APPENDS);
+    assert_true(count_commands(true) >= APPENDS);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_that_wait_go_out_as_one),
-        cmocka_unit_test(separate_ones_do_not),
+        cmocka_unit_test(waiting_appends_are_combined),
+        cmocka_unit_test(separate_appends_are_not),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,13 @@
 /*
- * Eight processes append, count and read on a server at once, through a proxy that cuts, delays and
- * half answers, and are killed at random and replaced. Afterwards the verifier is content, every
- * acknowledged element is there exactly once, and the histories that the processes kept are
- * linearizable: an independent checker looks for one order of all operations in which a plain list
- * would have given the same answers. docs/internals/linearizability.md says what that shows.
+ * Eight processes append, count and read on a server at the same time, through a proxy that cuts
+ * connections, delays requests and truncates answers. The test kills processes at random and
+ * replaces them. Afterwards the verifier must find nothing, every acknowledged element must exist
+ * exactly once, and the processes' histories must be linearizable: an independent checker searches
+ * for one order of all operations in which a plain list would have given the same answers.
+ * docs/internals/linearizability.md explains what that shows.
  *
- * SPILLWAY_SEED chooses the faults, the kills and what is done (the meetings of processes remain
- * chance); SPILLWAY_LONG=1 runs for ten minutes.
+ * SPILLWAY_SEED determines the faults, the kills and the operations, but not how the processes
+ * interleave. SPILLWAY_LONG=1 runs for ten minutes.
  */
 #include "history.h"
 #include "outcome.h"
@@ -45,13 +46,13 @@ static const proxy_plan_t faults = {
              [PROXY_LATE] = 10,
              [PROXY_DELAY] = 500},
     .delay_us = 30000,
-    .late_us = 1500000, /* longer than the driver takes to connect again: after the retry, too */
+    .late_us = 1500000, /* longer than the driver needs to reconnect and retry */
 };
 
 typedef struct run {
     sim_random_t random;
-    char *uri;     /* straight to the server */
-    char *through; /* through the proxy */
+    char *uri;     /* direct, to the server */
+    char *through; /* by way of the proxy */
     char folder[64];
     spill_store_t *store;
     proxy_t *proxy;
@@ -61,7 +62,7 @@ typedef struct run {
     outcome_t outcome;
 } run_t;
 
-static uint64_t seed(void)
+static uint64_t chosen_seed(void)
 {
     const char *text = getenv("SPILLWAY_SEED");
     return text != NULL ? strtoull(text, NULL, 10) : 1;
@@ -69,20 +70,20 @@ static uint64_t seed(void)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void start(run_t *run, int number)
+static void start_process(run_t *run, int number)
 {
     run->processes[number] = worker_start(&run->plan, number, sim_random_next(&run->random));
     assert_true(run->processes[number] > 0);
 }
 
-/* Fails the test where a process ended in another way than it should. */
-static void bury(run_t *run, int number, bool killed)
+/* Wait for a process. Fails the test if the process did not end as expected. */
+static void wait_for_worker(run_t *run, int number, bool killed)
 {
     int status;
     assert_int_equal(waitpid(run->processes[number], &status, 0), run->processes[number]);
     bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!well && !(killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
-        fail_msg("process %d ended by itself with status %x; its last words are above", number,
+        fail_msg("process %d ended by itself with status %x; see its output above", number,
                  (unsigned)status);
 }
 
@@ -90,12 +91,12 @@ static void kill_and_replace(run_t *run)
 {
     int number = sim_random_below(&run->random, PROCESSES);
     kill(run->processes[number], SIGKILL);
-    bury(run, number, true);
+    wait_for_worker(run, number, true);
     run->kills++;
-    start(run, number);
+    start_process(run, number);
 }
 
-static void let_work(run_t *run)
+static void run_until_end(run_t *run)
 {
     run->plan = (worker_plan_t){.uri = run->through,
                                 .folder = run->folder,
@@ -103,13 +104,13 @@ static void let_work(run_t *run)
                                 .round = ROUND_MS * INT64_C(1000000)};
     run->plan.ends = run->plan.began + effort(SECONDS_LONG, SECONDS, SECONDS) * 1000000000;
     for (int i = 0; i < PROCESSES; i++)
-        start(run, i);
+        start_process(run, i);
     while (history_now() < run->plan.ends) {
         usleep((useconds_t)sim_random_between(&run->random, 50000, 400000));
         kill_and_replace(run);
     }
     for (int i = 0; i < PROCESSES; i++)
-        bury(run, i, false);
+        wait_for_worker(run, i, false);
 }
 
 static void print_counts(const run_t *run)
@@ -130,8 +131,8 @@ static int run_workers(void **state)
     run_t *run = bson_malloc0(sizeof *run);
     *state = run;
     proxy_plan_t plan = faults;
-    plan.seed = run->random.state = seed();
-    print_message("SPILLWAY_SEED=%" PRIu64 "\n", seed());
+    plan.seed = run->random.state = chosen_seed();
+    print_message("SPILLWAY_SEED=%" PRIu64 "\n", chosen_seed());
     snprintf(run->folder, sizeof run->folder, "/tmp/spillway-concurrent-XXXXXX");
     assert_non_null(mkdtemp(run->folder));
     run->uri = server_new_database(NULL);
@@ -140,14 +141,14 @@ static int run_workers(void **state)
     run->proxy = proxy_start(server_uri());
     run->through = proxy_uri(run->proxy, run->uri);
     proxy_set_plan(run->proxy, &plan);
-    let_work(run);
+    run_until_end(run);
     print_counts(run);
     proxy_stop(run->proxy);
     outcome_read(&run->outcome, run->store, run->folder, WORKERS);
     return 0;
 }
 
-static int release(void **state)
+static int release_run(void **state)
 {
     run_t *run = *state;
     server_close(run->store);
@@ -159,7 +160,7 @@ static int release(void **state)
     return 0;
 }
 
-/* ---- what has to be true --------------------------------------------------------------------- */
+/* ---- what must be true afterwards ------------------------------------------------------------ */
 
 static void test_verifies(void **state)
 {
@@ -179,7 +180,7 @@ static void test_acknowledged_exactly_once(void **state)
     assert_true(outcome->appends > outcome->unknown && outcome->removals > 0);
 }
 
-/* The histories stay where they are not linearizable. */
+/* The histories are kept if they are not linearizable. */
 static void test_linearizable(void **state)
 {
     run_t *run = *state;
@@ -207,5 +208,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_acknowledged_exactly_once),
         cmocka_unit_test(test_linearizable),
     };
-    return cmocka_run_group_tests(tests, run_workers, release);
+    return cmocka_run_group_tests(tests, run_workers, release_run);
 }

@@ -1,4 +1,4 @@
-/* The indexes of pages follow their definition, whatever indexes are there before. */
+/* The indexes of pages follow their definition, whatever indexes existed before. */
 #include "support/server.h"
 
 #include <spillway/spillway.h>
@@ -92,7 +92,7 @@ static void append(fixture_t *fixture)
     bson_destroy(&storage);
 }
 
-static void they_follow_another_field(void **state)
+static void indexes_follow_a_changed_owner_field(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -104,7 +104,7 @@ static void they_follow_another_field(void **state)
     fixture_close(&fixture);
 }
 
-static void they_follow_a_definition_that_was_dropped(void **state)
+static void indexes_follow_a_new_definition_after_a_drop(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -119,8 +119,8 @@ static void they_follow_a_definition_that_was_dropped(void **state)
     fixture_close(&fixture);
 }
 
-/* An index of the application's that has the keys already serves as well, and stays. */
-static void they_stand_beside_those_of_others(void **state)
+/* If the application already has an index with these keys, the store uses it and keeps it. */
+static void application_indexes_are_kept(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -140,8 +140,8 @@ static void they_stand_beside_those_of_others(void **state)
     fixture_close(&fixture);
 }
 
-/* Of ids: where the elements of a layout's documents have them. */
-static void ids_have_one(void **state)
+/* The index of element ids has the path of the elements in each layout's documents. */
+static void element_ids_have_an_index(void **state)
 {
     (void)state;
     static const struct {
@@ -169,10 +169,10 @@ static void ids_have_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_follow_another_field),
-        cmocka_unit_test(they_follow_a_definition_that_was_dropped),
-        cmocka_unit_test(they_stand_beside_those_of_others),
-        cmocka_unit_test(ids_have_one),
+        cmocka_unit_test(indexes_follow_a_changed_owner_field),
+        cmocka_unit_test(indexes_follow_a_new_definition_after_a_drop),
+        cmocka_unit_test(application_indexes_are_kept),
+        cmocka_unit_test(element_ids_have_an_index),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

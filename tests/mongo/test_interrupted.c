@@ -1,4 +1,4 @@
-/* Every operation on a server, while it refuses one command. (support/interrupted.h) */
+/* Every operation on a server that refuses one command (support/interrupted.h). */
 #include "support/interrupted.h"
 #include "support/proxy.h"
 #include "support/server.h"

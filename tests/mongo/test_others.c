@@ -1,6 +1,6 @@
 /*
- * Appends beside others: a second client of the library, and programs that write to the documents
- * by themselves. What a store remembers of a document is never taken for what the document is.
+ * Appends while other programs write: a second client of the library, and programs that update the
+ * documents without the library. A store must never rely on what it remembers of a document.
  */
 #include "support/server.h"
 
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* Two clients of one database, and a driver's. */
+/* Two clients of the library and one of the driver on the same database. */
 typedef struct fixture {
     char *uri;
     spill_store_t *stores[2];
@@ -76,7 +76,7 @@ static void fixture_close(fixture_t *fixture)
     bson_free(fixture->uri);
 }
 
-/* Append some 200 bytes by one of the clients; their number is returned. */
+/* Append an element of about 200 bytes through one of the clients. Returns its number. */
 static int64_t append(fixture_t *fixture, int client)
 {
     spill_append_result_t result;
@@ -112,7 +112,7 @@ static void assert_verifies(fixture_t *fixture)
     assert_int_equal(summary.findings, 0);
 }
 
-/* Bytes of the head, as it is in the database. */
+/* Size in bytes of the stored head. */
 static uint32_t head_bytes(fixture_t *fixture)
 {
     bson_t *filter = BCON_NEW("_id", "ada");
@@ -131,7 +131,7 @@ static void numbers_follow_another_client(void **state)
     fixture_t fixture;
     fixture_open(&fixture, 0);
     int64_t next = 0;
-    for (int i = 0; i < 60; i++) { /* turns of several lengths, over three spills */
+    for (int i = 0; i < 60; i++) { /* turns of different lengths, over three spills */
         int client = i % 7 < 4 ? 0 : 1;
         assert_int_equal(append(&fixture, client), next);
         next++;
@@ -157,7 +157,7 @@ static void numbers_follow_a_plain_push(void **state)
     fixture_close(&fixture);
 }
 
-/* The same of arrays that grow at the front: the push that is tolerated is one at position 0. */
+/* The same with arrays that grow at the front: a driver's push must be at position 0. */
 static void numbers_follow_a_push_at_the_front(void **state)
 {
     (void)state;
@@ -173,7 +173,7 @@ static void numbers_follow_a_push_at_the_front(void **state)
                              "$position", BCON_INT32(0), "}", "}"));
         next++;
     }
-    for (int64_t next = 12; next < 40; next++) /* spills take them along */
+    for (int64_t next = 12; next < 40; next++) /* spills move the pushed elements too */
         assert_int_equal(append(&fixture, (int)(next % 2)), next);
     spill_read_options_t options;
     spill_slice_t *slice;
@@ -213,8 +213,8 @@ static void numbers_follow_a_removal(void **state)
     fixture_close(&fixture);
 }
 
-/* The bound in bytes holds for what others wrote to the head's other fields, too. */
-static void fields_of_others_take_room(void **state)
+/* The bound in bytes also counts the other fields of the head, which other programs write. */
+static void other_fields_count_toward_the_bound(void **state)
 {
     (void)state;
     enum { HEAD_BYTES = 16384, FIELD_BYTES = 14000 };
@@ -233,7 +233,7 @@ static void fields_of_others_take_room(void **state)
     fixture_close(&fixture);
 }
 
-/* Edits an element by a driver, once: between the copy of a later page and the cut by it. */
+/* Edit an element with the driver, once: after a later page was copied, and before the cut. */
 static void edit_before_cut(void *context, int64_t index, const spill_request_t *request)
 {
     fixture_t *fixture = context;
@@ -281,7 +281,7 @@ static void an_edit_is_not_lost_by_a_later_cut(void **state)
     fixture_close(&fixture);
 }
 
-/* The base that an append reports is one of the owner as it is: it may have been made anew. */
+/* An append must report a base of the current incarnation, if the owner was dropped meanwhile. */
 static void bases_follow_a_drop(void **state)
 {
     (void)state;
@@ -301,7 +301,7 @@ static void bases_follow_a_drop(void **state)
     }
     assert_int_equal(result.op_base, APPENDS);
     assert_int_equal(spill_array_drop_owner(fixture.arrays[1], &fixture.owner, &error), SPILL_OK);
-    for (int i = 0; i < APPENDS; i++) /* the array is as long as it was */
+    for (int i = 0; i < APPENDS; i++) /* the array has its old length again */
         assert_int_equal(append(&fixture, 1), i);
     assert_int_equal(spill_array_append(fixture.arrays[0], &fixture.owner, &fixture.owner, 1, NULL,
                                         &result, &error),
@@ -311,7 +311,7 @@ static void bases_follow_a_drop(void **state)
     fixture_close(&fixture);
 }
 
-/* Two threads that begin with an owner at one moment: one makes the head, one pushes. */
+/* Two threads that use a new owner at the same moment: one creates the head, the other pushes. */
 typedef struct meeting {
     fixture_t *fixture;
     pthread_barrier_t barrier;
@@ -331,7 +331,7 @@ static void *push_each(void *argument)
         bson_t *filter = BCON_NEW("_id", BCON_INT64(i));
         bson_error_t error;
         pthread_barrier_wait(&meeting->barrier);
-        /* Where the other made the document at that moment, an upsert may be refused. */
+        /* If the other thread inserts the document at that moment, the upsert may be refused. */
         if (!mongoc_collection_update_one(heads, filter, push, upsert, NULL, &error))
             mongoc_collection_update_one(heads, filter, push, NULL, NULL, &error);
         bson_destroy(filter);
@@ -344,8 +344,8 @@ static void *push_each(void *argument)
     return NULL;
 }
 
-/* A head is not made over what somebody else has pushed: the pushed element stays. */
-static void heads_are_not_made_over_a_push(void **state)
+/* Creating a head does not overwrite a document that another program pushed to. */
+static void creating_a_head_keeps_a_concurrent_push(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -374,7 +374,7 @@ static void heads_are_not_made_over_a_push(void **state)
     fixture_close(&fixture);
 }
 
-/* Elements of a capped head of 4, which two clients and a program that knows nothing append to. */
+/* Two clients and a program without Spillway append to a capped head of 4 elements. */
 static void check_capped(spill_array_order_t order)
 {
     fixture_t fixture;
@@ -424,8 +424,8 @@ int main(void)
         cmocka_unit_test(numbers_follow_a_push_at_the_front),
         cmocka_unit_test(numbers_follow_a_removal),
         cmocka_unit_test(bases_follow_a_drop),
-        cmocka_unit_test(heads_are_not_made_over_a_push),
-        cmocka_unit_test(fields_of_others_take_room),
+        cmocka_unit_test(creating_a_head_keeps_a_concurrent_push),
+        cmocka_unit_test(other_fields_count_toward_the_bound),
         cmocka_unit_test(an_edit_is_not_lost_by_a_later_cut),
         cmocka_unit_test(numbers_of_a_capped_head),
     };

@@ -1,4 +1,4 @@
-/* The proxy of these tests does to requests what it says, and counts them. */
+/* The tests' proxy applies the chosen faults to requests, and counts the requests. */
 #include "support/deadline.h"
 #include "support/proxy.h"
 #include "support/server.h"
@@ -14,7 +14,7 @@ typedef struct fixture {
     proxy_t *proxy;
     char *uri;
     mongoc_client_t *straight;
-    mongoc_client_t *client; /* through the proxy */
+    mongoc_client_t *client; /* by way of the proxy */
     mongoc_database_t *database;
     mongoc_database_t *proxied;
 } fixture_t;
@@ -47,7 +47,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static bool insert(fixture_t *fixture, int32_t id)
+static bool insert_document(fixture_t *fixture, int32_t id)
 {
     bson_error_t error;
     bson_t *document = BCON_NEW("_id", BCON_INT32(id), "text", "0123456789");
@@ -58,8 +58,8 @@ static bool insert(fixture_t *fixture, int32_t id)
     return good;
 }
 
-/* Is it stored? Looked up past the proxy. */
-static bool stored(fixture_t *fixture, int32_t id)
+/* Whether the document is stored, by a query that does not use the proxy. */
+static bool is_stored(fixture_t *fixture, int32_t id)
 {
     bson_error_t error;
     bson_t *filter = BCON_NEW("_id", BCON_INT32(id));
@@ -78,14 +78,14 @@ static void set_fault(fixture_t *fixture, proxy_fault_t fault)
     proxy_set_plan(fixture->proxy, fault == PROXY_PASS ? NULL : &plan);
 }
 
-/* Every insert is struck by the fault. Whether it succeeds; the driver connects again afterwards.
+/* Insert while the fault affects every insert. Returns whether it succeeds. Afterwards reconnect.
  */
 static bool insert_with(fixture_t *fixture, proxy_fault_t fault, int32_t id)
 {
-    assert_true(insert(fixture, id + 1000)); /* there is a connection */
+    assert_true(insert_document(fixture, id + 1000)); /* connects again if necessary */
     set_fault(fixture, fault);
     proxy_counts_t before = proxy_counts(fixture->proxy);
-    bool good = insert(fixture, id);
+    bool good = insert_document(fixture, id);
     proxy_counts_t after = proxy_counts(fixture->proxy);
     set_fault(fixture, PROXY_PASS);
     assert_int_equal(after.faults[fault] - before.faults[fault], 1);
@@ -93,21 +93,21 @@ static bool insert_with(fixture_t *fixture, proxy_fault_t fault, int32_t id)
     return good;
 }
 
-/* The server is free to take its time over a request whose client is gone. */
+/* The server may execute a request some time after its client has disconnected. */
 static void await_stored(fixture_t *fixture, int32_t id)
 {
     deadline_t deadline = deadline_begin();
-    while (!stored(fixture, id))
+    while (!is_stored(fixture, id))
         deadline_pause(&deadline, "the server stores the document");
 }
 
 static void test_counts(void **state)
 {
     fixture_t *fixture = *state;
-    assert_true(insert(fixture, 1));
+    assert_true(insert_document(fixture, 1));
     proxy_counts_t before = proxy_counts(fixture->proxy);
     for (int32_t id = 2; id < 12; id++)
-        assert_true(insert(fixture, id));
+        assert_true(insert_document(fixture, id));
     proxy_counts_t after = proxy_counts(fixture->proxy);
     assert_int_equal(after.requests - before.requests, 10);
     assert_int_equal(after.replies - before.replies, 10);
@@ -123,7 +123,7 @@ static void test_leaves_out_what_the_driver_sends(void **state)
     fixture_t *fixture = *state;
     bson_t *ping = BCON_NEW("ping", BCON_INT32(1));
     bson_error_t error;
-    assert_true(insert(fixture, 1));
+    assert_true(insert_document(fixture, 1));
     set_fault(fixture, PROXY_CUT_BEFORE);
     proxy_counts_t before = proxy_counts(fixture->proxy);
     for (int i = 0; i < 5; i++)
@@ -140,18 +140,18 @@ static void test_faults(void **state)
 {
     fixture_t *fixture = *state;
     assert_false(insert_with(fixture, PROXY_CUT_BEFORE, 1));
-    assert_false(stored(fixture, 1));
+    assert_false(is_stored(fixture, 1));
     assert_false(insert_with(fixture, PROXY_CUT_REQUEST, 2));
-    assert_false(stored(fixture, 2));
+    assert_false(is_stored(fixture, 2));
     assert_false(insert_with(fixture, PROXY_CUT_AFTER, 3));
     await_stored(fixture, 3);
     assert_false(insert_with(fixture, PROXY_CUT_REPLY, 4));
-    assert_true(stored(fixture, 4));
+    assert_true(is_stored(fixture, 4));
     assert_false(insert_with(fixture, PROXY_LATE, 5));
     await_stored(fixture, 5);
     assert_true(insert_with(fixture, PROXY_DELAY, 6));
-    assert_true(stored(fixture, 6));
-    assert_true(insert(fixture, 7));
+    assert_true(is_stored(fixture, 6));
+    assert_true(insert_document(fixture, 7));
 }
 
 static void check_uri(fixture_t *fixture, const char *uri, const char *before, const char *after)

@@ -1,6 +1,6 @@
 /*
- * Layout subset: what ranks next is found by few looks, however many elements lie close together
- * there and in whatever order the server meets them. Counted by a proxy.
+ * Layout subset: a removal finds the next-ranked element with few requests, however many elements
+ * have ranks close together, and in whatever order the server returns them. A proxy counts.
  */
 #include "support/proxy.h"
 #include "support/server.h"
@@ -80,7 +80,7 @@ static void close_stage(stage_t *stage)
     bson_destroy(&stage->storage);
 }
 
-/* Remove the highest, again and again; `seq_of` ranks the numbers. */
+/* Remove the highest-ranked element repeatedly. `seq_of` maps a rank to a sequence number. */
 static void check_removals(bson_t *(*element_of)(int64_t number), int64_t (*seq_of)(int64_t rank))
 {
     stage_t stage;
@@ -114,7 +114,7 @@ static int64_t oldest(int64_t rank)
     return rank;
 }
 
-/* As a bulk load has them: a millisecond apart. */
+/* Dates as in a bulk load: a millisecond apart. */
 static bson_t *rising_date(int64_t number)
 {
     return BCON_NEW("by", BCON_DATE_TIME(1700000000000 + number));
@@ -130,7 +130,7 @@ static bson_t *rising_number(int64_t number)
     return BCON_NEW("by", BCON_DOUBLE(1e-3 * (double)number));
 }
 
-/* Four high ones, the oldest, above a great many from 1 to 5. */
+/* The four oldest ratings are high; very many later ones are from 1 to 5. */
 static bson_t *rating(int64_t number)
 {
     return BCON_NEW("by", BCON_INT32(number < 4 ? 9 - (int32_t)number : (int32_t)number % 5 + 1));
@@ -141,7 +141,7 @@ static int64_t rated(int64_t rank)
     return rank < 4 ? rank : ELEMENTS - 1 - 5 * (rank - 4);
 }
 
-/* A great many different ones, below as many that are alike. */
+/* Many different numbers, below the same number of equal ones. */
 static bson_t *ceiling_number(int64_t number)
 {
     double by = 1 + 0x1p-9 * (double)(number % 1500);

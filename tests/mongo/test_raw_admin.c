@@ -1,4 +1,6 @@
-/* Documents of others, whose field of the array's name is no array: said clearly, and left alone.
+/*
+ * Unmanaged documents in which the array's field is not an array: every call reports that clearly
+ * and changes nothing.
  */
 #include "support/server.h"
 
@@ -50,7 +52,7 @@ static void fixture_close(fixture_t *fixture)
     bson_free(fixture->uri);
 }
 
-/* Put a document in the place of ada's, and back. */
+/* Replace ada's document. */
 static void put_head(fixture_t *fixture, const bson_t *head)
 {
     bson_t *filter = BCON_NEW("_id", "ada");
@@ -75,7 +77,7 @@ static spill_code_t read_newest(fixture_t *fixture, spill_error_t *error)
     return code;
 }
 
-/* Whatever is asked for fails with this code, and says which document it is, and what it has. */
+/* Every call fails with this code. Its message names the document and the type that it has. */
 static void assert_fails(fixture_t *fixture, spill_code_t expected, const char *type)
 {
     spill_error_t errors[4] = {0};
@@ -109,7 +111,7 @@ static void a_field_that_is_no_array(void **state)
     fixture_close(&fixture);
 }
 
-/* With no such field the document is one like any other. */
+/* A document without the field is an ordinary unmanaged document. */
 static void a_document_without_the_field(void **state)
 {
     (void)state;
@@ -126,7 +128,7 @@ static void a_document_without_the_field(void **state)
     fixture_close(&fixture);
 }
 
-/* The same in a head of ours is damage, which the verifier reports. */
+/* In a managed head the same is damage, and the verifier reports it. */
 static void an_array_that_was_overwritten(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Repair finishes what dead clients left, on a server. */
+/* On a server, repair completes what killed clients left unfinished. */
 #include "support/corrupted.h"
 #include "support/findings.h"
 #include "support/half_done.h"
@@ -36,7 +36,7 @@ static void counts(void **state)
     bson_free(uri);
 }
 
-static void must(spill_code_t code, const spill_error_t *error)
+static void require_ok(spill_code_t code, const spill_error_t *error)
 {
     if (code != SPILL_OK)
         fail_msg("%s: %s", spill_code_name(code), error->message);
@@ -47,9 +47,9 @@ static spill_array_t *open_reviews(spill_store_t *store, const char *preset,
 {
     spill_error_t error;
     spill_array_t *array;
-    must(spill_definition_preset(definition, preset, "reviews", &error), &error);
-    must(spill_store_define(store, definition, &error), &error);
-    must(spill_array_open(store, "reviews", &array, &error), &error);
+    require_ok(spill_definition_preset(definition, preset, "reviews", &error), &error);
+    require_ok(spill_store_define(store, definition, &error), &error);
+    require_ok(spill_array_open(store, "reviews", &array, &error), &error);
     return array;
 }
 
@@ -57,11 +57,11 @@ static void expect_findings(spill_array_t *array, int64_t expected)
 {
     spill_verify_summary_t verified;
     spill_error_t error;
-    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    require_ok(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
     assert_int_equal(verified.findings, expected);
 }
 
-/* Take the last element out of a summary, as a program might that knows nothing of Spillway. */
+/* Remove the last element of a summary, as a program without Spillway might. */
 static void change_summary(const char *uri)
 {
     mongoc_database_t *database;
@@ -79,7 +79,7 @@ static void change_summary(const char *uri)
     mongoc_client_destroy(client);
 }
 
-static void summary_of_others(void **state)
+static void summary_changed_by_other_programs(void **state)
 {
     (void)state;
     char *uri = server_new_database(NULL);
@@ -93,17 +93,17 @@ static void summary_of_others(void **state)
         spill_append_result_t result;
         bson_t *review = BCON_NEW("rating", BCON_INT32(rating));
         spill_value_t element = spill_value_from_document(review);
-        must(spill_array_append(array, &owner, &element, 1, NULL, &result, &error), &error);
+        require_ok(spill_array_append(array, &owner, &element, 1, NULL, &result, &error), &error);
         bson_destroy(review);
     }
     change_summary(uri);
     spill_repair_summary_t repaired;
     expect_findings(array, 1);
-    must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
+    require_ok(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
     assert_int_equal(repaired.findings, 1);
     expect_findings(array, 0);
     spill_slice_t *slice;
-    must(spill_array_top(array, &owner, 9, &slice, &error), &error);
+    require_ok(spill_array_top(array, &owner, 9, &slice, &error), &error);
     assert_int_equal(slice->count, definition.top_count);
     spill_slice_free(slice);
     spill_array_close(array);
@@ -113,7 +113,7 @@ static void summary_of_others(void **state)
     bson_destroy(&storage);
 }
 
-/* As a program might that knows nothing of Spillway. */
+/* Change the window statistics, as a program without Spillway might. */
 static void change_statistics(const char *uri)
 {
     mongoc_database_t *database;
@@ -150,7 +150,7 @@ static int64_t count_in_statistics(const char *uri)
     return number;
 }
 
-static void statistics_of_others(void **state)
+static void statistics_changed_by_other_programs(void **state)
 {
     (void)state;
     char *uri = server_new_database(NULL);
@@ -165,16 +165,17 @@ static void statistics_of_others(void **state)
         bson_t *review = BCON_NEW("rating", BCON_INT32(rating), definition.time_field,
                                   BCON_DATE_TIME(INT64_C(1700000000000)));
         spill_value_t element = spill_value_from_document(review);
-        must(spill_bucket_append(array, &owner, &element, 1, NULL, NULL, &windows, &error), &error);
+        require_ok(spill_bucket_append(array, &owner, &element, 1, NULL, NULL, &windows, &error),
+                   &error);
         bson_destroy(review);
     }
     change_statistics(uri);
     spill_repair_summary_t repaired;
     expect_findings(array, 1);
-    must(spill_array_repair(array, NULL, true, NULL, NULL, &repaired, &error), &error);
+    require_ok(spill_array_repair(array, NULL, true, NULL, NULL, &repaired, &error), &error);
     assert_int_equal(repaired.findings, 1);
     assert_int_equal(count_in_statistics(uri), 99);
-    must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
+    require_ok(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
     assert_int_equal(repaired.findings, 1);
     assert_int_equal(repaired.left, 0);
     assert_int_equal(count_in_statistics(uri), 4);
@@ -186,7 +187,7 @@ static void statistics_of_others(void **state)
     bson_destroy(&storage);
 }
 
-/* ---- documents that other programs take away ------------------------------------------------- */
+/* ---- documents that other programs delete ---------------------------------------------------- */
 
 static int64_t pages_of(mongoc_database_t *database)
 {
@@ -199,7 +200,7 @@ static int64_t pages_of(mongoc_database_t *database)
     return count;
 }
 
-/* An owner of 9 elements, of which some are in pages. */
+/* Make an owner of 9 elements. Some of them are in pages. */
 static void make_owner(spill_array_t *array, const char *owner)
 {
     bson_t storage = BSON_INITIALIZER;
@@ -209,14 +210,15 @@ static void make_owner(spill_array_t *array, const char *owner)
         spill_value_t element = spill_value_from_int64(&number, i);
         spill_append_result_t result;
         spill_error_t error;
-        must(spill_array_append(array, &name, &element, 1, NULL, &result, &error), &error);
+        require_ok(spill_array_append(array, &name, &element, 1, NULL, &result, &error), &error);
         bson_destroy(&number);
     }
     bson_destroy(&storage);
 }
 
-/* `with`: what stands in the document's place then; NULL: it is deleted. */
-static void take_document(mongoc_database_t *database, const char *owner, const bson_t *with)
+/* Replace the owner's document by `with`, or delete it if `with` is NULL. */
+static void replace_or_delete_document(mongoc_database_t *database, const char *owner,
+                                       const bson_t *with)
 {
     mongoc_collection_t *users = mongoc_database_get_collection(database, "users");
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
@@ -229,38 +231,39 @@ static void take_document(mongoc_database_t *database, const char *owner, const 
     mongoc_collection_destroy(users);
 }
 
-typedef struct told {
+typedef struct reported {
     int count;
-    bool unknown; /* all said that it is not known who took the head */
-} told_t;
+    bool unknown; /* every finding says that another program deleted or replaced the head */
+} reported_t;
 
 static void note(void *context, const spill_finding_t *finding)
 {
-    told_t *told = context;
-    told->count++;
-    told->unknown = told->unknown && finding->invariant == 7 &&
-                    strstr(finding->text, "deleted or replaced by another program");
+    reported_t *reported = context;
+    reported->count++;
+    reported->unknown = reported->unknown && finding->invariant == 7 &&
+                        strstr(finding->text, "deleted or replaced by another program");
 }
 
-/* Verify and repair tell of each owner in `count`, and nothing is deleted. */
+/* Verify and repair each report `count` findings that repair cannot fix, and delete nothing. */
 static void assert_left(spill_array_t *array, const spill_value_t *owner, int count)
 {
     spill_verify_summary_t verified;
     spill_repair_summary_t repaired;
     spill_error_t error;
-    told_t told = {.unknown = true};
-    must(spill_array_verify(array, owner, note, &told, &verified, &error), &error);
+    reported_t reported = {.unknown = true};
+    require_ok(spill_array_verify(array, owner, note, &reported, &verified, &error), &error);
     assert_int_equal(verified.findings, count);
-    for (int look_only = 1; look_only >= 0; look_only--) {
-        must(spill_array_repair(array, owner, look_only, note, &told, &repaired, &error), &error);
+    for (int dry_run = 1; dry_run >= 0; dry_run--) {
+        require_ok(spill_array_repair(array, owner, dry_run, note, &reported, &repaired, &error),
+                   &error);
         assert_int_equal(repaired.findings, 0);
         assert_int_equal(repaired.left, count);
     }
-    assert_int_equal(told.count, 3 * count);
-    assert_true(told.unknown);
+    assert_int_equal(reported.count, 3 * count);
+    assert_true(reported.unknown);
 }
 
-/* A feed of small documents, and a client that writes to them as another program does. */
+/* A feed with small pages, and a driver's client that writes to its documents. */
 typedef struct stage {
     char *uri;
     spill_store_t *store;
@@ -276,11 +279,11 @@ static void open_stage(stage_t *stage)
     stage->uri = server_new_database(NULL);
     stage->store = server_open(stage->uri);
     stage->client = server_client(stage->uri, &stage->database);
-    must(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    require_ok(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 2;
-    must(spill_store_define(stage->store, &definition, &error), &error);
-    must(spill_array_open(stage->store, "feed", &stage->array, &error), &error);
+    require_ok(spill_store_define(stage->store, &definition, &error), &error);
+    require_ok(spill_array_open(stage->store, "feed", &stage->array, &error), &error);
 }
 
 static void close_stage(stage_t *stage)
@@ -306,9 +309,9 @@ static void pages_of_replaced_documents_stay(void **state)
         make_owner(array, owners[i]);
     bson_t *plain = BCON_NEW("name", "Ada"),
            *list = BCON_NEW("activities", "[", BCON_INT32(7), BCON_INT32(8), "]");
-    take_document(database, owners[0], NULL);
-    take_document(database, owners[1], plain);
-    take_document(database, owners[2], list);
+    replace_or_delete_document(database, owners[0], NULL);
+    replace_or_delete_document(database, owners[1], plain);
+    replace_or_delete_document(database, owners[2], list);
     int64_t pages = pages_of(database);
     assert_left(array, NULL, 3);
     for (int i = 0; i < 4; i++) {
@@ -317,13 +320,13 @@ static void pages_of_replaced_documents_stay(void **state)
         assert_left(array, &owner, i < 3);
         bson_destroy(&storage);
     }
-    make_owner(array, "replaced"); /* made again, and its pages stand where the old ones did */
+    make_owner(array, "replaced"); /* created again; its pages have the places of the old pages */
     assert_left(array, NULL, 2);
     assert_int_equal(pages_of(database), pages);
     for (int i = 0; i < 4; i++) {
         bson_t storage = BSON_INITIALIZER;
         spill_value_t owner = spill_value_from_utf8(&storage, owners[i]);
-        must(spill_array_drop_owner(array, &owner, &error), &error);
+        require_ok(spill_array_drop_owner(array, &owner, &error), &error);
         bson_destroy(&storage);
     }
     assert_left(array, NULL, 0);
@@ -351,8 +354,9 @@ static void change_page(mongoc_database_t *database, const char *owner, int page
     mongoc_collection_destroy(pages);
 }
 
-/* Numbers that were never a page's are known; which element is one too many, or missing, is not. */
-static void numbers_of_others(void **state)
+/* Repair drops numbers outside a page's range, but cannot know which element is extra or missing.
+ */
+static void pages_changed_by_other_programs(void **state)
 {
     (void)state;
     stage_t stage;
@@ -370,7 +374,7 @@ static void numbers_of_others(void **state)
     const char *found = "I4@1: counts 2 elements, in [2, 6), where its elements are in [2, 4)\n";
     assert_repaired(array, found, found, 1);
     change_page(database, "ada", 1, push);
-    must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
+    require_ok(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
     assert_int_equal(repaired.findings, 0);
     assert_true(repaired.left > 0);
     findings_t findings;
@@ -388,9 +392,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(server),
                                        cmocka_unit_test(counts),
-                                       cmocka_unit_test(statistics_of_others),
-                                       cmocka_unit_test(summary_of_others),
+                                       cmocka_unit_test(statistics_changed_by_other_programs),
+                                       cmocka_unit_test(summary_changed_by_other_programs),
                                        cmocka_unit_test(pages_of_replaced_documents_stay),
-                                       cmocka_unit_test(numbers_of_others)};
+                                       cmocka_unit_test(pages_changed_by_other_programs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
- * The filters that go out behind a router of a sharded cluster: of heads by _id, of pages by their
- * owner, so that each command is one shard's. The test's server has no shards: the store is told
- * that it has, and every command is looked at as the driver sends it.
+ * On a sharded cluster, the filters of heads have _id and the filters of pages have the owner, so
+ * that each command goes to one shard. The test's server has no shards: the test makes the store
+ * believe that it has, and checks every command that the driver sends.
  */
 #include "support/server.h"
 
@@ -27,7 +27,7 @@ typedef struct fixture {
     char *wrong;          /* the first command that asks more than one shard */
 } fixture_t;
 
-/* Is there {field: {$eq: value}} or {field: value}? */
+/* Whether the filter has {field: {$eq: value}} or {field: value}. */
 static bool has_equality(const bson_t *filter, const char *field, const char *value)
 {
     bson_iter_t iter, condition;
@@ -49,7 +49,8 @@ static void check_filter(fixture_t *fixture, const bson_t *command, const char *
         fixture->wrong = bson_as_relaxed_extended_json(command, NULL);
 }
 
-/* Each document of `list` has one under `name`: the filter. An empty name: it is itself. */
+/* Check the filter `name` of each document of `list`. If `name` is empty, the document is the
+ * filter. */
 static void check_list(fixture_t *fixture, const bson_t *command, const char *collection,
                        const char *list, const char *name)
 {
@@ -66,7 +67,7 @@ static void check_list(fixture_t *fixture, const bson_t *command, const char *co
         assert_true(bson_init_static(&document, data, size));
         check_filter(fixture, command, collection, &document);
         if (strcmp(list, "pipeline") == 0)
-            return; /* the other stages have what the first one finds */
+            return; /* later stages only read what the first stage selects */
     }
 }
 
@@ -107,7 +108,7 @@ static void fixture_open(fixture_t *fixture, spill_keep_t keep)
     fixture->store = server_open(fixture->uri);
     spill_mongo_t *mongo = (spill_mongo_t *)fixture->store;
     mongo->sharded = true;
-    /* The store watches its pool, and a pool is watched once: give the store a pool of ours. */
+    /* The store already monitors its own pool, and a pool has one monitor: replace the pool. */
     mongoc_client_t *client = mongoc_client_pool_pop(mongo->pool);
     mongoc_uri_t *uri = mongoc_uri_copy(mongoc_client_get_uri(client));
     mongoc_client_pool_push(mongo->pool, client);
@@ -139,7 +140,7 @@ static void fixture_close(fixture_t *fixture)
     bson_destroy(&fixture->storage);
 }
 
-static void ok(fixture_t *fixture, spill_code_t code, const spill_error_t *error)
+static void expect_ok(fixture_t *fixture, spill_code_t code, const spill_error_t *error)
 {
     if (code != SPILL_OK)
         fail_msg("%s", error->message);
@@ -160,14 +161,15 @@ static void append(fixture_t *fixture, int64_t count, bool with_op)
         op.id_bytes = (size_t)snprintf(id, sizeof id, "op %" PRId64, i);
         spill_append_options_init(&options);
         if (with_op) {
-            ok(fixture, spill_array_op_base(fixture->array, &fixture->owner, &op.base, &error),
-               &error);
+            expect_ok(fixture,
+                      spill_array_op_base(fixture->array, &fixture->owner, &op.base, &error),
+                      &error);
             options.op = &op;
         }
-        ok(fixture,
-           spill_array_append(fixture->array, &fixture->owner, &element, 1, &options, &result,
-                              &error),
-           &error);
+        expect_ok(fixture,
+                  spill_array_append(fixture->array, &fixture->owner, &element, 1, &options,
+                                     &result, &error),
+                  &error);
         bson_destroy(document);
     }
 }
@@ -181,20 +183,22 @@ static void read_all(fixture_t *fixture, int64_t end)
         spill_read_options_init(&options);
         options.before = before;
         options.limit = 6;
-        ok(fixture, spill_array_read(fixture->array, &fixture->owner, &options, &slice, &error),
-           &error);
+        expect_ok(fixture,
+                  spill_array_read(fixture->array, &fixture->owner, &options, &slice, &error),
+                  &error);
         spill_slice_free(slice);
         spill_read_options_init(&options);
         options.after = before;
         options.order = SPILL_OLDEST_FIRST;
         options.limit = 6;
-        ok(fixture, spill_array_read(fixture->array, &fixture->owner, &options, &slice, &error),
-           &error);
+        expect_ok(fixture,
+                  spill_array_read(fixture->array, &fixture->owner, &options, &slice, &error),
+                  &error);
         spill_slice_free(slice);
     }
 }
 
-/* What finds elements by what is in them. */
+/* Removals that find elements by their contents. */
 static void remove_some(fixture_t *fixture)
 {
     bson_t storage = BSON_INITIALIZER;
@@ -202,17 +206,19 @@ static void remove_some(fixture_t *fixture)
     spill_value_t id = spill_value_from_int64(&storage, 7);
     int64_t seq, removed;
     spill_error_t error;
-    ok(fixture, spill_array_remove_id(fixture->array, &fixture->owner, &id, &seq, &error), &error);
-    ok(fixture,
-       spill_array_remove_where(fixture->array, &fixture->owner, filter, 1, &removed, &error),
-       &error);
+    expect_ok(fixture, spill_array_remove_id(fixture->array, &fixture->owner, &id, &seq, &error),
+              &error);
+    expect_ok(
+        fixture,
+        spill_array_remove_where(fixture->array, &fixture->owner, filter, 1, &removed, &error),
+        &error);
     assert_int_equal(removed, 1);
     bson_destroy(filter);
     bson_destroy(&storage);
 }
 
-/* An owner's whole life. */
-static void live(spill_keep_t keep)
+/* All operations on one owner, from the first append to the drop. */
+static void run_all_operations(spill_keep_t keep)
 {
     enum { APPENDS = 30 };
     fixture_t fixture;
@@ -227,17 +233,17 @@ static void live(spill_keep_t keep)
     spill_array_t *array = fixture.array;
     const spill_value_t *owner = &fixture.owner;
     for (int64_t seq = 1; seq < 2 * APPENDS; seq += 19) {
-        ok(&fixture, spill_array_edit(array, owner, seq, owner, &error), &error);
-        ok(&fixture, spill_array_remove(array, owner, seq, &error), &error);
+        expect_ok(&fixture, spill_array_edit(array, owner, seq, owner, &error), &error);
+        expect_ok(&fixture, spill_array_remove(array, owner, seq, &error), &error);
     }
     remove_some(&fixture);
-    ok(&fixture, spill_array_count(array, owner, &count, &error), &error);
-    ok(&fixture, spill_array_verify(array, owner, NULL, NULL, &summary, &error), &error);
+    expect_ok(&fixture, spill_array_count(array, owner, &count, &error), &error);
+    expect_ok(&fixture, spill_array_verify(array, owner, NULL, NULL, &summary, &error), &error);
     assert_int_equal(summary.findings, 0);
-    ok(&fixture, spill_array_trim(array, owner, APPENDS, &error), &error);
-    ok(&fixture, spill_array_trim_keep(array, owner, APPENDS / 2, &below, &error), &error);
-    ok(&fixture, spill_array_drop_owner(array, owner, &error), &error);
-    append(&fixture, APPENDS, false); /* over the pages that are left */
+    expect_ok(&fixture, spill_array_trim(array, owner, APPENDS, &error), &error);
+    expect_ok(&fixture, spill_array_trim_keep(array, owner, APPENDS / 2, &below, &error), &error);
+    expect_ok(&fixture, spill_array_drop_owner(array, owner, &error), &error);
+    append(&fixture, APPENDS, false); /* after the remaining pages */
     print_message("%" PRId64 " filters of heads, %" PRId64 " of pages\n", fixture.heads,
                   fixture.pages);
     assert_true(fixture.heads > 2 * APPENDS && fixture.pages > APPENDS);
@@ -247,13 +253,13 @@ static void live(spill_keep_t keep)
 static void keep_newest(void **state)
 {
     (void)state;
-    live(SPILL_KEEP_NEWEST);
+    run_all_operations(SPILL_KEEP_NEWEST);
 }
 
 static void keep_oldest(void **state)
 {
     (void)state;
-    live(SPILL_KEEP_OLDEST);
+    run_all_operations(SPILL_KEEP_OLDEST);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * What things cost at the wire, once at work: round trips and bytes, counted by a proxy between the
- * driver and the server.
+ * The network cost of operations after the first one: round trips and bytes, counted by a proxy
+ * between the driver and the server.
  */
 #include "support/proxy.h"
 #include "support/server.h"
@@ -112,7 +112,7 @@ static void close_wire(wire_t *wire)
     bson_destroy(&wire->owner_storage);
 }
 
-/* What was sent since `before`. */
+/* The counts since `before`. */
 static proxy_counts_t since(const wire_t *wire, const proxy_counts_t *before)
 {
     proxy_counts_t now = proxy_counts(wire->proxy);
@@ -130,7 +130,7 @@ static int64_t spills(const wire_t *wire)
     return counters.spills;
 }
 
-/* An append alone is one round trip; with its share of the spills, 1.1 at the most. */
+/* An append without a spill is one round trip. The average with spills is at most 1.1. */
 static void check_appends(wire_t *wire, bool with_ops)
 {
     enum { APPENDS = 10 * CAPACITY };
@@ -154,7 +154,7 @@ static void check_appends(wire_t *wire, bool with_ops)
     assert_true(all - APPENDS < APPENDS / 10);
 }
 
-/* The page of PAGE elements below `before`, or above `after`: round trips and bytes. */
+/* Read PAGE elements below `before` or above `after`, and check round trips and bytes. */
 static void check_page(wire_t *wire, int64_t before, int64_t after, int64_t trips_max)
 {
     spill_read_options_t options;
@@ -179,7 +179,7 @@ static void check_page(wire_t *wire, int64_t before, int64_t after, int64_t trip
 static void check_pages(wire_t *wire, int64_t newest_trips)
 {
     spill_append_result_t result = {0};
-    for (int i = 0; i < 2 * CAPACITY; i += 7) { /* however long the last document is */
+    for (int i = 0; i < 2 * CAPACITY; i += 7) { /* for every length of the last document */
         append(wire, 7, NULL, &result);
         check_page(wire, INT64_MAX, -1, newest_trips);
     }
@@ -189,7 +189,7 @@ static void check_pages(wire_t *wire, int64_t newest_trips)
         check_page(wire, INT64_MAX, after, 2);
 }
 
-/* A removal takes so many round trips at most, and less goes over the wire than a page has. */
+/* Check the maximum of round trips of a removal, and that it sends less than a page's bytes. */
 static void check_removals(wire_t *wire)
 {
     spill_error_t error;
@@ -205,7 +205,7 @@ static void check_removals(wire_t *wire)
     }
 }
 
-/* An owner without pages, too: only the first append has to find out where it goes. */
+/* For an owner without pages too, only the first append must read the head's position. */
 static void young_owner(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void young_owner(void **state)
     }
 }
 
-/* With a read preference: the same answers, where there is one copy only. */
+/* A server with one copy gives the same answers with a read preference. */
 static void read_preference(void **state)
 {
     (void)state;
@@ -292,7 +292,7 @@ static void keep_oldest_at_front(void **state)
     check_costs(SPILL_KEEP_OLDEST, SPILL_ARRAY_NEWEST_FIRST);
 }
 
-/* Of a full head the oldest elements fall off in the append's own command. */
+/* The append to a full capped head drops the oldest elements in the same command. */
 static void check_capped(spill_array_order_t order)
 {
     enum { APPENDS = 300 };
@@ -332,8 +332,7 @@ static void capped_at_front(void **state)
     check_capped(SPILL_ARRAY_NEWEST_FIRST);
 }
 
-/* The counters of bytes have the documents of messages, which have a frame of some bytes besides.
- */
+/* The byte counters count the documents of messages, without the few bytes of their frames. */
 static void counted_bytes(void **state)
 {
     (void)state;
@@ -345,7 +344,7 @@ static void counted_bytes(void **state)
     spill_error_t error;
     open_wire(&wire, SPILL_KEEP_NEWEST, SPILL_ARRAY_OLDEST_FIRST);
     spill_store_counters(wire.store, &counters);
-    assert_int_equal(counters.bytes_written, 0); /* they are not asked for */
+    assert_int_equal(counters.bytes_written, 0); /* the option is off */
     assert_int_equal(counters.bytes_read, 0);
     spill_array_close(wire.array);
     server_close(wire.store);

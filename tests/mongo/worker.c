@@ -19,7 +19,7 @@ typedef struct process {
     spill_array_t *arrays[WORKER_ARRAYS];
 } process_t;
 
-/* One thread of it. */
+/* One thread of the process. */
 typedef struct thread {
     const process_t *process;
     worker_t worker;
@@ -67,7 +67,7 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
     return array;
 }
 
-/* The place that a history names. */
+/* Initialize the place that a history names. */
 static void named_place(const process_t *process, const char *name, place_t *place)
 {
     const char *slash = strchr(name, '/');
@@ -77,15 +77,15 @@ static void named_place(const process_t *process, const char *name, place_t *pla
                                      strncmp(worker_array_names[array], name, length) != 0))
         array++;
     if (array == WORKER_ARRAYS) {
-        fprintf(stderr, "worker: there is no array of '%s'\n", name);
+        fprintf(stderr, "worker: unknown array in '%s'\n", name);
         _exit(3);
     }
     place_init(place, process->arrays[array], slash + 1);
 }
 
 /*
- * Most often the owner that all share at this time, sometimes the one where elements are removed,
- * otherwise the worker's own of this time.
+ * Choose an owner: most often the owner that all workers share in this round, sometimes the owner
+ * with removals, otherwise this worker's own owner of the round.
  */
 static void draw_place(thread_t *thread, place_t *place, bool *changes)
 {
@@ -123,7 +123,7 @@ static void work_once(thread_t *thread)
     place_release(&place);
 }
 
-static void *work(void *argument)
+static void *work_until_end(void *argument)
 {
     thread_t *thread = argument;
     const process_t *process = thread->process;
@@ -148,7 +148,7 @@ static void run_threads(const process_t *process, int number, sim_random_t *rand
         threads[i] = (thread_t){.process = process,
                                 .worker = {.number = number * WORKER_THREADS + i,
                                            .random.state = sim_random_next(random)}};
-        if (pthread_create(&threads[i].id, NULL, work, &threads[i]) != 0)
+        if (pthread_create(&threads[i].id, NULL, work_until_end, &threads[i]) != 0)
             _exit(3);
     }
     for (int i = 0; i < WORKER_THREADS; i++)
@@ -164,7 +164,7 @@ pid_t worker_start(const worker_plan_t *plan, int number, uint64_t seed)
         numbers[1],           numbers[2],       numbers[3],        numbers[4],           NULL};
     for (int i = 0; i < 5; i++)
         snprintf(numbers[i], sizeof numbers[i], "%" PRId64, values[i]);
-    /* The driver's shared memory would stay behind a process that is killed. */
+    /* A killed process would leave the driver's shared memory behind. */
     setenv("MONGOC_DISABLE_SHM", "1", 1);
     pid_t pid = fork();
     if (pid == 0) {
@@ -185,7 +185,7 @@ void worker_run_if_asked(int argument_count, char **arguments)
                                   .ends = strtoll(arguments[5], NULL, 10),
                                   .round = strtoll(arguments[6], NULL, 10)}};
     sim_random_t random = {.state = (uint64_t)strtoll(arguments[8], NULL, 10)};
-    mongoc_log_set_handler(NULL, NULL); /* it would tell of every connection that is cut */
+    mongoc_log_set_handler(NULL, NULL); /* it would report every connection that the proxy cuts */
     spill_store_t *store = open_store(process.plan.uri);
     for (int i = 0; i < WORKER_ARRAYS; i++)
         process.arrays[i] = open_array(store, worker_array_names[i]);
