@@ -1,16 +1,17 @@
-"""The collections of test_consolidate_server.sh: filled, written to meanwhile, and compared.
+"""Fill the collections of test_consolidate_server.sh, write to them meanwhile, and compare them.
 
     fill URI ROOMS            collections messages_<room>, with indexes
     real URI FOLDER DOCUMENTS ROOMS
-                              the same of a set of chat messages, of about so many (0: of all) and so
-                              many rooms and all empty ones, with plan.json
-    write URI FILE SECONDS    insert, update and delete in them as eight applications do; what was
-                              acknowledged goes to FILE
-    update URI FILE STOP PLAN update documents in them until the file STOP exists; a writer whose
-                              collection is put aside goes on in the joint one, once its slice is
-                              open; what was acknowledged goes to FILE
-    check URI PLAN [FILE]     the joint collection is what the old ones are, or with FILE, what was
-                              acknowledged
+                              the same with about DOCUMENTS real chat messages (0: all), ROOMS rooms
+                              and all empty rooms; also writes plan.json
+    write URI FILE SECONDS    insert, update and delete in them like eight applications; write the
+                              acknowledged changes to FILE
+    update URI FILE STOP PLAN update documents in them until the file STOP exists. After a cut-over
+                              renames a writer's collection, the writer continues in the joint
+                              collection, as soon as its slice is open. Write the acknowledged
+                              changes to FILE
+    check URI PLAN [FILE]     compare the joint collection with the old ones, or with the
+                              acknowledged changes in FILE
 """
 
 import gzip
@@ -36,7 +37,7 @@ def fill(database, rooms):
         count = 600 if room == 0 else generator.randrange(1, 12)
         collection.insert_many([{"_id": i, "number": i, "at": generator.randrange(1000),
                                  "text": "x" * generator.randrange(60)} for i in range(count)])
-    # What drivers may refuse, and servers take: by a command.
+    # Drivers may refuse this document, but servers accept it: use a command.
     odd = {"_id": "odd", "": 1, "a.b": {"": [None, {"": 2}]}, "c": {"$d": 3}}
     database.command("insert", "messages_room001", documents=[odd])
     database.command("create", "unrelated")
@@ -57,7 +58,7 @@ def real(database, folder, most, only):
                 room.append(message)
     members = []
     for room, kept in rooms.items():
-        for number, message in enumerate(kept): # as its own collection would have numbered them
+        for number, message in enumerate(kept): # with the numbers of the room's own collection
             message["_id"] = number
         name = "messages_" + room
         if kept:
@@ -74,7 +75,7 @@ def real(database, folder, most, only):
 
 
 def change(collection, documents, generator, number):
-    """One insert, update or delete, as an application does it, and in `documents`."""
+    """Insert, update or delete one document, in the collection and in `documents`."""
     kind = generator.random()
     if kind < 0.5 or not documents:
         key = f"new{number}"
@@ -97,7 +98,7 @@ def write(database, path, seconds):
     end = time.time() + seconds
     changes = []
 
-    def work(own): # each writer has collections of its own, so that what it knows is what is there
+    def work(own): # each writer has its own collections, so that it knows their contents
         generator = random.Random()
         count = 0
         while time.time() < end:
@@ -119,7 +120,7 @@ def write(database, path, seconds):
 
 
 def is_open(database, group, at):
-    """May member `at` be written to in the joint collection? And is the cut-over at others still?"""
+    """Whether member `at` may be written to in the joint collection, and whether others still wait."""
     entries = database["spillway.imports"]
     place = entries.find_one({"_id": group["into"] + ":consolidate.at"})["entry"]
     phase = entries.find_one({"_id": group["into"] + ":consolidate"})["entry"]["phase"]
@@ -128,8 +129,8 @@ def is_open(database, group, at):
 
 
 def update(database, path, stop, plan):
-    """As applications that create nothing: an update of a document that is not there does nothing.
-    A writer whose collection is put aside waits, and goes on in the joint one once that is open."""
+    """Update like an application that inserts nothing: updating a missing document has no effect.
+    If a writer's collection was renamed, wait until the joint one is open and continue there."""
     with open(plan, encoding="utf-8") as lines:
         group = json.load(lines)["sprawl"][0]
     state, values, places, joint = {}, {}, {}, set()
@@ -149,7 +150,7 @@ def update(database, path, stop, plan):
                 between.append(cutting)
                 waits.append(time.time() - began)
                 return
-            if name in database.list_collection_names(): # it has its name again
+            if name in database.list_collection_names(): # it was renamed back
                 return
             time.sleep(0.01)
 
@@ -183,11 +184,11 @@ def update(database, path, stop, plan):
         out.write(json_util.dumps({name: list(documents.values())
                                    for name, documents in state.items()}))
     print(sum(counts), "updates by", WRITERS, "writers,", len(joint), "collections moved,",
-          sum(between), "of them while others were cut over; the longest waited",
+          sum(between), "of them during other cut-overs; the longest waited",
           f"{max(waits):.2f} s")
 
 
-def image(document, field, value):
+def transformed(document, field, value):
     rest = {name: at for name, at in document.items() if name != "_id"}
     return {"_id": {field: value, "id": document["_id"]}, field: value, **rest}
 
@@ -210,10 +211,10 @@ def check(database, plan, path=None):
     for member in group["collections"]:
         name = member["collection"]
         documents = acknowledged[name] if acknowledged else list(database[name].find())
-        if acknowledged and name in names: # its collection is there still
+        if acknowledged and name in names: # its collection still exists
             assert by_id(documents) == by_id(database[name].find()), name
         for document in documents:
-            made = image(document, group["field"], member["value"])
+            made = transformed(document, group["field"], member["value"])
             expected[json_util.dumps(made["_id"])] = json_util.dumps(made)
     assert joint == expected, (len(joint), len(expected),
                                list(set(joint.items()) ^ set(expected.items()))[:4])

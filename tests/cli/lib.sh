@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034 # used where it is sourced
-# What the tests of the program share. Source it; SPILLWAY is the program. The stores of new_store
-# are folders, or databases of the test server where SPILLWAY_TEST_STORE is "server".
+# Helpers shared by the tests of the program. Source this file. SPILLWAY is the program. new_store
+# makes folders or, if SPILLWAY_TEST_STORE is "server", databases of the test server.
 set -uo pipefail
 export LC_ALL=C
 
@@ -38,14 +38,14 @@ on_server() {
     [ "${SPILLWAY_TEST_STORE:-folder}" = server ]
 }
 
-# Seeds RANDOM, with SPILLWAY_SEED where it is set, and says with what.
+# Seed RANDOM, with SPILLWAY_SEED if it is set, and print the seed.
 seed_random() {
     local seed=${SPILLWAY_SEED:-$RANDOM}
     RANDOM=$seed
     echo "seed $seed"
 }
 
-# needs VARIABLE... : pass over the test where one of those that tools/test-server sets is not.
+# needs VARIABLE...: skip the test unless all these variables of tools/test-server are set.
 needs() {
     for variable in "$@"; do
         [ -n "${!variable:-}" ] ||
@@ -53,18 +53,18 @@ needs() {
     done
 }
 
-# database_at URI NAME : the URI with that database.
+# database_at URI NAME: print the URI with that database.
 database_at() {
     [[ $1 =~ ^(mongodb(\+srv)?://[^/?]*)/?[^?]*(\?.*)?$ ]] || fail "'$1' is no connection string"
     echo "${BASH_REMATCH[1]}/$2${BASH_REMATCH[3]}"
 }
 
-# A Python with pymongo: Debian's has it, where another one comes first on PATH.
+# Print a Python with pymongo. Debian's Python has it, but another one may come first on PATH.
 python_with_pymongo() {
     for python in python3 /usr/bin/python3; do
         "$python" -c 'import pymongo' 2>/dev/null && echo "$python" && return
     done
-    skip "there is no python3 with pymongo"
+    skip "no python3 has pymongo"
 }
 
 databases=()
@@ -78,14 +78,14 @@ for uri in sys.argv[1:]:
 END
 }
 
-# new_database URI : sets `uri` to one with a database of this test alone, which goes with it.
+# new_database URI: set `uri` to a new database of this test, which is dropped when the test ends.
 new_database() {
     uri=$(database_at "$1" "cli_${$}_$RANDOM${#databases[@]}")
     [ "${#databases[@]}" -gt 0 ] || cleanups+=(drop_databases)
     databases+=("$uri")
 }
 
-# Sets `db` to a STORE where nothing is yet: ./db, which is removed, or ./db.uri with a database.
+# Set `db` to a STORE without data: ./db, after removing it, or ./db.uri with a new database.
 new_store() {
     if on_server; then
         new_database "$SPILLWAY_TEST_URI"
@@ -97,7 +97,7 @@ new_store() {
     fi
 }
 
-# expect CODE ARGUMENT... : run the program; its output is in ./out and ./err.
+# expect CODE ARGUMENT...: run the program and check its exit code. Its output is in ./out and ./err.
 expect() {
     local code=$1
     shift
@@ -110,7 +110,7 @@ expect() {
     fi
 }
 
-# has FILE TEXT : the file has the text.
+# has FILE TEXT: the file contains the text.
 has() {
     grep -qF -- "$2" "$1" || {
         fail "$1 does not have '$2'; it is:"
@@ -118,7 +118,7 @@ has() {
     }
 }
 
-# is FILE TEXT : the file is exactly the text.
+# is FILE TEXT: the file contains exactly the text.
 is() {
     [ "$(cat "$1")" = "$2" ] || {
         fail "$1 is not '$2' but:"
@@ -126,8 +126,8 @@ is() {
     }
 }
 
-# await WHAT COMMAND... : repeat the command until it succeeds. WHAT completes "waited too long until";
-# the test ends if that takes more than a minute, or than SPILLWAY_WAIT_SECONDS.
+# await EVENT COMMAND...: repeat the command until it succeeds. EVENT completes "waited too long until".
+# The test fails if that takes more than a minute, or more than SPILLWAY_WAIT_SECONDS.
 await() {
     local what=$1 end=$((SECONDS + ${SPILLWAY_WAIT_SECONDS:-60}))
     shift
@@ -140,13 +140,13 @@ await() {
     done
 }
 
-# counts STORE NAME OWNER N : the owner has N elements.
+# counts STORE NAME OWNER N: the owner has N elements.
 counts() {
     expect 0 count "$1" "$2" "$3"
     has out "\"count\":$4,"
 }
 
-# clean STORE : verify finds nothing.
+# clean STORE: verify finds nothing.
 clean() {
     expect 0 verify "$1"
     has out '"findings":0}'
@@ -156,8 +156,8 @@ if on_server; then
     needs SPILLWAY_TEST_URI
 fi
 
-# until_done ARGUMENT... : kill a command that copies after a random while, SPILLWAY_KILLS times at
-# most, and start it again until it ends well. Its output is in ./out and ./err.
+# until_done ARGUMENT...: run a copying command, kill it after a random time (at most SPILLWAY_KILLS
+# times), and repeat it until it succeeds. Its output is in ./out and ./err.
 until_done() {
     local rounds=${SPILLWAY_KILLS:-5} kills=0 tenths=0 pid status
     while :; do

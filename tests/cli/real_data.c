@@ -158,7 +158,7 @@ static bool see(void *context, const spill_value_t *owner, const spill_element_t
     real_data_t *expected = context;
     feed_t *feed = find_source(expected, (const char *)owner->data + 4);
     if (!feed->owner || owner->type != BSON_TYPE_UTF8) {
-        real_data_stop("there is an owner too many", (const char *)owner->data + 4);
+        real_data_stop("an owner is not in the file", (const char *)owner->data + 4);
     }
     compare(expected, feed, feed->seen, element);
     feed->seen++;
@@ -180,8 +180,8 @@ static void read_forwards(real_data_t *expected, spill_array_t *array)
 }
 
 /*
- * Page by page, newest first, as an application would; without SPILLWAY_LONG no further than
- * BACKWARDS_MAX elements where pages are so small that each answer is of many.
+ * Read page by page, newest first, as an application would. Without SPILLWAY_LONG, stop after
+ * BACKWARDS_MAX elements if pages are so small that each read needs many of them.
  */
 static void read_backwards(const real_data_t *expected, const feed_t *feed, spill_array_t *array)
 {

@@ -1,4 +1,4 @@
-/* Real activity streams: what is expected of an import of one, and whether a store has it. */
+/* Real activity streams: the expected result of importing one, and checks of a store against it. */
 #ifndef TESTS_CLI_REAL_DATA_H
 #define TESTS_CLI_REAL_DATA_H
 
@@ -7,20 +7,20 @@
 #define REAL_DATA_SKIPPED 77
 #define REAL_DATA_TABLE_SIZE (1 << 14) /* more than twice the owners of any field */
 
-/* An owner and the lines that are its, in order. */
+/* An owner and its lines, in order. */
 typedef struct feed {
     const char *owner;
     size_t *lines;
     size_t count;
     size_t capacity;
-    size_t seen; /* how many were read back */
+    size_t seen; /* the number of elements read back */
 } feed_t;
 
 typedef struct real_data {
     bson_t **documents;
     size_t count;
     size_t capacity;
-    feed_t feeds[REAL_DATA_TABLE_SIZE]; /* a hash table: those without an owner are free */
+    feed_t feeds[REAL_DATA_TABLE_SIZE]; /* a hash table: entries without an owner are free */
     size_t feed_count;
 } real_data_t;
 
@@ -29,23 +29,22 @@ _Noreturn void real_data_stop(const char *what, const char *detail);
 void real_data_check(spill_code_t code, const spill_error_t *error);
 
 /*
- * The path of openstack_updates/events.ndjson.gz in SPILLWAY_DATA (free with bson_free). Where
- * there is none the program ends with 77.
+ * The path of openstack_updates/events.ndjson.gz in SPILLWAY_DATA (free with bson_free). If the
+ * file does not exist, the program ends with 77.
  */
 char *real_data_path(void);
 
-/* The lines of an NDJSON file, plain or .gz, by what `field` says. */
+/* The lines of an NDJSON file, plain or .gz, grouped by the value of `field`. */
 real_data_t *real_data_read(const char *path, const char *field);
 void real_data_free(real_data_t *data);
 
-/* The owner who has most. */
+/* The owner with the most lines. */
 const feed_t *real_data_largest(const real_data_t *data);
 
-/* The first lines of the file at `path`, in a new one of their own; returns its path (bson_free).
- */
+/* Copy the first lines of the file to a new file. Returns its path; free with bson_free. */
 char *real_data_cut(const char *path, int lines);
 
-/* What an array keeps, and when it spills. */
+/* Which end the head keeps, and the bounds. */
 typedef struct shape {
     spill_keep_t keep;
     int64_t threshold;
@@ -53,9 +52,9 @@ typedef struct shape {
 } shape_t;
 
 /*
- * Define an array of that shape in `store`, import the file into it, read every element back, and
- * from the newest on (all of them, or where pages are small and SPILLWAY_LONG is not set, each
- * owner's newest), and verify. Prints how long that took.
+ * Define an array of that shape in `store`, import the file into it, read every element back from
+ * the oldest, read again from the newest, and verify. If pages are small and SPILLWAY_LONG is not
+ * set, the second read is only of each owner's newest elements. Prints how long that took.
  */
 void real_data_try(real_data_t *data, spill_store_t *store, const char *path, const char *field,
                    shape_t shape);

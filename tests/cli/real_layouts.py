@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Real data sets, and what a store has to have of them, computed from the raw files alone.
+"""Prepare real data sets, and check a store against results computed from the raw files alone.
 
-    real_layouts.py prepare DATA SET...     write what is imported (./SET.ndjson), and the owners,
-                                            those who have most first, with how much (./SET.owners)
+    real_layouts.py prepare DATA SET...     write the file to import (./SET.ndjson), and the owners
+                                            with their counts, the largest first (./SET.owners)
     real_layouts.py check DATA SET LAYOUT [--value FIELD] [--summary FIELD AVERAGE]
                     [--elements FILE] [--documents FILE] [--statistics FILE]...
 
-A SET is one of SETS. The files are what `export`, `export --documents --plain` and `stats --json`
-printed. SPILLWAY_EACH: only each line of a file whose number is a multiple of it. A check that
-fails says where, and ends with 1.
+A SET is one of SETS. The files have the output of `export`, `export --documents --plain` and `stats
+--json`. If SPILLWAY_EACH is N, only every Nth line of a raw file is used. A failing check prints the
+place and exits with 1.
 """
 import datetime
 import gzip
@@ -22,7 +22,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class Wrong(Exception):
-    """The store has something else than the raw file."""
+    """The store differs from the raw file."""
 
 
 def lines(data, path):
@@ -33,7 +33,7 @@ def lines(data, path):
             yield json.loads(line)
 
 
-# ---- what is imported ----------------------------------------------------------------------------
+# ---- the files to import -------------------------------------------------------------------------
 
 
 def message(event):
@@ -41,8 +41,8 @@ def message(event):
 
 
 def advisory(event):
-    """One of its package, with a time and a number of its own: in the source times are of two
-    types, and there is no number."""
+    """An advisory with a time of one type and with a number: the source has times of two types,
+    and no numbers."""
     affected = event["affected"][0]
     time = event.get("published", event["modified"])
     record = {name: value for name, value in event.items() if name != "_id"}
@@ -55,7 +55,7 @@ def advisory(event):
     return record
 
 
-# SET: the raw file, what of a line is imported, the field that names the owner, the window.
+# SET: the raw file, the document made of a line, the owner field, the window.
 CHAT = "gitter_chat/events.ndjson.gz"
 SETS = {
     "edits": (
@@ -89,7 +89,7 @@ def prepare(data, chosen):
             file.write(f"{owner}\t{lengths[owner]}\n")
 
 
-# ---- what is expected ----------------------------------------------------------------------------
+# ---- expected results ----------------------------------------------------------------------------
 
 
 def milliseconds(text):
@@ -98,7 +98,7 @@ def milliseconds(text):
 
 
 def canonical(value):
-    """Canonical Extended JSON of a value: 32-bit integers where they fit, as they are stored."""
+    """Canonical Extended JSON of a value. Integers that fit have 32 bits, as in the store."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -112,7 +112,7 @@ def canonical(value):
 
 
 def number(value):
-    """What stands in canonical Extended JSON, as Python has it."""
+    """The Python value of canonical Extended JSON."""
     if isinstance(value, dict):
         for name, kind in (("$numberInt", int), ("$numberLong", int), ("$numberDouble", float)):
             if list(value) == [name]:
@@ -121,7 +121,7 @@ def number(value):
 
 
 class Expected:
-    """The elements of each owner, or of each of its windows, in order; as text, to be compared."""
+    """The elements of each owner, or of each of its windows, in order, as text to compare."""
 
     def __init__(self, data, chosen, layout, value_field):
         path, record_of, self.owner_field, window_of = SETS[chosen]
@@ -133,7 +133,7 @@ class Expected:
             key = (json.dumps(record[self.owner_field]),)
             if layout == "bucket":
                 key += (window_of(record),)
-            if layout in ("apart", "subset"):  # the owner is a field of the document already
+            if layout in ("reference", "subset"):  # the owner is a field of the document already
                 del record[self.owner_field]
             self.arrays.setdefault(key, []).append(json.dumps(canonical(record)))
             if value_field:
@@ -141,7 +141,7 @@ class Expected:
 
 
 def statistics(values):
-    """Of integers, exactly. An average is one division of the exact sum."""
+    """Statistics of integers, computed exactly. The average is one division of the exact sum."""
     total = sum(values)
     return {
         "count": len(values),
@@ -168,7 +168,7 @@ def compare(what, got, expected):
 
 
 def check_elements(expected, path):
-    """Every element of every array, at its number, and nothing more."""
+    """Check that every array has exactly its elements, at their numbers."""
     met = {key: 0 for key in expected.arrays}
     for row in rows(path):
         key = (json.dumps(row["owner"]),) + ((row["window"],) if "window" in row else ())
@@ -186,10 +186,10 @@ def check_elements(expected, path):
 # ---- documents -----------------------------------------------------------------------------------
 
 
-def take(expected, met, key, elements):
-    """The next elements of an array are these; which of its values they have."""
+def match_next(expected, met, key, elements):
+    """Compare an array's next elements with these, and return the range of values that they have."""
     if key not in expected.arrays:
-        raise Wrong(f"{key}: there is no such array in the file")
+        raise Wrong(f"{key}: the file has no such array")
     start = met.get(key, 0)
     got = [json.dumps(element) for element in elements]
     compare(f"{key}, from {start} on", got, expected.arrays[key][start : start + len(got)])
@@ -198,19 +198,19 @@ def take(expected, met, key, elements):
 
 
 def bucket_document(expected, met, document, _):
-    """A part of a window: its statistics are those of its elements, in the same document."""
+    """Check a part of a window: the document has its elements and their statistics."""
     key = (json.dumps(document["owner"]), document["window"])
-    want = statistics(take(expected, met, key, document["elements"]))
+    want = statistics(match_next(expected, met, key, document["elements"]))
     del want["values"]
     stats = {name: number(value) for name, value in document["stats"].items()}
     compare(f"{key}, statistics of a part", stats, want)
 
 
-def apart_document(expected, met, document, summary):
-    """A head with its summary, or the document of one element."""
+def reference_document(expected, met, document, summary):
+    """Check a head with its summary, or the document of one element."""
     if "_id" not in document:
         key = (json.dumps(document.pop(expected.owner_field)),)
-        take(expected, met, key, [document])
+        match_next(expected, met, key, [document])
         return
     key = (json.dumps(document["_id"]),)
     want = statistics(expected.values[key])
@@ -223,7 +223,7 @@ def apart_document(expected, met, document, summary):
 
 
 def check_documents(expected, layout, path, summary):
-    visit = bucket_document if layout == "bucket" else apart_document
+    visit = bucket_document if layout == "bucket" else reference_document
     met = {}
     count = 0
     for row in rows(path):
@@ -238,7 +238,7 @@ def check_documents(expected, layout, path, summary):
 
 
 def check_statistics(expected, path):
-    """The windows of one owner, each once and in order, and at last all of them together."""
+    """Check the windows of one owner, each once and in order, followed by their total."""
     found = list(rows(path))
     owner = json.dumps(found[-1]["owner"])
     windows = sorted(key[1] for key in expected.arrays if key[0] == owner)
@@ -265,15 +265,15 @@ def check(data, chosen, layout, arguments):
         else:
             given.append((option, arguments.pop(0)))
     expected = Expected(data, chosen, layout, value_field)
-    said = []
+    checked = []
     for option, path in given:
         if option == "--elements":
-            said.append(f"{check_elements(expected, path)} elements")
+            checked.append(f"{check_elements(expected, path)} elements")
         elif option == "--documents":
-            said.append(f"{check_documents(expected, layout, path, summary)} documents")
+            checked.append(f"{check_documents(expected, layout, path, summary)} documents")
         else:
             check_statistics(expected, path)
-    print(f"{chosen}, {layout}: {len(expected.arrays)} arrays, {', '.join(said)} as in the file")
+    print(f"{chosen}, {layout}: {len(expected.arrays)} arrays, {', '.join(checked)} as in the file")
 
 
 def main(command, data, *arguments):

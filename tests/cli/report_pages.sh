@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2154 # lib.sh is sourced before
-# Documents for the tests of report: arrays that grow, a map, arrays of one length, and names that
-# are code wherever they are not written out.
+# Documents for the tests of report: growing arrays, a map, arrays of equal lengths, and names that
+# would be code in HTML if they were not escaped.
 
 evil="<script>document.title='ran'<\/script>\"'&\`touch ran\`"
 
-# Makes ./feeds.ndjson and ./<b>&amp;'.ndjson.
+# Write ./feeds.ndjson and ./<b>&amp;'.ndjson.
 make_documents() {
     python3 - "$evil" <<'END' || fail "making documents"
 import datetime, json, sys

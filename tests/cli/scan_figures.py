@@ -1,7 +1,7 @@
-"""What a scan should find, computed from the documents in another way: for tests/cli/test_scan*.sh.
+"""Expected results of a scan, computed from the documents independently, for tests/cli/test_scan*.sh.
 
   make FOLDER             write inputs: a dump, files of each format, damaged ones
-  check FILE JSON...      do these outputs of scan --json tell what FILE (NDJSON) holds?
+  check FILE JSON...      compare these outputs of scan --json with the documents of FILE (NDJSON)
 """
 
 import base64
@@ -14,7 +14,7 @@ import random
 import struct
 import sys
 
-CHILDREN_MAX = 128  # arrays and documents of different names: more make a map
+CHILDREN_MAX = 128  # arrays and documents with different names; more of them are a map
 MAP_KEYS_MIN = 64
 ERROR = 1 / 128
 LIMITS = {"elements": 10000, "bytes": 200000, "documentBytes": 16 * 1024 * 1024, "paidPerCent": 80}
@@ -23,7 +23,7 @@ LIMITS = {"elements": 10000, "bytes": 200000, "documentBytes": 16 * 1024 * 1024,
 
 
 def special(value):
-    """(type, bytes) of Extended JSON's notation for a value, or None."""
+    """(type, bytes) if the value is Extended JSON's notation of a special type, or None."""
     if len(value) == 1:
         (name, inner), = value.items()
         if name == "$oid":
@@ -76,11 +76,11 @@ def document(fields):
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
 
-sizes_known = {}  # of arrays and documents, by their identity
+sizes_known = {}  # sizes of arrays and documents, by identity
 
 
 def size_of(value):
-    """Bytes of a value, as `encode` makes them."""
+    """The number of bytes that `encode` writes for a value."""
     if not is_container(value):
         return len(encode(value)[1])
     if id(value) not in sizes_known:
@@ -180,14 +180,14 @@ def figures(documents):
             here.setdefault(path, []).append((len(value), bytes_of, value))
         for path, values in here.items():
             paths[path].end_document(path, item.get("_id"), values, size)
-    told = {}
+    reported = {}
     for path, found in paths.items():
         is_map = not path or path[-1][1] == "document"
         if is_map and path not in maps and max(found.lengths) < MAP_KEYS_MIN:
             continue
         text = text_of(path) + (("." if path else "") + "*" if is_map else "")
-        told[text, "map" if is_map else "array"] = path, found
-    return told, sizes, maps
+        reported[text, "map" if is_map else "array"] = path, found
+    return reported, sizes, maps
 
 
 # ---- comparing -----------------------------------------------------------------------------------
@@ -195,30 +195,30 @@ def figures(documents):
 failures = 0
 
 
-def expect(what, told, wanted):
+def expect(what, reported, wanted):
     global failures
-    if told != wanted:
-        print(f"{what}: told {told}, should be {wanted}", file=sys.stderr)
+    if reported != wanted:
+        print(f"{what}: reported {reported}, should be {wanted}", file=sys.stderr)
         failures += 1
 
 
-def expect_numbers(what, told, values):
+def expect_numbers(what, reported, values):
     values = sorted(values)
-    expect(f"{what} count", told["count"], len(values))
-    expect(f"{what} sum", told["sum"], sum(values))
+    expect(f"{what} count", reported["count"], len(values))
+    expect(f"{what} sum", reported["sum"], sum(values))
     if not values:
         return
-    expect(f"{what} min", told["min"], values[0])
-    expect(f"{what} max", told["max"], values[-1])
+    expect(f"{what} min", reported["min"], values[0])
+    expect(f"{what} max", reported["max"], values[-1])
     for name, part in (("p10", .1), ("p50", .5), ("p90", .9), ("p99", .99), ("p999", .999)):
         exact = values[max(0, math.ceil(round(part * len(values), 6)) - 1)]
-        if abs(told[name] - exact) > exact * ERROR:
-            expect(f"{what} {name}", told[name], exact)
+        if abs(reported[name] - exact) > exact * ERROR:
+            expect(f"{what} {name}", reported[name], exact)
 
 
-def findings_of(name, told, sizes):
+def findings_of(name, reported, sizes):
     found = []
-    for (text, kind), (path, numbers) in told.items():
+    for (text, kind), (path, numbers) in reported.items():
         lengths = sorted(numbers.lengths)
         low = lengths[max(0, math.ceil(round(.1 * len(lengths), 6)) - 1)]
         over = max(numbers.over_elements, numbers.over_bytes)
@@ -233,8 +233,8 @@ def findings_of(name, told, sizes):
 
 
 def check(found, result, name):
-    """`name` is the set's, by which its collection is found among several."""
-    told, sizes, maps = found
+    """`name` is the name of the set, which identifies its collection if there are several."""
+    reported, sizes, maps = found
     several = len(result["collections"]) > 1
     collection, = (item for item in result["collections"]
                    if not several or item["collection"].endswith(f".{name}"))
@@ -242,12 +242,12 @@ def check(found, result, name):
     expect("bytes", collection["bytes"], sum(sizes))
     expect_numbers("sizes", collection["sizes"], sizes)
     expect("paths", sorted((path["path"], path["kind"]) for path in collection["paths"]),
-           sorted(told))
+           sorted(reported))
     for path in collection["paths"]:
         key = path["path"], path["kind"]
-        if key not in told:
+        if key not in reported:
             continue
-        at, wanted = told[key]
+        at, wanted = reported[key]
         name = f"{result['source']} {path['path']}"
         in_map = any(at[:length] in maps for length in range(len(at)))
         expect_numbers(f"{name} lengths", path["lengths"], wanted.lengths)
@@ -269,7 +269,7 @@ def check(found, result, name):
     expect("findings", sorted(((finding["finding"], finding["collection"], finding["path"],
                                 finding["documents"]) for finding in result["findings"]
                                if finding["collection"] == collection["collection"]), key=str),
-           findings_of(collection["collection"], told, sizes))
+           findings_of(collection["collection"], reported, sizes))
 
 
 def read(path):
@@ -298,7 +298,7 @@ def grown(rng):
 
 
 def constant(rng):
-    """Long arrays, each of one length: nothing grows here."""
+    """Long arrays of equal lengths: nothing grows here."""
     for i in range(15):
         yield {"_id": i, "vector": [rng.randrange(100) for _ in range(11000)], "label": f"l{i}"}
 
@@ -309,7 +309,7 @@ def small(rng):
 
 
 def crc64(data):
-    """By ECMA-182, as mongodump has it: a byte at a time."""
+    """CRC-64 of ECMA-182, as in mongodump, one byte at a time."""
     table = []
     for byte in range(256):
         for _ in range(8):
@@ -322,7 +322,7 @@ def crc64(data):
 
 
 def archive(collections):
-    """As mongodump --archive has it: blocks of collections, interleaved."""
+    """An archive as mongodump --archive writes it: interleaved blocks of collections."""
     end = b"\xff\xff\xff\xff"
     out = struct.pack("<I", 0x8199E26D)
     out += document({"concurrent_collections": 4, "version": "0.1", "server_version": "7.0.0",
@@ -332,7 +332,7 @@ def archive(collections):
         out += document({"db": "shop", "collection": name, "metadata": metadata, "size": 0,
                          "type": "collection"}.items())
     for kind, metadata in (("view", "{}"), ("timeseries", "{}"),
-                           ("", '{"options":{"viewOn":"small"}}')):  # these have no parts
+                           ("", '{"options":{"viewOn":"small"}}')):  # these have no data blocks
         out += document({"db": "shop", "collection": f"no {kind}", "metadata": metadata, "size": 0,
                          "type": kind}.items())
     out += end
@@ -387,10 +387,10 @@ def make(folder):
     whole = archive(encoded)
     write(f"{folder}/shop.archive", whole)
     write(f"{folder}/shop.archive.gz", whole)
-    label = whole.index(b"label\0") + 10  # a letter of a text, which no length betrays
+    label = whole.index(b"label\0") + 10  # a letter of a string, so that no length changes
     write(f"{folder}/rotten.archive", whole[:label] + b"L" + whole[label + 1:])
     write(f"{folder}/cut.archive", whole[:len(whole) * 2 // 3])
-    head = whole.index(b"\xff\xff\xff\xff") + 4  # of the first part
+    head = whole.index(b"\xff\xff\xff\xff") + 4  # of the first block
     write(f"{folder}/prelude.archive", whole[:head])
     write(f"{folder}/part.archive", whole[:whole.index(b"\xff\xff\xff\xff", head) + 4])
     write(f"{folder}/noise.archive", whole[:900000] + bytes(300000) + whole[1200000:])
@@ -399,7 +399,7 @@ def make(folder):
 
 
 def wide():
-    """Two documents near the limit: of nothing but empty documents, and of elements of two sizes."""
+    """Two documents near the limit: one of empty documents only, one of elements of two sizes."""
     many = (struct.pack("<B", 3) + b"%d\0" % i + b"\5\0\0\0\0" for i in range(1_150_000))
     sizes = ((b"\x12%d\0" % i + bytes(8)) if i % 2 else (b"\x10%d\0" % i + bytes(4))
              for i in range(1_000_000))
@@ -413,7 +413,7 @@ def wide():
 
 
 def damage(folder, documents):
-    """Inputs that are broken, each with the documents that can still be had."""
+    """Write damaged inputs, each with the documents that can still be read."""
     whole = b"".join(documents)
     offsets = [0]
     for item in documents:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# bench: every layout is measured at each length with one thread and several, the JSON is as
-# docs/how-to/bench.md has it, and a store is left as it was: at the end, after Ctrl-C, after a kill
-# and --clean. What is there under its names is not touched.
+# bench measures every layout at each length, with one thread and with several, and prints the JSON of
+# docs/how-to/bench.md. It leaves a store unchanged: at its end, after Ctrl-C, and after a kill and
+# --clean. It does not touch existing data under its names.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -9,7 +9,7 @@ lengths=20,60
 on_server && lengths=60
 tiny=(--lengths "$lengths" --rounds 2 --threads 3 --threshold 4 --page 6 --durability log)
 
-# Nothing of the benchmark's is left: no definition, no mark, and on a server no collection.
+# Check that the benchmark left nothing: no definition, no mark, and on a server no collection.
 left_alone() {
     expect 0 define "$db" --json
     grep -q spillway_bench out && fail "definitions are left: $(cat out)"
@@ -52,7 +52,7 @@ for row in result["rows"]:
         assert set(row[what]) == cost, row[what]
         assert 0 < row[what]["lowUs"] <= row[what]["medianUs"] <= row[what]["highUs"], row
         assert row[what]["p50Us"] <= row[what]["p90Us"] <= row[what]["p99Us"] <= row[what]["maxUs"]
-        assert row[what]["confidence"] == 0.5, row[what]  # two rounds: between the two
+        assert row[what]["confidence"] == 0.5, row[what]  # two rounds: the interval between them
     # Rounds of whole cycles: lcm(6, threads) appends, or pushes of at most 5 %.
     appends = row["append"]["operations"]
     if row["layout"] == "unbounded":
@@ -69,7 +69,7 @@ left_alone
 expect 0 read "$db" feed ada
 is out $'2\t3\n1\t2\n0\t1'
 
-# The table, and what was not asked for.
+# The table has only the requested layouts.
 expect 0 bench "$db" "${tiny[@]}" --layouts "unbounded,newest" --element 300
 has out 'elements   300 bytes each; threshold 4, pages of 6'
 has out 'Comparison at 60 elements of 300 bytes, one thread'
@@ -83,7 +83,7 @@ if ! on_server || [ -n "${SPILLWAY_LONG:-}" ]; then # on a server a minute or tw
     [ "$(grep -o '"final" : true' out | wc -l)" = 4 ] || fail "the finalists: $(cat out)"
 fi
 
-# A password is not shown; an array that does not fit a document is not measured.
+# A password is not printed. An array that does not fit in a document is not measured.
 expect 0 bench "$db" --lengths 2000 --layouts unbounded --element 100KB --rounds 1
 has out 'does not fit a document'
 expect 0 bench "$db" --lengths 2000 --layouts unbounded --element 100KB --rounds 1 --json
@@ -101,7 +101,7 @@ for path in sys.argv[1:]:
 END
 fi
 
-# What is there is not touched.
+# Existing data is not touched.
 expect 0 define "$db" spillway_bench_mine --preset feed-recent --collection mine \
     --page-collection minePages
 expect 0 append "$db" spillway_bench_mine ada 7
@@ -114,13 +114,13 @@ expect 4 bench "$db" "${tiny[@]}"
 expect 4 bench "$db" --clean
 has err "'mine'"
 expect 0 drop "$db" mine --yes
-if on_server; then # drop leaves the empty collection
+if on_server; then # drop keeps the empty collection
     "$(python_with_pymongo)" -c 'import sys, pymongo
 with pymongo.MongoClient(sys.argv[1]) as client:
     client.get_default_database().drop_collection("spillway_benches")' "$uri"
 fi
 
-# Asked to end while it is at work, and killed.
+# Interrupted and killed while it runs.
 has_begun() {
     if on_server; then
         "$(python_with_pymongo)" -c 'import sys, pymongo
@@ -157,7 +157,7 @@ left_alone
 counts "$db" feed ada 3
 clean "$db"
 
-# What cannot be.
+# Invalid options.
 for wrong in --lengths=19 "--lengths=," --lengths=a --lengths=20,20 "--layouts=," --layouts=best \
     --threads=0 --rounds=0 --rounds=100 --element=50 --page=0; do
     expect 2 bench "$db" "$wrong"

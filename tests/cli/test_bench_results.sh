@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# bench/results check reports which bars are met and which are missed, with results made up here.
-# bench/results chart draws the recorded results.
+# bench/results check reports which bars are met and which are missed, for invented results. bench/
+# results chart draws the recorded results.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-# row ID RUN REPETITION RATE [BYTES] : a line of bench/peers/run --results.
+# row ID RUN REPETITION RATE [BYTES]: print a line of bench/peers/run --results.
 row() {
     printf '{"work": "threads", "id": "%s", "peer": "%s", "socket": false, "durable": true,' "$1" "$1"
     printf ' "run": %s, "repetition": %s, "load": 1, "note": "",' "$2" "$3"
@@ -12,7 +12,8 @@ row() {
     printf ' "figures": {"appends": 1000, "perSecond": %s, "bytes": %s}}\n' "$4" "${5:-1}"
 }
 
-# judged CODE LINE... : bench/results check of ./rows ends so, and prints lines that begin so.
+# judged CODE LINE...: bench/results check of ./rows exits with CODE and prints lines that begin with
+# each LINE.
 judged() {
     local code=$1 status=0
     shift
@@ -25,7 +26,7 @@ judged() {
 
 order="two runs in the same order, threads durable \(1000 appends, 8 threads\), a second:"
 
-# The medians of repetitions count, and the worst run of ours against the best of the other.
+# The check uses the medians of repetitions, and our worst run against the other's best run.
 {
     for rate in 90 10 80; do row redis-list 1 "$rate" "$rate"; done
     for rate in 110 100 20; do row ours-embedded 1 "$rate" "$rate" 0.5; done
@@ -38,7 +39,7 @@ judged 0 "met .* a second, against redis-list: 100 / 101 against 80.* / 85" \
 row redis-list 3 1 100.5 >>rows
 judged 1 "MISSED .* a second, against redis-list: 100 / 101 against 80 / 85 / 10[01]"
 
-# Two runs are of two orders where each tells two peers apart, and not the same way round.
+# Two runs disagree on the order if two peers differ in both runs, in opposite directions.
 {
     for rate in 1 2 3; do row lmdb 1 "$rate" "$rate"; done
     for rate in 4 5 6; do row sqlite 1 "$rate" "$rate"; done
@@ -46,12 +47,12 @@ judged 1 "MISSED .* a second, against redis-list: 100 / 101 against 80 / 85 / 10
     for rate in 4 5 6; do row sqlite 2 "$rate" "$rate"; done
 } >rows
 judged 1 "MISSED  $order 0 of 1 pairs of 2 peers apart in both, 0 in neither: lmdb 2 / 8, sqlite 5 / 5"
-row lmdb 2 4 5.5 >>rows # which the second run no longer tells apart
+row lmdb 2 4 5.5 >>rows # now the peers do not differ in the second run
 judged 0 "met     $order 0 of 1 pairs of 2 peers apart in both, 0 in neither"
-row lmdb 1 4 4.5 >>rows # nor the first
+row lmdb 1 4 4.5 >>rows # nor in the first run
 judged 0 "met     $order 0 of 1 pairs of 2 peers apart in both, 1 in neither: lmdb and sqlite"
 
-# A ratio that bench_length printed, and 72 times.
+# A ratio printed by bench_length, and an append that is 72 times faster.
 {
     echo "newest-append         12.40      10.00     1.24  <=  1.25  ok   at 999300, against 100"
     echo "oldest-append         12.60      10.00     1.26  <=  1.25  FAIL at 999300, against 100"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Layout capped that keeps the elements that rank highest.
+# Layout capped, if it keeps the top-N elements.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
-# The numbers of what is kept, as `read` prints them with these options.
+# kept OWNER NUMBERS OPTION...: `read` with these options returns exactly these numbers.
 kept() {
     local owner=$1 expected=$2
     shift 2
@@ -37,14 +37,14 @@ kept ada '2 0' --before 6
 counts "$db" scores ada 3
 clean "$db"
 
-# An operation is known whether its elements were kept or not.
+# The window has an operation's id even if none of its elements were kept.
 expect 0 append "$db" scores ada --op x@0 '{"id": "h", "game": {"score": 1}}'
 is out '7'
 expect 0 append "$db" scores ada --op x@0 '{"id": "h", "game": {"score": 1}}'
 is out '7'
 has err 'nothing was written this time'
 
-# Where an element is edited to rank lower, the next one takes its place.
+# If an edit lowers an element's rank, the next element takes its place.
 expect 0 edit "$db" scores ada --id '"c"' '{"id": "c", "game": {"score": 4}}'
 kept ada '6 0 2' --top
 expect 0 append "$db" scores ada '{"id": "i", "game": {"score": {"$date": "2026-01-01T00:00:00Z"}}}'
@@ -63,7 +63,7 @@ has out 'its lowest ranking elements are dropped'
 expect 0 export "$db" scores ada --documents
 has out '"gaps" : [ { "$numberLong" : "7" }, { "$numberLong" : "2" } ]'
 
-# ---- what it refuses -----------------------------------------------------------------------------
+# ---- refused calls -------------------------------------------------------------------------------
 
 expect 4 define "$db" scores --sort-by score
 has err "sortField cannot change from 'game.score' to 'score'"
@@ -78,7 +78,7 @@ kept ada '9 6'
 
 # ---- copies ---------------------------------------------------------------------------------------
 
-# Numbers are kept, and so is the next one.
+# A copy keeps the numbers and the next number.
 expect 0 copy "$db" copy.db
 has out '"elements":2,"before":0,"verified":2,"differences":0'
 expect 0 copy "$db" copy.db
@@ -89,7 +89,7 @@ clean copy.db
 expect 1 copy "$db" copy.db
 has out 'element 10: the target has an element that the source does not have'
 
-# What has fallen off in the source since it was copied goes in the copy, too.
+# Elements that the source dropped since the last copy are dropped from the copy too.
 expect 0 copy "$db" second.db
 expect 0 append "$db" scores ada '{"game": {"score": 70}}' '{"game": {"score": 60}}'
 expect 0 copy "$db" second.db
@@ -120,7 +120,7 @@ has out '4 records imported, 2 of them not kept by the cap, 1 bad ones skipped'
 kept imported '2 0'
 expect 0 drop "$db" scores imported --yes
 
-# ---- from it, to another layout ------------------------------------------------------------------
+# ---- conversion to another layout ----------------------------------------------------------------
 
 expect 0 convert "$db" scores --to outlier --as all
 has out '"elements":2,"before":0,"verified":2,"differences":0'
@@ -128,7 +128,7 @@ expect 0 read "$db" all ada
 [ "$(cut -f1 out | paste -sd' ')" = '11 10' ] || fail 'numbers are not kept'
 clean "$db"
 
-# ---- to it, from another layout ------------------------------------------------------------------
+# ---- conversion from another layout --------------------------------------------------------------
 
 expect 0 define "$db" games --preset feed --collection games --page-collection games.pages \
     --array games --threshold 3 --page 3
@@ -157,7 +157,7 @@ expect 0 remove "$db" games ada 10
 expect 0 convert "$db" games --as top --finish --yes
 expect 0 append "$db" top ada '{"score": 11}'
 is out '11'
-# A cap that keeps the best stays one.
+# A capped array that keeps the top-N still does so after a conversion to capped.
 expect 0 convert "$db" top --to capped --as fewer --threshold 2
 expect 0 read "$db" fewer ada --top
 [ "$(cut -f1 out | paste -sd' ')" = '11 8' ] || fail "the best are not $(cut -f1 out | paste -sd' ')"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The layout bucket: windows, statistics, and what does not go with it.
+# Layout bucket: windows, statistics, and options that it refuses.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
@@ -154,7 +154,7 @@ has out '"windows":'
 expect 0 drop "$db" visits --yes
 clean "$db"
 
-# Windows that a field names, without statistics, in a collection of one's own.
+# Windows named by a field, without statistics, in a separate collection.
 expect 0 define "$db" seasons --layout bucket --collection visits --array seen --window field \
     --window-source season --window-field season --stats-field '' --value-field '' --time-field ''
 expect 0 append "$db" seasons park '{"season": "2026-2", "n": 1}' '{"season": "2026-1", "n": 2}'
@@ -166,7 +166,7 @@ has out '{ "productId" : "park", "season" : "2026-1", "seen" : [ { "season" : "2
 expect 0 drop "$db" seasons --yes
 clean "$db"
 
-# ---- what is not a window drops nothing ----------------------------------------------------------
+# ---- a name that is not a window drops nothing ---------------------------------------------------
 
 expect 0 define "$db" monthly --preset reviews-bucket --collection monthlyReviews
 for month in 01 06 11; do

@@ -30,7 +30,7 @@ expect 2 help frobnicate
 # ---- define --------------------------------------------------------------------------------------
 
 new_store
-nothing_is_there() {
+lists_no_definition() {
     if on_server; then
         expect 3 count "$db" events alice
         has err "the database has no Spillway definitions"
@@ -40,7 +40,7 @@ nothing_is_there() {
 }
 expect 3 define "$db"
 expect 3 define "$db" events --threshold 5
-nothing_is_there || fail "a failed define left a store behind"
+lists_no_definition || fail "a failed define left a store behind"
 expect 2 define "$db" events --preset nothing
 has err "feed-recent"
 expect 2 define "$db" events --preset feed --threshold 0
@@ -55,7 +55,7 @@ expect 2 define "$db" events --layout spiral
 expect 2 define "$db" events --layout outlier --keep middle
 expect 2 define "$db" events --layout outlier --order backwards
 expect 2 define "$db" events --layout outlier --array same --count-field same
-nothing_is_there || fail "a refused define left a store behind"
+lists_no_definition || fail "a refused define left a store behind"
 expect 0 define "$db" events --preset feed-recent --threshold 3 --page 2
 expect 0 define "$db"
 has out "events: outlier, keep newest, threshold 3, page 2"
@@ -186,11 +186,11 @@ expect 2 read "$db" events minus --oldest --after 9223372036854775807
 has err "--after: '9223372036854775807' is not a number from 0 to 9007199254740992"
 expect 2 remove "$db" events minus first
 has err "SEQ: 'first' is not a sequence number"
-# A batch that fails before the malformed line is told of, too.
+# If a batch fails before the malformed line, both failures are reported.
 printf '1\nnonsense\n' | "$SPILLWAY" append "$db" events '[1]' - >out 2>err
 [ $? = 3 ] || fail "a malformed line did not fail"
 has err "stdin:2: "
-[ "$(wc -l <err)" = 2 ] || fail "append tells not of both failures: $(cat err)"
+[ "$(wc -l <err)" = 2 ] || fail "append does not report both failures: $(cat err)"
 
 # ---- operations ----------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ counts "$db" events bob 6
 
 # ---- documents are filled ------------------------------------------------------------------------
 
-# holds FILE DOCUMENT TEXT : the line of that document, as explain draws it, has the text.
+# holds FILE DOCUMENT TEXT: the document's line in the output of explain has the text.
 holds() {
     grep "^  $2 " "$1" | grep -qF -- "$3" || fail "$2 does not have '$3': $(cat "$1")"
 }
@@ -438,7 +438,7 @@ has out ', 100 to 100 % full'
 [ "$(grep -c '^  page ' out)" = 16 ] || fail "not eight pages at each end: $(cat out)"
 expect 0 explain "$db" short carol --all
 [ "$(grep -c '^  page ' out)" = 26 ] || fail "not every page: $(cat out)"
-# Pages that a trim has given back are gone; those that are left keep their numbers.
+# A trim deletes whole pages. The remaining pages keep their numbers.
 expect 0 define "$db" recent --preset feed-recent --collection recent \
     --page-collection recent.pages --threshold 2 --page 3
 for number in {1..20}; do echo "$number"; done | "$SPILLWAY" append "$db" recent carol - >out
@@ -473,7 +473,7 @@ clean "$db"
 expect 0 verify "$db" events --json
 expect 3 verify "$db" nothing
 
-# ---- stores by other names -----------------------------------------------------------------------
+# ---- other spellings of a store's name -----------------------------------------------------------
 
 store=rocksdb:$work/db
 on_server && store=$uri
@@ -521,7 +521,7 @@ backups() {
     has err "copy: exists already"
     expect 0 backup "$db" copy2/
     has err "the copy is in copy2/"
-    ls -d copy2.partial* 2>/dev/null && fail "the copy was made, and a part of it is left"
+    ls -d copy2.partial* 2>/dev/null && fail "the copy succeeded, but a partial copy remains"
     expect 3 backup "$db" missing/copy
     has err "spillway: missing/copy: no copy was made: "
 }
@@ -534,9 +534,9 @@ else
 fi
 expect 2 drop "$db" events carol </dev/null
 has err "--yes"
-if command -v script >/dev/null; then # it brings a terminal along
-    # answer TEXT CODE ARGUMENT...: run the program where it can ask. The keyboard is there until it
-    # ends: the end of input could come before the question.
+if command -v script >/dev/null; then # script provides a terminal
+    # answer TEXT CODE ARGUMENT...: run the program on a terminal and answer its question. The pipe
+    # stays open until the program ends, so that input does not end before the question.
     mkfifo keyboard
     answer() {
         : >out

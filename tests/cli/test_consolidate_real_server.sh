@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# consolidate of chat rooms, each a collection, killed and resumed, equal in the end. Runs where
-# SPILLWAY_DATA names a folder of data sets; with SPILLWAY_LONG all 525 rooms with all messages, to
-# the end.
+# consolidate of real chat rooms, one collection each: killed and resumed until it ends, then compared.
+# Runs if SPILLWAY_DATA names a folder of data sets. With SPILLWAY_LONG it uses all 525 rooms with all
+# messages, and also finishes.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
 
@@ -16,7 +16,7 @@ documents=2000 rooms=70 most=3 rate=300
 "$python" "$here/consolidate.py" real "$uri" "$data" $documents $rooms || fail "filling"
 seed_random
 kills=0
-while :; do # slowly, until it has been killed often enough
+while :; do # run slowly until it was killed often enough
     [ $kills -lt $most ] || rate=1000000
     "$SPILLWAY" consolidate @uri plan.json --execute --quiet --log log --rate $rate >out 2>err &
     pid=$!

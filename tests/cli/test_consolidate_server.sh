@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# consolidate on a server: a plan from a scan, the dry run, a copy that is killed again and again
-# beside a writer, the cut-over, one aggregation over all, undo, and finish.
+# consolidate on a server: a plan from a scan, the dry run, a copy that is killed repeatedly while an
+# application writes, the cut-over, one aggregation over all rooms, undo, and finish.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
 
@@ -13,7 +13,7 @@ rooms=14
 [ -z "${SPILLWAY_LONG:-}" ] || rooms=100
 collections fill "$uri" $rooms
 
-# ---- a plan, and what it would do
+# ---- a plan and its dry run
 expect 0 plan "$uri" --output plan.json
 has out "messages_room*: $rooms collections -> one, messages_room, with the field tenantId"
 sed -i 's/"messages_room"/"messages"/; s/"tenantId"/"room"/' plan.json
@@ -40,7 +40,7 @@ has err 'an embedded store has only the collections of its definitions'
 expect 2 consolidate @uri plan.json --views
 expect 2 consolidate @uri plan.json --finish --undo
 
-# ---- killed again and again, while an application writes
+# ---- killed repeatedly, while an application writes
 seed_random
 kills=0
 writer_seconds=2
@@ -80,7 +80,7 @@ has out '"changing":0}'
 [ "$(grep -c '"equal" : true' log)" -ge $rooms ] || fail "the log: $(head -3 log)"
 collections check "$uri" plan.json written.json
 
-# ---- cut over, and one query over all of it
+# ---- cut over, and one query over all rooms
 expect 4 consolidate @uri plan.json --execute --cut-over --views
 has err 'the server creates no views'
 expect 0 consolidate @uri plan.json --execute --cut-over
@@ -90,14 +90,14 @@ collections check "$uri" plan.json written.json
 expect 4 consolidate @uri plan.json --execute
 has err "past its copy (cut over)"
 
-# ---- taken back, with what came since
+# ---- undone, with the writes since the cut-over
 "$python" - "$uri" <<'END' || fail "writing to the joint collection"
 import sys, pymongo
 with pymongo.MongoClient(sys.argv[1]) as client:
     database = client.get_default_database()
     assert not [name for name in database.list_collection_names() if name.startswith("messages_")]
     database.messages.insert_one({"_id": "own", "room": "000", "text": "since"})
-    try: # unique in each slice, as it was in each collection
+    try: # unique in each slice, as before in each collection
         database.messages.insert_one({"_id": 1, "room": "000", "number": 400})
         database.messages.insert_one({"_id": 2, "room": "000", "number": 400})
         sys.exit("the index is not unique")
@@ -123,8 +123,8 @@ with pymongo.MongoClient(sys.argv[1]) as client:
     database.messages_room001.delete_one({"_id": "stray"})
 END
 
-# ---- cut over beside writers that never stop
-end_if_failed() { # what follows needs what was done up to here
+# ---- cut over while writers continue
+end_if_failed() { # the following steps need all steps so far
     [ "$failures" = 0 ] && return
     touch stop
     wait "$writer"
@@ -148,7 +148,7 @@ collections check "$uri" plan.json updated.json
 expect 0 consolidate @uri plan.json --undo --execute
 end_if_failed
 
-# ---- and to the end
+# ---- finish
 expect 0 consolidate @uri plan.json --execute --quiet
 expect 2 consolidate @uri plan.json --execute --finish </dev/null
 expect 0 consolidate @uri plan.json --execute --finish --yes

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Arrays that are laid out in another way, within a store: what it says, what it refuses, conversions
-# that are killed and started again, and the end of the old documents.
+# convert to another layout within a store: its output, what it refuses, conversions that are killed
+# and restarted, and --finish, which deletes the old documents.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
@@ -19,10 +19,10 @@ for seq in 0 40 41 399; do expect 0 remove "$db" ev u3 "$seq"; done
 expect 0 export "$db" ev
 sort out >before
 
-# same NAME : the arrays are those that there were before.
+# same NAME: the arrays of NAME equal the arrays before the conversion.
 same() {
     expect 0 export "$db" "$1"
-    sort out | cmp -s - before || fail "the arrays of $1 are not those of ev"
+    sort out | cmp -s - before || fail "the arrays of $1 differ from those of ev"
 }
 
 # ---- a dry run ------------------------------------------------------------------------------------
@@ -34,11 +34,11 @@ has err "nothing was changed"
 expect 3 define "$db" old
 expect 0 convert "$db" ev --to capped --dry-run --json --quiet
 has out '"name":"ev","as":"ev.capped","layout":"capped","owners":7,"elements":'"$elements"
-expect 2 convert "$db" ev --to bucket --dry-run # it needs a time
+expect 2 convert "$db" ev --to bucket --dry-run # layout bucket needs a time
 expect 2 convert "$db" ev --keep oldest --dry-run --finish
 same ev
 
-# ---- killed, and started again -------------------------------------------------------------------
+# ---- killed and restarted ------------------------------------------------------------------------
 
 until_done convert "$db" ev --keep oldest --as old
 same old
@@ -48,7 +48,7 @@ expect 0 define "$db" old
 has out 'keep oldest, threshold 50, page 40'
 has out 'old.activities, pages in old.pages'
 
-# ---- what it says and refuses --------------------------------------------------------------------
+# ---- its output, and what it refuses -------------------------------------------------------------
 
 expect 0 convert "$db" ev --keep oldest --as old
 has out '"elements":0,'
@@ -79,12 +79,12 @@ expect 2 convert "$db" ev --as old --finish --no-verify
 has err "cannot be combined with --finish"
 expect 2 convert "$db" ev --as old --finish
 has err "give --yes"
-expect 0 convert "$db" ev --to outlier --threshold 7 --page 9 # its name follows from the layout
+expect 0 convert "$db" ev --to outlier --threshold 7 --page 9 # the name is derived from the layout
 expect 0 define "$db" ev.outlier
 has out 'keep newest, threshold 7, page 9'
 same ev.outlier
 
-# A definition that is there already, with names of its own.
+# An existing definition, with its own names.
 expect 0 define "$db" mine --preset sales --threshold 5 --page 11
 expect 0 convert "$db" ev --as mine --quiet
 is err ""
@@ -107,14 +107,14 @@ expect 0 export "$db" ev
 sort out >before
 same old
 
-# ---- the end of the old documents ----------------------------------------------------------------
+# ---- deleting the old documents ------------------------------------------------------------------
 
 expect 0 append "$db" ev u5 '{"late": 1}'
 expect 0 export "$db" ev
 sort out >before
 until_done convert "$db" ev --as old --finish --yes
 same old
-expect 0 convert "$db" ev --as old --finish --yes # as it may be found after a crash
+expect 0 convert "$db" ev --as old --finish --yes # with a state that a crash may leave
 has err "'ev' no longer exists"
 expect 3 convert "$db" typo --as old --finish --yes
 has err "there is no definition 'typo'"
@@ -128,7 +128,7 @@ has out "$(($(sed -n 's/.*"owner":"u5","seq":\([0-9]*\),.*/\1/p' before | sort -
 
 # ---- a cap, and windows --------------------------------------------------------------------------
 
-export SPILLWAY_KILLS=${SPILLWAY_KILLS:-2} # each
+export SPILLWAY_KILLS=${SPILLWAY_KILLS:-2} # for each command
 
 for i in {1..3000}; do
     printf '{"n": %d, "by": "u%d", "at": {"$date": {"$numberLong": "%d"}}}\n' \
@@ -141,7 +141,7 @@ expect 0 import "$db" all timed.ndjson --owner by
 expect 0 remove "$db" all u1 998
 expect 0 trim "$db" all u2 --below 900
 
-# elements NAME OWNER : what the owner's elements are, in order.
+# elements NAME OWNER: print the owner's elements, in order.
 elements() {
     expect 0 export "$db" "$1" "$2"
     sed 's/.*"element"://' out
@@ -161,7 +161,7 @@ expect 0 define "$db" last
 has out 'capped, keep newest, threshold 40, head 50000 bytes'
 has out 'ids at n; times at at; keeps the last 7776000000 seconds'
 expect 0 convert "$db" all --to capped --as small --threshold 900 --max-bytes 20KB --quiet
-expect 0 convert "$db" all --as small --quiet # it is the bytes that leave no room for more
+expect 0 convert "$db" all --as small --quiet # the bound in bytes allows no more elements
 has out '"elements":0,'
 expect 0 export "$db" small u1
 mv out one
@@ -171,7 +171,7 @@ tail -"$(wc -l <one)" out | cmp -s - one || fail "u1 of small is not the end of 
 [ "$(wc -l <one)" -gt 50 ] || fail "20KB hold $(wc -l <one) elements alone"
 expect 0 append "$db" last u0 '{"n": 3001}'
 is out 1000
-expect 1 convert "$db" all --as last # somebody has appended there
+expect 1 convert "$db" all --as last # another program has appended to it
 
 until_done convert "$db" all --to bucket --as windows --page 70
 until_done convert "$db" windows --to outlier --as back
@@ -179,7 +179,7 @@ until_done convert "$db" windows --to capped --as end --threshold 30
 for owner in u0 u1 u2; do
     elements all "$owner" >before
     for name in windows back; do
-        elements "$name" "$owner" | cmp -s - before || fail "$owner of $name is not that of all"
+        elements "$name" "$owner" | cmp -s - before || fail "$owner of $name differs from $owner of all"
     done
     elements end "$owner" | cmp -s - <(tail -30 before) || fail "$owner of end is another one"
 done
@@ -217,7 +217,7 @@ has err "'b' is kept: 1 of its owners are not the same in 'b.outlier'"
 has err "drop nothing there"
 expect 0 export "$db" b p1
 [ "$(wc -l <out)" = 2 ] || fail "b has not its two elements any more"
-expect 0 drop "$db" b.outlier p1 --yes # it is known why
+expect 0 drop "$db" b.outlier p1 --yes # the reason is known
 until_done convert "$db" b --as b.outlier --finish --yes
 expect 0 convert "$db" b --to outlier --finish --yes
 has err "'b' no longer exists"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Copies between two stores by the program: what it says, what it refuses, and copies that are killed
-# and started again. Of the stores new_store makes the second is a database of the test server where
-# SPILLWAY_TEST_STORE is "server"; the first and the last are folders.
+# copy between two stores: its output, what it refuses, and copies that are killed and restarted. If
+# SPILLWAY_TEST_STORE is "server", the second store is a database of the test server; the first and the
+# last are folders.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -13,7 +13,7 @@ new_target() {
     on_server || { rm -rf target && target=target; }
 }
 
-# same STORE STORE NAME... : each array has the same elements and numbers in both.
+# same STORE STORE NAME...: each array has the same elements and numbers in both stores.
 same() {
     local one=$1 other=$2
     shift 2
@@ -37,7 +37,7 @@ for name in new old; do
     for seq in 0 40 41 599; do expect 0 remove source "$name" u3 "$seq"; done
 done
 
-# ---- what it says --------------------------------------------------------------------------------
+# ---- its output ----------------------------------------------------------------------------------
 
 new_target
 expect 0 copy source "$target" new --threshold 30 --page 30 --quiet
@@ -56,7 +56,7 @@ same source "$target" new old
 clean "$target"
 counts "$target" old u2 0
 
-# The next number is the source's, also where nothing is left.
+# The next number is the source's, even if no elements are left.
 expect 0 append source new u2 1
 mv out one
 expect 0 copy source "$target" --quiet
@@ -71,7 +71,7 @@ has out 'new: owner "u1", element 200: the target has another element of this nu
 has out '"differences":1}'
 expect 1 copy source "$target" new --quiet --json
 has out '{"definition":"new","owner":"u1","seq":200,"differences":1,"text":"the target'
-expect 1 copy source "$target" new --no-verify --quiet # the last elements are looked at all the same
+expect 1 copy source "$target" new --no-verify --quiet # the last elements are compared anyway
 has out '"verified":0,'
 expect 0 drop "$target" new u1 --yes
 expect 0 copy source "$target" new --quiet
@@ -84,14 +84,14 @@ has err "target: "
 has err "keep"
 expect 3 copy source nowhere none
 has err "source: there is no definition 'none'"
-[ ! -e nowhere ] || fail "a target was made for nothing"
+[ ! -e nowhere ] || fail "a target was made although the copy failed"
 expect 3 copy nowhere other
 has err "source: "
 expect 2 copy source source
 has err "same store"
 expect 2 copy source
 
-# A store under another name is the same all the same; a copy of it is another.
+# A store under another path is the same store; a copy of the folder is another store.
 another=$PWD/source
 if on_server; then
     new_target
@@ -126,7 +126,7 @@ clean back
 
 # ---- capped arrays -------------------------------------------------------------------------------
 
-# What has fallen off has left its numbers; no placeholder pushes an element off the target's end.
+# Dropped elements leave gaps in the numbers. Filling the gaps must not drop elements from the target.
 expect 0 define capped last --layout capped --threshold 6 --collection l
 seq 2500 | "$SPILLWAY" append capped last ada - --quiet >out
 expect 0 remove capped last ada 2497
@@ -149,7 +149,7 @@ clean "$target"
 
 # ---- buckets -------------------------------------------------------------------------------------
 
-# An owner is counted once, however many windows it has.
+# An owner with several windows is counted once.
 at() {
     echo "{\"n\": $1, \"createdAt\": {\"\$date\": \"$2T10:00:00Z\"}}"
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A damaged database file: what is not hit is shown in full, what is hit is named, and the exit code
-# says that something is wrong.
+# A damaged database file: undamaged arrays are exported in full, damaged ones are named, and the exit
+# code reports an error.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
 OWNERS=40 EACH=200
 
-# flip FILE AT : one bit of the byte at that place.
+# flip FILE AT: flip one bit of the byte at that place.
 flip() {
     local byte
     byte=$(od -An -tu1 -j "$2" -N 1 "$1")
@@ -14,7 +14,7 @@ flip() {
     printf "\\x$(printf '%02x' $((byte ^ 4)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# Elements of some 90 bytes that do not compress to nothing, owner after owner in turns.
+# Elements of about 90 bytes that do not compress well, for all owners in turn.
 for ((i = 0; i < OWNERS * EACH; i++)); do
     printf '{"_id": %d, "by": "u%02d", "text": "%05d%05d%05d%05d"}\n' \
         "$i" $((i % OWNERS)) $RANDOM $RANDOM $RANDOM $RANDOM

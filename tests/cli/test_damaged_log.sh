@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A log that was damaged after its writer was killed: nothing reads or copies such a store unless
-# --partial is given, verify reports it, and repair cuts the log and keeps it.
+# A log that was damaged after its writer was killed: no command reads or copies such a store without
+# --partial, verify reports the damage, and repair cuts the log and keeps the cut part.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-# flip FILE AT : one bit of the byte at that place.
+# flip FILE AT: flip one bit of the byte at that place.
 flip() {
     local byte
     byte=$(od -An -tu1 -j "$2" -N 1 "$1")
@@ -12,7 +12,7 @@ flip() {
     printf "\\x$(printf '%02x' $((byte ^ 4)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# A store whose writer was killed, with some 300 KB in its log.
+# A store of a killed writer, with about 300 KB in its log.
 seq 400000 | awk '{ printf "{\"by\": \"u%d\", \"n\": %d, \"text\": \"some words %d\"}\n", $1 % 50, $1, $1 * 7919 % 10007 }' >events.ndjson
 expect 0 define db ev --preset feed-recent
 "$SPILLWAY" import db ev events.ndjson --owner by --quiet 2>/dev/null &
@@ -34,7 +34,7 @@ place=$((size - 150000))
 flip "$log" $place
 cp "$log" original.log
 
-# ---- what reads refuses --------------------------------------------------------------------------
+# ---- commands that read refuse -------------------------------------------------------------------
 
 expect 1 verify db
 has out "store: "
@@ -50,7 +50,7 @@ for command in 'export db ev' 'read db ev u1' 'count db ev u1' 'stats db' 'stats
     has err "byte "
 done
 [ -e saved ] && fail "a backup of a damaged store was made without --partial"
-# With --partial an owner that lost elements is still an error; the others are read.
+# With --partial, an owner that lost elements is still an error, but the other owners are read.
 for command in 'scan db --partial' 'export db ev --partial' 'stats db --partial' 'copy db target --partial'; do
     # shellcheck disable=SC2086 # words
     "$SPILLWAY" $command >out 2>err
@@ -71,7 +71,7 @@ has out "elements written"
 mv out report
 behind=$(sed -n 's/.*"elements":\([0-9]*\).*/\1/p' report)
 listed=$(sed -n 's/.*behind the cut: \([0-9]*\) elements.*/\1/p' report | awk '{ sum += $1 } END { print sum }')
-[ "$behind" = "$listed" ] || fail "the summary says $behind elements behind the cut, the list $listed"
+[ "$behind" = "$listed" ] || fail "the summary has $behind elements behind the cut, the list $listed"
 [ "$behind" -gt 0 ] || fail "no element behind the cut is counted"
 cut=$(sed -n 's/.*"offset":\([0-9]*\).*/\1/p' report)
 if [ "$cut" -le $((place - 100000)) ] || [ "$cut" -gt "$place" ]; then
@@ -90,7 +90,7 @@ cmp -s "$kept" original.log || fail "repair did not keep the log as it was"
 expect 0 verify db
 has out '"findings":0'
 now=$(sed -n 's/.*"elements":\([0-9]*\).*/\1/p' out)
-# One record at least is unreadable, none is readable twice.
+# At least one record is unreadable, and none is read twice.
 if [ "$now" -ge $((whole - behind)) ] || [ "$now" -le $((whole - behind - 4000)) ]; then
     fail "$whole elements before, $behind readable behind the cut, $now left"
 fi

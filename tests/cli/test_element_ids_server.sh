@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Real collections on a server: every sub-document and every document has an ObjectId as its _id, as
-# mongoose and mongodump leave them. Migrated to layout subset, undone, and imported.
+# Collections in which every sub-document and every document has an ObjectId as its _id, as with
+# mongoose: migrate to layout subset, undo, and import from a mongodump.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
 
@@ -95,7 +95,7 @@ cat >plan.json <<EOF
 {"spillwayPlan": 1, "source": "test", "arrays": [{"collection": "products", "path": "reviews",
   "migrate": true, "definition": $(cat out)}]}
 EOF
-# A plan that was written before definitions had the field has the default.
+# A plan written before definitions had the field uses the default.
 sed 's/"elementIdField" : "elementId", //; s/"idField" : "_id", //' plan.json >older.json
 for plan in plan.json older.json; do
     expect 1 migrate @uri "$plan" --json
@@ -106,14 +106,14 @@ done
 shop save now
 cmp -s before now || fail "a dry run changed documents"
 
-# Only owners whose elements can all be stored are changed, at first and by a sweep.
+# migrate and sweep change an owner only if all its elements can be stored.
 expect 1 migrate @uri plan.json --execute --json
 has err "skipped: owner 2 of 'reviews.original': element 17"
 has err "skipped: owner 4 of 'reviews.original': element 39"
 expect 1 sweep @uri reviews
 has err "skipped: owner 2 of 'reviews.original': element 17"
 expect 0 export @uri reviews
-[ "$(wc -l <out)" = 160 ] || fail "$(wc -l <out) elements were brought, not 160"
+[ "$(wc -l <out)" = 160 ] || fail "$(wc -l <out) elements were exported, not 160"
 shop save now
 "$python" - before now <<'END' || fail "an owner that was refused was changed"
 import sys, bson
@@ -124,7 +124,7 @@ END
 expect 4 migrate @uri plan.json --execute --finish --yes
 has err 'nothing was dropped'
 
-# ---- the way back --------------------------------------------------------------------------------
+# ---- undo ----------------------------------------------------------------------------------------
 
 expect 0 migrate @uri plan.json --execute --undo --yes
 shop save now
@@ -136,7 +136,7 @@ for one, other in zip(before, now):
     assert [list(review) for review in one["reviews"]] == [list(review) for review in other["reviews"]]
 END
 
-# ---- all of it -----------------------------------------------------------------------------------
+# ---- the whole migration -------------------------------------------------------------------------
 
 shop mend
 expect 0 migrate @uri plan.json --json

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The files that the program makes: with which permissions, and never in the place of another's.
+# The files that the program creates: their permissions, and that they never replace other files.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
 # ---- permissions ---------------------------------------------------------------------------------
 
-# modes FOLDER : the permissions of the folder and of all that is in it, each once.
+# modes FOLDER: print the permissions of the folder and its contents, each once.
 modes() {
     find "$1" -printf '%m\n' | sort -u | tr '\n' ' '
 }
@@ -83,7 +83,7 @@ for name in SPILLWAY CURRENT LOCK LOG MANIFEST-000001 000004.log IDENTITY OPTION
                 has err "$name: is not a regular file"
             done
             [ ! -e nowhere ] || fail "$start: a file was made through the link $name"
-            [ ! -e odd-copy ] || fail "$start with $kind $name: there is a backup"
+            [ ! -e odd-copy ] || fail "$start with $kind $name: a backup was made"
             cmp -s victim untouched || fail "$start: the target of the link $name was overwritten"
         done
     done
@@ -95,7 +95,7 @@ expect 3 define hard feed --preset feed
 has err "is not the file that marks a store"
 cmp -s victim untouched || fail "a hard link named SPILLWAY was overwritten"
 
-# What a killed backup left has a name that others know: a link of that name is not followed.
+# A killed backup leaves a folder with a predictable name. If a link has that name, do not follow it.
 mkdir precious
 echo keep >precious/file
 bash -c 'ln -s "$PWD/precious" "here.partial-$$"; exec "$SPILLWAY" backup sound here' >out 2>err

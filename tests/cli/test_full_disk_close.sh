@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# A disk without room to merge tables: closing does not wait for room, and what was acknowledged is
-# there. Each run of the program leaves a table, and the engine holds writers up where there are 20.
-# A merge under way takes room while it is tried, so that an append may find none: it says so.
+# A disk without space to merge tables: closing does not wait for space, and acknowledged elements
+# exist. Each run of the program leaves a table, and the engine delays writers if there are 20. A
+# merge uses space while it runs, so an append may find none and must report that.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed, and has the variables
 source "$(dirname "$0")/lib.sh"
 
 script=$OLDPWD/$0
 [ "${0#/}" = "$0" ] || script=$0
 
-# Runs where the disk is mounted: in a mount namespace of its own.
+# Runs in the mount namespace that has the disk.
 full_disk() {
     mkdir -p disk
     mount -t tmpfs -o size=28m tmpfs disk || return 77
     expect 0 define disk/db ev --preset feed-recent
-    # Tables that are larger than what will be free.
+    # Write tables that are larger than the space that will be free.
     local text
     text=$(head -c 45000 /dev/urandom | base64 -w 0)
     for i in {1..150}; do echo "{\"n\": $i, \"text\": \"$text$i\"}"; done >large.ndjson
@@ -39,10 +39,10 @@ full_disk() {
     done
     expect 0 count disk/db ev bob --json
     kept=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)
-    [ "$kept" -ge "$acknowledged" ] || fail "$acknowledged appends were acknowledged, $kept are there"
-    [ "$kept" -le "$tries" ] || fail "$tries appends were made, $kept are there"
+    [ "$kept" -ge "$acknowledged" ] || fail "$acknowledged appends were acknowledged, but $kept are stored"
+    [ "$kept" -le "$tries" ] || fail "$tries appends were made, but $kept are stored"
     clean disk/db
-    # What does not fit even the log is told, and what was there stays.
+    # An append that does not even fit in the log reports that, and loses nothing.
     for durability in log fsync; do
         expect 3 append disk/db ev carol - --durability "$durability" <large.ndjson
         has err "No space left on device"

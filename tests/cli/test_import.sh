@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Imports: every format, resuming, repeating, and everything that can be wrong with an input.
+# Imports: every format, resuming, repeating, and all kinds of bad input.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
@@ -42,7 +42,7 @@ for format in ndjson:events.ndjson json:pretty.json ndjson.gz:events.ndjson.gz n
     cmp -s out expected || fail "${format##*:} from stdin is imported differently"
 done
 
-# CSV: quotes, newlines in fields, numbers whose text comes back, everything else as text.
+# CSV: quotes, newlines in fields, numbers only if they print as the same text, all else as text.
 printf 'name,year,note,code\r\nann,2013,"a ""quoted"", b\nand a line",007\r\nbob,1.5,,1e5\r\n' >t.csv
 printf 'ann,12345678901,"5",-0\n' >>t.csv
 fresh
@@ -73,7 +73,7 @@ expect 0 import "$db" ev sub.ndjson --owner user._id
 counts "$db" ev 5 1
 counts "$db" ev 6 1
 
-# ---- again and again -----------------------------------------------------------------------------
+# ---- repeated imports ----------------------------------------------------------------------------
 
 fresh
 expect 0 import "$db" ev events.ndjson --owner by
@@ -85,11 +85,11 @@ expect 0 import "$db" ev events.ndjson --owner by --as other
 expect 0 import "$db" ev events.ndjson --owner by --again
 expect 0 stats "$db" ev --json
 has out '"elements":120,'
-echo '{"_id": 41, "by": "u1"}' >>events.ndjson # what was added is imported
+echo '{"_id": 41, "by": "u1"}' >>events.ndjson # the added line is imported
 expect 0 import "$db" ev events.ndjson --owner by --json
 is out '{"records":1,"repeated":0,"skipped":0,"before":40}'
 expect 4 import "$db" ev events.ndjson --owner by
-sed -i '1s/1.5/2.55/' events.ndjson # another file in its place is not
+sed -i '1s/1.5/2.55/' events.ndjson # a changed file is not
 echo '{"_id": 42, "by": "u1"}' >>events.ndjson
 expect 4 import "$db" ev events.ndjson --owner by
 has err "is not what was imported"
@@ -97,7 +97,7 @@ expect 0 stats "$db" ev --json
 has out '"elements":121,'
 expect 0 drop "$db" ev --yes
 expect 0 define "$db" ev --preset feed
-expect 0 import "$db" ev events.ndjson --owner by # the marks went with the definition
+expect 0 import "$db" ev events.ndjson --owner by # the job checkpoints were dropped with the definition
 is out "42 records imported"
 
 # ---- ids -----------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ clean "$db"
 
 # ---- bad input -----------------------------------------------------------------------------------
 
-# bad NAME LINE CODE MESSAGE [IMPORTED] : line LINE of NAME is bad; the lines before it are there,
-# and once it is mended the import goes on.
+# bad NAME LINE CODE MESSAGE [IMPORTED]: line LINE of NAME is bad. The lines before it are imported, and
+# after the line is fixed the import continues.
 bad() {
     local name=$1 line=$2 code=$3 message=$4
     fresh
@@ -125,7 +125,7 @@ bad() {
     local said="$((line - 1)) records are imported"
     [ "$line" != 2 ] || said="1 record is imported"
     if [ "$line" = 1 ]; then
-        grep -q "are imported" err && fail "$name: an import of nothing says what is imported"
+        grep -q "are imported" err && fail "$name: an import of no records reports imported records"
     else
         has err "spillway: $said; after removing the cause, run the same command"
         tail -1 err | grep -q "$said" || fail "$name: the error does not come first"
@@ -175,10 +175,10 @@ bad utf8.ndjson 2 3 "UTF-8"
 big=$(head -c 17000000 /dev/zero | tr '\0' x)
 with_line big.ndjson 6 "{\"by\": \"u1\", \"text\": \"$big\"}"
 bad big.ndjson 6 4 "16 MiB"
-# Within 16 MiB itself, but not with the document around it.
+# The element fits in 16 MiB, but not together with the document around it.
 with_line nearly.ndjson 6 "{\"by\": \"u1\", \"text\": \"${big:0:16777170}\"}"
 bad nearly.ndjson 6 4 "document"
-# Text that is longer than any element's is not even read into memory.
+# Text longer than any element is not read into memory.
 {
     with_line huge.ndjson 1 '{"by": "u0"}'
     sed -n 1,5p huge.ndjson
@@ -256,7 +256,7 @@ for text in '[{"by": 1}' '[{"by": 1} {"by": 2}]' '[{"by": 1}] 7' '{"by": 1} x' '
     has err "bad.json:1: "
 done
 
-# What applied nothing binds nobody to its options.
+# A failed import without records does not fix the options for the next one.
 fresh
 expect 3 import "$db" ev second.ndjson --owner mistyped
 expect 3 import "$db" ev second.ndjson --owner mistyped --skip-bad=5
@@ -272,9 +272,9 @@ has err "6 records are imported; an import of stdin without --as cannot be resum
 fresh
 with_line malformed.ndjson 1 '{"by": "u1", "n": }'
 expect 3 import "$db" ev - --owner by <malformed.ndjson
-[ "$(wc -l <err)" = 1 ] || fail "an import of nothing says more than why: $(cat err)"
+[ "$(wc -l <err)" = 1 ] || fail "an import of no records prints more than the reason: $(cat err)"
 expect 3 import "$db" ev nothere.ndjson --owner by
-grep -q "are imported" err && fail "an import of no file says what is imported"
+grep -q "are imported" err && fail "an import without a file reports imported records"
 
 fresh
 expect 0 import "$db" ev /dev/null --owner by --format ndjson

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# An import killed at random points and started again until it is through imports every record once
-# and in order: with batches that are split, with ids, from a compressed file, and from stdin. Each
-# array from two of these sources; with SPILLWAY_LONG from all of them, of more records, and on a
-# server with all bounds for both ends kept.
+# An import that is killed at random moments and restarted until it ends must import every record once
+# and in order: with split batches, with ids, from a compressed file, and from stdin. Each array uses
+# two of these sources. With SPILLWAY_LONG each array uses all of them, with more records, and on a
+# server all bounds are used with both keeps.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
-# What is kept, threshold and page.
+# The kept end, threshold and page.
 shapes=("newest 100 100" "newest 3 2" "oldest 3 2" "oldest 100 100")
 records=10000 rounds=5
-if on_server; then # which takes longer for each record
+if on_server; then # slower for each record
     records=1000 rounds=3
     [ -n "${SPILLWAY_LONG:-}" ] || shapes=("newest 3 2" "oldest 100 100")
 elif [ -n "${SPILLWAY_LONG:-}" ]; then
@@ -26,7 +26,7 @@ done >events.ndjson
 gzip -k events.ndjson
 awk '{ sub(/.*"by": /, ""); sub(/}/, ""); print }' events.ndjson | sort | uniq -c >owners
 
-# until_done ARGUMENT... : kill the program after a random while; start it again until it ends well.
+# until_done ARGUMENT...: kill the program after a random time, and restart it until it succeeds.
 until_done() {
     local kills=0 pid status
     while :; do
@@ -45,7 +45,7 @@ until_done() {
         case $status in
         137) kills=$((kills + 1)) ;;
         0) break ;;
-        4) # the kill came after the last record, which is nothing new then
+        4) # the last kill came after the last record, so nothing was left to import
             { [ "$kills" -gt 0 ] && grep -q 'has nothing new' err; } || fail "$(cat err)"
             break
             ;;
@@ -63,7 +63,7 @@ check_all() {
     expect 0 export "$db" ev --relaxed
     sed 's/.*"_id" : \([0-9]*\).*/\1/' out | sort -n | cmp -s - <(seq 1 $records) ||
         fail "records are lost or doubled"
-    # Within an owner sequence numbers and the file's order agree.
+    # Within an owner, the sequence numbers follow the order of the file.
     sed 's/.*"owner":"\([^"]*\)","seq":\([0-9]*\),.*"_id" : \([0-9]*\).*/\1 \2 \3/' out |
         awk '$1 == owner && ($2 != seq + 1 || $3 <= id) { exit 1 } { owner = $1; seq = $2; id = $3 }' ||
         fail "records are out of order"

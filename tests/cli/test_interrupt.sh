@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ctrl-C, and pipes on which little comes: what is written, what is printed, and how to continue.
-# Every wait is bounded.
+# Ctrl-C and slow pipes: what the program stores, what it prints, and how to continue. Every wait has a
+# limit.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 new_store
@@ -11,7 +11,7 @@ end_children() {
     kill -9 $(jobs -p) 2>/dev/null
 }
 
-# within SECONDS COMMAND... : the command succeeds within that time.
+# within SECONDS COMMAND...: repeat the command until it succeeds, within that time.
 within() {
     local tries=$(($1 * 20))
     shift
@@ -23,7 +23,7 @@ within() {
     fail "not within the time: $*: $(tail -3 within.out)"
 }
 
-# ends PID CODE : the program ends with that code, before long.
+# ends PID CODE: the program ends soon, with that exit code.
 ends() {
     local status
     within 60 eval "! kill -0 $1"
@@ -32,7 +32,7 @@ ends() {
     [ "$status" = "$2" ] || fail "ended with $status, not $2: $(cat err)"
 }
 
-# one_line TEXT : ./err is one line, which has the text.
+# one_line TEXT: ./err is one line with the text.
 one_line() {
     has err "$1"
     [ "$(wc -l <err)" = 1 ] || fail "more than one line: $(cat err)"
@@ -58,13 +58,13 @@ for signal in INT TERM; do
     ends $pid 130
     exec 4>&-
     one_line 'spillway: interrupted: every complete line that was read before is appended'
-    # The signal may come before the line is read.
+    # The signal may arrive before the line is read.
     expect 0 read "$db" ev "$signal" --oldest --quiet
     [ "$(head -2 out | cut -f2 | paste -sd' ')" = "1 2" ] || fail "$signal: $(cat out)"
     grep -q unfinished out && fail "half a line was appended"
 done
 
-# One operation is appended as a whole, or not at all.
+# An operation is appended as a whole or not at all.
 mkfifo pipe.op
 "$SPILLWAY" append "$db" ev op - --op once >out 2>err <pipe.op &
 pid=$!
@@ -84,7 +84,7 @@ counts "$db" ev op 2
 expect 2 append "$db" ev op 1 --op $'o\e'
 has err '--op'
 
-# Lines that end without a line end, blank ones, and bad ones.
+# A last line without a newline, blank lines, and bad lines.
 printf '1\n\n \t\n2' | "$SPILLWAY" append "$db" ev lines - >out 2>err
 is out 0..1
 printf '3\n{bad\n4\n' | "$SPILLWAY" append "$db" ev lines - >out 2>err
@@ -123,7 +123,7 @@ clean "$db"
 
 # ---- convert and verify --------------------------------------------------------------------------
 
-# interrupted TEXT ARGUMENT... : press Ctrl-C, sooner or later, until it comes while the command works.
+# interrupted TEXT ARGUMENT...: press Ctrl-C at different times, until it interrupts the command.
 interrupted() {
     local text=$1 delay
     shift
@@ -147,5 +147,5 @@ interrupted 'run the same command to continue' convert "$db" ev --keep oldest --
 expect 0 convert "$db" ev --keep oldest --as old
 has out '"differences":0'
 interrupted 'the same command starts again with the first owner' verify "$db"
-grep -qE 'after [0-9]+ owners? with 0 findings' err || fail "verify does not say how far it came"
+grep -qE 'after [0-9]+ owners? with 0 findings' err || fail "verify does not report how far it got"
 clean "$db"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a process may be denied: its output, file sizes, memory, open files. The program then says
-# so, exits 3, and loses nothing that it acknowledged.
+# Limits of a process: output, file size, memory, open files. If one is reached, the program reports
+# it, exits with 3, and loses no acknowledged element.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -39,13 +39,13 @@ while read -r line; do
         got=$?
         case $line in
         threshold*) [ "$got" = 3 ] || [ "$got" = 2 ] || fail "$where: $line ended with $got" ;;
-        *) [ "$got" = 3 ] || fail "$where: $line ended with $got, and its output is lost" ;;
+        *) [ "$got" = 3 ] || fail "$where: $line ended with $got, although its output is lost" ;;
         esac
     done
 done <commands
 clean db
 
-# A closed descriptor does not become a file of the store, into which messages would be written.
+# Files of the store must not get the number of a closed descriptor: messages would be written to them.
 "$SPILLWAY" append db feed ada 3 --json <&- >&- 2>&-
 [ $? = 3 ] || fail "append without descriptors ended otherwise"
 echo 4 | "$SPILLWAY" append db feed ada - --json >out 2>&- || fail "append without stderr failed"
@@ -56,7 +56,7 @@ expect 0 count db feed ada
 
 # ---- the size of a file --------------------------------------------------------------------------
 
-# line BYTES : an element of that size.
+# line BYTES: print an element of that size.
 line() {
     printf '"'
     head -c "$(($1 / 2))" /dev/urandom | od -An -v -tx1 | tr -d ' \n'
@@ -79,7 +79,7 @@ expect 0 append db feed large - <lines
 (ulimit -f 1 && exec "$SPILLWAY" report documents.ndjson -o page.html >out 2>err)
 got=$?
 [ "$got" = 3 ] || fail "report beyond the file size ended with $got"
-[ ! -e page.html ] || fail "a part of a report is there"
+[ ! -e page.html ] || fail "a partial report exists"
 
 # ---- open files ----------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ for more in 0 2000 4000 6000 8000 10000 14000 20000 40000 80000 200000; do
         denied=$((denied + 1))
         grep -qE 'memory' err || fail "$((least + more)) kB: the message is $(cat err)"
         ;;
-    *) # RocksDB itself, in a narrow band: an assertion of its compression
+    *) # RocksDB itself, in a narrow range: an assertion of its compression
         ended=$((ended + 1))
         echo "$((least + more)) kB: ended with $got: $(cat err)"
         ;;
@@ -123,5 +123,5 @@ done
 [ "$ended" -le 1 ] || fail "$ended appends ended by a signal"
 expect 0 count db feed ada
 after=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)
-[ "$after" -ge $((before + done)) ] || fail "$done appends acknowledged, $((after - before)) are there"
+[ "$after" -ge $((before + done)) ] || fail "$done appends acknowledged, but $((after - before)) are stored"
 clean db

@@ -1,7 +1,7 @@
 /*
- * The program on stores of which one record, of each kind in turn, is not what the store wrote: it
- * answers with an exit code and a message, never with a signal.
- * tests/unit/test_embedded_malformed.c has all the bytes; here the engine is the real one.
+ * Run the program on stores with one malformed record, of each kind in turn. It must end with an
+ * exit code and a message, never by a signal. tests/unit/test_embedded_malformed.c changes every
+ * byte; this test uses the real engine.
  */
 #include "store/embedded/folder.h"
 #include "store/embedded/keys.h"
@@ -22,7 +22,7 @@
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Write all records, with another value for one of them, behind the program's back. */
+/* Write all records directly to the engine, one of them with another value. */
 static void write_store(const char *folder, const exercise_store_t *store, size_t changed,
                         const char *value, size_t value_bytes)
 {
@@ -91,7 +91,7 @@ static const char *const commands[][6] = {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
-/* How many of the commands failed. Each that fails says why. */
+/* Returns how many of the commands failed. Each failed command must print a message. */
 static int run_commands(const char *folder)
 {
     int failed = 0;
@@ -125,7 +125,7 @@ static void change_each_kind(int layout)
         embedded_remove_folder(folder);
         kinds++;
     }
-    /* Two numbers and the checkpoints are read by other commands alone. */
+    /* Only other commands read two of the numbers and the checkpoints. */
     assert_true(kinds > 8 && unnoticed <= 6);
     exercise_store_release(&store);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every command and every option of the program is in the man page and in the completion, with no
-# others, and the man page is well formed.
+# The man page and the completion have exactly the commands and options of the program, and the man
+# page is well formed.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -39,7 +39,7 @@ tr -s ' \n' '\n' <<<"$_spillway_commands" | grep . | sort | cmp -s - expected ||
 grep -oE '^\.SS "?[a-z]+' "$manual" | grep -oE '[a-z]+$' | sort | cmp -s - <(printf '%s\n' "${commands[@]}" | sort) ||
     fail "the man page has other commands"
 
-# What a user would see.
+# The completions that a user gets.
 complete_line() { # WORD... : the completions of the last word
     COMP_LINE=${line:-$*}
     COMP_POINT=${#COMP_LINE}

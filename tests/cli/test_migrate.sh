@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# migrate and sweep on an embedded store, where an array of others is a field of a head's document:
-# what a dry run says, what is done, what is refused, and the way back.
+# migrate and sweep on an embedded store, in which an unmanaged array is a field of a head's document:
+# the dry run, the migration, what is refused, and undo.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -18,7 +18,7 @@ cat >plan.json <<EOF
 EOF
 expect 0 drop "$db" events --yes
 
-# ---- nothing to do, and what cannot be -----------------------------------------------------------
+# ---- nothing to do, and refused plans ------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json
 has out 'events: users.events, 0 arrays to reshape'
@@ -39,7 +39,7 @@ has err "definition 'events' clashes with 'events.original'"
 expect 3 sweep "$db" events
 has err "'events'"
 
-echo "an array of others takes a program of their own, as on a server: tests/interop and tests/model"
+echo "only a server has unmanaged arrays written by other programs: see tests/interop and tests/model"
 expect 4 migrate "$db" plan.json --execute --json
 has out '"step":"laid out","owners":0'
 has err "no document of the collection 'users' has an array 'events'"
@@ -54,7 +54,7 @@ has out '"step":"swept"'
 expect 0 read "$db" events ada --limit 1000 --oldest --json
 cp out before
 
-# ---- the way back --------------------------------------------------------------------------------
+# ---- undo ----------------------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json --undo
 has out '"step":"can be undone","owners":1'
@@ -66,7 +66,7 @@ expect 3 count "$db" events ada
 expect 4 append "$db" events ada 1
 has err '40 elements that were not put there by Spillway'
 
-# ---- and there again -----------------------------------------------------------------------------
+# ---- migrated again ------------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json
 has out '1 array to reshape, of which 1 are unmanaged'
@@ -79,7 +79,7 @@ clean "$db"
 
 # ---- another layout, in two stages ---------------------------------------------------------------
 
-# plan_of NAME FILE OPTION... : a plan that brings users.events to such a definition.
+# plan_of NAME FILE OPTION...: write a plan that migrates users.events to a definition with the options.
 plan_of() {
     local name=$1 file=$2
     shift 2
@@ -100,7 +100,7 @@ has err "definition 'oldest.original' clashes with 'events'"
 expect 0 drop "$db" events --yes
 
 expect 0 migrate "$db" oldest.json
-has out 'oldest: users.events, 0 arrays to reshape' # of a definition that is not saved
+has out 'oldest: users.events, 0 arrays to reshape' # although the definition is not saved
 has out 'oldest: from there they are copied to layout outlier, keep oldest, in oldest.pages'
 has err 'nothing was changed: act with --execute'
 expect 4 migrate "$db" oldest.json --finish
@@ -144,7 +144,7 @@ expect 4 migrate "$db" oldest.json --execute --undo --yes
 has err "the migration to 'oldest' was finished"
 clean "$db"
 
-echo "what is there already is named, and nothing is begun"
+echo "existing documents are named, and nothing is begun"
 expect 0 define "$db" capped --preset feed-recent --collection mine --page-collection mine.pages
 plan_of capped2 capped.json --layout capped --threshold 10
 sed -i 's/capped2/capped/g' capped.json

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A plan that `plan` made from a server, edited as docs/how-to/plan.md says, and migrated. An entry
-# that matches nothing fails: a missing collection with 3, a collection without the array with 4.
+# Edit a plan of a server's database as docs/how-to/plan.md describes, and migrate it. An entry that
+# matches nothing fails: a missing collection with 3, a collection without the array with 4.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
 
@@ -24,9 +24,9 @@ expect 0 plan @uri --max-elements 100 --quiet --output plan.json
 database=$(sed 's/.*[/]\([^/?]*\).*/\1/' uri)
 has plan.json "\"collection\": \"$database.things\", \"path\": \"list\", \"database\": \"$database\""
 
-# ---- what matches nothing ------------------------------------------------------------------------
+# ---- entries that match nothing ------------------------------------------------------------------
 
-# edited FILE OLD NEW : the plan with one text replaced.
+# edited FILE OLD NEW: write the plan to FILE, with OLD replaced by NEW.
 edited() {
     "$python" - "$@" <<'END' || fail "edit: $*"
 import sys
@@ -65,7 +65,7 @@ has err '"migrate" of '
 expect 4 migrate @uri plan.json --finish --execute --yes
 has err 'there is nothing to finish'
 
-# ---- in collections of its own, without an "original" ---------------------------------------------
+# ---- to separate collections, without an "original" -----------------------------------------------
 
 edited oldest.json '"keep": "newest"' '"keep": "oldest"'
 sed -i 's/"collection": "things"/"collection": "thingsFeed"/
@@ -84,7 +84,7 @@ expect 0 migrate @uri oldest.json --execute --finish --yes --quiet
 has out '"step":"finished","owners":0'
 has err "an earlier run finished the migration to 'things-list'"
 
-# ---- plans that were made elsewhere ---------------------------------------------------------------
+# ---- plans for other databases --------------------------------------------------------------------
 
 new_database "$SPILLWAY_TEST_URI"
 echo "$uri" >other
@@ -120,7 +120,7 @@ END
 expect 3 sweep @other things-list --quiet
 has err "has no collection 'things'"
 
-# ---- a run that ended after it saved its mark -----------------------------------------------------
+# ---- a run that ended after it saved its checkpoint -----------------------------------------------
 
 new_database "$SPILLWAY_TEST_URI"
 echo "$uri" >marked

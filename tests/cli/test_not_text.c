@@ -1,6 +1,6 @@
 /*
- * Strings that are not UTF-8: BSON can hold them, the library keeps them, and JSON has no way to
- * say them. The program leaves such a value out, names it, and ends with an error.
+ * Strings that are not UTF-8: BSON can hold them and the library keeps them, but JSON cannot
+ * express them. The program omits such a value, names it, and ends with an error.
  */
 #include "support/embedded.h"
 
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* A string element that ends in a byte which no UTF-8 has. */
+/* A string that ends in a byte that never occurs in UTF-8. */
 static const uint8_t broken_text[] = {4, 0, 0, 0, 'a', 'b', 0xff, 0};
 
 static void append(spill_array_t *array, const char *owner, const spill_value_t *element)
@@ -43,9 +43,10 @@ static const char *make_store(void)
     return folder;
 }
 
-/* Run the program on the store; what it prints, on both outputs in their order. Its exit code. */
-static int run(const char *command, const char *folder, const char *arguments, char *text,
-               size_t size)
+/* Run the program on the store. Sets `text` to both outputs, in order, and returns the exit code.
+ */
+static int run_program(const char *command, const char *folder, const char *arguments, char *text,
+                       size_t size)
 {
     char line[512];
     const char *program = getenv("SPILLWAY");
@@ -60,7 +61,7 @@ static int run(const char *command, const char *folder, const char *arguments, c
     return WEXITSTATUS(status);
 }
 
-static void assert_says(const char *text, const char *part)
+static void assert_contains(const char *text, const char *part)
 {
     if (!strstr(text, part))
         fail_msg("\"%s\" is not in \"%s\"", part, text);
@@ -71,7 +72,7 @@ static void export_leaves_the_element_out(void **state)
     (void)state;
     char text[4096];
     const char *folder = make_store();
-    assert_int_equal(run("export", folder, "feed --relaxed", text, sizeof text), 3);
+    assert_int_equal(run_program("export", folder, "feed --relaxed", text, sizeof text), 3);
     assert_string_equal(text,
                         "{\"owner\":\"ada\",\"seq\":0,\"element\":0}\n"
                         "spillway: owner \"ada\", element 1 is left out: a string in it is not "
@@ -80,12 +81,12 @@ static void export_leaves_the_element_out(void **state)
                         "{\"owner\":\"bob\",\"seq\":0,\"element\":0}\n"
                         "spillway: the output is incomplete: 1 values in it have strings that "
                         "are not UTF-8, which JSON cannot express\n");
-    assert_int_equal(run("export", folder, "feed bob", text, sizeof text), 0);
-    assert_int_equal(run("read", folder, "feed ada", text, sizeof text), 3);
-    assert_says(text, "owner \"ada\", element 1 is left out");
-    assert_says(text, "0\t0\n");
-    assert_int_equal(run("verify", folder, "", text, sizeof text), 0);
-    assert_int_equal(run("stats", folder, "", text, sizeof text), 0);
+    assert_int_equal(run_program("export", folder, "feed bob", text, sizeof text), 0);
+    assert_int_equal(run_program("read", folder, "feed ada", text, sizeof text), 3);
+    assert_contains(text, "owner \"ada\", element 1 is left out");
+    assert_contains(text, "0\t0\n");
+    assert_int_equal(run_program("verify", folder, "", text, sizeof text), 0);
+    assert_int_equal(run_program("stats", folder, "", text, sizeof text), 0);
     embedded_remove_folder(folder);
 }
 
@@ -94,8 +95,8 @@ static void export_leaves_the_document_out(void **state)
     (void)state;
     char text[4096];
     const char *folder = make_store();
-    assert_int_equal(run("export", folder, "feed --documents --plain --relaxed", text, sizeof text),
-                     3);
+    assert_int_equal(
+        run_program("export", folder, "feed --documents --plain --relaxed", text, sizeof text), 3);
     assert_string_equal(
         text, "spillway: a document of users, with _id \"ada\", is left out: a string in it is "
               "not UTF-8, so JSON cannot express it\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# plan: the layout for each finding, from a scan's JSON or from the documents; definitions in a plan
-# are such as `define' makes; a file that is no scan is refused with what is wrong.
+# plan: the layout for each finding, from a scan's JSON or from the documents. Definitions in a plan are
+# like those that `define' makes. A file that is not a scan is refused with the reason.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -63,7 +63,7 @@ assert original["layout"] == "outlier" and original["keep"] == "newest", origina
 assert "original" not in posts
 saves = items["files"]["saves"]
 own = saves["appendRewrites"]["then"] - saves["otherFieldsRead"]["then"]
-assert own > 20000, saves  # the element's own document
+assert own > 20000, saves  # the document of one element
 for path, item in items.items():
     assert ("otherWriters" in item) == item["migrate"], path
 assert f'{{{posts["definition"]["pagesField"]}: {{$exists: false}}}}' in posts["otherWriters"], posts
@@ -79,7 +79,7 @@ assert '"$groups"' in items["groups[].members"]["detect"]
 assert '{$size: {$ifNull: ["$$this.members"' in items["groups[].members"]["detect"]
 EOF
 
-# From the documents, the same plan.
+# The documents give the same plan.
 expect 0 plan users.ndjson --quiet --json
 sed 's/"source": "[^"]*"/"source": "scan.json"/' out | cmp - plan.json || fail "another plan: $(cat out)"
 expect 0 plan - --json <scan.json
@@ -87,11 +87,11 @@ sed 's/"source": "[^"]*"/"source": "scan.json"/' out | cmp - plan.json || fail "
 expect 0 plan scan.json --target 2MB --json
 grep -q '"path": "posts"' out || fail "no posts: $(cat out)"
 
-# Thresholds are those of a source; a scan has its own.
+# A scan of documents uses the given limits; a scan's JSON has its own.
 expect 0 plan users.ndjson --quiet --max-elements 60 --max-bytes 10MB
 has out 'users: posts ->'
 
-# plan_has EXPRESSION: holds of `arrays', by path, of the plan in out.
+# plan_has EXPRESSION: the Python expression is true of `arrays' (by path) of the plan in ./out.
 plan_has() {
     python3 -c "
 import json, sys
@@ -102,7 +102,7 @@ def room(path):
 assert $1, items" || fail "the plan: not $1"
 }
 
-# A head has no more elements than the scan's limit, or it would be found again.
+# A head has at most the scan's limit of elements; otherwise a scan would report it again.
 expect 0 plan users.ndjson --quiet --json --max-elements 60 --max-bytes 10MB
 plan_has "room('posts') == 60 and items['posts']['migrate'] is True"
 expect 0 plan users.ndjson --quiet --json --max-elements 25 --max-bytes 10MB
@@ -110,14 +110,14 @@ plan_has "room('posts') == 25"
 expect 0 plan users.ndjson --quiet --json --max-elements 1
 plan_has "room('posts') == 2"
 
-# What would save nothing is not migrated.
+# An array is not migrated if that would save nothing.
 expect 0 plan users.ndjson --quiet --json --target 2MB
 plan_has "items['posts']['migrate'] is False"
 plan_has "any(text.startswith('It would save nothing: the longest array has 3000 elements') for text in items['posts']['why'])"
 expect 0 plan users.ndjson --quiet --target 2MB
 grep -A8 'users: posts' out | grep -q '^  saves:' && fail "it saves nothing: $(cat out)"
 
-# Definitions' names are made of what they may have, and differ; collections' and arrays' stay.
+# Definition names have only permitted characters, and differ. Names of collections and arrays stay.
 mkdir names
 python3 - <<'EOF'
 import json
@@ -142,10 +142,10 @@ assert names("names/käufe.json") == [("k-ufe--", "käufe", "ö", True), ("k-ufe
 assert names("names/#c.json") in (
     [("c-a-b", "#c", first, True), ("c-a-b-2", "#c", second, True)]
     for first, second in (("a-b", "aöb"), ("aöb", "a-b"))), names("names/#c.json")
-assert names("names/d.json") == [], names("names/d.json")  # no definition can have such a field
+assert names("names/d.json") == [], names("names/d.json")  # a definition cannot have such a field
 EOF
 
-# The end at which an array grows is read from dates, also from dates that are texts; or it is unknown.
+# Dates, also dates in strings, show the end at which an array grows. Without dates it is unknown.
 python3 - <<'EOF'
 import datetime, json
 day = datetime.date(2024, 1, 1)
@@ -175,7 +175,7 @@ EOF
 expect 0 scan ends.ndjson --quiet --json
 has out '"time":{"field":"date","type":"text"}'
 
-# Before an array whose end is unknown is migrated, a person writes the order.
+# If the end is unknown, a person must write the order into the plan before a migration.
 sed 's/"migrate": true/"migrate": true, "mayBeEmpty": true/' ends.json >unordered.json
 expect 0 define ends.db other --preset feed-recent --quiet
 expect 0 migrate ends.db unordered.json --only ends-front --execute --quiet
@@ -191,7 +191,7 @@ sed 's/"keep": "newest"/"keep": "oldest"/; s/"collection": "ends",$/"collection"
 expect 4 migrate ends.db staged.json --only ends-mixed --execute
 has err 'into its "original" or "definition"'
 
-# What changes the direction of writing is shown as it is written out.
+# Characters that change the direction of writing are escaped.
 python3 - <<'EOF'
 import json
 with open("odd.ndjson", "w") as out:
@@ -210,7 +210,7 @@ head -n 3 users.ndjson | sed 's/"files": \[.*"prices"/"prices"/' >few.ndjson
 expect 0 plan few.ndjson --quiet
 has out 'nothing to plan'
 
-# What is no scan.
+# Files that are not a scan.
 printf '{"spillwayScan":2}' >newer.json
 expect 3 plan newer.json
 has err 'newer.json: a scan of version 2; this program knows 1'

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Readers beside writers: a reader keeps the view that it opened, whatever writers delete meanwhile,
-# and a backup beside writers that come and go is whole.
+# Readers while writers work: a reader keeps the view that it opened, whatever writers delete meanwhile.
+# A backup is complete although writers open and close the store meanwhile.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-# element BYTES TAG : a JSON object of that size, which does not compress well.
+# element BYTES TAG: print a JSON object of that size that does not compress well.
 element() {
     printf '{"tag":"%s","x":"' "$2"
     head -c "$(($1 / 2))" /dev/urandom | od -An -v -tx1 | tr -d ' \n'
     printf '"}\n'
 }
 
-# ---- a slow export beside trims ------------------------------------------------------------------
+# ---- a slow export during trims ------------------------------------------------------------------
 
 # Elements on both sides of 512 KiB: table files and blob files. The pipe holds 64 KiB, so the
-# export is in its first elements when the writers delete the files that have the others.
+# export is still at its first elements when the writers delete the files of the later ones.
 expect 0 define db feed --preset feed-recent
 for i in 1 2 3 4 5 6; do
     bytes=$((i == 3 ? 300000 : 600000))
@@ -26,7 +26,7 @@ mkfifo pipe
 exporter=$!
 exec 8<pipe
 IFS= read -r -n 1 first <&8
-# deleted KIND : files of that kind that the view has, and the folder no longer.
+# deleted KIND: print the files of that kind that are in the view, but no longer in the folder.
 files=$(ls db)
 deleted() {
     local file
@@ -51,10 +51,10 @@ done
 clean db
 counts db feed ada 1
 
-# ---- readers and backups beside writers that come and go -----------------------------------------
+# ---- readers and backups while writers open and close the store ----------------------------------
 
 # Each append is a process that opens, writes, and closes the store. A reader that starts after an
-# append was acknowledged has to see it: none may be in a file that was deleted while it opened.
+# append was acknowledged must see it, even if a file is deleted while the reader opens the store.
 expect 0 define busy feed --preset feed-recent --threshold 20 --page 20
 echo 0 >acknowledged
 (
@@ -71,12 +71,12 @@ echo 0 >acknowledged
 writer=$!
 cleanups+=("touch stop; wait $writer")
 
-# at_least STORE N : the store has the elements 0, 1, ... , and no fewer than N.
+# at_least STORE N: the store has the elements 0, 1, ... without gaps, and at least N of them.
 at_least() {
     local lines
     expect 0 export "$1" feed --relaxed
     lines=$(wc -l <out)
-    [ "$lines" -ge "$2" ] || fail "$1 has $lines elements, where $2 were acknowledged"
+    [ "$lines" -ge "$2" ] || fail "$1 has $lines elements, but $2 were acknowledged"
     sed -n 's/.*"element":\([0-9]*\).*/\1/p' out | sort -n | awk '$1 != NR - 1 { exit 1 }' ||
         fail "$1 lacks an element between others: $(tail -3 out)"
 }
@@ -90,7 +90,7 @@ for round in $(seq "${SPILLWAY_ROUNDS:-6}"); do
     before=$(cat acknowledged)
     expect 0 count busy feed ada
     counted=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)
-    [ "$counted" -ge "$before" ] || fail "count is $counted, where $before were acknowledged"
+    [ "$counted" -ge "$before" ] || fail "count is $counted, but $before were acknowledged"
     before=$(cat acknowledged)
     at_least busy "$before"
     rm -rf "copy$round"

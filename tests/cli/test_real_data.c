@@ -1,11 +1,13 @@
 /*
- * A real activity stream, by person and by project: whole at threshold and page of 100, by person
- * with the newest kept and by project with the oldest; the lines at its start with other thresholds
- * and pages, both ends kept. With SPILLWAY_LONG also whole with both ends kept, at each of 1, 2, 3,
- * 7, 100 and 1000. Every element is read back, in order and equal as BSON to
- * libbson's parse of its line, and then page by page from the newest on; verify finds nothing.
+ * Import a real activity stream, by person and by project:
+ *   - the whole stream with threshold and page 100, by person (keep newest) and by project (keep
+ *     oldest);
+ *   - the first lines with other bounds and both keeps;
+ *   - with SPILLWAY_LONG the whole stream with both keeps and bounds 1, 2, 3, 7, 100 and 1000.
+ * Every element must be read back in order, with the same BSON as libbson's parse of its line, and
+ * then again page by page from the newest. Verify must find nothing.
  *
- * Runs where SPILLWAY_DATA names a folder that has openstack_updates/events.ndjson.gz.
+ * Runs if SPILLWAY_DATA names a folder with openstack_updates/events.ndjson.gz.
  */
 #include "cli/real_data.h"
 

@@ -1,12 +1,12 @@
 /*
- * A real activity stream on a MongoDB-compatible server. The largest owner has more than a document
- * can hold, which a plain $push to it shows; the store takes the stream whole, by person. Every
- * element is read back, in order and equal as BSON to libbson's parse of its line, and then page by
- * page from the newest on; verify finds nothing. The matrix, both ends kept and threshold and page
- * in {1, 2, 3, 7, 100, 1000}, has the whole stream with SPILLWAY_LONG, and else in some cells the
- * lines at its start.
+ * Import a real activity stream, by person, into a MongoDB-compatible server. The largest owner has
+ * more elements than a document can hold, as a plain $push shows; the store accepts all of them.
+ * Every element must be read back in order, with the same BSON as libbson's parse of its line, and
+ * then again page by page from the newest. Verify must find nothing. The matrix has both keeps and
+ * bounds 1, 2, 3, 7, 100 and 1000. With SPILLWAY_LONG every cell imports the whole stream;
+ * otherwise some cells import its first lines.
  *
- * Runs where SPILLWAY_DATA names a folder that has openstack_updates/events.ndjson.gz.
+ * Runs if SPILLWAY_DATA names a folder with openstack_updates/events.ndjson.gz.
  */
 #include "cli/real_data.h"
 #include "support/server.h"
@@ -35,8 +35,7 @@ static void try_shape(real_data_t *data, const char *path, shape_t shape)
 
 /* ---- the problem ----------------------------------------------------------------------------- */
 
-/* {$push: {events: {$each: [...]}}} with up to PUSH_AT_ONCE of the feed's elements from `from` on.
- */
+/* {$push: {events: {$each: [...]}}} with up to PUSH_AT_ONCE of the feed's elements, from `from`. */
 static bson_t *push_of(const real_data_t *data, const feed_t *feed, size_t from)
 {
     bson_t push, events, each;
@@ -55,7 +54,7 @@ static bson_t *push_of(const real_data_t *data, const feed_t *feed, size_t from)
     return update;
 }
 
-/* Fails before the feed's end, because the document would be larger than 16 MiB. */
+/* Push until the server refuses, because the document would be larger than 16 MiB. */
 static void push_until_refused(const real_data_t *data)
 {
     const feed_t *feed = real_data_largest(data);
@@ -77,11 +76,11 @@ static void push_until_refused(const real_data_t *data)
         bson_destroy(update);
     }
     if (good)
-        real_data_stop("a plain $push took every element", feed->owner);
+        real_data_stop("a plain $push accepted every element", feed->owner);
     bool too_large = error.code == 10334 || error.code == 17419 ||
                      strstr(error.message, "larger than MaxDocumentSize") != NULL;
     if (!too_large)
-        real_data_stop("a plain $push failed otherwise", error.message);
+        real_data_stop("a plain $push failed with another error", error.message);
     printf("$push to %s: refused after %zu of %zu elements: %s\n", feed->owner, pushed, feed->count,
            error.message);
     fflush(stdout);

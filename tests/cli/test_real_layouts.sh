@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Real data in every layout that suits it: edits of a wiki by channel and hour, a chat by room and
-# by user, advisories by package and year. Every element, and every total, average, least and
-# greatest value, is what real_layouts.py computes from the raw files: each 20th message of the chat,
-# each 4th line of the other files; with SPILLWAY_LONG all of all. On a server, without it, each 20th
-# or 400th line.
-# Runs where SPILLWAY_DATA names a folder of data sets.
+# Real data in every suitable layout: edits of a wiki by channel and hour, a chat by room and by user,
+# advisories by package and year. Every element, and every total, average, minimum and maximum, must
+# equal what real_layouts.py computes from the raw files. The test uses every 20th message of the chat
+# and every 4th line of the other files, or with SPILLWAY_LONG all lines. On a server it uses every
+# 20th or 400th line.
+# Runs if SPILLWAY_DATA names a folder of data sets.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -19,7 +19,7 @@ here=${SPILLWAY_SOURCE:?}/tests/cli
 figures() {
     python3 "$here/real_layouts.py" "$@" || fail "real_layouts.py $*"
 }
-# prepare N M SET... : every Nth line of the files, on a server every Mth; all with SPILLWAY_LONG.
+# prepare N M SET...: use every Nth line of the files, on a server every Mth; with SPILLWAY_LONG all.
 prepare() {
     if [ -z "${SPILLWAY_LONG:-}" ]; then
         SPILLWAY_EACH=$1
@@ -30,7 +30,7 @@ prepare() {
     figures prepare "$data" "$@"
 }
 
-# in_windows NAME SET VALUE N : all of it, and the statistics of the N owners who have most.
+# in_windows NAME SET VALUE N: check all elements, and the statistics of the N largest owners.
 in_windows() {
     local statistics=() owner rest file
     expect 0 export "$db" "$1"
@@ -51,7 +51,7 @@ in_windows() {
     clean "$db"
 }
 
-# in_one_array NAME SET LAYOUT [CHECK...] : all of it, and the counts of the owners who have most.
+# in_one_array NAME SET LAYOUT [CHECK...]: check all elements, and the counts of the largest owners.
 in_one_array() {
     local name=$1 set=$2 layout=$3 owner count
     shift 3
@@ -76,7 +76,7 @@ new_store
 expect 0 define "$db" edits "${bucket[@]}" --window hour --time-field at --value-field added \
     --page 200
 expect 0 import "$db" edits edits.ndjson --owner channel --quiet
-in_windows edits edits added 60 # there are 51 owners
+in_windows edits edits added 60 # more than the 51 owners
 
 # ---- advisories by package, by year and in one array ---------------------------------------------
 
@@ -85,11 +85,11 @@ expect 0 define "$db" years "${bucket[@]}" --window year --time-field publishedA
     --value-field versionCount --page 20
 expect 0 import "$db" years advisories.ndjson --owner package --quiet
 in_windows years advisories versionCount 20
-expect 0 define "$db" apart --layout reference --collection packages --array advisories \
+expect 0 define "$db" referenced --layout reference --collection packages --array advisories \
     --page-collection advisories --page-owner package --time-field publishedAt \
     --value-field versionCount --quiet
-expect 0 import "$db" apart advisories.ndjson --owner package --quiet
-in_one_array apart advisories apart --value versionCount --summary advisories averageRating
+expect 0 import "$db" referenced advisories.ndjson --owner package --quiet
+in_one_array referenced advisories reference --value versionCount --summary advisories averageRating
 clean "$db"
 
 # ---- a chat, by room and by user -----------------------------------------------------------------
@@ -103,11 +103,11 @@ for owner in room user; do
         expect 0 import "$db" "$keep" "$owner.ndjson" --owner "$owner" --quiet
         in_one_array "$keep" "$owner" array
     done
-    expect 0 define "$db" apart --layout reference --collection owners --array messages \
+    expect 0 define "$db" referenced --layout reference --collection owners --array messages \
         --page-collection messages --page-owner "$owner" --time-field at \
         --value-field text_bytes --stats-average averageBytes --quiet
-    expect 0 import "$db" apart "$owner.ndjson" --owner "$owner" --quiet
-    in_one_array apart "$owner" apart --value text_bytes --summary messages averageBytes
+    expect 0 import "$db" referenced "$owner.ndjson" --owner "$owner" --quiet
+    in_one_array referenced "$owner" reference --value text_bytes --summary messages averageBytes
     expect 0 define "$db" subset --layout subset --top 5 --top-field top --sort-by '' \
         --collection newest --array messages --page-collection newestMessages \
         --page-owner "$owner" --time-field at --value-field text_bytes \

@@ -1,11 +1,11 @@
 /*
  * A real history of lists that grow and shrink: 275 832 events add, change and remove versions of
- * software products, many of them again and again. Replayed, with removals and edits by id, they
- * give the lists as they are at the end, which the source has apart: equal as sets of name and
- * date. Keep oldest, and with SPILLWAY_LONG keep newest too, on the embedded store; verify finds
- * nothing.
+ * software products, many of them repeatedly. The test replays them with removals and edits by id.
+ * The resulting lists must equal the source's separate file of final lists, as sets of name and
+ * date. Keep oldest, and with SPILLWAY_LONG also keep newest, on the embedded store. Verify must
+ * find nothing.
  *
- * Runs where SPILLWAY_DATA names a folder that has eol_releases/events.ndjson.gz.
+ * Runs if SPILLWAY_DATA names a folder with eol_releases/events.ndjson.gz.
  */
 #include "support/effort.h"
 
@@ -25,7 +25,7 @@ typedef struct replay {
     spill_store_t *store;
     spill_array_t *array;
     char *line;
-    /* Additions to one product that wait to be made. */
+    /* Additions to one product that are not appended yet. */
     char product[256];
     bson_t *added[BATCH];
     size_t count;
@@ -67,7 +67,7 @@ static gzFile open_file(const char *name)
     return file;
 }
 
-/* NULL at the end. */
+/* Returns NULL at the end. */
 static bson_t *read_line(gzFile file, char *line)
 {
     bson_error_t error;
@@ -107,7 +107,7 @@ static void add_waiting(replay_t *replay)
     bson_destroy(&storage);
 }
 
-static void take_event(replay_t *replay, const bson_t *event)
+static void apply_event(replay_t *replay, const bson_t *event)
 {
     const char *product = text_of(event, "product");
     const char *op = text_of(event, "op");
@@ -185,7 +185,7 @@ static bool add_element(void *context, const spill_value_t *owner, const spill_e
     bson_t version;
     if (element->value.type != BSON_TYPE_DOCUMENT ||
         !bson_init_static(&version, element->value.data, element->value.size_bytes))
-        stop("an element is no document", "");
+        stop("an element is not a document", "");
     set_add(context, &version);
     return true;
 }
@@ -204,7 +204,7 @@ static void compare_document(const replay_t *replay, const bson_t *document)
         bson_t version;
         bson_iter_document(&versions, &size, &data);
         if (!bson_init_static(&version, data, size))
-            stop("a version is no document", product);
+            stop("a version is not a document", product);
         set_add(&expected, &version);
     }
     bson_t storage;
@@ -243,12 +243,12 @@ static void compare_all(replay_t *replay)
     gzclose(file);
     if (documents != DOCUMENTS)
         stop("documents to compare with", "not 403");
-    /* So products that are gone have nothing left. */
+    /* Deleted products must have no elements left. */
     spill_verify_summary_t summary;
     spill_error_t error;
     check(spill_array_verify(replay->array, NULL, NULL, NULL, &summary, &error), &error, "verify");
     if (summary.findings > 0 || summary.elements != elements)
-        stop("verify", summary.findings > 0 ? "it found something" : "there are other elements");
+        stop("verify", summary.findings > 0 ? "it has findings" : "the number of elements differs");
 }
 
 /* ---- both keeps ------------------------------------------------------------------------------ */
@@ -280,7 +280,7 @@ static void open_array(replay_t *replay, const char *folder, spill_keep_t keep)
     check(spill_array_open(replay->store, "versions", &replay->array, &error), &error, "open");
 }
 
-static void play(spill_keep_t keep)
+static void replay_and_compare(spill_keep_t keep)
 {
     char folder[] = "/tmp/spillway-data-XXXXXX";
     replay_t replay = {.line = bson_malloc(LINE_BYTES_MAX)};
@@ -291,7 +291,7 @@ static void play(spill_keep_t keep)
         stop("mkdtemp", folder);
     open_array(&replay, folder, keep);
     while ((event = read_line(file, replay.line)) != NULL) {
-        take_event(&replay, event);
+        apply_event(&replay, event);
         bson_destroy(event);
     }
     add_waiting(&replay);
@@ -309,17 +309,17 @@ static void play(spill_keep_t keep)
     bson_free(replay.line);
 }
 
-/* At the same time: they have nothing in common. */
+/* Run both at the same time: they share nothing. */
 int main(void)
 {
     static const spill_keep_t keeps[] = {SPILL_KEEP_OLDEST, SPILL_KEEP_NEWEST};
     pid_t children[2];
     int count = (int)effort(2, 1, 1);
-    gzclose(open_file("events.ndjson.gz")); /* or the test is passed over */
+    gzclose(open_file("events.ndjson.gz")); /* skips the test if there is no such file */
     for (int i = 0; i < count; i++) {
         children[i] = fork();
         if (children[i] == 0) {
-            play(keeps[i]);
+            replay_and_compare(keeps[i]);
             exit(EXIT_SUCCESS);
         }
     }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# scan of real data: releases as arrays and as maps with dots in their keys, and advisories with
-# arrays that are long but not too long; and feeds, an array of events for each owner, made of the
-# streams' first 8000 lines (with SPILLWAY_LONG of all). What it tells is what scan_figures.py
+# scan of real data: releases as arrays and as maps with dots in their keys, advisories with arrays that
+# are long but within the limits, and feeds with an array of events for each owner. The feeds have the
+# streams' first 8000 lines, or all lines with SPILLWAY_LONG. The scan must report what scan_figures.py
 # computes.
-# Runs where SPILLWAY_DATA names a folder of data sets.
+# Runs if SPILLWAY_DATA names a folder of data sets.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -26,7 +26,7 @@ for set in eol_releases/products_array eol_releases/products_map pypa_advisories
     esac
 done
 
-# make_feeds FILE FIELD : feeds.ndjson, a document for each value of the field, with its events.
+# make_feeds FILE FIELD: write feeds.ndjson, with a document of events for each value of the field.
 make_feeds() {
     python3 - "$1" "$2" "${SPILLWAY_LONG:+all}" <<'END' || fail "making feeds of $1"
 import gzip, itertools, json, sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Layout reference: elements in a collection of their own, their number and average in the head.
+# Layout reference: elements in a separate collection, with their count and average in the head.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; names of fields begin with $
 source "$(dirname "$0")/lib.sh"
 
-# ---- what it does --------------------------------------------------------------------------------
+# ---- ordinary use --------------------------------------------------------------------------------
 
 new_store
 expect 0 define "$db" reviews --preset reviews-separate
@@ -30,7 +30,7 @@ expect 0 explain "$db" reviews p1
 has out 'count and average: the head'
 clean "$db"
 
-# ---- what it refuses -----------------------------------------------------------------------------
+# ---- refused calls -------------------------------------------------------------------------------
 
 expect 2 append "$db" reviews p1 '"good"'
 has err "must be a document"
@@ -47,7 +47,7 @@ counts "$db" reviews p1 2
 expect 0 drop "$db" reviews p1 --yes
 clean "$db"
 
-# ---- elements with an _id of their own -----------------------------------------------------------
+# ---- elements that have an _id -------------------------------------------------------------------
 
 one=65a000000000000000000001
 two=65a000000000000000000002
@@ -84,7 +84,7 @@ cp out own.before
 expect 0 stats "$db" own
 expect 0 explain "$db" own o
 expect 0 repair "$db" own --dry-run
-# Through arrays and a subset with another name, and back.
+# Converted to arrays, to a subset with another name, and back.
 expect 0 convert "$db" own --to outlier --as own.arrays
 expect 0 define "$db" own.subset --preset reviews-subset --element-id-field noteId \
     --collection own.subset --page-collection own.subset.pages
@@ -97,7 +97,7 @@ has out "\"productId\" : \"o\", \"rating\" : 5, \"\$new\" : 1, \"noteId\" : { \"
 expect 0 convert "$db" own.subset --to reference --as own.back
 for name in own.subset own.back; do
     expect 0 export "$db" "$name"
-    cmp -s out own.before || fail "the elements of $name are not those of own"
+    cmp -s out own.before || fail "the elements of $name differ from those of own"
 done
 expect 0 remove "$db" own o --where '{"_id.n": 7}'
 expect 0 remove "$db" own o --id "{\"\$oid\": \"$one\"}"
@@ -107,7 +107,7 @@ expect 0 trim "$db" own o --older 1h # the time of the element's _id
 counts "$db" own o 0
 clean "$db"
 
-# A definition that was saved without the field has none: its elements may have a field of that name.
+# A definition saved without an id field has none: its elements may have a field with the default name.
 expect 0 define "$db" older --preset reviews-separate --element-id-field '' --collection olds \
     --page-collection oldNotes
 expect 2 append "$db" older o '{"_id": 1}'
@@ -153,7 +153,7 @@ for shop in s0 s1 s2 s3 s4; do
 done
 expect 0 remove "$db" imported s1 --id "{\"\$oid\": \"$(printf '%024x' 396)\"}"
 is out 79
-# The records' owner may be the field that documents have for it, and so may their own _id.
+# The owner field of the records may be the owner field of the documents, or their own _id.
 echo '{"productId": "p7", "_id": 1}' >own.ndjson
 expect 0 import "$db" imported own.ndjson --owner productId
 echo '{"_id": "p8", "rating": 1}' >named.ndjson
@@ -162,7 +162,7 @@ expect 0 read "$db" imported p8
 is out '0	{ "_id" : "p8", "rating" : 1 }'
 clean "$db"
 
-# ---- ids, and what is kept -----------------------------------------------------------------------
+# ---- ids and retention ---------------------------------------------------------------------------
 
 expect 2 define "$db" events --preset reviews-separate --order newest-first
 has err 'no array whose order'
@@ -204,7 +204,7 @@ expect 0 convert "$db" reviews --to outlier --as arrays
 expect 0 convert "$db" arrays --to reference --as again
 for name in arrays again; do
     expect 0 export "$db" "$name"
-    sort out | cmp -s - before || fail "the arrays of $name are not those of reviews"
+    sort out | cmp -s - before || fail "the arrays of $name differ from those of reviews"
 done
 clean "$db"
 expect 0 append "$db" arrays p9 '{"rating": 1}' 5

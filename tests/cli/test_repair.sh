@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A program that is killed leaves things half done; repair finds and finishes them.
+# A killed program leaves unfinished operations; repair finds and completes them.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
@@ -10,14 +10,14 @@ for i in {1..3000}; do echo "$i"; done >lines
 expect 0 define db ev --preset feed-recent --threshold 1 --page 1
 expect 0 append db ev bob 1 2 3
 
-# The head goes first, and then a page at a time: killed soon after it began, it leaves pages.
+# A drop deletes the head first, and then one page at a time. Killed early, it leaves pages.
 half_dropped() {
     expect 0 append db ev alice - --durability log <lines
     "$SPILLWAY" drop db ev alice --yes >out 2>err &
     local dropping=$! count=3000
     while [ "$count" != 0 ] && kill -0 "$dropping" 2>/dev/null; do
         "$SPILLWAY" count db ev alice >out 2>err
-        [ $? = 3 ] && break # the owner has no head any more: the drop has begun
+        [ $? = 3 ] && break # the head no longer exists: the drop has begun
         count=$(sed -n 's/.*"count":\([0-9]*\),.*/\1/p' out)
     done
     kill -9 "$dropping" 2>/dev/null
@@ -30,14 +30,14 @@ tries=0
 until half_dropped; do
     tries=$((tries + 1))
     if [ "$tries" -ge 20 ]; then
-        fail "no kill met a drop under way: $(cat out err)"
+        fail "no kill interrupted a drop: $(cat out err)"
         break
     fi
 done
 has out '"owner":"alice","page":-1,"invariant":7,"text":"'
 has out ' pages are left of an owner that was dropped"'
 has out '{"owners":1,"findings":1,"finished":0,"left":0}'
-expect 1 verify db ev # of an owner that no head leads to
+expect 1 verify db ev # reports pages of an owner without a head
 has out 'ev: owner "alice", head, I7: '
 expect 1 repair db ev --dry-run
 has out 'ev: owner "alice", head, I7: '

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# report: one page with findings, what to do and plots; names stay names; the file is there whole or
-# not at all; what gnuplot does not do is said.
+# report: one page with findings, recommendations and plots. Names are escaped, the file is written as a
+# whole or not at all, and failures of gnuplot are reported.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/report_pages.sh"
-command -v gnuplot >/dev/null || skip "there is no gnuplot"
+command -v gnuplot >/dev/null || skip "gnuplot is not installed"
 
 limits=(--max-elements 1500 --document-limit 900KB --threads 1)
 make_documents
@@ -50,13 +50,13 @@ for words in ("unbounded-array", "AVOID_UNBOUNDED_ARRAY", "What to do", "Layout 
               "elements in an array", "size of a document", "share of all bytes", "forecast",
               "threshold 1\u00a0500", "the document is full", "feeds: posts"):
     assert words in page.text, words
-assert "<script>document.title='ran'</script>" in page.text  # as a text
+assert "<script>document.title='ran'</script>" in page.text  # as text
 assert "\\u202E" in page.text and "\u202e" not in text and "\x07" not in text
 assert page.tags.count("svg") == 4, page.tags.count("svg")  # lengths, growth, sizes, shares
 END
 [ -e ran ] && fail "a name was run"
 
-# A scan's JSON gives the same page, and stdout is as good as a file.
+# A scan's JSON gives the same page, and so does output to stdout.
 expect 0 scan feeds.ndjson "${limits[@]}" --quiet --json
 mv out scan.json
 expect 0 report scan.json
@@ -75,14 +75,14 @@ has out 'unbounded-array'
 expect 2 report scan.json --max-elements 10
 has err 'the result of a scan with its own options'
 
-# Names of collections and fields are texts, too.
+# Names of collections and fields are escaped too.
 expect 0 report "<b>&amp;'.ndjson" --quiet --output=report.html
 has report.html '&lt;b&gt;&amp;amp;&#39;'
 has report.html 'pri\&quot;ces&lt;i&gt;'
 has report.html 'unbounded-map'
 has report.html 'keys in a map'
 
-# Nothing is found, or is there.
+# No findings, and no collections.
 grep '"feed1"' feeds.ndjson >one.ndjson
 expect 0 report one.ndjson --quiet
 has out 'None: no array'
@@ -94,13 +94,13 @@ expect 3 report cut.ndjson --quiet
 has err '1 problem in the input'
 has out '1 place in the input could not be read'
 
-# The file is replaced whole, keeps its mode, and is as it was where that cannot be.
+# The file is replaced as a whole and keeps its mode. If that fails, it is unchanged.
 mkdir folder
 ln -s ../real.html folder/link.html
 echo old >real.html
 chmod 640 real.html
 expect 0 report scan.json -o folder/link.html
-[ -L folder/link.html ] || fail "the link is gone"
+[ -L folder/link.html ] || fail "the link was replaced"
 [ "$(stat -c %a real.html)" = 640 ] || fail "its mode is $(stat -c %a real.html)"
 cmp real.html <("$SPILLWAY" report scan.json) || fail "another page in the file"
 expect 3 report scan.json -o no/such/folder/report.html
@@ -110,7 +110,7 @@ if [ -e /dev/full ]; then
     expect 3 report scan.json -o /dev/full
 fi
 
-# gnuplot is not there, fails, says nothing, or goes early.
+# gnuplot is missing, fails, prints nothing, or ends early.
 echo old >kept.html
 mkdir empty failing silent early
 "$SPILLWAY" report scan.json -o kept.html >out 2>err
@@ -128,6 +128,6 @@ for kind in failing silent early; do
 done
 PATH=$PWD/failing:$PATH expect 3 report scan.json -o kept.html
 has err 'gnuplot failed: line 3: no such thing'
-[ "$(sha256sum <kept.html)" = "$before" ] || fail "the page changed though there is no new one"
+[ "$(sha256sum <kept.html)" = "$before" ] || fail "the page changed although the report failed"
 compgen -G '*.html.*' >/dev/null && fail "temporary files are left: $(ls)"
 true

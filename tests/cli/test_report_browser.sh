@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# report in a browser, on a desktop and on a phone: it shows something, nothing is cut off or stands
-# on something else, and nothing is loaded.
+# report in a browser, in the widths of a desktop and of a phone: the page is not empty, nothing is cut
+# off or overlaps, and nothing is loaded.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/report_pages.sh"
-command -v gnuplot >/dev/null || skip "there is no gnuplot"
-command -v chromium >/dev/null || skip "there is no chromium"
+command -v gnuplot >/dev/null || skip "gnuplot is not installed"
+command -v chromium >/dev/null || skip "chromium is not installed"
 
-# browse WIDTH ARGUMENT... : a browser that asks nobody, and ends.
+# browse WIDTH ARGUMENT...: run a browser without a window and without questions, until it ends.
 browse() {
     local width=$1
     shift
@@ -20,10 +20,10 @@ browse() {
 make_documents
 expect 0 report feeds.ndjson --max-elements 1500 --document-limit 900KB --quiet -o report.html
 
-# What the page itself would tell, if it ran scripts: the policy against that is left out here, so
-# that something that is loaded would show. A window has a least width; the body is made narrower.
-telling() {
-    python3 - "$1" <<'END' || fail "making a page that tells"
+# Make a page that runs a script to report its layout and what it loads. It is the report without the
+# policy that forbids scripts and loading. A window has a minimum width, so the body is made narrower.
+make_reporting_page() {
+    python3 - "$1" <<'END' || fail "making a page that reports"
 import sys
 page = open("report.html", encoding="utf-8").read()
 policy = page.index('<meta http-equiv="Content-Security-Policy"')
@@ -63,13 +63,13 @@ told.textContent = "TOLD " + JSON.stringify({
     narrow: narrow, title: document.title, pictures: document.querySelectorAll("svg").length}) + " END";
 document.body.append(told);
 </script>""".replace("WIDTH", sys.argv[1])
-open("telling.html", "w", encoding="utf-8").write(page.replace("</body>", script + "</body>"))
+open("reporting.html", "w", encoding="utf-8").write(page.replace("</body>", script + "</body>"))
 END
 }
 
 for width in 1200 390; do
-    telling "$width"
-    browse "$width" --dump-dom "file://$PWD/telling.html" >dom || fail "the browser: $(tail -3 browser.log)"
+    make_reporting_page "$width"
+    browse "$width" --dump-dom "file://$PWD/reporting.html" >dom || fail "the browser: $(tail -3 browser.log)"
     browse "$width" --screenshot="$PWD/$width.png" "file://$PWD/report.html" >/dev/null ||
         fail "the browser: $(tail -3 browser.log)"
     python3 - "$width" <<'END' || fail "at a width of $width"
@@ -82,7 +82,7 @@ assert told["scroll"] <= width, "it has to be scrolled sideways"
 assert told["wrong"] == [] and told["loaded"] == [] and told["pictures"] == 4
 assert told["title"].startswith("Arrays that grow")
 
-# A line that is as the one before leaves nothing when it is filtered: there are not many of these.
+# After PNG's filter, a line equal to the line before has only zeros. Few lines may be like that.
 png = open(f"{width}.png", "rb").read()
 at, data = 8, b""
 while at < len(png):

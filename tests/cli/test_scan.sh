@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# scan: what it tells of generated inputs in every format is what scan_figures.py computes from the
-# documents; sets in which nothing grows have no finding; what is broken is reported with its place,
-# and the rest is scanned.
+# scan: for generated inputs in every format it reports what scan_figures.py computes from the documents.
+# Sets without growth have no finding. Damage is reported with its place, and the rest is scanned.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -18,7 +17,7 @@ lacks() { # FILE TEXT
     grep -qF -- "$2" "$1" && fail "$1 has '$2'"
 }
 
-# scans SET FILE... : each of them tells what the set's documents are.
+# scans SET FILE...: a scan of each file reports the figures of the set's documents.
 scans() {
     local set=$1 file outputs=()
     shift
@@ -90,12 +89,12 @@ expect 0 scan store.db --json --quiet
 "$SPILLWAY" export store.db recent --documents >documents 2>err || fail "export: $(cat err)"
 has out "\"documents\":$(wc -l <documents),\"bytes\""
 has out '"collection":"recent.users"'
-expect 0 scan rocksdb:store.db --max-elements 5 --fail-on unbounded-array # they are bounded
+expect 0 scan rocksdb:store.db --max-elements 5 --fail-on unbounded-array # its arrays are bounded
 has out '0 findings in 2 collections'
 
 # ---- memory ---------------------------------------------------------------------------------------
 
-# Documents near the limit, of as many parts as there can be. Sanitizers take memory of their own.
+# Documents near the limit, with the maximum number of values. Sanitizers use additional memory.
 if [ -z "${UBSAN_OPTIONS:-}" ]; then
     most=$(python3 -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
@@ -108,7 +107,7 @@ has out '"lengths":{"count":8,"sum":8600000,'
 
 # ---- broken input ---------------------------------------------------------------------------------
 
-# broken FILE DOCUMENTS TEXT : so many are scanned, and what is wrong is told.
+# broken FILE DOCUMENTS TEXT: the scan reads that number of documents, and reports the damage.
 broken() {
     expect 3 scan "$1" --json --quiet
     has out "\"documents\":$2,\"bytes\""
@@ -120,7 +119,7 @@ broken type.bson 499 "type.bson: byte $((at + 4)): unknown type"
 broken length.bson 499 "length.bson: byte $at: "
 broken negative.bson 499 "negative.bson: byte $at: this is not a BSON document; 78 bytes are skipped"
 broken short.bson 499 "short.bson: byte $at: this is not a BSON document; 78 bytes are skipped"
-for name in step leap inner; do # a length too small or too large, in documents that hold others
+for name in step leap inner; do # a length too small or too large, in documents that contain documents
     broken $name.bson 799 "$name.bson: byte $step: this is not a BSON document"
     [ "$(grep -c "$name.bson: byte" err)" = 1 ] || fail "$name.bson: $(cat err)"
 done
@@ -159,7 +158,7 @@ expect 3 scan half.bson.gz --json --quiet
 has err 'half.bson.gz is cut off: the compressed data does not end'
 lacks out '"documents":0,"bytes"'
 
-# A dump's descriptions have indexes, which an archive has before its documents; damaged ones are told.
+# A dump's metadata has indexes; an archive has them before its documents. Damaged metadata is reported.
 mkdir -p indexed/shop
 cp grown.bson indexed/shop
 cp small.bson indexed/shop
@@ -195,7 +194,7 @@ head -c 50 shop.archive >start.archive
 expect 3 scan start.archive
 has err "the archive's list of collections is damaged at byte"
 
-# Damage that was made to be slow: lengths in front of lengths, heads of parts in heads of parts.
+# Damage designed to be slow: lengths before lengths, block headers in block headers.
 python3 - <<'END'
 import struct
 def text(name, value):
@@ -227,8 +226,8 @@ has out '1 document, 12 B'
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 
-# catches_term PID: the process runs the program and catches TERM. The shell's child catches TERM too,
-# and ends by it, before it runs the program.
+# catches_term PID: the process runs the program and catches TERM. Before the shell's child runs the
+# program, it catches TERM too, and TERM would end it.
 catches_term() {
     [ "$(readlink "/proc/$1/exe")" -ef "$SPILLWAY" ] &&
         (((0x$(awk '/^SigCgt/ {print $2}' "/proc/$1/status") >> 14) & 1))
@@ -254,7 +253,7 @@ has out '(interrupted: results up to then)'
 
 # Wait until the scan has read all that the test wrote to the pipe of descriptor 3.
 drained() {
-    python3 - <<'EOF' || fail "looking into the pipe"
+    python3 - <<'EOF' || fail "reading the state of the pipe"
 import fcntl, struct, termios, time
 for _ in range(3000):
     if struct.unpack("i", fcntl.ioctl(3, termios.FIONREAD, bytes(4)))[0] == 0:
@@ -265,8 +264,8 @@ else:
 EOF
 }
 
-# On a pipe on which nothing comes any more, it ends by itself: what was whole until then is known. A
-# named one that nobody has opened to write, too.
+# On a pipe without further input, the scan ends by itself and reports the complete documents so far. It
+# also ends on a named pipe that no process has opened for writing.
 for form in bson bson.gz archive; do
     case $form in
     bson) input=grown.bson ;;
@@ -296,8 +295,8 @@ wait $pid
 status=$?
 [ "$status" = 130 ] || fail "a scan of an idle pipe ended with $status: $(cat err)"
 
-# Arrays that Spillway keeps within bounds are none that grow, in heads, pages and windows; another one
-# among a head's fields is.
+# Arrays that Spillway bounds (in heads, pages and windows) are not reported as growing. Another array
+# among a head's fields is reported.
 expect 0 define own.db posts --preset feed-recent --collection users --array posts --threshold 50 --page 40
 expect 0 define own.db hours --layout bucket --collection hours --array events --window day \
     --time-field at --threshold 50
@@ -314,7 +313,7 @@ has out 'hours.hours'
 for i in $(seq 40); do
     "$SPILLWAY" append own.db posts 1 "$i" --op "op$i" --quiet >/dev/null 2>err || fail "append: $(cat err)"
 done
-expect 0 scan own.db --max-elements 20 --quiet # nor is the list of operations
+expect 0 scan own.db --max-elements 20 --quiet # nor is the list of operation ids
 has out '0 findings in '
 has out 'spill.posts.ops'
 python3 - >both.ndjson <<'EOF' || fail "making a head"
@@ -327,8 +326,8 @@ expect 0 scan both.ndjson --max-elements 10 --quiet
 has out '1 finding in 1 collection'
 has out 'both: other'
 
-# The largest by bytes are kept, too, wherever they are by length.
-python3 - >heavy.ndjson <<'EOF' || fail "making a heavy one"
+# The scan also keeps the largest arrays by bytes, whatever their rank by length.
+python3 - >heavy.ndjson <<'EOF' || fail "making a large array"
 import json
 for i in range(30):
     print(json.dumps({"_id": i, "a": ["x" * 9000] * 50 if i == 7 else [1] * (100 + 50 * i)}))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# scan: steady feeds reach the threshold and the limit when simple arithmetic says so; feeds that
-# fell silent do not.
+# scan: it dates the threshold and the limit of steady feeds as simple arithmetic does, and gives no
+# date for feeds that have stopped.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-# 80 feeds from 2024-01-01 on, an element of about 300 bytes every few hours for 400 days. Every tenth
-# one stops after 250 days: nothing of it comes any more.
+# 80 feeds from 2024-01-01, with an element of about 300 bytes every few hours for 400 days. Every tenth
+# feed stops after 250 days.
 python3 - <<'EOF' || fail "making feeds"
 import datetime, json
 start = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
@@ -33,7 +33,7 @@ def day(date):
 assert path["time"] == {"field": "at", "type": "date"}, path["time"]
 assert path["growth"]["rising"] > 0.99, path["growth"]
 assert len(path["owners"]) == 10
-for owner in path["owners"]:  # the longest: one each three hours, 3200 by day 400
+for owner in path["owners"]:  # the longest: an element every three hours, 3200 by day 400
     growth = owner["growth"]
     assert owner["length"] == 3200, owner
     assert abs(growth["perDay"] - 8) < 0.5, growth
@@ -46,7 +46,7 @@ for owner in path["owners"]:  # the longest: one each three hours, 3200 by day 4
     room = 1200000 - owner["documentBytes"]
     expected = 400 + room / (owner["bytes"] / owner["length"]) / 8
     assert abs(day(growth["limit"]["likely"]) - expected) < 15, (growth, expected)
-    # the forecast is of the newest element, long before the scan, and so are its dates
+    # the forecast starts at the newest element, long before the scan, so its dates are past
     for wall in growth["threshold"], growth["limit"]:
         assert abs(day(wall["asOf"]) - 400) < 2 and wall["past"] is True, wall
 EOF
@@ -61,7 +61,7 @@ grep -q ' as of 2025-02-0[0-9], in the past' feeds.html || fail "no mark in the 
 expect 0 plan feeds.json --quiet
 grep -q 'Its newest element is of 2025-02-0[0-9], before the scan' out || fail "no mark in: $(cat out)"
 
-# Only one that goes on, and those that fell silent: of them nothing comes, and no limit is in sight.
+# One feed that continues, and the stopped feeds: they grow no longer and have no date for the limit.
 grep -E '"feed[0-9]*9"' feeds.ndjson >silent.ndjson
 head -n 1 feeds.ndjson >one.ndjson
 cat one.ndjson silent.ndjson >mixed.ndjson

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scan of a server's database: what it tells of each collection is what scan_figures.py computes
-# from the documents; samples, rates, read preferences.
+# scan of a server's database: for each collection it reports what scan_figures.py computes from the
+# documents. Also samples, rates and read preferences.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
 
@@ -17,7 +17,7 @@ with pymongo.MongoClient(sys.argv[1]) as client:
             options = json_util.JSONOptions(datetime_representation=
                                             json_util.DatetimeRepresentation.LEGACY)
             documents = [json_util.loads(line, json_options=options) for line in lines]
-        for at in range(0, len(documents), 100): # by a command: older drivers refuse dots in keys
+        for at in range(0, len(documents), 100): # use a command: older drivers refuse dots in keys
             database.command("insert", name, documents=documents[at:at + 100])
     database.create_collection("empty")
     database["indexed"].insert_many(
@@ -66,8 +66,8 @@ has err 'has no such collection'
 expect 0 plan "$uri" --json
 grep -q 'mongodb://' out && fail "the connection string is shown"
 
-# What Spillway keeps is bounded on a server, too: heads, pages, operations, and indexes of these. The
-# definitions of each layout, and one array that nobody keeps.
+# Spillway's own arrays are bounded on a server too: heads, pages, operation ids and their indexes. The
+# database has a definition of each layout, and one unmanaged array.
 new_database "$SPILLWAY_TEST_URI"
 export SPILLWAY_URI=$uri
 expect 0 define - posts --preset feed-recent --collection users --array posts --threshold 50 --page 40 --id-field id
@@ -88,9 +88,9 @@ done
 expect 0 scan "$uri" --max-elements 10 --quiet
 has out '0 findings in '
 for path in posts spill.posts.ops activities olds events lasts; do
-    grep -q " $path  " out || fail "$path is not told: $(cat out)"
+    grep -q " $path  " out || fail "$path is not reported: $(cat out)"
 done
-"$(python_with_pymongo)" - "$uri" <<'END' || fail "adding an array of others"
+"$(python_with_pymongo)" - "$uri" <<'END' || fail "adding an unmanaged array"
 import sys, pymongo
 users = pymongo.MongoClient(sys.argv[1]).get_default_database().users
 users.update_many({}, {"$set": {"others": [1]}})

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# scan --since: what has come since an earlier scan, and the dates by that pace where elements have
-# no times in them.
+# scan --since: the growth since an earlier scan, and the dates forecast from it if elements contain no
+# times.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-# make ADDED: 30 users, of whom number 3 gets ten times as many more tags.
+# make ADDED: write 30 users with ADDED more tags each; user 3 gets ten times that number.
 make() {
     python3 - "$1" <<'EOF' || fail "making documents"
 import json, sys
@@ -24,7 +24,7 @@ expect 3 scan users.ndjson --since /dev/null
 expect 3 scan users.ndjson --since missing.json
 has err 'missing.json'
 
-# As if the earlier one were 30 days old; written by another program, with other white space.
+# Date the earlier scan 30 days back, and write it like another program, with other white space.
 python3 - <<'EOF' || fail "the earlier scan"
 import datetime, json
 scan = json.load(open("earlier.json"))
@@ -57,11 +57,11 @@ assert abs(days - three["limit"]["elements"] / 20) < 2, (days, three)
 assert three["limit"]["earliest"] is None and three["limit"]["latest"] is None
 assert owners[29]["growth"]["since"]["added"] == 60
 EOF
-expect 0 plan month.json # white space is no matter
+expect 0 plan month.json # white space does not matter
 expect 0 plan now.json
 has out 'users: tags -> layout outlier'
 
-# Backwards: fewer than before is told, and foretells nothing.
+# A decrease since the earlier scan is reported, and gives no forecast.
 make 0
 python3 - <<'EOF' || fail "an older scan"
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scan: collections of one shape that differ by a tenant, a date or a number are sprawl; those that
-# are named alike and hold different things are not.
+# scan: collections of one shape with names that differ by a tenant, a date or a number are sprawl.
+# Collections with similar names and different documents are not.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -35,7 +35,7 @@ for i in range(20):
     put("different", f"empty_{i}", {}, 0)
 EOF
 
-# Half of them have an index more: two things, each too few.
+# Half of the collections have one more index: they form two groups, each too small.
 python3 - <<'EOF' || fail "making indexes"
 import shutil
 for i in range(18):
@@ -74,7 +74,7 @@ assert readings["indexes"] == 24 and readings["indexBytes"] == 0
 assert all(collection["indexes"] == [{"name": "_id_", "key": {"_id": 1}}]
            for collection in scan["collections"])
 EOF
-expect 0 plan scan.json --output plan.json # which reads groups back
+expect 0 plan scan.json --output plan.json # plan reads the groups from the scan
 has out 'shop.customer_*_orders: 10 collections -> one, orders, with the field customerId'
 has out 'shop.readings_*: 24 collections -> one, readings, with the field period'
 python3 - <<'EOF' || fail "the plan"

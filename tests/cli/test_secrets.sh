@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# No password leaves the program, however a connection string is misspelt and wherever it is given:
-# not on stdout, not on stderr, and not in a file that the program writes.
+# The program never prints a password, however a connection string is misspelt and wherever it is given:
+# not on stdout, not on stderr, and not in a file that it writes.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -24,14 +24,14 @@ uris=(
     "mongodb://u:$secret $second@h/"
 )
 
-# hidden ARGUMENT... : run the program; it fails, and no secret is seen.
+# hidden ARGUMENT...: run the program; it must fail and print no secret.
 hidden() {
     "$SPILLWAY" "$@" >../out 2>../err </dev/null
     local status=$?
     [[ $status == [234] ]] || fail "spillway $* ended with $status"
     grep -qE "$secret|$second" ../out ../err &&
-        fail "spillway $* tells a password: $(cat ../out ../err)"
-    [ -s ../err ] || fail "spillway $* says nothing"
+        fail "spillway $* prints a password: $(cat ../out ../err)"
+    [ -s ../err ] || fail "spillway $* prints no message"
 }
 
 echo '{"spillwayPlan": 1, "arrays": [], "sprawl": []}' >../plan.json
@@ -117,6 +117,6 @@ done
 
 cd ..
 written=$(grep -rlE "$secret|$second" . | grep -vE '^\./uri$')
-[ -z "$written" ] || fail "a password stands in $written"
+[ -z "$written" ] || fail "a password is in $written"
 named=$(find . | grep -E "$secret|$second")
 [ -z "$named" ] || fail "a password is in a file's name: $named"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A server that is not there, does not let one in or does not permit a write, and connection strings
-# that cannot be meant: the exit code, what is said, and that no password is said.
+# A server that does not run, refuses the user or refuses a write, and invalid connection strings: check
+# the exit code and the message, which must not have the password.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
 needs SPILLWAY_TEST_URI SPILLWAY_TEST_AUTH_URI SPILLWAY_TEST_READER_URI
 
-# fails CODE TEXT ARGUMENT... : nothing on stdout, and one line, which has the text and no password.
+# fails CODE TEXT ARGUMENT...: no output on stdout, and a message of one line with the text and without
+# the password.
 secret=Tr0ub4dor
 fails() {
     local code=$1 text=$2 password
@@ -16,11 +17,11 @@ fails() {
     has err "$text"
     grep -q '^spillway: ' err || fail "spillway $* ends with no message of its own: $(cat err)"
     for password in "$secret" "$own_secret"; do
-        grep -qF "$password" err && fail "spillway $* tells a password: $(cat err)"
+        grep -qF "$password" err && fail "spillway $* prints a password: $(cat err)"
     done
 }
 
-# The password of a connection string, and the string with another one in its place.
+# Print the password of a connection string.
 password_of() {
     [[ $1 =~ ^[^@]*:([^@:]*)@ ]] && echo "${BASH_REMATCH[1]}"
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Layout subset: the elements that rank highest, or the newest, in the head's summary.
+# Layout subset: the head's summary has the top-N elements or the newest ones.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; messages have backticks
 source "$(dirname "$0")/lib.sh"
 
-# The numbers in the summary, as `read --top` prints them.
+# tops NAME OWNER NUMBERS: the summary has exactly these numbers, in the order of `read --top`.
 tops() {
     local name=$1 owner=$2 expected=$3
     expect 0 read "$db" "$name" "$owner" --top --limit 1000
@@ -11,7 +11,7 @@ tops() {
         fail "the top of $owner is $(cut -f1 out | paste -sd' '), not $expected"
 }
 
-# ---- what it does --------------------------------------------------------------------------------
+# ---- ordinary use --------------------------------------------------------------------------------
 
 new_store
 expect 0 define "$db" reviews --preset reviews-subset
@@ -29,7 +29,7 @@ expect 0 remove "$db" reviews p1 4
 tops reviews p1 '0 2 1'
 expect 0 edit "$db" reviews p1 3 '{"rating": 4.5}'
 tops reviews p1 '0 3 2'
-expect 0 edit "$db" reviews p1 2 '{"customerName": "c7", "rating": 4}' # which ranks as it did
+expect 0 edit "$db" reviews p1 2 '{"customerName": "c7", "rating": 4}' # its rank does not change
 expect 0 read "$db" reviews p1 --top
 has out '"c7"'
 expect 0 verify "$db" reviews
@@ -62,7 +62,7 @@ is out '5	{ "x" : 8, "_id" : { "n" : 0 } }'
 clean "$db"
 expect 0 drop "$db" keyed --yes
 
-# ---- what it refuses -----------------------------------------------------------------------------
+# ---- refused calls -------------------------------------------------------------------------------
 
 expect 4 define "$db" reviews --top 5
 has err 'topCount cannot change from 3 to 5'
@@ -103,13 +103,14 @@ expect 0 export "$db" reviews
 sort out >before
 for name in apart best arrays newest; do
     expect 0 export "$db" "$name"
-    sort out | cmp -s - before || fail "the arrays of $name are not those of reviews"
+    sort out | cmp -s - before || fail "the arrays of $name differ from those of reviews"
 done
 clean "$db"
 
-# ---- elements that have no room in the summary ---------------------------------------------------
+# ---- elements that do not fit in the summary -----------------------------------------------------
 
-# Half of 32 KiB: of 5, 12 and 5 KB the first is shown. What did not fit leaves: the others are shown.
+# The summary may have half of 32 KiB. Of elements of 5, 12 and 5 KB only the first is in it. After the
+# element of 12 KB is removed, made small or trimmed, the others are too.
 sized() { # owner rating bytes
     printf '{"rating": %d, "text": "%s"}\n' "$2" "$(head -c "$3" /dev/zero | tr '\0' x)" >review
     expect 0 append "$db" small "$1" - <review

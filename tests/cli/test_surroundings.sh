@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What surrounds the program can fail too: a full disk, a folder without permission, another writer.
+# Failures of the program's environment: a full disk, a folder without permission, another writer.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
@@ -12,14 +12,14 @@ done >events.ndjson
 
 # ---- a full disk ---------------------------------------------------------------------------------
 
-elements_there() {
+count_elements() {
     expect 0 stats disk/db ev --json
     sed 's/.*"owners":[0-9]*,"elements":\([0-9]*\),.*/\1/' out
 }
 
-# More than half of the disk comes free again: what is in the log is then written to tables as well.
-# Fills a small disk with imports until one fails, then makes room and goes on. Runs where the disk
-# is mounted: in a mount namespace of its own.
+# Fill a small disk with imports until one fails, then free space and continue. More than half of the
+# disk becomes free, because the data in the log is then also written to tables. Runs in the mount
+# namespace that has the disk.
 full_disk() {
     mkdir -p disk
     mount -t tmpfs -o size=28m tmpfs disk || return 77
@@ -42,31 +42,32 @@ full_disk_import() {
     done
     [ "$status" = 3 ] || fail "a full disk ended import $n with $status"
     has err "space"
-    # What it says is there, at least: a reader needs no room.
-    local said
-    said=$(sed -n 's/^spillway: .*\b\([0-9][0-9]*\) records are imported.*/\1/p' err)
+    # The store must have at least the reported records. A reader needs no free space.
+    local reported
+    reported=$(sed -n 's/^spillway: .*\b\([0-9][0-9]*\) records are imported.*/\1/p' err)
     local there
-    there=$(elements_there)
-    [ "$there" -ge $(((n - 1) * 2000 + ${said:-0})) ] ||
-        fail "of $((n - 1)) imports of 2000 and ${said:-0} records, $there are there"
+    there=$(count_elements)
+    [ "$there" -ge $(((n - 1) * 2000 + ${reported:-0})) ] ||
+        fail "$((n - 1)) imports of 2000 and one of ${reported:-0} records gave $there elements"
     clean disk/db
     rm disk/ballast
-    # Where closing failed all of it was imported, and else the rest is now.
+    # If only closing failed, the import was complete; otherwise the rest is imported now.
     "$SPILLWAY" import disk/db ev events.ndjson --owner by --as "n$n" >out 2>err
     case $? in
     0) ;;
     4) has err "already (2000 records)" ;;
-    *) fail "the import did not go on: $(cat err)" ;;
+    *) fail "the import did not continue: $(cat err)" ;;
     esac
     expect 0 stats disk/db ev --json
     has out "\"elements\":$((n * 2000)),"
     clean disk/db
 }
 
-# Appends batches to one owner until there is no room; with room again it has what was acknowledged.
+# Append batches to one owner until the disk is full. After space is freed, the owner must have all
+# acknowledged elements.
 full_disk_append() {
     local text
-    # A batch of ten is one part of so large a head.
+    # The head is so large that a batch of ten is one part.
     text=$(head -c 60000 /dev/urandom | base64 -w 0)
     for i in {1..10}; do echo "{\"n\": $i, \"text\": \"$text\"}"; done >batch.ndjson
     expect 0 define disk/db ev --preset feed-recent --max-bytes 4MiB
@@ -81,9 +82,9 @@ full_disk_append() {
     [ "$status" = 3 ] || fail "a full disk ended append $n with $status"
     has err "space"
     local there
-    there=$(elements_there)
-    [ "$there" -ge $(((n - 1) * 10)) ] || fail "of $((n - 1)) batches of 10, $there elements are there"
-    [ $((there % 10)) = 0 ] || fail "a batch is there in part: $there elements"
+    there=$(count_elements)
+    [ "$there" -ge $(((n - 1) * 10)) ] || fail "$((n - 1)) batches of 10 gave $there elements"
+    [ $((there % 10)) = 0 ] || fail "a batch is stored in part: $there elements"
     clean disk/db
     rm disk/ballast
     expect 0 append disk/db ev alice - --op "n$n@0" --durability "$1" <batch.ndjson
@@ -98,7 +99,7 @@ fi
 if unshare -rm true 2>/dev/null; then
     unshare -rm "$BASH" "$script" full-disk || fail "full disk"
 else
-    echo "no mount namespaces here: the full disk is left to others" >&2
+    echo "no mount namespaces here: the full disk is not tested" >&2
 fi
 
 # ---- another writer ------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ await "the writer acknowledges, or ends" eval '[ -s appended ] || ! kill -0 "$wr
 expect 3 append db ev bob 1
 has err "$writer"
 expect 3 drop db ev --yes
-expect 0 count db ev alice # readers work beside it
+expect 0 count db ev alice # readers work at the same time
 expect 0 verify db
 exec 3>&-
 wait "$writer" || fail "the writer failed: $(cat appender.err)"
@@ -123,8 +124,8 @@ expect 0 append db ev bob 1
 
 # ---- killed --------------------------------------------------------------------------------------
 
-# The server's driver, left to itself, would leave a file in shared memory, and the next process of
-# that id would print a warning about it.
+# Run without MONGOC_DISABLE_SHM. The program itself must keep the server's driver from leaving a file in
+# shared memory: the next process with the same id would print a warning about it.
 env -u MONGOC_DISABLE_SHM "$SPILLWAY" append db ev alice - <lines >doomed 2>doomed.err &
 writer=$!
 cleanups+=("kill -9 $writer 2>/dev/null")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Control characters, characters that change the direction of writing, and bytes that are not UTF-8
-# reach no terminal: neither those of stored data nor those of arguments. Exported JSON stays the
-# same data.
+# Control characters, characters that change the direction of writing, and bytes that are not UTF-8 never
+# reach a terminal, whether they come from stored data or from arguments. Exported JSON stays the same
+# data.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 new_store
@@ -21,7 +21,7 @@ visible() {
     done
 }
 
-# shows CODE ARGUMENT... : the exit code, and nothing raw on either output.
+# shows CODE ARGUMENT...: the exit code is CODE, and neither output has a raw control character.
 shows() {
     expect "$@"
     shift
@@ -31,7 +31,7 @@ shows() {
 shows 0 define "$db" ev --preset reviews-separate --collection $'c\xe2\x80\xae' --array $'a\xc2\x9b' \
     --page-array ''
 shows 0 define "$db"
-in_json=${owner//$'\e'/\\u001b} # JSON permits the others
+in_json=${owner//$'\e'/\\u001b} # JSON permits the other characters
 shows 0 append "$db" ev "$owner" "{\"$in_json\": \"$in_json\"}" --json
 shows 0 append "$db" ev "$owner" "{\"n\": \"$in_json\"}" --op "plain"
 for option in "" --json; do
