@@ -1,8 +1,8 @@
-"""lying_server.py PORT-FILE: a server on loopback whose answers are wrong.
+"""lying_server.py PORT-FILE: a server on the loopback address that sends wrong answers.
 
-It greets as a server does. Every other answer depends on the database that a command names, so one
-process serves every mode: `mongodb://127.0.0.1:PORT/MODE`. The modes are at the end of this file.
-No driver is needed: BSON is written and read here, for it has to be malformed in places.
+Its handshake is correct. Every other answer depends on the command's database, so that one process
+serves every mode: `mongodb://127.0.0.1:PORT/MODE`. The modes are at the end of this file. It uses no
+driver: it writes its own BSON, because some of it must be malformed.
 """
 
 import itertools
@@ -15,7 +15,7 @@ import time
 
 
 class Raw(bytes):
-    """A value that is written as it is, with the type of a document."""
+    """Bytes that are written unchanged, with the type of a document."""
 
 
 class Int64(int):
@@ -54,7 +54,7 @@ def encode(document):
 
 
 def texts(data):
-    """The fields of a document that are texts, in order, and its first field with any value."""
+    """The string fields of a document, in order, and its first field of any type."""
     found, at = {}, 4
     sizes = {1: 8, 7: 12, 8: 1, 9: 8, 10: 0, 16: 4, 17: 8, 18: 8, 19: 16}
     while at < len(data) - 1:
@@ -70,7 +70,7 @@ def texts(data):
     return found
 
 
-# ---- answers as they should be ------------------------------------------------------------------
+# ---- correct answers ----------------------------------------------------------------------------
 
 BOUNDS = {"threshold": Int64(5), "pageCapacity": Int64(5), "headBytesMax": Int64(1 << 20),
           "pageBytesMax": Int64(1 << 20)}
@@ -85,7 +85,7 @@ STATE = {"epoch": Int64(7), "rev": Int64(8), "first": Int64(5), "n": Int64(0), "
 
 
 def documents(collection):
-    """What a collection has; a projection gets it whole, with what Spillway computes."""
+    """The documents of a collection, with the fields that Spillway's projections compute."""
     if collection == "spillway.definitions":
         return [DEFINITION]
     if collection.startswith("spillway."):
@@ -129,7 +129,7 @@ def batch_of(answer):
 
 
 def replaced(value, choose):
-    """The value with some values replaced; what a driver itself reads of a cursor stays."""
+    """The value with some values replaced, except the cursor fields that a driver itself reads."""
     if isinstance(value, dict):
         return {name: one if name in ("ns", "ok") or name == "id" and isinstance(one, Int64)
                 else replaced(one, choose) for name, one in value.items()}
@@ -155,7 +155,7 @@ def nested(depth):
 
 
 def endless(answer, empty=False):
-    """A cursor that is never over."""
+    """A cursor that never ends."""
     if batch_of(answer) is not None:
         answer["cursor"]["id"] = Int64(99)
         if empty:
@@ -164,25 +164,25 @@ def endless(answer, empty=False):
 
 
 def unordered(answer):
-    """Documents from the last to the first."""
+    """The documents in reverse order."""
     if batch_of(answer) is not None:
         batch_of(answer).reverse()
     return answer
 
 
 def namespace(answer, name):
-    """The cursor of another collection."""
+    """The answer with a cursor of another collection."""
     if "cursor" in answer:
         answer["cursor"]["ns"] = name
     return answer
 
 
 def is_number(value):
-    """Not one of true and false."""
+    """Whether the value is a number, and not true or false."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-# A mode: what it makes of an answer.
+# Each mode, and how it changes an answer.
 LIES = {
     "empty": lambda a: {},
     "missing": lambda a: in_batch(a, lambda d: {}),
@@ -211,7 +211,7 @@ class Handler(socketserver.BaseRequestHandler):
     """One connection."""
 
     def exactly(self, count):
-        """So many bytes."""
+        """Receive exactly `count` bytes."""
         data = b""
         while len(data) < count:
             got = self.request.recv(count - len(data))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The checker of histories finds what a store must not do, and nothing in what it may do: histories
-# of a few lines, made up, each of owner newest/a.
+# The checker of histories reports what a store must not do, and accepts what it may do. The
+# histories here are hand-written, of a few lines each, and all of owner newest/a.
 set -euo pipefail
 
 : "${SPILLWAY_SOURCE:?is to be the folder of the sources}"
@@ -13,7 +13,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
 
-# expect CODE WHAT: the history on standard input gives the checker's exit code CODE.
+# expect CODE DESCRIPTION: the checker exits with CODE for the history on standard input.
 expect() {
     local wanted=$1 what=$2 code=0 output
     cat >"$folder/history"
@@ -48,7 +48,7 @@ expect 0 'two at once, answered in the other order' <<'END_HISTORY'
 140 3 1 counted 2
 END_HISTORY
 
-expect 0 'a given-up append that stands, from some time on' <<'END_HISTORY'
+expect 0 'an append with an unknown outcome that takes effect later' <<'END_HISTORY'
 100 1 1 append newest/a 1 0
 110 1 1 unknown
 120 2 1 count newest/a
@@ -59,7 +59,7 @@ expect 0 'a given-up append that stands, from some time on' <<'END_HISTORY'
 170 2 3 got 0 0 1000000010
 END_HISTORY
 
-expect 0 'a given-up append that does not stand, and a call that was cut off' <<'END_HISTORY'
+expect 0 'an append with an unknown outcome that has no effect, and a call without an answer' <<'END_HISTORY'
 100 1 1 append newest/a 3 0
 110 1 1 unknown
 120 2 1 append newest/a 1 0
@@ -69,7 +69,7 @@ expect 0 'a given-up append that does not stand, and a call that was cut off' <<
 160 2 3 got 0 0 2000000010
 END_HISTORY
 
-expect 1 'a lost append: acknowledged, and the count is what it was' <<'END_HISTORY'
+expect 1 'a lost append: acknowledged, but the count does not change' <<'END_HISTORY'
 100 1 1 append newest/a 1 0
 110 1 1 appended 0
 120 1 2 count newest/a
@@ -83,7 +83,7 @@ expect 1 'a lost append: its number is given again' <<'END_HISTORY'
 130 2 1 appended 0
 END_HISTORY
 
-expect 1 'a lost append: others are read in its place' <<'END_HISTORY'
+expect 1 'a lost append: a read returns other elements in its place' <<'END_HISTORY'
 100 1 1 append newest/a 1 0
 110 1 1 appended 0
 120 2 1 append newest/a 1 0
@@ -108,7 +108,7 @@ expect 1 'a doubled append: its element is read twice' <<'END_HISTORY'
 150 2 2 got 2 0 2000000010 1000000010 1000000010
 END_HISTORY
 
-expect 1 'a given-up append that stands twice' <<'END_HISTORY'
+expect 1 'an append with an unknown outcome that takes effect twice' <<'END_HISTORY'
 100 1 1 append newest/a 1 0
 110 1 1 unknown
 120 2 1 read newest/a oldest -1 9
@@ -154,14 +154,14 @@ expect 1 'a batch in another order' <<'END_HISTORY'
 150 3 1 got 1 0 1000000010 1000000011
 END_HISTORY
 
-expect 1 'an element before its append was asked for' <<'END_HISTORY'
+expect 1 'an element read before its append was called' <<'END_HISTORY'
 100 3 1 read newest/a newest -1 9
 110 3 1 got 0 0 1000000010
 120 1 1 append newest/a 1 0
 130 1 1 appended 0
 END_HISTORY
 
-expect 0 'removals and a trim, one of them cut off' <<'END_HISTORY'
+expect 0 'removals and a trim, one of them without an answer' <<'END_HISTORY'
 100 1 1 append newest/a 3 0
 110 1 1 appended 0
 120 1 2 remove newest/a 1
@@ -190,7 +190,7 @@ expect 1 'an element removed twice' <<'END_HISTORY'
 150 2 3 removed 1
 END_HISTORY
 
-expect 1 'a removal that comes back' <<'END_HISTORY'
+expect 1 'a removed element that is read again' <<'END_HISTORY'
 100 1 1 append newest/a 3 0
 110 1 1 appended 0
 120 1 2 remove newest/a 1
@@ -199,7 +199,7 @@ expect 1 'a removal that comes back' <<'END_HISTORY'
 150 2 3 counted 3
 END_HISTORY
 
-expect 1 'a trim that takes too much' <<'END_HISTORY'
+expect 1 'a trim that removes too much' <<'END_HISTORY'
 100 1 1 append newest/a 3 0
 110 1 1 appended 0
 120 1 2 trim newest/a 1
@@ -208,13 +208,13 @@ expect 1 'a trim that takes too much' <<'END_HISTORY'
 150 2 3 counted 1
 END_HISTORY
 
-expect 2 'what is no history' <<'END_HISTORY'
+expect 2 'a file that is not a history' <<'END_HISTORY'
 100 1 1 shout newest/a
 END_HISTORY
 
-expect 2 'an answer to nothing' <<'END_HISTORY'
+expect 2 'an answer without a call' <<'END_HISTORY'
 100 1 1 counted 3
 END_HISTORY
 
 [ $failures = 0 ] || exit 1
-echo "22 histories judged rightly"
+echo "22 histories checked correctly"

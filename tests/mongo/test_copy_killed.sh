@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The server dies in mid-copy, at random points, as the target and then as the source: the copy says
-# which side failed. Run again it goes on; every element is there once, with its number.
+# The server is killed during a copy, at random moments, first as the target and then as the source.
+# The copy must report which side failed. A second run continues the copy. At the end the target must
+# have every element once, under its own number.
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
@@ -21,7 +22,8 @@ for name in new old; do
     sort out >"expected.$name"
 done
 
-# until_done SIDE STORE STORE : copy; the server, which is SIDE, is killed and comes back, a few times.
+# until_done SIDE STORE STORE: copy, while the server (SIDE of the copy) is killed and restarted a few
+# times.
 until_done() {
     local side=$1 kills=0 pid status=3
     shift

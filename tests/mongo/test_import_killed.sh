@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The server dies in mid-import, at random points: the import says how far it is, or goes on by itself
-# where the server is back soon. Run again it goes on, and every record is there once and in order.
+# The server is killed during an import, at random moments. The import must continue by itself if the
+# server restarts soon, or else report how many records are imported. A second run continues it. At
+# the end every record must be stored once and in order.
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
@@ -14,22 +15,22 @@ done >events.ndjson
 awk -F '"' '{ print $(NF - 1) }' events.ndjson | sort | uniq -c >owners
 start_server
 
-# imported N FILE : at least N records are there, and each owner's are the first of its lines.
+# imported STORE N: the store has at least N records, and each owner has a prefix of its input lines.
 imported() {
     expect 0 export "$1" ev --relaxed
-    [ "$(wc -l <out)" -ge "$2" ] || fail "$2 records were acknowledged, and $(wc -l <out) are there"
+    [ "$(wc -l <out)" -ge "$2" ] || fail "$2 records were acknowledged, but the store has $(wc -l <out)"
     sed 's/.*"owner":"\([^"]*\)","seq":\([0-9]*\),.*"_id" : \([0-9]*\).*/\1 \2 \3/' out >elements
     awk '$1 != owner { owner = $1; next_seq = 0; id = 0 }
         $2 != next_seq++ || $3 <= id { exit 1 } { id = $3 }' elements || fail "records are out of order"
     [ "$(cut -d ' ' -f 3 elements | sort -n | uniq -d | wc -l)" = 0 ] || fail "records are doubled"
 }
 
-# said : how many records the import that failed says are there.
-said() {
+# Print how many records the failed import reported as imported.
+acknowledged_records() {
     sed -n 's/^spillway: \(at least \)\?\([0-9]*\) records are imported; .*/\2/p' err
 }
 
-# The input, of which a part comes after the server died.
+# Print the input: one part at once, the rest after the server was killed.
 events_around_kill() {
     local before=$((RANDOM % records))
     head -n "$before" events.ndjson
@@ -37,7 +38,8 @@ events_around_kill() {
     tail -n +"$((before + 1))" events.ndjson
 }
 
-# one_round KEEP BOUND AWAY ARGUMENT... : the server is away for a while, or until the import ended.
+# one_round KEEP BOUND AWAY ARGUMENT...: kill the server during an import. If AWAY is "short", restart
+# it at once; if "long", after the import ended.
 one_round() {
     local keep=$1 bound=$2 away=$3 store pid status
     shift 3
@@ -56,7 +58,7 @@ one_round() {
     wait "$pid"
     status=$?
     case $status in
-    0) [ "$away $1" != "long -" ] || fail "an import from stdin ended well without a server" ;;
+    0) [ "$away $1" != "long -" ] || fail "an import from stdin succeeded without a server" ;;
     3)
         has err "spillway: "
         mv err first_err
@@ -66,14 +68,14 @@ one_round() {
     [ "$away" = short ] || start_server
     if [ "$status" = 3 ]; then
         cp first_err err
-        acknowledged=$(said)
+        acknowledged=$(acknowledged_records)
         imported "$store" "${acknowledged:-0}"
         expect 0 import "$store" ev "$@" --quiet <events.ndjson
     fi
     echo "round $round, away $away, ended with $status${acknowledged:+ after $acknowledged}: $*"
     imported "$store" "$records"
-    [ "$(wc -l <elements)" = "$records" ] || fail "$(wc -l <elements) records are there, of $records"
-    cut -d ' ' -f 1 elements | sort | uniq -c | cmp -s - owners || fail "an owner has not its records"
+    [ "$(wc -l <elements)" = "$records" ] || fail "the store has $(wc -l <elements) of $records records"
+    cut -d ' ' -f 1 elements | sort | uniq -c | cmp -s - owners || fail "an owner's count of records is wrong"
     while read -r count owner; do
         counts "$store" ev "$owner" "$count"
     done <owners

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A server whose answers are wrong: no command crashes, leaks, or waits longer than its time-outs.
+# A server that sends wrong answers: no command may crash, leak, or wait longer than its time-outs.
 # shellcheck disable=SC1091,SC2016,SC2034,SC2094,SC2154 # lib.sh is not followed, and runs the cleanups
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/../cli/lib.sh"
 
-command -v python3 >/dev/null || skip "there is no python3"
+command -v python3 >/dev/null || skip "python3 is not installed"
 PYTHONDONTWRITEBYTECODE=1 python3 "$here/lying_server.py" port 2>server.err &
 server=$!
 cleanups+=('kill "$server"')
@@ -13,7 +13,7 @@ for _ in {1..100}; do
     sleep 0.1
 done
 read -r port modes <port
-[ -n "$modes" ] || fail "the lying server has not started: $(cat server.err)"
+[ -n "$modes" ] || fail "the lying server did not start: $(cat server.err)"
 
 bounds='{"threshold":5,"pageCapacity":5,"headBytesMax":1048576,"pageBytesMax":1048576}'
 cat >plan.json <<END
@@ -26,9 +26,10 @@ cat >plan.json <<END
  "sprawl": [{"pattern": "u*", "consolidate": true, "into": "all", "field": "kind", "ids": "compound",
   "collections": [{"collection": "users", "value": "u"}], "indexes": [], "leaveOut": []}]}
 END
-seconds_max=20 # the time-outs below, twice each, and a busy machine
+seconds_max=20 # twice the time-outs below, plus time for a busy machine
 
-# attempt MODE COMMAND... : run it; URI stands for the lying server. Sets nothing, says what is wrong.
+# attempt MODE COMMAND...: run the command, with URI replaced by the lying server's URI. Prints what is
+# wrong, and sets no variables.
 attempt() {
     local mode=$1 began=$SECONDS out=$BASHPID code
     local uri="mongodb://127.0.0.1:$port/$mode?socketTimeoutMS=300&serverSelectionTimeoutMS=1000"
@@ -43,7 +44,7 @@ attempt() {
     [ -z "${SHOW:-}" ] || echo "   $mode: $*: $code, $((SECONDS - began)) s: $(tail -1 "$out.err")" >&2
 }
 
-# all MODE : every command.
+# all MODE: attempt every command.
 all() {
     attempt "$1" scan URI --json
     attempt "$1" scan URI --sample 3
@@ -62,7 +63,7 @@ all() {
     attempt "$1" sweep URI feed
 }
 
-# says MODE TEXT COMMAND... : it ends with code $expected (3), and its message has TEXT.
+# says MODE TEXT COMMAND...: the command exits with $expected (default 3), and its message has TEXT.
 says() {
     local mode=$1 text=$2 code
     shift 2
@@ -72,7 +73,7 @@ says() {
     grep -q "$text" says.err || fail "$mode: $*: no '$text': $(cat says.err)"
 }
 
-# at_most N : so many jobs of this shell run.
+# at_most N: at most N jobs of this shell run.
 at_most() {
     (($(jobs -rp | wc -l) <= $1))
 }
@@ -80,7 +81,7 @@ at_most() {
 began=$SECONDS
 for mode in ${MODES:-$modes}; do
     all "$mode" >"$mode.wrong" &
-    SPILLWAY_WAIT_SECONDS=300 await "one mode of five ends" at_most 4 # the server, and three modes
+    SPILLWAY_WAIT_SECONDS=300 await "one of four modes ends" at_most 4 # the server and three modes
 done
 SPILLWAY_WAIT_SECONDS=300 await "the last modes end" at_most 1 # the server
 for mode in ${MODES:-$modes}; do

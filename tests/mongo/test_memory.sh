@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# Many elements of one owner, and many owners: neither the program's memory nor the server's grows
-# with them. The figures are printed. With SPILLWAY_LONG 1 000 000 elements and 100 000 owners of 50,
-# else 50 000 and 1000; SPILLWAY_ELEMENTS and SPILLWAY_OWNERS set other numbers.
+# Import many elements of one owner, and then many owners: neither the program's memory nor the
+# server's may grow with their number. The test prints the figures. It imports 50 000 elements and
+# 1000 owners, or with SPILLWAY_LONG 1 000 000 elements and 100 000 owners of 50 elements each.
+# SPILLWAY_ELEMENTS and SPILLWAY_OWNERS set other numbers.
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
 elements=50000 owners=1000
 [ -z "${SPILLWAY_LONG:-}" ] || elements=1000000 owners=100000
 elements=${SPILLWAY_ELEMENTS:-$elements} owners=${SPILLWAY_OWNERS:-$owners}
-allowed_kb=$((64 * 1024)) # what the last quarter may need more than the first
+allowed_kb=$((64 * 1024)) # allowed difference between the last and the first quarter
 
 start_server
 uri=$(cat server.uri)
 
-# Anonymous memory of processes in kB: a server's buffers are shared, and bounded by its settings.
+# Print the anonymous memory of processes in kB. A server's buffers are shared memory, which its
+# settings limit.
 anonymous() {
     local pid sum=0 kb
     for pid in "$@"; do
@@ -23,7 +25,7 @@ anonymous() {
     echo "$sum"
 }
 
-# The processes of the server, whatever kind it is: those that NAME.pid names, and their children.
+# Print the ids of all processes of the server, of either kind: those in NAME.pid, and their children.
 server_processes() {
     local pid
     cat "$server"/spillway-test-server/*.pid | while read -r pid; do
@@ -32,7 +34,7 @@ server_processes() {
     done
 }
 
-# watch PROGRAM FILE : a line "SECOND PROGRAM SERVER" in kB, again and again until the program ends.
+# watch PROGRAM FILE: write lines "SECOND PROGRAM SERVER" (memory in kB) until the program ends.
 watch() {
     local program
     while kill -0 "$1" 2>/dev/null; do
@@ -43,7 +45,7 @@ watch() {
     done
 }
 
-# peak FILE COLUMN FROM TO : the most of a column, in that part of the lines (of 100).
+# peak FILE COLUMN FROM TO: print the maximum of a column between FROM and TO percent of the lines.
 peak() {
     local lines
     lines=$(wc -l <"$1")
@@ -51,7 +53,8 @@ peak() {
         'NR > from && NR <= to && $c > most { most = $c } END { print most + 0 }' "$1"
 }
 
-# load NAME RECORDS COMMAND... : import what the command prints, and compare the memory.
+# load NAME RECORDS COMMAND...: import the command's output, and compare the memory of first and last
+# quarter.
 load() {
     local name=$1 records=$2 store pid
     shift 2
@@ -82,7 +85,7 @@ one_owner() {
     seq -f '{"by": "hot", "n": %.0f, "text": "an element of some hundred bytes, as an activity in a stream may have them"}' "$elements"
 }
 
-# Every owner comes back five times, with ten elements each time: no client keeps them all in mind.
+# Each owner occurs five times, with ten elements each time, so that no client can cache all owners.
 many_owners() {
     awk -v owners="$owners" 'BEGIN { for (n = 0; n < 50; n += 10) for (i = 0; i < owners; i++)
         for (k = n; k < n + 10; k++)

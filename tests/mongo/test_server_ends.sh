@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# tools/test-server run ends soon after a signal, whatever its command makes of it, and leaves
+# tools/test-server run ends soon after a signal, however its command handles the signal, and leaves
 # neither a process nor a file.
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
 
-# ends SIGNAL CODE SCRIPT : the signal comes when the script has made the file `ready`.
+# ends SIGNAL CODE SCRIPT: send the signal after the script has created the file `ready`.
 ends() {
     local signal=$1 code=$2 script=$3 pid status
     rm -f ready
@@ -19,23 +19,23 @@ ends() {
         exit
     fi
     kill -s "$signal" "$pid"
-    timeout 120 tail --pid="$pid" -f /dev/null || fail "$signal: goes on: $script"
+    timeout 120 tail --pid="$pid" -f /dev/null || fail "$signal: still runs: $script"
     wait "$pid"
     status=$?
     [ "$status" = "$code" ] || fail "$signal: ended with $status, not $code: $(cat err)"
-    ! pgrep -af "$work/" || fail "$signal: processes are left of: $script"
-    ! compgen -G "spillway-test-server.*" || fail "$signal: files are left of: $script"
+    ! pgrep -af "$work/" || fail "$signal: leaves processes: $script"
+    ! compgen -G "spillway-test-server.*" || fail "$signal: leaves files: $script"
 }
 
 ends TERM 143 ': >ready; sleep 300 & wait'
 ends HUP 129 'trap "exit 1" HUP; : >ready; sleep 300'
 ends TERM 143 'trap "" TERM; : >ready; while :; do sleep 1; done'
 
-# refuses TEXT ARGUMENT... : start says what is wrong, and starts nothing.
+# refuses TEXT ARGUMENT...: start reports TEXT, and starts no server.
 refuses() {
     local text=$1
     shift
-    "$test_server" start "$@" 2>err && fail "start $* was taken"
+    "$test_server" start "$@" 2>err && fail "start $* was accepted"
     has err "$text"
     [ ! -e "$work/server" ] || fail "start $* made a server"
 }

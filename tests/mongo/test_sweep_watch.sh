@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# sweep --watch goes on while its server is away: it says so, tries again, and sweeps what was pushed.
+# sweep --watch survives a restart of its server: it reports the failure, retries, and sweeps the
+# elements that were pushed.
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
@@ -13,7 +14,7 @@ SPILLWAY_URI=$db "$SPILLWAY" sweep "$db" events --watch --interval 1 --quiet >sw
 watcher=$!
 cleanups+=("kill $watcher 2>/dev/null")
 
-# comes FILE TEXT : it stands there within a minute.
+# comes FILE TEXT: the text appears in the file within a minute.
 comes() {
     for _ in {1..600}; do
         grep -q -- "$2" "$1" && return

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# TLS: a server whose certificate the URI's authority signed is used, and no other.
+# TLS: the program accepts only a server with a certificate signed by the URI's authority.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/../cli/lib.sh"
 
 needs SPILLWAY_TEST_URI
-command -v openssl >/dev/null || skip "there is no openssl"
-command -v python3 >/dev/null || skip "there is no python3"
+command -v openssl >/dev/null || skip "openssl is not installed"
+command -v python3 >/dev/null || skip "python3 is not installed"
 [[ $SPILLWAY_TEST_URI =~ ^mongodb://127\.0\.0\.1:([0-9]+)/ ]] ||
-    skip "the test server is not one of 127.0.0.1, in plain"
+    skip "the test server is not on 127.0.0.1 without TLS"
 server_port=${BASH_REMATCH[1]}
 
-# authority NAME : NAME.ca.pem. certificate NAME AUTHORITY SUBJECTS : NAME.pem and NAME.key.
+# authority NAME: create NAME.ca.pem. certificate NAME AUTHORITY SUBJECTS: create NAME.pem and NAME.key.
 authority() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
         -keyout "$1.ca.key" -out "$1.ca.pem" 2>openssl.log || fail "openssl: $(cat openssl.log)"
@@ -26,7 +26,7 @@ certificate() {
     [ -s "$1.pem" ] || fail "openssl: $(cat openssl.log)"
 }
 
-# Sets `port` to that of a server that shows certificate NAME.
+# Start a server with certificate NAME, and set `port` to its port.
 serve() {
     python3 "$here/tls_proxy.py" "$server_port" "$1.pem" "$1.key" >"$1.port" 2>"$1.log" &
     cleanups+=("kill $! 2>/dev/null")
@@ -37,7 +37,7 @@ serve() {
     port=$(<"$1.port")
 }
 
-# Sets `secure` to the URI over TLS, with what follows in its options.
+# Set `secure` to the URI over TLS with the given options.
 over_tls() {
     secure="mongodb://127.0.0.1:$port/$name?directConnection=true&serverSelectionTimeoutMS=2000&$1"
 }
@@ -46,7 +46,7 @@ authority ours
 authority theirs
 certificate good ours "IP:127.0.0.1,DNS:localhost"
 certificate elsewhere ours "DNS:db.example"
-new_database "$SPILLWAY_TEST_URI" # in plain, to drop it
+new_database "$SPILLWAY_TEST_URI" # without TLS, to drop it
 name=${uri##*/} name=${name%%\?*}
 
 serve good
@@ -57,7 +57,7 @@ counts "$secure" ev alice 10
 counts "$uri" ev alice 10
 clean "$secure"
 
-# fails TEXT : exit code 3, one message with the text, and nothing is appended.
+# fails TEXT: exit code 3, a message of one line with the text, and no append.
 fails() {
     expect 3 append "$secure" ev alice 11
     has err "$1"
@@ -68,7 +68,7 @@ fails() {
 
 over_tls "tls=true&tlsCAFile=$PWD/theirs.ca.pem"
 fails "TLS handshake failed"
-over_tls "tls=true" # the system's authorities do not know ours
+over_tls "tls=true" # the system's authorities did not sign this certificate
 fails "TLS handshake failed"
 over_tls "tls=false"
 fails "127.0.0.1:$port"

@@ -1,6 +1,6 @@
-"""tls_proxy.py PORT CERTIFICATE KEY: what comes over TLS, in plain to 127.0.0.1:PORT, and back.
+"""tls_proxy.py PORT CERTIFICATE KEY: accept TLS connections and forward them to 127.0.0.1:PORT.
 
-Prints the port on which it listens, and works until it is killed.
+Prints the port on which it listens, and runs until it is killed.
 """
 
 import socket
@@ -25,7 +25,7 @@ def pump(source, target):
 def serve(plain, context, port):
     try:
         client = context.wrap_socket(plain, server_side=True)
-    except OSError:  # no handshake: a client that does not trust us, or speaks no TLS
+    except OSError:  # no handshake: the client does not trust the certificate, or does not use TLS
         plain.close()
         return
     server = socket.create_connection(("127.0.0.1", port))

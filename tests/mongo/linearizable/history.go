@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// These are as in tests/mongo/history.c.
+// Keep these equal to tests/mongo/history.c.
 const (
 	labelsOfWorker = 1000000000
 	batchMax       = 9
@@ -22,7 +22,7 @@ type key struct {
 	number int64
 }
 
-// A history: operations by owner, in the order of their calls in the files.
+// history has the operations of each owner, in the order of their calls in the files.
 type history struct {
 	owners []string
 	byName map[string][]*porcupine.Operation
@@ -88,7 +88,7 @@ func (h *history) readLine(fields []string) error {
 	return fmt.Errorf("unknown word %q", word)
 }
 
-// call books an operation that has no answer yet: it may take effect at any time.
+// call adds an operation that has no answer yet: it may take effect at any time.
 func (h *history) call(id key, time int64, word string, fields []string) error {
 	if len(fields) == 0 {
 		return fmt.Errorf("no owner")
@@ -134,7 +134,7 @@ func (h *history) call(id key, time int64, word string, fields []string) error {
 func (h *history) answer(id key, time int64, word string, fields []string) error {
 	operation := h.open[id]
 	if operation == nil {
-		return fmt.Errorf("an answer to nothing")
+		return fmt.Errorf("an answer without a call")
 	}
 	delete(h.open, id)
 	if word == "unknown" {
@@ -159,8 +159,8 @@ func (h *history) answer(id key, time int64, word string, fields []string) error
 	return nil
 }
 
-// shown returns what the read shows that a history ends with, where it reads the whole array after
-// everything else that was answered.
+// shown returns the labels in the last read, if the history ends with a read of the whole array that
+// began after all other answers.
 func shown(operations []*porcupine.Operation) (map[int64]bool, bool) {
 	var last *porcupine.Operation
 	returned := int64(math.MinInt64)
@@ -189,9 +189,9 @@ func shown(operations []*porcupine.Operation) (map[int64]bool, bool) {
 	return labels, true
 }
 
-// operations returns what is to be checked of an owner. Reads and counts without an answer say
-// nothing. An append without one that a last read of everything does not show has had no effect
-// before that read, and may have one later: it is left out, which spares the checker many tries.
+// operations returns the operations of an owner that must be checked. Reads and counts without an
+// answer show nothing. If an append has no answer, and the last read of the whole array does not show
+// it, then it had no effect before that read. It is left out, which saves the checker many tries.
 func (h *history) operations(owner string) []porcupine.Operation {
 	labels, whole := shown(h.byName[owner])
 	var all []porcupine.Operation

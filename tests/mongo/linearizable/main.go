@@ -2,11 +2,12 @@
 //
 //	linearizable [-seconds N] [-html FOLDER] FILE...
 //
-// The files are logs of tests/mongo/history.h, all of one run. Each owner's array is checked by
-// itself: is there an order of its operations, each at some moment between its call and its answer,
-// in which a plain list would have answered so? Prints the owners for which there is none; with
-// -html also a page that shows how far an order could be found. Exit codes: 0 all are linearizable,
-// 1 one is not, 2 a file cannot be read, 3 it takes longer than N seconds for an owner.
+// The files are logs of tests/mongo/history.h, all of one run. Each owner's array is checked
+// separately: is there an order of its operations, each at some moment between its call and its
+// answer, in which a plain list would have given the same answers? It prints the owners that have no
+// such order. With -html it also writes a page that shows the longest partial order. Exit codes: 0
+// all owners are linearizable, 1 one is not, 2 a file cannot be read, 3 an owner takes longer than N
+// seconds.
 package main
 
 import (
@@ -61,7 +62,7 @@ func main() {
 	}
 }
 
-// explain prints where the longest order that could be found ends, and what then did not fit.
+// explain prints where the longest partial order ends, and which operations do not fit after it.
 func explain(owner string, all []porcupine.Operation, html string) {
 	fmt.Printf("%s: not linearizable (%d operations)\n", owner, len(all))
 	_, info := porcupine.CheckOperationsVerbose(model, all, 10*time.Second)

@@ -7,25 +7,25 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// An operation on one owner's array, as a client called it.
+// input is a client's call on one owner's array.
 type input struct {
 	kind   string  // append, count, read, remove, trim
-	labels []int64 // append: what the elements say of themselves
+	labels []int64 // append: the labels of the elements
 	newest bool    // read: newest first
 	cursor int64   // read: only below (newest first) or above; -1 for no bound
 	limit  int64   // read
-	number int64   // remove: the element's; trim: all below go
+	number int64   // remove: the element's number; trim: the new trim watermark
 }
 
-// What a client was answered.
+// output is the answer to a client's call.
 type output struct {
-	unknown bool    // it was given up, or cut off
+	unknown bool    // there is no answer
 	number  int64   // append, read: of the first element; count: how many; remove: see removable
 	labels  []int64 // read
 	more    bool    // read: there may be elements beyond
 }
 
-// All elements that were ever appended, the newest first; nil is none. Lists share their ends, so
+// list has all elements ever appended, the newest first; nil is empty. Lists share their tails, so
 // that the checker can keep many of them.
 type list struct {
 	label  int64
@@ -50,7 +50,7 @@ func (l *list) push(label int64) *list {
 	return &list{label: label, length: l.len() + 1, hash: hash, older: l}
 }
 
-// The state of an array. Numbers are dead below `low` and where they are in `removed`.
+// array is the state of an array. Numbers below `low` and numbers in `removed` are deleted.
 type array struct {
 	*list
 	low     int64
@@ -61,7 +61,7 @@ func (a array) count() int64 {
 	return a.len() - a.low - int64(len(a.removed))
 }
 
-// place returns where number stands in removed, or belongs.
+// place returns the index of number in removed, or the index at which to insert it.
 func (a array) place(number int64) (int, bool) {
 	at := sort.Search(len(a.removed), func(i int) bool { return a.removed[i] >= number })
 	return at, at < len(a.removed) && a.removed[at] == number
@@ -101,8 +101,8 @@ func (a array) equal(b array) bool {
 	return equal(a.list, b.list)
 }
 
-// removable says whether a removal of this state is answered so: 1, it was there; 0, it was not;
-// -1, one or the other, for it was tried more than once.
+// removable returns whether a removal in this state may have this answer: 1, the element existed; 0,
+// it did not; -1, either of them, because the removal was retried.
 func removable(a array, in input, out output) bool {
 	return out.unknown || out.number < 0 || (out.number == 1) == a.live(in.number)
 }
@@ -141,7 +141,7 @@ func clamp(n, low, high int64) int64 {
 	return n
 }
 
-// readable says whether a read of a list without removals is answered so.
+// readable returns whether a read of a list without removals may have this answer.
 func readable(l *list, in input, out output) bool {
 	var first, end int64
 	if in.newest {
@@ -182,7 +182,7 @@ func readable(l *list, in input, out output) bool {
 	return true
 }
 
-// model: each append adds its elements, all together and each once, behind what is there.
+// model is a list: each append adds its elements at the end, together and each once.
 var model = porcupine.Model{
 	Init: func() interface{} { return array{} },
 	Step: func(state, in, out interface{}) (bool, interface{}) {
@@ -242,7 +242,7 @@ func describe(in input, out output) string {
 	}
 }
 
-// elements describes what was read, in a line that can be taken in.
+// elements describes the elements read, in a line of limited length.
 func elements(out output) string {
 	const most = 12
 	text := fmt.Sprintf("from %d: %v", out.number, out.labels)
