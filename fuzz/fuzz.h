@@ -1,4 +1,4 @@
-/* What the fuzz targets share. */
+/* Helpers shared by the fuzz targets. */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 
@@ -9,19 +9,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* One input. Ends the program where a property does not hold. */
+/* Run one input. Ends the program if a property does not hold. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* An assertion that no build turns off. */
 #define REQUIRE(condition)                                                                         \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);         \
             abort();                                                                               \
         }                                                                                          \
     } while (0)
 
-/* A file in memory with these bytes, for what reads files by their names. Close it by fuzz_close.
+/* A file in memory with these bytes, for code that reads files by name. Close it with fuzz_close.
  */
 typedef struct fuzz_file {
     int descriptor;

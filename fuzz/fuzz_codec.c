@@ -1,7 +1,7 @@
 /*
  * The decoders of the embedded store's records: states of heads and pages, operations, elements,
- * other fields, catalog entries, keys and numbers. The first byte chooses the decoder. What a
- * decoder accepts is well-formed and in range, and survives the encoder.
+ * other fields, catalog entries, keys and numbers. The first byte chooses the decoder. A record
+ * that a decoder accepts must be well-formed and in range, and encode to the same value.
  */
 #include "bson/element.h"
 #include "bson/value.h"

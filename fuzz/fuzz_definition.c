@@ -1,4 +1,4 @@
-/* A document read as a definition. One that is accepted passes the check and survives the codec. */
+/* A document read as a definition. An accepted one must pass the check and encode to the same. */
 #include "fuzz.h"
 
 #include <spillway/definition.h>

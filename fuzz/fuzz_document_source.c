@@ -1,7 +1,6 @@
 /*
- * The first byte of the input chooses a format; the rest is a file, which is scanned as a whole.
- * The scan's JSON can be read back, and has the same collections and findings; a plan can be made
- * of both.
+ * The first byte of the input chooses a format; the rest is a file, which is scanned completely.
+ * The scan's JSON must read back with the same collections and findings. Both must give a plan.
  */
 #include "fuzz.h"
 #include "tools/scan/plan.h"

@@ -1,6 +1,6 @@
 /*
- * The input is a document of two values: a filter, and an element that it is matched with. The
- * element is also taken for an owner with a window, and for what a window is chosen by.
+ * The input is a document of two values: a filter, and an element to match. The element is also
+ * used as an owner with a window, and as the value that determines a window.
  */
 #include "bson/match.h"
 #include "bson/value.h"

@@ -1,7 +1,7 @@
 /*
  * The first byte of the input chooses a format and a compression; the rest is a file of records, as
- * `import` and `append` read it. Each record that is decoded is a valid document, and its fields
- * make owners or are refused.
+ * `import` and `append` read it. Each decoded record must be a valid document. Its fields must give
+ * owners or be refused.
  */
 #include "bson/key.h"
 #include "bson/value.h"
@@ -32,7 +32,7 @@ static void use_document(const bson_t *document)
     bson_free(spill_value_to_json(&whole, true));
 }
 
-/* All records; false at the end, or where the input cannot be read on. */
+/* Read a record. Returns false at the end, or if the input cannot be read further. */
 static bool read_record(spill_records_t *records, spill_decoder_t *decoder)
 {
     spill_record_t record;

@@ -1,9 +1,9 @@
 /*
- * A log of the embedded store's engine, as repair reads it. The first byte of the input says
- * whether the checksums of the parts are set to what they should be, without which hardly an input
- * has a record. Records come in ascending order and lie inside the file, a step always moves on,
- * and a log that was cut short has the first records of the whole one. Each record is also read as
- * a batch of changes, and as a record of the list of files.
+ * A log of the embedded store's engine, as repair reads it. The first byte of the input chooses
+ * whether the checksums of the parts are corrected first; otherwise few inputs would have a record.
+ * Records must be in ascending order and inside the file, and each step must advance. A truncated
+ * log must have the first records of the whole one. Each record is also read as a batch of changes,
+ * and as a record of the list of files.
  */
 #include "bson/key.h"
 #include "fuzz.h"
@@ -48,7 +48,7 @@ static void check_losses(const spill_log_losses_t *losses)
     }
 }
 
-/* Read a log; the offsets of the records before the first break. */
+/* Read a log. Sets the offsets of the records before the first break, and returns their number. */
 static size_t read_log(const uint8_t *data, size_t size, int64_t *offsets)
 {
     static spill_log_reader_t reader;

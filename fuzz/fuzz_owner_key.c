@@ -1,7 +1,7 @@
 /*
- * The input is a document. Of its first two values, those that can be owners have keys that end
- * where they should, and the keys are equal exactly when the values are. The input itself is also
- * read as a key.
+ * The input is a document. If one of its first two values can be an owner, its key must end at the
+ * right byte. The two keys must be equal exactly if the values are. The input is also read as a
+ * key.
  */
 #include "bson/key.h"
 #include "bson/value.h"

@@ -1,6 +1,6 @@
 /*
- * The input is a plan's file, as a person edits it. What is read as an array to migrate has a
- * definition that can be saved.
+ * The input is a plan file, as a person edits it. Each array to migrate that is read from it must
+ * have a definition that can be saved.
  */
 #include "definition/fields.h"
 #include "fuzz.h"

@@ -1,8 +1,8 @@
 /*
- * A whole embedded store of which records are not what the store wrote. The first byte chooses the
- * layout and the second the operations. Then come changes: two bytes for the record, one for the
- * kind of change, one for the number of bytes that follow, and these. An error is a right answer; a
- * crash, an endless loop or a malformed element is not (tests/support/exercise.c).
+ * A complete embedded store with malformed records. The first byte chooses the layout, the second
+ * the operations. The changes follow: two bytes for the record, one for the kind of change, one for
+ * the number of bytes, and the bytes. An error is a correct answer. A crash, an endless loop or a
+ * malformed element is not (tests/support/exercise.c).
  */
 #include "fuzz.h"
 #include "support/exercise.h"
@@ -21,7 +21,7 @@ static const exercise_store_t *store_of(int layout)
     return &stores[layout];
 }
 
-/* Pairs of a place and the byte that goes there. */
+/* Write bytes at places: `data` has pairs of a place and a byte. */
 static void poke(uint8_t *bytes, size_t size, const uint8_t *data, size_t length)
 {
     for (size_t i = 0; size > 0 && i + 1 < length; i += 2)

@@ -1,6 +1,6 @@
 /*
- * The input is a scan's JSON from somebody else: it is planned, reported and written again. No text
- * of it gets into gnuplot's script as a command, or into the page as markup. gnuplot itself is
+ * The input is a scan's JSON from an untrusted source: it is planned, reported and written again.
+ * No text of it may become a command in gnuplot's script, or markup in the page. gnuplot itself is
  * replaced: its script is checked line by line.
  */
 #include "fuzz.h"
@@ -28,7 +28,7 @@ static void check_command(const char *line, size_t length)
     }
 }
 
-/* In the place of the one that runs the program. */
+/* Replaces the function that runs gnuplot. */
 spill_code_t spill_gnuplot(const char *script, size_t size, spill_buffer_t *out,
                            spill_error_t *error)
 {

@@ -1,13 +1,13 @@
 /*
- * The input is a document, or not. The walk of a scan reads it by itself: what it takes, libbson
- * takes too, and has the same number of arrays; what it refuses leaves no trace.
+ * The input may be a document. The walk of a scan has its own BSON reader: libbson must accept what
+ * the walk accepts, and find the same number of arrays. What the walk refuses must leave no trace.
  */
 #include "fuzz.h"
 #include "tools/scan/walk.h"
 
 #include <bson/bson.h>
 
-/* Arrays and documents in it, as deep as the walk goes. */
+/* The number of arrays and documents in it, down to the depth of the walk. */
 static uint64_t count_inner(bson_iter_t *iter, int depth)
 {
     uint64_t count = 0;

@@ -1,6 +1,6 @@
 /*
- * The input is a document of two documents: fields and an update of them. What comes out is
- * well-formed, and an update that the check refuses is not applied.
+ * The input is a document of two documents: fields and an update of them. The result must be
+ * well-formed. An update that the check refuses must not be applied.
  */
 #include "bson/update.h"
 #include "bson/value.h"
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bson_t document, before, update, after;
     uint32_t measured;
-    /* Only the outermost size is checked here: what is inside may be malformed. */
+    /* Only the outermost size is checked here: the content may be malformed. */
     if (!spill_value_measure(BSON_TYPE_DOCUMENT, data, size, &measured) ||
         !bson_init_static(&document, data, measured))
         return 0;

@@ -1,6 +1,6 @@
 /*
- * JSON text to a value. What is accepted is a well-formed value, and its own Extended JSON reads
- * back as an equal one.
+ * JSON text to a value. An accepted value must be well-formed, and its Extended JSON must read back
+ * as an equal value.
  */
 #include "bson/value.h"
 #include "fuzz.h"
@@ -18,7 +18,7 @@ static void check_value(const spill_value_t *value)
     if (spill_value_from_json(json, strlen(json), &storage, &again, &error) == SPILL_OK) {
         REQUIRE(spill_value_compare(value, &again) == 0);
     } else {
-        /* Notation grows: a pointer's "$ref" and "$id" nest one level deeper, for example. */
+        /* The notation can be deeper than the value: a pointer's "$ref" and "$id", for example. */
         REQUIRE(strstr(error.message, "nested too deeply") != NULL ||
                 strstr(error.message, " inside a") != NULL);
     }

@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target once on each file given, and on each file of each folder given: a plain
- * regression test that needs no fuzzing engine.
+ * Run a fuzz target once on each given file, and on each file of each given folder. This is a
+ * regression test without a fuzzing engine.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@ static bool run_file(const char *path)
         perror(path);
         return false;
     }
-    /* Of just that size, so that a sanitizer sees a read beyond it. */
+    /* Allocate exactly that size, so that a sanitizer sees a read beyond it. */
     size_t size = (size_t)status.st_size;
     uint8_t *data = malloc(size > 0 ? size : 1);
     bool whole = data != NULL && fread(data, 1, size, file) == size;
@@ -30,7 +30,7 @@ static bool run_file(const char *path)
     return whole;
 }
 
-/* Number of files run, or -1. */
+/* Returns the number of files run, or -1. */
 static int run_folder(const char *path)
 {
     DIR *folder = opendir(path);
