@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The drivers of pinned versions that the tests use. They are fetched once and kept in a cache.
+# The pinned drivers that the tests use. They are fetched once and kept in a cache.
 # shellcheck disable=SC2034 # used where it is sourced
 
 PYMONGO=4.10.1
@@ -12,8 +12,8 @@ case "$(id -u)" in
 esac
 cache=${SPILLWAY_INTEROP_CACHE:-$cache/spillway/interop}
 
-# fetched NAME COMMAND... : the folder of that name in the cache, which COMMAND fills, given a
-# folder as its last argument. Tests that run side by side fetch once.
+# fetched NAME COMMAND...: print the cache's folder NAME. If it does not exist, COMMAND fills it; its
+# last argument is the folder. Tests that run at the same time fetch once.
 fetched() {
     local folder=$cache/$1
     shift
@@ -45,7 +45,7 @@ fetch_java() {
     mvn -q -B -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2"
 }
 
-# Each prints the folder of a driver.
+# Each of these prints the folder of a driver.
 
 fetched_pymongo() {
     local version
@@ -57,7 +57,7 @@ fetched_npm() {
     fetched "$1-$2" fetch_npm "$1@$2"
 }
 
-# fetched_java RECIPE : what the pom.xml in that folder names.
+# fetched_java RECIPE: the dependencies named by the pom.xml in that folder.
 fetched_java() {
     fetched "java-$(cksum <"$1/pom.xml" | tr ' ' -)" fetch_java "$1"
 }

@@ -1,4 +1,4 @@
-"""The program `spillway`, as the tests call it."""
+"""Calls of the program `spillway`."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from bson import json_util
 
 
 def spillway(*arguments, stdin=None, code=0):
-    """Run the program; its standard output. `code` is the exit code that is expected."""
+    """Run the program, check that its exit code is `code`, and return its standard output."""
     run = subprocess.run([os.environ["SPILLWAY"], *arguments], input=stdin, text=True,
                          capture_output=True, check=False)
     if run.returncode != code:
@@ -31,5 +31,5 @@ def count(uri, name, owner):
 
 
 def findings(uri, name):
-    """How many findings `spillway verify` has."""
+    """The number of findings of `spillway verify`."""
     return json.loads(spillway("verify", uri, name).splitlines()[-1])["findings"]

@@ -1,8 +1,8 @@
 """test_guide.py FILE: run the lines of a guide that begin with `$`, and compare what they print.
 
-A command is an indented line "$ COMMAND"; the indented lines below it are its standard output, in
-which "..." stands for any text, alone on a line for any lines. Each has to end with exit code 0. All commands run in one shell, in
-the current folder.
+A command is an indented line "$ COMMAND". The indented lines below it are its standard output. In
+them "..." matches any text, and alone on a line any number of lines. Each command must end with exit
+code 0. All commands run in one shell, in the current folder.
 """
 
 import re
@@ -39,7 +39,7 @@ def main():
         steps = commands(guide.read())
     script = "\n".join(f"{command}\necho '{MARK}' $?" for _, command, _ in steps)
     run = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, text=True, check=False)
-    # Output, exit code, output, exit code, ..., and nothing after the last mark.
+    # Output, exit code, output, exit code, ..., and then the empty text after the last mark.
     parts = re.split(rf"{MARK} (\d+)\n", run.stdout)[:-1]
     failures = 0
     for (number, command, expected), output, code in zip(steps, parts[::2], parts[1::2],
@@ -48,7 +48,7 @@ def main():
             failures += 1
             print(f"line {number}: {command}\nends with {code} and prints\n{output}",
                   file=sys.stderr)
-    print(f"{len(steps)} commands, {failures} print or end otherwise")
+    print(f"{len(steps)} commands, {failures} with other output or exit code")
     sys.exit(1 if failures or not steps else 0)
 
 

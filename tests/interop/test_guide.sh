@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands of docs/tutorial/guide-cluster.md do what it says.
+# Run the commands of docs/tutorial/guide-cluster.md and compare their output with the page.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The commands of docs/tutorial/guide.md do what it says: from a scan to bounded arrays, while an
-# application pushes.
+# Run the commands of docs/tutorial/guide.md, from a scan to bounded arrays, while an application
+# pushes, and compare their output with the page.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-command -v gnuplot >/dev/null || skip "there is no gnuplot"
+command -v gnuplot >/dev/null || skip "gnuplot is not installed"
 use_pymongo # drops the database
 new_database
 export SPILLWAY_URI=$uri

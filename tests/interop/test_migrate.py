@@ -1,9 +1,9 @@
-"""test_migrate.py URI: arrays are laid out while programs with their own driver write to them.
+"""test_migrate.py URI: migrate arrays while programs without Spillway write to them.
 
-Each of them edits and pulls its own elements on documents without pages, and pushes to all. The
-migration is killed and started again, many times; then sweeps go on while they write. In the end
-every array has what they were told had happened, and nothing else, each one's elements in its order.
-With SPILLWAY_LONG: longer, and with more writers.
+Each writer pushes to all documents, and edits and pulls its own elements in documents without pages.
+The migration is killed and restarted many times. Then sweeps run while the writers continue. At the
+end every array must have exactly the acknowledged changes, with each writer's elements in order.
+With SPILLWAY_LONG it runs longer, with more writers.
 """
 
 import json
@@ -25,7 +25,7 @@ THRESHOLD, PAGE = 40, 25
 
 
 def make_plan():
-    """The plan: that of an array `events`, with the bounds of this test."""
+    """Write a plan for the array `events`, with the bounds of this test."""
     spillway("define", f"{URI}", "scratch", "--preset", "feed-recent", "--threshold",
              str(THRESHOLD), "--page", str(PAGE), "--collection", "users", "--array", "events",
              "--page-collection", "users_events", "--count-field", "eventsCount",
@@ -41,12 +41,12 @@ def make_plan():
 
 
 def element(writer, number):
-    """An element: whose it is, its place among that one's, and a field to edit."""
+    """An element: its writer, its number among the writer's elements, and a field to edit."""
     return {"id": f"{writer}.{number}", "w": writer, "k": number, "v": 0, "text": "x" * 60}
 
 
 def write(writer, stop, result):
-    """Push, edit and pull until told to stop; the result: {owner: {number: value}} of its own."""
+    """Push, edit and pull until `stop` is set. Puts {owner: {number: value}} of its own elements."""
     dice = random.Random(SEED + writer)
     users = pymongo.MongoClient(URI).get_default_database().users
     mine = {f"u{owner}": {k: 0 for k in range(owner * 12) if k % WRITERS == writer}
@@ -84,20 +84,20 @@ def write(writer, stop, result):
 
 
 def fill(users):
-    """Arrays of 0 to OWNERS * 12 elements, which belong to the writers in turn."""
+    """Insert arrays of 0 to OWNERS * 12 elements, which belong to the writers in turn."""
     users.insert_many([{"_id": f"u{owner}", "name": f"user {owner}",
                         "events": [element(k % WRITERS, k) for k in range(owner * 12)]}
                        for owner in range(OWNERS)])
 
 
 def unfinished(users):
-    """How many documents are not laid out."""
+    """The number of documents that are not migrated."""
     return users.count_documents({"events.0": {"$exists": True},
                                   "spill.events.epoch": {"$exists": False}})
 
 
 def migrate_killed(users):
-    """Start the migration and kill it, until it was killed often enough; then to its end."""
+    """Start the migration and kill it, often enough; then let it end."""
     dice = random.Random(SEED)
     killed = 0
     while killed < KILLS:
@@ -113,9 +113,9 @@ def migrate_killed(users):
             run.wait()
             killed += 1
     left = unfinished(users)
-    assert killed == KILLS, f"it was done after {killed} of {KILLS} kills"
-    print(f"killed {killed} times; then {left} documents were left")
-    assert left > 0, "it was killed with nothing left to do"
+    assert killed == KILLS, f"the migration ended after {killed} of {KILLS} kills"
+    print(f"killed {killed} times, with {left} documents still to migrate")
+    assert left > 0, "the last kill came after the last document"
     spillway("migrate", URI, "plan.json", "--execute", "--quiet", "--log", "moved.ndjson")
 
 
@@ -129,7 +129,7 @@ def arrays():
 
 
 def check(results):
-    """Every writer finds what it was told, in its order, and there is nothing else."""
+    """Check that the arrays have exactly each writer's elements, in its order."""
     found = arrays()
     for owner in (f"u{owner}" for owner in range(OWNERS)):
         elements = found.get(owner, [])
@@ -137,13 +137,13 @@ def check(results):
             got = [(e["k"], e["v"]) for e in elements if e["w"] == writer]
             expected = sorted(mine[owner].items())
             assert got == expected, (f"seed {SEED}, {owner}, writer {writer}: {len(got)} elements "
-                                     f"where {len(expected)} were acknowledged: "
+                                     f"but {len(expected)} were acknowledged: "
                                      f"{sorted(set(got) ^ set(expected))[:5]}")
         assert len(elements) == sum(len(mine[owner]) for _, mine, _ in results)
 
 
 def check_documents(users):
-    """Heads are bounded, and their counts those of the arrays."""
+    """Check that heads are bounded and have the counts of their arrays."""
     found = arrays()
     for head in users.find({}):
         assert len(head.get("events", [])) < THRESHOLD + PAGE + 1
@@ -152,14 +152,14 @@ def check_documents(users):
 
 
 def check_undone(users, results):
-    """After --undo: the documents as they would be, had there been no migration."""
+    """Check that --undo leaves the documents as if no migration had taken place."""
     found = arrays()
     spillway("migrate", URI, "plan.json", "--execute", "--undo", "--yes", "--quiet")
     for document in users.find({}):
         assert set(document) <= {"_id", "name", "events"}, sorted(document)
         assert document["events"] == found.get(document["_id"], []), document["_id"]
     names = users.database.list_collection_names()
-    assert "users_events" not in names, "the empty page collection is still there"
+    assert "users_events" not in names, "the empty page collection still exists"
     assert users.database["spillway.definitions"].count_documents({}) == 0
     spillway("migrate", URI, "plan.json", "--execute", "--undo", "--yes", "--quiet")
 
@@ -168,8 +168,8 @@ def big_array(length):
     return [element(0, k) for k in range(length)]
 
 
-def check_what_is_in_the_way(database):
-    """The application's own fields, odd elements, and documents that were replaced."""
+def check_obstacles(database):
+    """Check fields of the application, unusual elements, and replaced documents."""
     users = database.users
     users.drop()
     database.users_events.drop()
@@ -186,12 +186,12 @@ def check_what_is_in_the_way(database):
     laid_out = json.loads(shown.splitlines()[0])
     assert (laid_out["owners"], laid_out["taken"], laid_out["failed"]) == (5, 3, 2), laid_out
     for owner in ("named", "spilled"):
-        assert users.find_one({"_id": owner}) == before[owner], f"{owner} was written to"
+        assert users.find_one({"_id": owner}) == before[owner], f"{owner} was changed"
     for owner in ("counts", "odd", "replaced"):
         assert len(users.find_one({"_id": owner})["events"]) < THRESHOLD + PAGE, owner
     assert users.find_one({"_id": "counts"})["eventsCount"] == 100
 
-    # A program replaces a document by what it has read of it: its pages are the last copy.
+    # A program replaces a document with what it read before: the pages have the only copy then.
     kept = users.find_one({"_id": "replaced"})["events"]
     users.replace_one({"_id": "replaced"}, {"events": kept})
     pages = database.users_events.count_documents({"userId": "replaced"})
@@ -207,7 +207,7 @@ def check_what_is_in_the_way(database):
 
 
 def check_pages_of_replaced_documents_stay(database):
-    """No pass deletes pages that have the only copy, whatever stands in their owner's document."""
+    """Check that no pass deletes pages with the only copy, whatever the owner's document has."""
     users, pages = database.users, database.users_events
     for collection in (users, pages):
         collection.drop()
@@ -218,7 +218,7 @@ def check_pages_of_replaced_documents_stay(database):
     assert pages.count_documents({"_id": {"owner": "trimmed", "page": 0}}) == 0
     lowest = {"owner": "reopened", "page": 0}
     assert pages.update_one({"_id": lowest}, {"$set": {"spill.sealed": True, "spill.closed": True}}
-                            ).matched_count == 1  # as a drop did that died before the head went
+                            ).matched_count == 1  # like a drop that was killed before it deleted the head
     users.replace_one({"_id": "trimmed"}, {"events": big_array(1)})
     for owner in ("bare", "again", "reopened"):
         users.replace_one({"_id": owner}, {"name": owner})
@@ -248,7 +248,7 @@ def main():
     assert survey["plain"] == OWNERS - 1 and survey["elements"] == sum(
         12 * owner for owner in range(OWNERS)), survey
     assert "spillway.definitions" not in database.list_collection_names() or \
-        database["spillway.definitions"].count_documents({}) == 0, "a dry run has changed something"
+        database["spillway.definitions"].count_documents({}) == 0, "a dry run changed the database"
     stop, result = multiprocessing.Event(), multiprocessing.Queue()
     writers = [multiprocessing.Process(target=write, args=(writer, stop, result))
                for writer in range(WRITERS)]
@@ -271,7 +271,7 @@ def main():
     check_documents(database.users)
     print({what: sum(counts[what] for _, _, counts in results) for what in results[0][2]})
     check_undone(database.users, results)
-    check_what_is_in_the_way(database)
+    check_obstacles(database)
     check_pages_of_replaced_documents_stay(database)
 
 

@@ -1,10 +1,10 @@
-"""test_migrate_full.py URI: a document of the server's limit.
+"""test_migrate_full.py URI: migrate documents at the server's size limit.
 
-Every $push to them fails. While programs with their own driver go on pushing and editing, they are
-laid out; from then on pushes succeed, and everything is there, in order. --undo is refused while a
-copy may still be needed, and says until when. With SPILLWAY_LONG: documents of the limit less 0,
-100 and 200 bytes; that moment is waited for, and what is given back are the same documents, to the
-byte.
+Every $push to them fails. They are migrated while programs without Spillway continue to push and
+edit. Afterwards pushes succeed, and every element exists, in order. --undo is refused while a copy
+may still be needed, and prints until when. With SPILLWAY_LONG the documents have the limit less 0,
+100 and 200 bytes, the test waits until undo is allowed, and --undo must restore the same documents,
+byte for byte.
 """
 
 import json
@@ -27,12 +27,12 @@ SLACKS = (0, 100, 200) if LONG else (0,)
 
 
 def element(number):
-    """What the arrays are made of."""
+    """An element of the arrays."""
     return {"k": number, "v": 0, "text": chr(97 + number % 26) * TEXT}
 
 
 def make(users, slack):
-    """A document with so many bytes to the limit; its size is made up by another field."""
+    """Insert a document of the limit less `slack` bytes; another field fills it up."""
     document = {"_id": f"u{slack}", "pad": "",
                 "events": [element(number) for number in range(LENGTH)]}
     document["pad"] = "p" * (LIMIT - slack - len(bson.encode(document)))
@@ -41,7 +41,7 @@ def make(users, slack):
 
 
 def write(slack, stop, result):
-    """Push, again and again, and edit the last element in place; what was acknowledged."""
+    """Push repeatedly and edit the last element in place. Puts the acknowledged changes."""
     users = pymongo.MongoClient(URI).get_default_database().users
     pushed, refused, edits = [], 0, 0
     number = LENGTH
@@ -62,7 +62,7 @@ def write(slack, stop, result):
 
 
 def check(results):
-    """Everything is there, once, and in order."""
+    """Check that every element exists once, in order."""
     found = arrays()
     for slack, pushed, refused, edits in results:
         got = [(e["k"], e["v"]) for e in found[f"u{slack}"]]
@@ -74,7 +74,7 @@ def check(results):
 
 
 def undo(code):
-    """Give all back: what it says."""
+    """Run migrate --undo and return its messages."""
     run = subprocess.run([os.environ["SPILLWAY"], "migrate", URI, "plan.json", "--execute",
                           "--undo", "--yes", "--quiet"], capture_output=True, text=True,
                          check=False)
@@ -83,18 +83,18 @@ def undo(code):
 
 
 def check_undo(users, slacks):
-    """Not before the copies' leases are over; then to the byte what was there."""
+    """Check that undo is refused until the copies' leases end, and then restores the same bytes."""
     before = {f"u{slack}": users.find_one({"_id": f"u{slack}"}) for slack in slacks}
-    told = undo(4)
-    assert len(re.findall(r"before \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told)) == len(slacks), told
+    messages = undo(4)
+    assert len(re.findall(r"before \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", messages)) == len(slacks), messages
     for owner, document in before.items():
         assert users.find_one({"_id": owner}) == document
     deadline = time.time() + 400
-    while re.search(r"before \d{4}", told) and time.time() < deadline:
+    while re.search(r"before \d{4}", messages) and time.time() < deadline:
         time.sleep(10)
         run = subprocess.run([os.environ["SPILLWAY"], "migrate", URI, "plan.json", "--undo",
                               "--quiet"], capture_output=True, text=True, check=False)
-        told = run.stderr
+        messages = run.stderr
     undo(0)
     for slack in slacks:
         document = users.find_one({"_id": f"u{slack}"})
@@ -102,11 +102,11 @@ def check_undo(users, slacks):
         assert document["events"] == [element(number) for number in range(LENGTH)]
         assert len(bson.encode(document)) == LIMIT - slack
     assert users.database.users_events.count_documents({}) == 0
-    print("given back, to the byte")
+    print("undone, byte for byte")
 
 
 def main():
-    """Fill, write, migrate, compare; then documents that nobody pushes to, and back."""
+    """Fill, write, migrate, compare; then migrate documents without writers, and undo."""
     users = pymongo.MongoClient(URI).get_default_database().users
     make_plan()
     for slack in SLACKS:
@@ -119,7 +119,7 @@ def main():
     for writer in writers:
         writer.start()
     done = json.loads(spillway("migrate", URI, "plan.json", "--execute", "--quiet").splitlines()[0])
-    assert done["full"] > 0 and done["failed"] == 0, done  # 200 bytes may be room enough
+    assert done["full"] > 0 and done["failed"] == 0, done  # 200 bytes may be enough space for the head's fields
     stop.set()
     results = [result.get(timeout=60) for _ in writers]
     for writer in writers:
@@ -133,7 +133,7 @@ def main():
         assert re.search(r"before \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", undo(4))
         return
 
-    # Nothing was added: they fit again.
+    # Without pushes the undone documents fit in the limit again.
     for slack in SLACKS:
         users.delete_one({"_id": f"u{slack}"})
     users.database.users_events.drop()

@@ -1,7 +1,7 @@
-"""test_migrate_full_sizes.py URI: documents of nearly the server's limit with few, large elements.
+"""test_migrate_full_sizes.py URI: documents near the server's limit with few, large elements.
 
-What a migration can adopt it adopts, whatever the number and the sizes of the elements. What it
-cannot, the dry run names with the reason, and the migration names the same and changes nothing.
+A migration adopts every array that it can, whatever the number and the sizes of the elements. The
+dry run names the others with the reason. The migration names the same arrays and does not change them.
 """
 
 import json
@@ -19,7 +19,7 @@ URI = sys.argv[1]
 LIMIT = 16 * 1024 * 1024
 OWN = 199  # bytes of bookkeeping of an array `events` with a count
 
-# The owner: the sizes of its elements, one of which (None) fills the document up to `slack` bytes.
+# owner: (sizes of its elements, slack). The element None fills the document to the limit less `slack`.
 ADOPTED = {
     "one": ([None], OWN),
     "two, the newest huge": ([300, None], 0),
@@ -32,7 +32,7 @@ REFUSED = {
 
 
 def make(users, owner, sizes, slack):
-    """A document with so many bytes to the limit."""
+    """Insert a document of the limit less `slack` bytes."""
     document = {"_id": owner, "events": [{"k": k, "text": "x" * (size or 0)}
                                          for k, size in enumerate(sizes)]}
     filler = document["events"][sizes.index(None)]
@@ -43,12 +43,12 @@ def make(users, owner, sizes, slack):
 
 
 def named(text):
-    """The owners that messages name, with what is said of them."""
+    """The owners that messages name, with the reasons: {owner: reason}."""
     return dict(re.findall(r'owner "([^"]*)" of \'events\': (.*)', text))
 
 
 def run(code, *options):
-    """`spillway migrate`: its first result, and whom its messages name."""
+    """Run `spillway migrate`. Returns its first result, and the owners that its messages name."""
     done = subprocess.run([os.environ["SPILLWAY"], "migrate", URI, "plan.json", "--quiet",
                            *options], capture_output=True, text=True, check=False)
     assert done.returncode == code, (done.returncode, done.stderr)
@@ -56,7 +56,7 @@ def run(code, *options):
 
 
 def main():
-    """Fill, ask, migrate, compare."""
+    """Fill, run a dry run, migrate, compare."""
     users = pymongo.MongoClient(URI).get_default_database().users
     make_plan()
     before = {owner: make(users, owner, *what[:2]) for owner, what in (ADOPTED | REFUSED).items()}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Documents of nearly the size limit with few, large elements: the dry run says what will be adopted.
+# Documents near the size limit with few, large elements: the dry run predicts which are adopted.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 

@@ -1,10 +1,10 @@
-"""test_migrate_staged.py URI SET: arrays are brought to a layout that is not in place, while programs
-with their own driver write to them.
+"""test_migrate_staged.py URI SET: migrate arrays to another layout in two stages, while programs
+without Spillway write to them.
 
-Each of these edits and pulls its own elements on documents without pages, and pushes to all. The
-migration is killed and started again, each time with work left to do; then sweeps go on while they
-write. They are stopped, and the migration is finished. In the end every array has what they were
-told had happened, and nothing else, each one's elements in its order.
+Each writer pushes to all documents, and edits and pulls its own elements in documents without pages.
+The migration is killed and restarted, each time before it is complete. Then sweeps run while the
+writers continue. After the writers stop, the migration is finished. At the end every array must have
+exactly the acknowledged changes, with each writer's elements in order.
 
 SET is "small", or the name of a data set in $SPILLWAY_DATA.
 """
@@ -25,9 +25,9 @@ from program import findings, spillway
 URI, SET = sys.argv[1], sys.argv[2]
 LONG = "SPILLWAY_LONG" in os.environ
 WRITERS, KILLS, OWNERS = (8, 20, 40) if LONG else (3, 4, 16)  # owners of SET small
-PAUSE_S = 0.03  # of a writer between two changes
+PAUSE_S = 0.03  # a writer's pause between two changes
 SEED = random.randrange(1 << 30)
-# Of each set: what the arrays are of, the layout, and do they grow at the front?
+# For each set: the source of the arrays, the layout, and whether they grow at the front.
 SETS = {"small": (None, "subset", False),
         "openstack_updates": ("project", "oldest", False),
         "gitter_chat": ("room", "bucket", False),
@@ -38,7 +38,7 @@ START = datetime.datetime(2020, 1, 1)
 
 
 def stream(owner_field):
-    """Feeds of an event stream: {owner: [event...]}."""
+    """The feeds of an event stream: {owner: [event...]}."""
     found = {}
     path = os.path.join(os.environ["SPILLWAY_DATA"], SET, "events.ndjson.gz")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -62,18 +62,18 @@ def feeds():
 
 
 def own(element, writer, number):
-    """It is that writer's, and has a place among its own; and an _id, as mongoose gives it one."""
+    """The element with its writer, a number among the writer's elements, and an _id like mongoose's."""
     return {"_id": f"of {writer}.{number}", **element, "id": f"{writer}.{number}", "w": writer,
             "k": number, "v": 0}
 
 
 def window(element):
-    """Where it lies, with layout bucket."""
+    """The element's window, with layout bucket."""
     return element["at"].strftime("%Y-%m") if LAYOUT == "bucket" else ""
 
 
 def fill(users):
-    """The documents, their elements belonging to the writers in turn; and whose is what."""
+    """Insert the documents. Elements belong to the writers in turn. Returns each writer's elements."""
     mine = [{} for _ in range(WRITERS)]
     for owner, elements in feeds().items():
         elements = [own(element, k % WRITERS, k) for k, element in enumerate(elements)]
@@ -86,7 +86,7 @@ def fill(users):
 
 
 def make_plan():
-    """A plan for the array `events`."""
+    """Write a plan for the array `events`."""
     options = {
         "subset": ["--preset", "reviews-subset", "--array", "eventsSummary", "--time-field", ""],
         "reference": ["--preset", "reviews-separate", "--array", "eventsSummary", "--time-field",
@@ -119,7 +119,7 @@ def make_plan():
 
 
 def write(writer, owners, mine, stop, result):
-    """Push, edit and pull until told to stop; the result: {owner: {number: value}} of its own."""
+    """Push, edit and pull until `stop` is set. Puts {owner: {number: value}} of its own elements."""
     dice = random.Random(SEED + writer)
     users = pymongo.MongoClient(URI).get_default_database().users
     counts = {"push": 0, "edit": 0, "pull": 0}
@@ -156,13 +156,13 @@ def write(writer, owners, mine, stop, result):
 
 
 def progress():
-    """How many owners were taken over, or brought, by what the log says."""
+    """How many steps the log has: each owner is adopted ("taken") and copied ("brought")."""
     done = set()
     with open("moved.ndjson", encoding="utf-8") as lines:
         for line in lines:
             try:
                 row = json.loads(line)
-            except ValueError:  # the line at which it was killed
+            except ValueError:  # a line that a kill cut off
                 continue
             if row.get("taken") or row.get("brought"):
                 done.add((json.dumps(row["owner"]), row.get("brought", False)))
@@ -170,7 +170,7 @@ def progress():
 
 
 def migrate_killed(owners):
-    """Start the migration and kill it, always a part further on; never with nothing left to do."""
+    """Start the migration and kill it, each time after more steps, and never after the last step."""
     with open("moved.ndjson", "w", encoding="utf-8"):
         pass
     total = 2 * owners
@@ -180,17 +180,17 @@ def migrate_killed(owners):
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while run.poll() is None and progress() < total * kill // (KILLS + 3):
             time.sleep(0.01)
-        assert run.poll() is None, (f"it ended before kill {kill}, with {run.returncode}: "
+        assert run.poll() is None, (f"the migration ended before kill {kill}, with {run.returncode}: "
                                     f"{run.stderr.read()}")
         run.kill()
         run.wait()
         left = total - progress()
-        assert left > 0, "it was killed with nothing left to do"
+        assert left > 0, "the kill came after the last step"
     print(f"killed {KILLS} times; then {left} of {total} steps were left")
 
 
-def until_settled(*command):
-    """Run it until no owner changes as fast as it is copied."""
+def repeat_until_caught_up(*command):
+    """Repeat the command until it does not report that an owner changes as fast as it is copied."""
     for _ in range(20):
         run = subprocess.run([os.environ["SPILLWAY"], *command, "--quiet"], text=True,
                              capture_output=True, check=False)
@@ -202,7 +202,7 @@ def until_settled(*command):
 
 
 def check(results, owners):
-    """Every writer finds what it was told, in its order, and there is nothing else."""
+    """Check that the arrays have exactly each writer's elements, in its order."""
     found = {owner: {writer: [] for writer in range(WRITERS)} for owner in owners}
     total = 0
     for line in spillway("export", URI, "events", "--relaxed", "--quiet").splitlines():
@@ -217,14 +217,14 @@ def check(results, owners):
             expected = [(number, value) for number, (value, _) in in_order]
             got = found[owner][writer]
             assert got == expected, (f"seed {SEED}, {owner}, writer {writer}: {len(got)} elements "
-                                     f"where {len(expected)} were acknowledged: "
+                                     f"but {len(expected)} were acknowledged: "
                                      f"{sorted(set(got) ^ set(expected))[:5]}")
     assert total == sum(len(have) for _, mine, _ in results for have in mine.values())
     return total
 
 
 def check_documents(users):
-    """The application's documents have lost their array, and nothing else."""
+    """Check that the application's documents no longer have the array, and are otherwise unchanged."""
     for document in users.find({}, {"events": 1, "name": 1, "eventsPages": 1, "spill.events": 1}):
         assert document["name"] == f"user {document['_id']}"
         assert "events" not in document and "eventsPages" not in document, document["_id"]
@@ -249,8 +249,8 @@ def main():
     try:
         migrate_killed(len(owners))
         killed = time.time()
-        until_settled("migrate", URI, "plan.json", "--execute")
-        until_settled("sweep", URI, "events")
+        repeat_until_caught_up("migrate", URI, "plan.json", "--execute")
+        repeat_until_caught_up("sweep", URI, "events")
     finally:
         stop.set()
     results = [result.get(timeout=300) for _ in writers]

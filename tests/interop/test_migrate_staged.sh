@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Arrays are brought to layouts that are not in place, by a migration that is killed and started
-# again, while programs with pymongo push, edit and pull; of generated arrays and, with SPILLWAY_LONG
-# and where SPILLWAY_DATA names a folder of data sets, of more of them and of real ones.
+# A two-stage migration copies arrays to other layouts. It is killed and restarted while programs with
+# pymongo push, edit and pull. The test uses generated arrays. With SPILLWAY_LONG it uses more of them
+# and, if SPILLWAY_DATA names a folder of data sets, also real ones.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -13,5 +13,5 @@ fi
 for set in $sets; do
     new_database
     python3 "$here/test_migrate_staged.py" "$uri" "$set" ||
-        fail "$set: an array is not what its writers were told"
+        fail "$set: an array differs from the acknowledged writes"
 done

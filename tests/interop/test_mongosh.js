@@ -1,7 +1,7 @@
-// What MongoDB's shell finds in a store that test_mongosh.sh filled.
+// Check with MongoDB's shell the documents of a store that test_mongosh.sh filled.
 const assert = require('assert');
 
-// Equal, keys in any order, after EJSON: types that the shell shows are compared too.
+// Equal as EJSON, with keys in any order. EJSON also compares the types that the shell shows.
 function same(found, wanted, what) {
   assert.deepStrictEqual(EJSON.serialize(found, { relaxed: false }),
     EJSON.serialize(wanted, { relaxed: false }), what);
@@ -22,7 +22,7 @@ const user = db.users.findOne({ _id: 'user-00042' });
 same(without(user, 'spill'), {
   _id: 'user-00042',
   activities: run(activity, 0, 20),
-  activityCount: 50, // as of the last seal
+  activityCount: 50, // at the last seal
   hasOverflow: true,
   overflowPages: 3,
 }, 'the user');

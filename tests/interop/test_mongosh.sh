@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a reader in MongoDB's shell finds in a store: the queries of the pattern's descriptions.
+# Run the queries of the pattern's descriptions in MongoDB's shell, on a store.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,4 @@
-"""test_pymongo.py URI: what pymongo finds in a store that the program filled."""
+"""test_pymongo.py URI: check with pymongo the documents of a store that the program filled."""
 
 import datetime
 import json
@@ -16,20 +16,20 @@ START = datetime.datetime(2026, 1, 1)
 
 
 def expect(found, wanted, what):
-    """Values and their BSON types: pymongo has a type of its own for a 64-bit integer."""
+    """Compare values and their BSON types: pymongo has a separate type for 64-bit integers."""
     if found != wanted or type(found) is not type(wanted):
         raise AssertionError(f"{what}: {found!r} ({type(found).__name__}) is not {wanted!r}")
 
 
 def activity(number):
-    """As 000 shows an activity, of two kinds."""
+    """An activity as in 000, of one of two kinds."""
     made = {"type": "post", "ts": START + datetime.timedelta(seconds=number)}
     made.update({"content": f"No. {number}"} if number % 2 else {"targetId": f"post-{number}"})
     return made
 
 
 def activity_line(owner, number):
-    """A record of an import, whose element is `activity` and the owner's field."""
+    """A record to import: its element is `activity` and the owner's field."""
     element = activity(number)
     element["ts"] = {"$date": element["ts"].isoformat() + "Z"}
     return json.dumps({"userId": owner, **element})
@@ -44,7 +44,7 @@ def without_spill(document):
 
 
 def check_bookkeeping(spill, pages):
-    """Of the fields under `spill` only the names here; their values are docs/reference/mongodb.md's."""
+    """Check only the names of the fields under `spill`; docs/reference/mongodb.md has their values."""
     allowed = {"epoch", "rev", "first", "n", "gone", "ops", "sealed", "closed", "pages", "low",
                "removed", "total", "intent", "src", "open", "sum", "journal", "top", "shown"}
     expect(set(spill) - allowed, set(), "fields of spill")
@@ -72,7 +72,7 @@ def import_feed():
 
 
 def check_feed_head():
-    """An import appends batches, which stay together: the head may be closed before it is full."""
+    """Check the head. An import's batches stay together, so it may be closed before it is full."""
     head = DATABASE.users.find_one({"_id": "user-00042"})
     pages = DATABASE.overflowActivities.count_documents({"userId": "user-00042"})
     kept = len(head["activities"])
@@ -81,19 +81,19 @@ def check_feed_head():
     expect(without_spill(head), {
         "_id": "user-00042",
         "activities": [as_imported("user-00042", number) for number in range(kept)],
-        "activityCount": 300 - last["count"],  # as of the last seal; the library's own is exact
+        "activityCount": 300 - last["count"],  # at the last seal; the library's own count is exact
         "hasOverflow": True,
         "overflowPages": pages,
     }, "the head of feed")
     for field in ("activityCount", "overflowPages"):
-        expect(type(head[field]), int, f"type of {field}")  # 32 bits, as the sources' Java writes
+        expect(type(head[field]), int, f"type of {field}")  # 32 bits, as in the sources' Java
     expect(list(head["spill"]), ["activities"], "arrays under spill")
     check_bookkeeping(head["spill"]["activities"], pages)
     return pages
 
 
 def check_feed_small():
-    """No overflow yet: neither of the overflow's fields, which the sources read as false and 0."""
+    """Check a head without overflow: it lacks the overflow fields, which means false and 0."""
     head = DATABASE.users.find_one({"_id": "user-7"})
     expect(without_spill(head), {
         "_id": "user-7",
@@ -104,7 +104,7 @@ def check_feed_small():
 
 
 def check_feed_one_by_one():
-    """Appended one at a time, the head has the threshold exactly, and the pages are full."""
+    """Check that single appends fill the head exactly to the threshold, and fill the pages."""
     for number in range(THRESHOLD + PAGE + 1):
         spillway("append", URI, "feed", "user-9", str(number))
     head = DATABASE.users.find_one({"_id": "user-9"})
@@ -116,7 +116,7 @@ def check_feed_one_by_one():
 
 
 def check_feed_pages(pages):
-    """As 001 reads them: all of a user's, sorted by page."""
+    """Check all pages of a user, sorted by page, as 001 reads them."""
     found = list(DATABASE.overflowActivities.find({"userId": "user-00042"}).sort("page", 1))
     expect(len(found), pages, "pages of feed")
     first = len(DATABASE.users.find_one({"_id": "user-00042"})["activities"])
@@ -149,7 +149,7 @@ def get_activities(user, skip, limit):
 
 
 def check_get_activities():
-    """Time stamps rise here, so its order by `ts` is the order of the sequence numbers."""
+    """Check getActivities. Time stamps rise here, so its order by `ts` is that of the numbers."""
     for skip, limit in ((0, 20), (30, 20), (295, 20)):
         _, elements = read(URI, "feed", "user-00042", "--skip", str(skip), "--limit", str(limit))
         if skip + limit > THRESHOLD:
@@ -159,7 +159,7 @@ def check_get_activities():
 
 
 def check_detection():
-    """000's detection: none of the heads passes the threshold."""
+    """Check that 000's detection finds no head above the threshold."""
     found = DATABASE.users.aggregate([
         {"$project": {"activityCount": {"$size": "$activities"},
                       "estimatedSize": {"$bsonSize": "$$ROOT"}}},
@@ -171,7 +171,7 @@ def check_detection():
 
 
 def check_page_equals():
-    """A page that pymongo reads is what the program reads, numbers and elements."""
+    """Check that pymongo and the program read the same numbers and elements of a page."""
     for page in DATABASE.overflowActivities.find({"userId": "user-00042"}):
         first = page["spill"]["first"]
         numbers, elements = read(URI, "feed", "user-00042", "--oldest", "--after", str(first - 1),
@@ -209,7 +209,7 @@ def check_recent():
 
 
 def get_newest(user, limit):
-    """What 001 promises of its first page: the head alone has the newest."""
+    """The newest elements by one query of the head, as 001 promises for its first page."""
     head = DATABASE.people.find_one({"_id": user}, {"activities": {"$slice": -limit}})
     return head["activities"][::-1]
 
@@ -217,7 +217,7 @@ def get_newest(user, limit):
 # ---- order: newest-first -------------------------------------------------------------------------
 
 def check_newest_first(keep):
-    """The newest element of each document at index 0; the other way round nothing else differs."""
+    """Check that each document has its newest element at index 0, and is otherwise the same."""
     name = f"front-{keep}"
     users, overflow = DATABASE[f"{keep}Users"], DATABASE[f"{keep}Overflow"]
     spillway("define", URI, name, "--preset", "feed", "--keep", keep, "--order", "newest-first",
@@ -250,7 +250,7 @@ def check_newest_first(keep):
 # ---- preset sales: the manual's example ----------------------------------------------------------
 
 def sell(book, first, end):
-    """Append users [first, end), as the manual names them."""
+    """Append users [first, end), with the manual's names."""
     users = "\n".join(f'"user{number:02}"' for number in range(first, end))
     spillway("append", URI, "sales", str(book), "-", stdin=users + "\n")
 
@@ -289,7 +289,7 @@ def check_sales():
 
 
 def check_lookup():
-    """The manual's extra query, and the same as a join on book_id: every customer once."""
+    """Check that the manual's extra query, and a join on book_id, return every customer once."""
     found = list(DATABASE.sales.aggregate([
         {"$match": {"_id": 2, "has_extras": True}},
         {"$lookup": {"from": "extra_sales", "localField": "_id", "foreignField": "book_id",
@@ -301,10 +301,10 @@ def check_lookup():
     expect(customers, [f"user{number:02}" for number in range(350)], "customers of the join")
 
 
-# ---- preset reviews-separate: 003's reviews in a collection of their own -------------------------
+# ---- preset reviews-separate: 003's reviews in a separate collection -----------------------------
 
 def review(number):
-    """Of every third the rating is a double."""
+    """A review. Every third rating is a double."""
     rating = number % 5 + 1
     return {"customerName": f"customer {number}", "rating": rating + 0.5 if number % 3 else rating,
             "createdAt": START + datetime.timedelta(hours=number)}
@@ -323,7 +323,7 @@ def review_element(number):
 
 
 def check_product(numbers):
-    """The product's document, and its reviews newest first, as 003 asks for them."""
+    """Check the product's document, and its reviews newest first, by 003's query."""
     ratings = [review(number)["rating"] for number in numbers]
     head = DATABASE.products.find_one({"_id": "mountain"})
     average = head["reviewSummary"].pop("averageRating")
@@ -363,7 +363,7 @@ def check_reviews():
 # ---- preset reviews-subset: the best three in the product -----------------------------------------
 
 def check_top(numbers):
-    """As 003 shows them, the best rated first, of two alike the later one."""
+    """Check the summary: the best rated first, as in 003, and the later one of two equal ratings."""
     head = DATABASE.goods.find_one({"_id": "mountain"})
     best = sorted(numbers, key=lambda number: (-review(number)["rating"], -number))[:3]
     expect(head["reviewSummary"]["topReviews"], [review(number) for number in best], "topReviews")
@@ -398,10 +398,10 @@ def check_subset():
     expect(findings(URI, "best"), 0, "findings of verify")
 
 
-# ---- writers that know nothing of Spillway -------------------------------------------------------
+# ---- writers without Spillway --------------------------------------------------------------------
 
 def check_plain_push():
-    """A plain $push to a head that takes appends is an element like any other."""
+    """Check that an element of a plain $push to a head is an ordinary element."""
     users = DATABASE.people
     for number in range(10):
         spillway("append", URI, "recent", "dora", str(2 * number))
@@ -411,12 +411,12 @@ def check_plain_push():
     expect(elements, list(range(20)), "elements with plain pushes")
     expect(count(URI, "recent", "dora"), 20, "count with plain pushes")
     expect(users.find_one({"_id": "dora"})["activityCount"], 10, "activityCount lags")
-    for number in range(20, 60):  # spills, which move plain elements as they move others
+    for number in range(20, 60):  # spills also move the pushed elements
         spillway("append", URI, "recent", "dora", str(number))
     _, elements = read(URI, "recent", "dora", "--oldest", "--limit", "100")
     expect(elements, list(range(60)), "elements after spills")
     head = users.find_one({"_id": "dora"})
-    expect(head["activityCount"], 60, "activityCount is made right by a spill")
+    expect(head["activityCount"], 60, "activityCount after a spill")
     expect(findings(URI, "recent"), 0, "findings of verify")
 
 
@@ -433,7 +433,7 @@ def check_indexes():
 
 
 def check_explain():
-    """The page lookups of the sources go by an index, where the server explains."""
+    """Check that the sources' page lookups use an index, if the server supports explain."""
     lookups = [DATABASE.overflowActivities.find({"userId": "user-00042", "page": 3}),
                DATABASE.overflowActivities.find({"userId": "user-00042"}).sort("page", 1),
                DATABASE.extra_sales.find({"book_id": 2})]

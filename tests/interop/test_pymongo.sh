@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What pymongo finds in a store: the documents of the pattern's descriptions, field by field.
+# Compare a store's documents, as pymongo reads them, field by field with the pattern's descriptions.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 

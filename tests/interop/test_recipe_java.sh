@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The recipe for Java, beside the program.
+# Compare the recipe for Java with the program.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
 for tool in javac mvn; do
-    command -v "$tool" >/dev/null || skip "there is no $tool"
+    command -v "$tool" >/dev/null || skip "$tool is not installed"
 done
 use_pymongo # for the test, which is the same for all recipes
 recipe=$here/../../examples/recipes/java

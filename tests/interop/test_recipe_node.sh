@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The recipe for Node, beside the program.
+# Compare the recipe for Node with the program.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,7 @@
-"""test_recipe_race.py URI: many clients, some recipes and some programs, append to one owner.
+"""test_recipe_race.py URI: many clients, recipes and programs, append to one owner.
 
-Each element is appended exactly once, though every other answer counts as lost: the append is made
-again with the same operation, and has to give the same number.
+Each element must be appended exactly once. A client treats every second answer as lost: it repeats
+the append with the same operation id, which must return the same number.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from program import findings, read, spillway
 
 sys.path.append(str(Path(__file__).parent / "../../examples/recipes/python"))
-from feed import Feed  # noqa: E402 (the recipe is not beside this file)
+from feed import Feed  # noqa: E402 (the recipe is in another folder)
 
 URI = sys.argv[1]
 RECIPES, PROGRAMS, EACH = 4, 2, 25
@@ -48,18 +48,18 @@ def check(name, preset):
         given = {}
         for client in clients:
             for seq, element in client.result().items():
-                assert seq not in given, f"number {seq} was given twice in {name}"
+                assert seq not in given, f"number {seq} was assigned twice in {name}"
                 given[seq] = element
     total = (RECIPES + PROGRAMS) * EACH
     numbers, elements = read(URI, name, "hot", "--oldest", "--limit", str(2 * total))
     assert numbers == list(range(total)), f"the numbers in {name} are {numbers}"
     assert dict(zip(numbers, elements)) == given, f"elements in {name} are not as acknowledged"
     assert Feed(URI, name).count("hot") == total
-    assert findings(URI, name) == 0, f"verify finds something in {name}"
+    assert findings(URI, name) == 0, f"verify has findings in {name}"
 
 
 class Overtaken(Feed):
-    """A client of which others are quicker: something happens before it reads a page."""
+    """A slow client: other clients change the array before it reads a page."""
 
     def __init__(self, name, meanwhile):
         super().__init__(URI, name)
@@ -72,7 +72,7 @@ class Overtaken(Feed):
 
 
 def check_count(name):
-    """A count is one that the array had, whatever happens between the reads that it takes."""
+    """Check that a count is one that the array had, whatever happens between its reads."""
     total = Feed(URI, name).count("hot")
     for meanwhile, difference in (
             (["remove", (name, "hot", "3"), "append", (name, "hot", "1")], 0),
@@ -87,7 +87,7 @@ def check_count(name):
 
 
 def main():
-    os.environ["SPILLWAY_URI"] = URI  # for what the recipe hands over
+    os.environ["SPILLWAY_URI"] = URI  # for appends that the recipe hands over to the program
     for name, preset in (("recent", "feed-recent"), ("feed", "feed"), ("sales", "sales")):
         check(name, preset)
         if preset != "feed-recent":  # with keep newest a count reads the head alone

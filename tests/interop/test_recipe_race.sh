@@ -5,4 +5,4 @@ source "$(dirname "$0")/lib.sh"
 
 use_pymongo
 new_database
-python3 "$here/test_recipe_race.py" "$uri" || fail "appends beside each other went wrong"
+python3 "$here/test_recipe_race.py" "$uri" || fail "concurrent appends of recipes and programs failed"

@@ -1,4 +1,4 @@
-"""test_recipes.py URI COMMAND...: a recipe beside the program; COMMAND runs it."""
+"""test_recipes.py URI COMMAND...: compare a recipe with the program; COMMAND runs the recipe."""
 
 import json
 import os
@@ -15,7 +15,7 @@ ROWS = [{"type": "post", "text": "a"}, "plain", 7, [1, [2]], None, {"nested": {"
 
 
 def recipe(*arguments, program=None):
-    """Its lines. `program`: what it takes for `spillway`."""
+    """Run the recipe and return its lines. `program` replaces the program `spillway`."""
     environment = {**os.environ, "SPILLWAY_URI": URI}
     if program:
         environment["SPILLWAY"] = program
@@ -43,7 +43,7 @@ def recipe_page(name, owner, limit, before):
 
 
 def check_pages(name, owner, total):
-    """Every page by cursor, from the newest to the oldest, is the program's."""
+    """Check that the recipe and the program read the same pages, from the newest to the oldest."""
     before, seen = None, 0
     while True:
         page = recipe_page(name, owner, 9, before)
@@ -56,7 +56,7 @@ def check_pages(name, owner, total):
 
 
 def check_reading(name):
-    """Elements of all kinds, some removed in the head and in pages, and the oldest trimmed."""
+    """Check reads of elements of all types, after removals in head and pages, and after a trim."""
     lines = "\n".join(json.dumps(row) for row in ROWS * 3)
     spillway("append", URI, name, "alice", "-", stdin=lines + "\n")
     for seq in (0, 9, 12, 13, 20):
@@ -64,12 +64,12 @@ def check_reading(name):
     check_pages(name, "alice", 16)
     spillway("trim", URI, name, "alice", "--keep", "10")
     check_pages(name, "alice", 10)
-    expect(recipe(name, "read", "nobody"), [], "an owner that is not there")
-    expect(recipe(name, "count", "nobody"), ["0"], "the count of one")
+    expect(recipe(name, "read", "nobody"), [], "a missing owner")
+    expect(recipe(name, "count", "nobody"), ["0"], "the count of a missing owner")
 
 
 def check_appending(name):
-    """By turns the recipe and the program; the recipe hands over where it is refused."""
+    """Append with recipe and program in turn. If the recipe is refused, it hands over."""
     wanted = []
     for turn in range(4):
         own = [turn * 10 + number for number in range(4)]
@@ -86,7 +86,7 @@ def check_appending(name):
 
 
 def check_hand_over(name):
-    """In a document that has room a recipe needs no program; with it is refused nothing changes."""
+    """Check that a recipe needs no program if there is room, and changes nothing if it has none."""
     spillway("append", URI, name, OBJECT_ID, "0")
     expect(recipe(name, "append", OBJECT_ID, "1", program="false"), ["1"], "without the program")
     environment = {**os.environ, "SPILLWAY_URI": URI, "SPILLWAY": "false"}
@@ -106,7 +106,7 @@ def check(name, preset):
 
 
 def main():
-    """Side by side: a recipe's process mostly waits for its driver to get to know the server."""
+    """Check the arrays in parallel, because a recipe mostly waits for its driver to connect."""
     with ThreadPoolExecutor() as pool:
         arrays = [("recent", "feed-recent"), ("sales", "sales")]
         if os.environ.get("SPILLWAY_LONG"):
