@@ -1,7 +1,8 @@
 /*
- * A social platform's feeds: most users have some hundred activities, a bot has 50 000, and all of
- * them have documents of some hundred kilobytes. With the newest activities in the user's own
- * document the first page of a feed comes from there alone, however long the feed is.
+ * A social platform's feeds: most users have a few hundred activities, a bot has 50 000, and no
+ * document is larger than a few hundred kilobytes. The user's own document has the newest
+ * activities, so reading the first page of a feed needs only that document, however long the feed
+ * is.
  *
  *   activity_feed [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -62,7 +63,7 @@ static void act(spill_array_t *feeds, const spill_value_t *user, int activities)
     }
 }
 
-/* The first page, and what it costs. */
+/* Read the first page, and count the store operations. */
 static int64_t read_first_page(spill_store_t *store, spill_array_t *feeds,
                                const spill_value_t *user)
 {

@@ -1,5 +1,5 @@
 /*
- * Append to an array, one element and a batch, then read all of it a page at a time by cursor.
+ * Append one element and a batch to an array, then read the whole array page by page with a cursor.
  *
  *   append_and_read [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -43,7 +43,8 @@ static void append_one(spill_array_t *feed, const spill_value_t *owner)
     bson_destroy(activity);
 }
 
-/* A batch that fits a page is there as a whole or not at all; this one is split into three. */
+/* A batch that fits in a page is appended as a whole or not at all. This one is split into three.
+ */
 static void append_batch(spill_array_t *feed, const spill_value_t *owner)
 {
     enum { BATCH = 250 };
@@ -73,7 +74,7 @@ static void print_page(const spill_slice_t *page)
     }
 }
 
-/* Newest first. The cursor stays right while others append: it is a number, not a distance. */
+/* Read newest first. Appends do not invalidate the cursor: it is a sequence number. */
 static int64_t read_all(spill_array_t *feed, const spill_value_t *owner)
 {
     spill_error_t error;

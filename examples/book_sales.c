@@ -1,6 +1,7 @@
 /*
- * The MongoDB manual's outlier pattern: most books have few buyers, who stand in the book's own
- * document; a popular book has the first 50 there, `has_extras`, and the others in `extra_sales`.
+ * The MongoDB manual's outlier pattern: most books have few buyers, all in the book's own document.
+ * A popular book has the first 50 buyers there, `has_extras`, and the other buyers in
+ * `extra_sales`.
  *
  *   book_sales [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -31,7 +32,7 @@ static spill_array_t *open_sales(spill_store_t *store)
     return array;
 }
 
-/* Other fields of the book's document are the application's. */
+/* The application sets the other fields of the book's document. */
 static void add_book(spill_array_t *sales, const spill_value_t *book, const char *title, int year,
                      const char *author)
 {
@@ -53,7 +54,7 @@ static void sell(spill_array_t *sales, const spill_value_t *book, int buyer)
     bson_destroy(&storage);
 }
 
-/* How a document database holds it: the fields but the arrays, and how long these are. */
+/* Print a document as a document database stores it, with only the lengths of its arrays. */
 static bool print_document(void *context, const char *collection, const bson_t *document)
 {
     int64_t *documents = context;
@@ -81,7 +82,7 @@ static bool print_document(void *context, const char *collection, const bson_t *
     return true;
 }
 
-/* Documents of a book; with plain they are the manual's, without bookkeeping. */
+/* Print a book's documents and return their number. Option plain leaves out the bookkeeping. */
 static int64_t print_book(spill_array_t *sales, const spill_value_t *book)
 {
     spill_error_t error;
@@ -90,7 +91,7 @@ static int64_t print_book(spill_array_t *sales, const spill_value_t *book)
     return documents;
 }
 
-/* The application's page of a book and its first buyers costs one document. */
+/* Showing a book and its first buyers needs only one document. */
 static bool first_buyers_are_right(spill_array_t *sales, const spill_value_t *book)
 {
     spill_error_t error;
@@ -129,7 +130,7 @@ int main(int argc, char **argv)
     for (int buyer = 0; buyer < 1000; buyer++)
         sell(sales, &popular, buyer);
 
-    bool right = print_book(sales, &typical) == 1;     /* its own document alone */
+    bool right = print_book(sales, &typical) == 1;     /* only the book's document */
     right = print_book(sales, &popular) == 2 && right; /* and one of extra_sales */
     right = first_buyers_are_right(sales, &popular) && right;
 

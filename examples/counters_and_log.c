@@ -1,5 +1,5 @@
 /*
- * Watch a store at work: its log, and counters that an application can publish as metrics.
+ * Observe a store: its log, and counters that an application can publish as metrics.
  *
  *   counters_and_log [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -31,7 +31,7 @@ static spill_store_t *open_store(const char *uri)
     spill_store_options_init(&options);
     options.log = print_log;
     options.log_context = stdout;
-    options.durability = SPILL_DURABILITY_LOG; /* no sync at each append */
+    options.durability = SPILL_DURABILITY_LOG; /* no sync after each append */
 
     spill_store_t *store;
     check(spill_store_open(uri, &options, &store, &error), &error);

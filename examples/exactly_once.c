@@ -1,6 +1,6 @@
 /*
- * Append exactly once although answers get lost: an operation carries an id, and a retry with the
- * same id finds that the work was done and gives the same answer.
+ * Append exactly once although answers get lost: an operation has an id. A retry with the same id
+ * finds that the append is done, and returns the same answer.
  *
  *   exactly_once [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -31,7 +31,7 @@ static spill_array_t *open_orders(spill_store_t *store)
     return array;
 }
 
-/* One try. The caller makes another, unchanged, whenever it cannot tell whether this one worked. */
+/* One try. If the caller does not know whether it succeeded, it repeats the same call. */
 static spill_append_result_t try_order(spill_array_t *orders, const spill_value_t *customer,
                                        const spill_op_t *op)
 {

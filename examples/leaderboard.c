@@ -1,7 +1,7 @@
 /*
- * The ten best scores of each game: a capped array with a sort field, which keeps the elements that
- * rank highest in the game's own document. Whether a score made it, the append says; a score that
- * is sent twice counts once, whether it was kept or not.
+ * The ten best scores of each game: a capped array with a sort field keeps the top-N elements in
+ * the game's own document. The append returns whether a score was kept. A score that is sent twice
+ * counts once, whether it was kept or not.
  *
  *   leaderboard [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -39,7 +39,8 @@ static spill_array_t *open_board(spill_store_t *store)
     return array;
 }
 
-/* One score of a match, whose number is the operation's id. Did it come among the best? */
+/* Append the score of a match; the match number is the operation's id. Returns whether it was kept.
+ */
 static bool play(spill_array_t *board, const spill_value_t *game, int32_t match, int32_t score,
                  int64_t *base)
 {
@@ -56,7 +57,7 @@ static bool play(spill_array_t *board, const spill_value_t *game, int32_t match,
     spill_append_result_t result;
     spill_error_t error;
     check(spill_array_append(board, game, &element, 1, &options, &result, &error), &error);
-    /* As if the first answer had been lost: it is recognized. */
+    /* Send it again, as if the first answer had been lost: the store recognizes the id. */
     check(spill_array_append(board, game, &element, 1, &options, &result, &error), &error);
     *base = result.op_base;
     bson_destroy(document);
@@ -78,7 +79,7 @@ static int32_t score_of(const spill_value_t *element)
     return found ? bson_iter_int32(&iter) : -1;
 }
 
-/* Print the board; are its scores the best that were made? */
+/* Print the board. Returns whether its scores are the best of all. */
 static bool is_right(const spill_slice_t *best, int32_t *scores)
 {
     bool right = best->count == PLACES;

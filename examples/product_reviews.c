@@ -1,7 +1,7 @@
 /*
- * Product reviews in a collection of their own: the product's document has no reviews, only how
- * many there are and their average rating, which are exact after every change. And then the same
- * with the three best reviews in the product's document, for a page that shows these.
+ * Product reviews in a separate collection: the product's document has no reviews, only their count
+ * and average rating, which are exact after every change. Then the same with the three best reviews
+ * in the product's document, for a page that shows them.
  *
  *   product_reviews [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -33,7 +33,7 @@ static spill_array_t *open_reviews(spill_store_t *store)
     return array;
 }
 
-/* Beside the others: with a field and a collection of their own. */
+/* A second array of the same products, with its own field and collection. */
 static spill_array_t *open_top_n_reviews(spill_store_t *store)
 {
     spill_error_t error;
@@ -47,7 +47,7 @@ static spill_array_t *open_top_n_reviews(spill_store_t *store)
     return array;
 }
 
-/* Other fields of the product's document are the application's. */
+/* The application sets the other fields of the product's document. */
 static void add_product(spill_array_t *reviews, const spill_value_t *product)
 {
     spill_error_t error;
@@ -57,7 +57,7 @@ static void add_product(spill_array_t *reviews, const spill_value_t *product)
     bson_destroy(update);
 }
 
-/* A review is a document; its own document gets `productId` besides. Days count from 2025-06-15. */
+/* A review. Its stored document also has `productId`. Days count from 2025-06-15. */
 static bson_t *make_review(const char *customer, int rating, const char *title, int day)
 {
     const int64_t start_ms = INT64_C(1749981600000);
@@ -82,7 +82,7 @@ static int64_t write_review(spill_array_t *reviews, const spill_value_t *product
     return result.first;
 }
 
-/* One document is read, however many reviews there are. */
+/* Check count and average. This reads one document, whatever the number of reviews. */
 static bool has(spill_array_t *reviews, const spill_value_t *product, int64_t count, double average)
 {
     spill_error_t error;
@@ -102,7 +102,7 @@ static bool print_document(void *context, const char *collection, const bson_t *
     return true;
 }
 
-/* The newest ten, as a product's page shows them: the product's document and ten reviews. */
+/* Read the newest ten reviews for a product's page: the product's document and ten reviews. */
 static bool newest_are_right(spill_array_t *reviews, const spill_value_t *product)
 {
     spill_error_t error;
@@ -118,7 +118,7 @@ static bool newest_are_right(spill_array_t *reviews, const spill_value_t *produc
     return right;
 }
 
-/* Are these the best reviews, by their numbers? The product's document alone is read. */
+/* Whether the best reviews have these numbers. This reads only the product's document. */
 static bool top_n_are(spill_array_t *best, const spill_value_t *product, int64_t first,
                       int64_t second, int64_t third)
 {
@@ -137,7 +137,7 @@ static bool top_n_are(spill_array_t *best, const spill_value_t *product, int64_t
     return right;
 }
 
-/* What ranks next comes in when a review is withdrawn. */
+/* After a review is withdrawn, the next-ranked one takes its place. */
 static bool run_top_n(spill_array_t *best, const spill_value_t *product)
 {
     spill_error_t error;
@@ -165,7 +165,7 @@ static bool run(spill_array_t *reviews, const spill_value_t *product_id)
           &error);
     right = right && documents == 3;
 
-    /* The customer thinks better of it, and then withdraws the review. */
+    /* The customer changes the review, and then withdraws it. */
     bson_t *changed = make_review("Dusan Sykora", 2, "Not that good", 17);
     spill_value_t element = value_of(changed);
     check(spill_array_edit(reviews, &product, second, &element, &error), &error);

@@ -1,6 +1,6 @@
 /*
- * The last products that each shopper has looked at: a capped array, which keeps the newest 50 in
- * the shopper's own document, newest first, and drops older ones as new ones come.
+ * The products that each shopper viewed last: a capped array keeps the newest 50 in the shopper's
+ * own document, newest first. Each new product drops the oldest one.
  *
  *   recently_viewed [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -31,7 +31,7 @@ static spill_array_t *open_viewed(spill_store_t *store)
     viewed.order = SPILL_ARRAY_NEWEST_FIRST;
     strcpy(viewed.collection, "shoppers");
     strcpy(viewed.array, "recentlyViewed");
-    strcpy(viewed.count_field, ""); /* none is wanted: it is the array's length */
+    strcpy(viewed.count_field, ""); /* not needed: the count is the array's length */
     check(spill_store_define(store, &viewed, &error), &error);
 
     spill_array_t *array;

@@ -1,5 +1,5 @@
 /*
- * A program of somebody else's, built against the installed library: see CMakeLists.txt, or
+ * A separate program, built against the installed library: see CMakeLists.txt, or
  *
  *   cc consumer.c -o consumer $(pkg-config --cflags --libs spillway)
  */

@@ -25,35 +25,35 @@ import org.bson.json.JsonWriterSettings;
 import org.bson.types.Binary;
 
 /**
- * Read an array that Spillway keeps on a MongoDB-compatible server, and append to it, with the Java
- * driver alone.
+ * Read an array that Spillway manages on a MongoDB-compatible server, and append to it, with only the
+ * Java driver.
  *
  * <pre>
  *     java -cp 'jars/*' Feed.java NAME read OWNER [LIMIT [BEFORE]]   newest first
  *     java -cp 'jars/*' Feed.java NAME count OWNER
- *     java -cp 'jars/*' Feed.java NAME append OWNER ELEMENT...       one operation an element
+ *     java -cp 'jars/*' Feed.java NAME append OWNER ELEMENT...       one operation per element
  * </pre>
  *
  * NAME is a definition's name, OWNER and ELEMENT are Extended JSON (an owner may be a plain word),
- * BEFORE is a number that was printed. The store's URI, with a database, stands in the environment
- * variable SPILLWAY_URI. docs/reference/mongodb.md explains the fields under `spill`;
- * docs/how-to/recipes.md explains what is safe here and why.
+ * BEFORE is a number that was printed. The environment variable SPILLWAY_URI has the store's URI, with
+ * a database. docs/reference/mongodb.md explains the fields under `spill`; docs/how-to/recipes.md
+ * explains which calls are safe and why.
  */
 public final class Feed {
     private static final long NO_NUMBER = Long.MAX_VALUE; // above every sequence number
-    private static final int OP_BYTES = 112; // what a remembered operation takes at most
-    private static final int MARGIN_BYTES = 512; // fields of `spill` that may come, longer numbers
+    private static final int OP_BYTES = 112; // the maximum size of a stored operation id
+    private static final int MARGIN_BYTES = 512; // fields of `spill` that may be added, longer numbers
 
     /** An element and its number. */
     record Row(long seq, BsonValue element) {}
 
-    /** What names one append for good; `base` is a value of the owner's `n` from before it. */
+    /** The identity of one append; `base` is a value of the owner's `n` from before it. */
     record Operation(String id, long base) {}
 
-    /** Where an array stands in the documents of a collection; `count` may be empty. */
+    /** The place of an array in the documents of a collection; `count` may be empty. */
     record Place(MongoCollection<Document> collection, String array, String spill, String count) {}
 
-    /** The document that takes appends, and its bounds. */
+    /** The document that accepts appends, and its bounds. */
     record Tail(Place place, Document match, long slots, long bytes) {}
 
     /** A document's bookkeeping, and elements of it, newest first. */
@@ -72,7 +72,7 @@ public final class Feed {
     }
 
     private final String name;
-    private final Document definition; // bounds may change: an application reads it now and then
+    private final Document definition; // bounds may change: read it again sometimes
     private final Document bounds;
     private final boolean keepsNewest;
     private final Place heads;
@@ -114,7 +114,7 @@ public final class Feed {
     // ---- reading -----------------------------------------------------------------------------
 
     /** The state of the document that `stages` find, and its newest elements below `before`. */
-    private State look(Place place, List<Document> stages, long before, int limit) {
+    private State readDocument(Place place, List<Document> stages, long before, int limit) {
         Document below = doc("$size", doc("$filter",
                 doc("input", gone(place)).append("cond", doc("$lt", List.of("$$this", before)))));
         Document past = doc("$subtract", List.of(before, "$" + place.spill() + ".first"));
@@ -143,26 +143,26 @@ public final class Feed {
     }
 
     private State head(Object owner, long before, int limit) {
-        return look(heads, List.of(doc("$match", doc("_id", doc("$eq", owner)))), before, limit);
+        return readDocument(heads, List.of(doc("$match", doc("_id", doc("$eq", owner)))), before, limit);
     }
 
     /**
-     * Of the owner's pages the last that begins below `before`: of those that the head counts, and
-     * of its own incarnation (epoch). By index, never by count.
+     * The owner's last page that begins below `before`: only pages that the head counts, and of its
+     * own incarnation (epoch). Found by index, never by count.
      */
     private State page(Object owner, State head, long before, int limit) {
         Document match = doc(definition.getString("pageOwner"), doc("$eq", owner))
                 .append("spill.epoch", head.number("epoch"))
                 .append("_id.page", doc("$lt", head.number("pages")))
                 .append("spill.first", doc("$lt", before));
-        return look(pages, List.of(doc("$match", match),
+        return readDocument(pages, List.of(doc("$match", match),
                 doc("$sort", doc("spill.first", -1).append("_id", -1)), doc("$limit", 1)), before,
                 limit);
     }
 
     /**
      * Up to `limit` elements numbered below `before`, newest first. The last number is the cursor
-     * for the next page. It stays valid while others append.
+     * for the next page. Appends do not invalidate it.
      */
     List<Row> read(Object owner, int limit, long before) {
         State head = head(owner, before, limit);
@@ -188,7 +188,7 @@ public final class Feed {
         return rows;
     }
 
-    /** How many live elements there are, exactly; the field of the head may lag. */
+    /** The exact number of live elements. The head's count field may be out of date. */
     long count(Object owner) {
         while (true) {
             State head = head(owner, NO_NUMBER, 0);
@@ -196,7 +196,7 @@ public final class Feed {
                 return 0;
             }
             long dead = head.number("low") + head.number("removed");
-            if (keepsNewest) { // `removed` counts what is gone below `first`
+            if (keepsNewest) { // `removed` counts deleted numbers below `first`
                 return head.end() - head.gone() - dead;
             }
             if (head.number("pages") == 0) {
@@ -204,17 +204,17 @@ public final class Feed {
             }
             State last = page(owner, head, NO_NUMBER, 0);
             State again = head(owner, NO_NUMBER, 0);
-            // A removal or a trim in between has raised `rev`, a new page `pages`: then once more.
+            // A removal or a trim in between raises `rev`, a new page raises `pages`: then try again.
             if (again != null && again.number("rev") == head.number("rev")
                     && again.number("pages") == head.number("pages")) {
-                return (last != null ? last : head).end() - dead; // it may not be made yet
+                return (last != null ? last : head).end() - dead; // it may not exist yet
             }
         }
     }
 
     // ---- appending ---------------------------------------------------------------------------
 
-    /** Made before the first try of an append, and kept until there is an answer. */
+    /** Make it before the first try of an append, and keep it until there is an answer. */
     Operation operation(Object owner) {
         State last = head(owner, NO_NUMBER, 0);
         if (last != null && !keepsNewest && last.number("pages") > 0) {
@@ -224,7 +224,7 @@ public final class Feed {
         return new Operation(UUID.randomUUID().toString(), last != null ? last.number("n") : 0);
     }
 
-    /** The element's sequence number. After a time-out: again, with the same operation. */
+    /** Returns the element's sequence number. After a time-out, repeat it with the same operation. */
     long append(Object owner, BsonValue element, Operation operation)
             throws IOException, InterruptedException {
         Document after = push(tail(owner), element, operation);
@@ -252,7 +252,7 @@ public final class Feed {
         return new Tail(heads, match, slots, number(bounds, "headBytesMax"));
     }
 
-    /** One findAndModify whose filter is the guard. null: refused, and nothing has changed. */
+    /** One findAndModify with a guard as its filter. null: refused, and nothing has changed. */
     private Document push(Tail tail, BsonValue element, Operation operation) {
         Place place = tail.place();
         String spill = place.spill();
@@ -263,7 +263,7 @@ public final class Feed {
         Document guard = new Document(tail.match())
                 .append(spill + ".sealed", doc("$ne", true))
                 .append(spill + ".ops.id", doc("$ne", id)) // not appended before
-                .append(spill + ".n", doc("$lt", operation.base() + window)) // or who could tell?
+                .append(spill + ".n", doc("$lt", operation.base() + window)) // or the id may be dropped
                 .append("$expr", doc("$and", List.of(
                         doc("$lte", List.of(doc("$add", List.of(live(place), gone, 1)),
                                 tail.slots())),
@@ -284,7 +284,7 @@ public final class Feed {
                 .projection(fields).returnDocument(ReturnDocument.AFTER));
     }
 
-    /** `spillway append` makes heads and pages, spills, and knows what was appended before. */
+    /** `spillway append` creates heads and pages, spills, and recognizes repeated operations. */
     private long appendByProgram(Object owner, BsonValue element, Operation operation)
             throws IOException, InterruptedException {
         String program = System.getenv().getOrDefault("SPILLWAY", "spillway");
@@ -308,7 +308,7 @@ public final class Feed {
         return ((Number) document.get(field)).longValue();
     }
 
-    /** Sequence numbers of live elements, from place `start` of the array; newest first. */
+    /** Sequence numbers of live elements, from index `start` of the array, newest first. */
     private static List<Row> number(Document spill, long start, List<BsonValue> run) {
         TreeSet<Long> gone = new TreeSet<>();
         spill.getList("gone", Number.class, List.of()).forEach(seq -> gone.add(seq.longValue()));
@@ -324,7 +324,7 @@ public final class Feed {
         return rows;
     }
 
-    /** What an array entry takes: its value, and an index of up to seven digits. */
+    /** The size of an array entry: its value, and an index of up to seven digits. */
     private static int bytes(BsonValue element) {
         BsonDocument alone = new BsonDocument("", element);
         return new RawBsonDocument(alone, new BsonDocumentCodec()).getByteBuffer().remaining() + 8;

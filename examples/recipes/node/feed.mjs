@@ -1,22 +1,22 @@
-// Read an array that Spillway keeps on a MongoDB-compatible server, and append to it, with Node's
-// driver alone.
+// Read an array that Spillway manages on a MongoDB-compatible server, and append to it, with only
+// Node's driver.
 //
 //     node feed.mjs NAME read OWNER [LIMIT [BEFORE]]   newest first; BEFORE is a printed number
 //     node feed.mjs NAME count OWNER
-//     node feed.mjs NAME append OWNER ELEMENT...       one operation an element
+//     node feed.mjs NAME append OWNER ELEMENT...       one operation per element
 //
 // NAME is a definition's name, OWNER and ELEMENT are Extended JSON (an owner may be a plain word).
-// The store's URI, with a database, stands in the environment variable SPILLWAY_URI.
+// The environment variable SPILLWAY_URI has the store's URI, with a database.
 // docs/reference/mongodb.md explains the fields under `spill`;
-// docs/how-to/recipes.md explains what is safe here and why.
+// docs/how-to/recipes.md explains which calls are safe and why.
 
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { Binary, BSON, Long, MongoClient } from 'mongodb';
 
 const { EJSON } = BSON;
-const OP_BYTES = 112; // what a remembered operation takes at most
-const MARGIN_BYTES = 512; // fields of `spill` that may come, and longer numbers
+const OP_BYTES = 112; // the maximum size of a stored operation id
+const MARGIN_BYTES = 512; // fields of `spill` that may be added, and longer numbers
 
 // Sequence numbers are 64-bit integers. The driver reads them as numbers while they are exact.
 const NO_NUMBER = Long.MAX_VALUE;
@@ -29,7 +29,7 @@ class Feed {
     if (!found) throw new Error(`there is no definition '${name}'`);
     const feed = new Feed();
     feed.name = name;
-    feed.definition = found.entry; // bounds may change: an application reads it now and then
+    feed.definition = found.entry; // bounds may change: an application should read it again sometimes
     if (found.entry.layout !== 'outlier' || 'order' in found.entry)
       throw new Error(`'${name}' is laid out in a way that this recipe does not know`);
     feed.keepsNewest = found.entry.keep === 'newest';
@@ -51,7 +51,7 @@ class Feed {
   // ---- reading -----------------------------------------------------------------------------
 
   // The state of the document that `match` finds, and its newest elements below `before`.
-  async look({ collection, array, spill }, match, before, limit) {
+  async readDocument({ collection, array, spill }, match, before, limit) {
     const live = { $size: { $ifNull: [`$${array}`, []] } };
     const gone = { $ifNull: [`$${spill}.gone`, []] };
     const goneBelow = { $size: { $filter: { input: gone, cond: { $lt: ['$$this', before] } } } };
@@ -72,11 +72,11 @@ class Feed {
   }
 
   head(owner, before = NO_NUMBER, limit = 0) {
-    return this.look(this.heads, [{ $match: { _id: { $eq: owner } } }], before, limit);
+    return this.readDocument(this.heads, [{ $match: { _id: { $eq: owner } } }], before, limit);
   }
 
-  // Of the owner's pages the last that begins below `before`: of those that the head counts, and
-  // of its own incarnation (epoch). By index, never by count.
+  // The owner's last page that begins below `before`: only pages that the head counts, and of its
+  // own incarnation (epoch). Found by index, never by count.
   page(owner, head, before = NO_NUMBER, limit = 0) {
     const match = {
       [this.definition.pageOwner]: { $eq: owner },
@@ -85,11 +85,11 @@ class Feed {
       'spill.first': { $lt: before },
     };
     const newest = [{ $match: match }, { $sort: { 'spill.first': -1, _id: -1 } }, { $limit: 1 }];
-    return this.look(this.pages, newest, before, limit);
+    return this.readDocument(this.pages, newest, before, limit);
   }
 
   // Up to `limit` elements numbered below `before`, newest first, as {seq, element}. The last
-  // number is the cursor for the next page. It stays valid while others append.
+  // number is the cursor for the next page. Appends do not invalidate it.
   async read(owner, limit = 20, before = NO_NUMBER) {
     const head = await this.head(owner, before, limit);
     const rows = [];
@@ -105,25 +105,25 @@ class Feed {
     return rows.slice(0, limit);
   }
 
-  // How many live elements there are, exactly; the field of the head may lag.
+  // The exact number of live elements. The head's count field may be out of date.
   async count(owner) {
     for (;;) {
       const head = await this.head(owner);
       if (!head) return 0;
       const dead = head.low + head.removed;
-      if (this.keepsNewest) return head.end - head.gone.length - dead; // `removed`: below `first`
+      if (this.keepsNewest) return head.end - head.gone.length - dead; // `removed` counts below `first`
       if (head.pages === 0) return head.end - dead;
       const last = await this.page(owner, head);
       const again = await this.head(owner);
-      // A removal or a trim in between has raised `rev`, a new page `pages`: then once more.
+      // A removal or a trim in between raises `rev`, a new page raises `pages`: then try again.
       const same = again?.rev === head.rev && again.pages === head.pages;
-      if (same) return (last ?? head).end - dead; // the first page may not be made yet
+      if (same) return (last ?? head).end - dead; // the first page may not exist yet
     }
   }
 
   // ---- appending ---------------------------------------------------------------------------
 
-  // What names one append for good: made before the first try, kept until there is an answer.
+  // The identity of one append: make it before the first try, keep it until there is an answer.
   // `base` is a value of the owner's `n` from before the first try.
   async operation(owner) {
     const head = await this.head(owner);
@@ -131,14 +131,14 @@ class Feed {
     return { id: randomUUID(), base: (last ?? head)?.n ?? 0 };
   }
 
-  // The element's sequence number. After a time-out: again, with the same operation.
+  // Returns the element's sequence number. After a time-out, repeat it with the same operation.
   async append(owner, element, operation) {
     const seq = await this.push(owner, element, operation);
-    // No head, no room, a closed page, or appended before: not for a recipe.
+    // No head, no room, a closed page, or appended before: leave it to the program.
     return seq ?? this.appendByProgram(owner, element, operation);
   }
 
-  // The document that takes appends, and the bounds it has.
+  // The document that accepts appends, and its bounds.
   async tail(owner) {
     const { bounds, pageOwner } = this.definition;
     const head = this.keepsNewest ? null : await this.head(owner);
@@ -153,7 +153,7 @@ class Feed {
         slots: bounds.pageCapacity,
         bytes: bounds.pageBytesMax,
       };
-    const page = bounds.pageCapacity; // keep newest: so much, and a little, before it spills
+    const page = bounds.pageCapacity; // keep newest: the head grows by a page, and a little, before it spills
     return {
       ...this.heads,
       match: { _id: { $eq: owner }, [`${this.heads.spill}.epoch`]: { $exists: true } },
@@ -162,7 +162,7 @@ class Feed {
     };
   }
 
-  // One findAndModify whose filter is the guard. null: refused, and nothing has changed.
+  // One findAndModify with a guard as its filter. null: refused, and nothing has changed.
   async push(owner, element, operation) {
     const { collection, array, spill, count, match, slots, bytes } = await this.tail(owner);
     const window = this.definition.opWindow;
@@ -174,7 +174,7 @@ class Feed {
       ...match,
       [`${spill}.sealed`]: { $ne: true },
       [`${spill}.ops.id`]: { $ne: id }, // not appended before
-      [`${spill}.n`]: { $lt: operation.base + window }, // or this could not be told
+      [`${spill}.n`]: { $lt: operation.base + window }, // or the window may have dropped the id
       $expr: {
         $and: [
           { $lte: [{ $add: [live, gone, 1] }, slots] },
@@ -197,7 +197,7 @@ class Feed {
     return after && after.first + after.live + after.gone - 1;
   }
 
-  // `spillway append` makes heads and pages, spills, and knows what was appended before.
+  // `spillway append` creates heads and pages, spills, and recognizes repeated operations.
   appendByProgram(owner, element, operation) {
     const program = process.env.SPILLWAY ?? 'spillway';
     const op = `${operation.id}@${operation.base}`;
@@ -211,7 +211,7 @@ class Feed {
   }
 }
 
-// Sequence numbers of live elements, from place `start` of the array; newest first.
+// Sequence numbers of live elements, from index `start` of the array, newest first.
 function number(state, start, run) {
   const gone = [...state.gone].sort((left, right) => left - right);
   let seq = state.first + Number(start);
@@ -222,17 +222,17 @@ function number(state, start, run) {
   return rows.reverse();
 }
 
-// What an array entry takes: its value, and an index of up to seven digits.
+// The size of an array entry: its value, and an index of up to seven digits.
 function elementBytes(element) {
   return BSON.calculateObjectSize({ '': element }) + 8;
 }
 
-// Canonical Extended JSON. A number of JavaScript is an int32 where it is one, else a double.
+// Canonical Extended JSON. A JavaScript number becomes an int32 if it is one, else a double.
 function extended(value) {
   return EJSON.stringify(value, { relaxed: false });
 }
 
-// Relaxed: the integers of JSON are int32 where they fit.
+// Relaxed Extended JSON: integers become int32 if they fit.
 function parseOwner(text) {
   try {
     return EJSON.parse(text);
@@ -243,7 +243,7 @@ function parseOwner(text) {
 
 const [name, command, owner, ...rest] = process.argv.slice(2);
 const client = new MongoClient(process.env.SPILLWAY_URI, {
-  // Appends last, and reads see what lasts, as long as a majority of the servers does.
+  // Appends survive, and reads see only what survives, as long as a majority of the servers does.
   writeConcern: { w: 'majority' },
   readConcern: { level: 'majority' },
 });

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Read an array that Spillway keeps on a MongoDB-compatible server, and append to it, with pymongo.
+"""Read an array that Spillway manages on a MongoDB-compatible server, and append to it, with pymongo.
 
     feed.py NAME read OWNER [LIMIT [BEFORE]]    newest first; BEFORE is a number that was printed
     feed.py NAME count OWNER
-    feed.py NAME append OWNER ELEMENT...        one operation an element
+    feed.py NAME append OWNER ELEMENT...        one operation per element
 
 NAME is a definition's name, OWNER and ELEMENT are Extended JSON (an owner may be a plain word). The
-store's URI, with a database, stands in the environment variable SPILLWAY_URI.
-docs/reference/mongodb.md explains the fields under `spill`; docs/how-to/recipes.md explains what is
-safe here and why.
+environment variable SPILLWAY_URI has the store's URI, with a database.
+docs/reference/mongodb.md explains the fields under `spill`; docs/how-to/recipes.md explains which
+calls are safe and why.
 """
 
 import os
@@ -23,29 +23,29 @@ from bson.binary import Binary
 from bson.int64 import Int64
 
 NO_NUMBER = 2**63 - 1  # above every sequence number
-OP_BYTES = 112         # what a remembered operation takes at most
-MARGIN_BYTES = 512     # fields of `spill` that may come, and longer numbers
+OP_BYTES = 112         # the maximum size of a stored operation id
+MARGIN_BYTES = 512     # fields of `spill` that may be added, and longer numbers
 
 
 class Feed:
     """One array definition of a store."""
 
     def __init__(self, uri, name):
-        # Appends last, and reads see what lasts, as long as a majority of the servers does.
+        # Appends survive, and reads see only what survives, as long as a majority of the servers does.
         client = pymongo.MongoClient(uri, w="majority", readConcernLevel="majority")
         database = client.get_default_database()
         found = database["spillway.definitions"].find_one({"_id": name})
         if found is None:
             raise SystemExit(f"there is no definition '{name}'")
         self.name = name
-        self.definition = found["entry"]  # bounds may change: an application reads it now and then
+        self.definition = found["entry"]  # bounds may change: an application should read it again sometimes
         if self.definition["layout"] != "outlier" or "order" in self.definition:
             raise SystemExit(f"'{name}' is laid out in a way that this recipe does not know")
         self.heads = database[self.definition["collection"]]
         self.pages = database[self.definition["pageCollection"]]
         self.keeps_newest = self.definition["keep"] == "newest"
 
-    # ---- where things stand ------------------------------------------------------------------
+    # ---- places of documents -----------------------------------------------------------------
 
     def _head(self):
         """Collection, array, bookkeeping and count of a head. A head may have several arrays."""
@@ -56,13 +56,13 @@ class Feed:
         return self.pages, self.definition["pageArray"], "spill", self.definition["pageCount"]
 
     def _pages_of(self, owner, head):
-        """The owner's pages: those that the head counts, and of its own incarnation (epoch)."""
+        """The owner's pages: only pages that the head counts, and of its own incarnation (epoch)."""
         return {self.definition["pageOwner"]: {"$eq": owner}, "spill.epoch": head["epoch"],
                 "_id.page": {"$lt": head["pages"]}}
 
     # ---- reading -----------------------------------------------------------------------------
 
-    def _look(self, place, match, before=NO_NUMBER, limit=0):
+    def _read_document(self, place, match, before=NO_NUMBER, limit=0):
         """The state of the document that `match` finds, and its newest elements below `before`."""
         collection, array, spill, _ = place
         live = {"$size": {"$ifNull": [f"${array}", []]}}
@@ -87,19 +87,19 @@ class Feed:
         return state
 
     def head(self, owner, before=NO_NUMBER, limit=0):
-        return self._look(self._head(), [{"$match": {"_id": {"$eq": owner}}}], before, limit)
+        return self._read_document(self._head(), [{"$match": {"_id": {"$eq": owner}}}], before, limit)
 
     def page(self, owner, head, before=NO_NUMBER, limit=0):
-        """Of the owner's pages the last that begins below `before`: by index, never by count."""
+        """The owner's last page that begins below `before`: found by index, never by count."""
         match = {**self._pages_of(owner, head), "spill.first": {"$lt": Int64(before)}}
-        return self._look(self._page(), [{"$match": match},
+        return self._read_document(self._page(), [{"$match": match},
                                          {"$sort": {"spill.first": -1, "_id": -1}}, {"$limit": 1}],
                           before, limit)
 
     def read(self, owner, limit=20, before=NO_NUMBER):
         """Up to `limit` elements numbered below `before`, newest first, as (number, element).
 
-        The last number is the cursor for the next page. It stays valid while others append.
+        The last number is the cursor for the next page. Appends do not invalidate it.
         """
         head = self.head(owner, before, limit)
         rows = []
@@ -107,7 +107,7 @@ class Feed:
             part = None
             if not self.keeps_newest or before <= head["first"]:
                 part = self.page(owner, head, before, limit - len(rows))
-            if part is None:  # keep oldest: what is below all pages; keep newest: what is above
+            if part is None:  # keep oldest: elements below all pages; keep newest: above them
                 part = head if head["first"] < before else None
             if part is None:
                 break
@@ -116,25 +116,25 @@ class Feed:
         return rows[:limit]
 
     def count(self, owner):
-        """How many live elements there are, exactly; the field of the head may lag."""
+        """The exact number of live elements. The head's count field may be out of date."""
         while True:
             head = self.head(owner)
             if head is None:
                 return 0
             dead = head["low"] + head["removed"]
-            if self.keeps_newest:  # `removed` counts what is gone below `first`, `gone` the rest
+            if self.keeps_newest:  # `removed` counts deleted numbers below `first`, `gone` has the rest
                 return head["end"] - len(head["gone"]) - dead
             if head["pages"] == 0:
                 return head["end"] - dead
             last, again = self.page(owner, head), self.head(owner)
-            # A removal or a trim in between has raised `rev`, a new page `pages`: then once more.
+            # A removal or a trim in between raises `rev`, a new page raises `pages`: then try again.
             if again is not None and all(again[key] == head[key] for key in ("rev", "pages")):
-                return (last or head)["end"] - dead  # the first page may not be made yet
+                return (last or head)["end"] - dead  # the first page may not exist yet
 
     # ---- appending ---------------------------------------------------------------------------
 
     def operation(self, owner):
-        """What names one append for good: made before the first try, kept until there is an answer.
+        """The identity of one append: make it before the first try, keep it until there is an answer.
 
         `base` is a value of the owner's `n` from before the first try.
         """
@@ -146,21 +146,21 @@ class Feed:
         return {"id": uuid.uuid4().hex, "base": base}
 
     def append(self, owner, element, operation):
-        """The element's sequence number. After a time-out: again, with the same operation."""
+        """Returns the element's sequence number. After a time-out, repeat it with the same operation."""
         given = self._push(owner, element, operation)
-        if given is None:  # no head, no room, a closed page, or appended before: not for a recipe
+        if given is None:  # no head, no room, a closed page, or appended before: leave it to the program
             given = self._append_by_program(owner, element, operation)
         return given
 
     def _push(self, owner, element, operation):
-        """One findAndModify whose filter is the guard. None: refused, and nothing has changed."""
+        """One findAndModify with a guard as its filter. None: refused, and nothing has changed."""
         bounds, window = self.definition["bounds"], self.definition["opWindow"]
         place, match = self._head(), {"_id": {"$eq": owner}}
         slots, most = bounds["threshold"], bounds["headBytesMax"]
         epoch = {"$exists": True}
         if self.keeps_newest:  # the head grows by a page, and a little, before it spills
             slots += bounds["pageCapacity"] + bounds["pageCapacity"] // 8 + 1
-        else:  # to the last page, if there are any
+        else:  # append to the last page, if the owner has pages
             head = self.head(owner)
             if head is not None and head["pages"] > 0:
                 place, slots, most = self._page(), bounds["pageCapacity"], bounds["pageBytesMax"]
@@ -177,7 +177,7 @@ class Feed:
             f"{spill}.epoch": epoch,
             f"{spill}.sealed": {"$ne": True},
             f"{spill}.ops.id": {"$ne": identity},              # not appended before
-            f"{spill}.n": {"$lt": operation["base"] + window},  # or this could not be told
+            f"{spill}.n": {"$lt": operation["base"] + window},  # or the window may have dropped the id
             "$expr": {"$and": [
                 {"$lte": [{"$add": [live, gone, 1]}, slots]},
                 {"$lte": [{"$add": [{"$bsonSize": "$$ROOT"}, grows]}, most]},
@@ -197,7 +197,7 @@ class Feed:
         return after and after["first"] + after["live"] + after["gone"] - 1
 
     def _append_by_program(self, owner, element, operation):
-        """`spillway append` makes heads and pages, spills, and knows what was appended before."""
+        """`spillway append` creates heads and pages, spills, and recognizes repeated operations."""
         run = subprocess.run(
             [os.environ.get("SPILLWAY", "spillway"), "append", "-", self.name, extended(owner),
              "-", "--quiet", "--op", f"{operation['id']}@{operation['base']}"],
@@ -206,7 +206,7 @@ class Feed:
 
 
 def number(state, start, run):
-    """Sequence numbers of live elements, from place `start` of the array; newest first."""
+    """Sequence numbers of live elements, from index `start` of the array, newest first."""
     gone, rows = sorted(state["gone"]), []
     seq = state["first"] + start
     for element in run:
@@ -219,7 +219,7 @@ def number(state, start, run):
 
 
 def element_bytes(element):
-    """What an array entry takes: its value, and an index of up to seven digits."""
+    """The size of an array entry: its value, and an index of up to seven digits."""
     return len(bson.encode({"": element})) + 8
 
 
