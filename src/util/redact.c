@@ -227,15 +227,38 @@ static char *redact(const char *text, bool *has_scheme)
     return (char *)shown.data;
 }
 
+/*
+ * The beginning of a long text. A secret in it may end behind it, with an '@' that redact would not
+ * see. If there is one, the beginning ends before the first character that can precede a secret.
+ */
+static char *beginning_of(const char *text)
+{
+    char *beginning = bson_strndup(text, SPILL_REDACT_BYTES_MAX);
+    const char *rest = text + SPILL_REDACT_BYTES_MAX;
+    size_t shown = strchr(rest, '@') ? strcspn(beginning, ":/\\=") + 1 : SPILL_REDACT_BYTES_MAX;
+    if (shown < SPILL_REDACT_BYTES_MAX)
+        beginning[shown] = '\0';
+    char *redacted = spill_redact(beginning);
+    char *whole =
+        bson_strdup_printf("%s%s...", redacted, shown < SPILL_REDACT_BYTES_MAX ? MASK : "");
+    bson_free(redacted);
+    bson_free(beginning);
+    return whole;
+}
+
 char *spill_redact(const char *text)
 {
     bool has_scheme;
+    if (strnlen(text, SPILL_REDACT_BYTES_MAX + 1) > SPILL_REDACT_BYTES_MAX)
+        return beginning_of(text);
     return redact(text, &has_scheme);
 }
 
 bool spill_resembles_secret_uri(const char *text)
 {
     bool has_scheme;
+    if (strnlen(text, SPILL_REDACT_BYTES_MAX + 1) > SPILL_REDACT_BYTES_MAX)
+        return strstr(text, "//") != NULL && strchr(text, '@') != NULL;
     bson_free(redact(text, &has_scheme));
     return has_scheme;
 }

@@ -5,6 +5,12 @@
 #include <stdbool.h>
 
 /*
+ * Of a longer text only the beginning is shown, and "...". To find a secret may take time that
+ * grows with the square of the length.
+ */
+#define SPILL_REDACT_BYTES_MAX 4096
+
+/*
  * Return a copy of the text in which every secret of a connection string is "***". Free it with
  * bson_free.
  *

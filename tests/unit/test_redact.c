@@ -124,6 +124,49 @@ static void no_secret_is_left_in_a_message(void **context)
         }
 }
 
+/* A secret may begin in the part of a long text that is shown, and end behind it. */
+static void no_secret_is_left_in_a_long_text(void **context)
+{
+    (void)context;
+    static const char *const formats[] = {"mongodb://u:%s@h/db", "u:%s@h:27017",
+                                          "mongodb:u:%s@h",      "//u:%s@h",
+                                          "mongodb://u:%s",      "x?password=%s"};
+    static const size_t before[] = {0, 10, SPILL_REDACT_BYTES_MAX - 9, SPILL_REDACT_BYTES_MAX};
+    char secret[2 * SPILL_REDACT_BYTES_MAX + 1] = "";
+    for (size_t i = 0; i + 9 < sizeof secret; i += 9)
+        memcpy(secret + i, "Tr0ub4dor", 9);
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        for (size_t j = 0; j < sizeof before / sizeof before[0]; j++) {
+            char *uri = bson_strdup_printf(formats[i], secret);
+            char *text = bson_strdup_printf("%*s%s", (int)before[j], "", uri);
+            char *shown = spill_redact(text);
+            assert_null(strstr(shown, "Tr0"));
+            assert_true(strlen(shown) <= SPILL_REDACT_BYTES_MAX + strlen("***..."));
+            bson_free(shown);
+            bson_free(text);
+            bson_free(uri);
+        }
+}
+
+/* The test would not end if the cost grew with the square of the length. */
+static void long_texts_cost_little(void **context)
+{
+    (void)context;
+    static const char *const parts[] = {":",     "a:",       "a@",        "://", "a.b-",
+                                        "mongo", "mongodb:", "password=", "/",   "a@b:"};
+    enum { BYTES = 8 * 1024 * 1024 };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        size_t length = strlen(parts[i]);
+        char *text = bson_malloc0(BYTES + 1);
+        for (size_t at = 0; at + length <= BYTES; at += length)
+            memcpy(text + at, parts[i], length);
+        char *shown = spill_redact(text);
+        assert_true(strlen(shown) > 3);
+        bson_free(shown);
+        bson_free(text);
+    }
+}
+
 static void errors_hold_no_secret(void **context)
 {
     (void)context;
@@ -159,6 +202,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_secret_is_left),
         cmocka_unit_test(no_secret_is_left_in_a_message),
+        cmocka_unit_test(no_secret_is_left_in_a_long_text),
+        cmocka_unit_test(long_texts_cost_little),
         cmocka_unit_test(errors_hold_no_secret),
         cmocka_unit_test(paths_are_not_taken_for_secrets),
     };
