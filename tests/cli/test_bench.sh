@@ -2,6 +2,7 @@
 # bench measures every layout at each length, with one thread and with several, and prints the JSON of
 # docs/how-to/bench.md. It leaves a store unchanged: at its end, after Ctrl-C, and after a kill and
 # --clean. It does not touch existing data under its names.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Layout bucket: windows, statistics, and options that it refuses.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Every command's ordinary use, and the usage errors of each.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # convert to another layout within a store: its output, what it refuses, conversions that are killed
 # and restarted, and --finish, which deletes the old documents.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 

@@ -2,6 +2,7 @@
 # copy between two stores: its output, what it refuses, and copies that are killed and restarted. If
 # SPILLWAY_TEST_STORE is "server", the second store is a database of the test server; the first and the
 # last are folders.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 

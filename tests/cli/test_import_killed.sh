@@ -3,6 +3,7 @@
 # and in order: with split batches, with ids, from a compressed file, and from stdin. Each array uses
 # two of these sources. With SPILLWAY_LONG each array uses all of them, with more records, and on a
 # server all bounds are used with both keeps.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 

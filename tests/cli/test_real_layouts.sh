@@ -5,6 +5,7 @@
 # and every 4th line of the other files, or with SPILLWAY_LONG all lines. On a server it uses every
 # 20th or 400th line.
 # Runs if SPILLWAY_DATA names a folder of data sets.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 

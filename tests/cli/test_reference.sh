@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Layout reference: elements in a separate collection, with their count and average in the head.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; names of fields begin with $
 source "$(dirname "$0")/lib.sh"
 

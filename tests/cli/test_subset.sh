@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Layout subset: the head's summary has the top-N elements or the newest ones.
+# This test also runs on a server.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; messages have backticks
 source "$(dirname "$0")/lib.sh"
 

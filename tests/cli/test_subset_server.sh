@@ -1,5 +1,0 @@
-#!/usr/bin/env bash
-# Layout subset on a server.
-# shellcheck disable=SC1091 # the test on an embedded store is not followed
-export SPILLWAY_TEST_STORE=server
-source "$(dirname "$0")/test_subset.sh"
