@@ -41,8 +41,8 @@ static spill_array_t *open_board(spill_store_t *store)
 
 /* Append the score of a match; the match number is the operation's id. Returns whether it was kept.
  */
-static bool play(spill_array_t *board, const spill_value_t *game, int32_t match, int32_t score,
-                 int64_t *base)
+static bool submit_score(spill_array_t *board, const spill_value_t *game, int32_t match,
+                         int32_t score, int64_t *base)
 {
     char id[24], player[24];
     snprintf(id, sizeof id, "match-%" PRId32, match);
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     for (int32_t match = 0; match < PLAYED; match++) {
         dice = dice * 1664525u + 1013904223u;
         scores[match] = (int32_t)(dice >> 8) % SCORE_MAX;
-        made += play(board, &game, match, scores[match], &base);
+        made += submit_score(board, &game, match, scores[match], &base);
     }
 
     spill_count_t count;

@@ -150,7 +150,7 @@ static bool run_top_n(spill_array_t *best, const spill_value_t *product)
     return right && documents == 21 && top_n_are(best, product, 14, 19, 10);
 }
 
-static bool run(spill_array_t *reviews, const spill_value_t *product_id)
+static bool run_reviews(spill_array_t *reviews, const spill_value_t *product_id)
 {
     spill_error_t error;
     spill_value_t product = *product_id;
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     spill_value_t product = spill_value_from_iter(&iter);
     spill_array_t *reviews = open_reviews(store);
     spill_array_t *best = open_top_n_reviews(store);
-    bool right = run(reviews, &product) && run_top_n(best, &product);
+    bool right = run_reviews(reviews, &product) && run_top_n(best, &product);
     spill_array_close(reviews);
     spill_array_close(best);
     bson_destroy(&storage);

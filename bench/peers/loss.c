@@ -41,11 +41,11 @@ static int64_t number_of(int racer, int64_t count)
 /* The racer's last begun operation. */
 static int64_t append_begun(race_t *race, void *connection, int racer)
 {
-    racer_t *told = &race->racers[racer];
-    int64_t count = told->begun - 1;
+    racer_t *progress = &race->racers[racer];
+    int64_t count = progress->begun - 1;
     uint8_t element[ELEMENT_BYTES];
     char id[ID_SIZE];
-    peer_op_t op = {.id = id, .base = told->base};
+    peer_op_t op = {.id = id, .base = progress->base};
     snprintf(id, sizeof id, "%d-%lld", racer, (long long)count);
     measure_element(element, (uint64_t)number_of(racer, count));
     return race->peer->append(connection, owner, element, &op);
@@ -54,69 +54,68 @@ static int64_t append_begun(race_t *race, void *connection, int racer)
 static void append_in_turn(void *context, int thread, int count)
 {
     race_t *race = context;
-    racer_t *told = &race->racers[thread];
+    racer_t *progress = &race->racers[thread];
     void *connection = race->peer->join(race->opened);
     int64_t base = 0;
     for (int i = 0; i < count; i++) {
-        told->base = base;
-        told->begun = i + 1;
+        progress->base = base;
+        progress->begun = i + 1;
         base = append_begun(race, connection, thread);
-        told->acknowledged = i + 1;
+        progress->acknowledged = i + 1;
     }
     race->peer->leave(connection);
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-typedef struct window_stats {
+typedef struct losses {
     const racer_t *racers;
     int count;                /* of racers */
     int64_t last[RACERS_MAX]; /* the count in each racer's last element; -1: none so far */
     uint8_t *seen[RACERS_MAX];
     int64_t lost, doubled, disordered, unknown;
-} window_stats_t;
+} losses_t;
 
-static void note(void *context, const uint8_t *data, size_t size)
+static void count_element(void *context, const uint8_t *data, size_t size)
 {
-    window_stats_t *window_stats = context;
+    losses_t *losses = context;
     bson_t element;
     bson_iter_t at;
     if (!bson_init_static(&element, data, size) || !bson_iter_init_find(&at, &element, "at"))
         measure_stop("an element is not one of those that were appended");
     int64_t number = (bson_iter_date_time(&at) - INT64_C(1600000000000)) / 1000;
     int64_t racer = number / COUNT_MAX, count = number % COUNT_MAX;
-    if (racer < 0 || racer >= window_stats->count || count >= window_stats->racers[racer].begun) {
-        window_stats->unknown++;
+    if (racer < 0 || racer >= losses->count || count >= losses->racers[racer].begun) {
+        losses->unknown++;
         return;
     }
-    uint8_t *seen = &window_stats->seen[racer][count];
-    window_stats->doubled += *seen;
+    uint8_t *seen = &losses->seen[racer][count];
+    losses->doubled += *seen;
     *seen = 1;
-    window_stats->disordered += count < window_stats->last[racer];
-    window_stats->last[racer] =
-        count > window_stats->last[racer] ? count : window_stats->last[racer];
+    losses->disordered += count < losses->last[racer];
+    losses->last[racer] = count > losses->last[racer] ? count : losses->last[racer];
 }
 
-static void count(race_t *race, void *connection, int racers, row_t *row)
+static void count_losses(race_t *race, void *connection, int racers, row_t *row)
 {
-    window_stats_t window_stats = {.racers = race->racers, .count = racers};
+    losses_t losses = {.racers = race->racers, .count = racers};
     int64_t acknowledged = 0;
     for (int i = 0; i < racers; i++) {
-        window_stats.last[i] = -1;
-        window_stats.seen[i] = calloc(COUNT_MAX, 1);
+        losses.last[i] = -1;
+        losses.seen[i] = calloc(COUNT_MAX, 1);
     }
-    race->peer->all(connection, owner, note, &window_stats);
+    race->peer->all(connection, owner, count_element, &losses);
     for (int i = 0; i < racers; i++) {
         for (int64_t count = 0; count < race->racers[i].acknowledged; count++)
-            window_stats.lost += !window_stats.seen[i][count];
+            losses.lost += !losses.seen[i][count];
         acknowledged += race->racers[i].acknowledged;
-        free(window_stats.seen[i]);
+        free(losses.seen[i]);
     }
     row_add(row, (double)acknowledged);
-    row_add(row, (double)window_stats.lost);
-    row_add(row, (double)window_stats.doubled);
-    row_add(row, (double)window_stats.disordered);
-    row_add(row, (double)window_stats.unknown);
+    row_add(row, (double)losses.lost);
+    row_add(row, (double)losses.doubled);
+    row_add(row, (double)losses.disordered);
+    row_add(row, (double)losses.unknown);
 }
 
 static void find_faults(const race_t *race, void *connection, row_t *row)
@@ -153,7 +152,7 @@ static void run_race(const peer_t *peer, const peer_place_t *place, const works_
     open_race(&race, place);
     double seconds = measure_threads(append_in_turn, &race, options->racers, options->race_count);
     void *connection = peer->join(race.opened);
-    count(&race, connection, options->racers, row);
+    count_losses(&race, connection, options->racers, row);
     row_add(row, options->racers * options->race_count / seconds);
     find_faults(&race, connection, row);
     peer->leave(connection);
@@ -201,14 +200,14 @@ static void run_kill(const peer_t *peer, const peer_place_t *place, const works_
     void *connection = peer->join(race.opened);
     int64_t retried = 0;
     for (int i = 0; i < options->racers; i++) {
-        racer_t *told = &race.racers[i];
-        if (told->begun == told->acknowledged)
+        racer_t *progress = &race.racers[i];
+        if (progress->begun == progress->acknowledged)
             continue;
         append_begun(&race, connection, i);
-        told->acknowledged = (int64_t)told->begun;
+        progress->acknowledged = (int64_t)progress->begun;
         retried++;
     }
-    count(&race, connection, options->racers, row);
+    count_losses(&race, connection, options->racers, row);
     row_add(row, (double)retried);
     find_faults(&race, connection, row);
     peer->leave(connection);

@@ -25,7 +25,7 @@ static PGresult *checked(PGconn *connection, PGresult *result)
     return result;
 }
 
-static void run(PGconn *connection, const char *text)
+static void execute(PGconn *connection, const char *text)
 {
     PQclear(checked(connection, PQexec(connection, text)));
 }
@@ -35,9 +35,9 @@ static PGconn *connect_to(const server_t *server)
     PGconn *connection = PQconnectdb(server->place);
     if (PQstatus(connection) != CONNECTION_OK)
         measure_stop("postgres: %s", PQerrorMessage(connection));
-    run(connection, "SET client_min_messages = warning");
-    run(connection,
-        server->durable ? "SET synchronous_commit = on" : "SET synchronous_commit = off");
+    execute(connection, "SET client_min_messages = warning");
+    execute(connection,
+            server->durable ? "SET synchronous_commit = on" : "SET synchronous_commit = off");
     return connection;
 }
 
@@ -60,8 +60,8 @@ static server_t *server_of(const peer_place_t *place, const char *drop, const ch
     server->durable = place->durable;
     PGconn *connection = connect_to(server);
     if (place->fresh)
-        run(connection, drop);
-    run(connection, make);
+        execute(connection, drop);
+    execute(connection, make);
     leave(connection);
     return server;
 }
@@ -74,7 +74,7 @@ static int64_t bytes_of(const peer_place_t *place, bool compacted, const char *t
     PGconn *connection = connect_to(&server);
     snprintf(text, sizeof text, "VACUUM FULL %s", table);
     if (compacted)
-        run(connection, text);
+        execute(connection, text);
     snprintf(text, sizeof text, "SELECT pg_total_relation_size('%s')", table);
     PGresult *result = checked(connection, PQexec(connection, text));
     int64_t size = strtoll(PQgetvalue(result, 0, 0), NULL, 10);

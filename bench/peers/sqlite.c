@@ -28,7 +28,7 @@ static void check(const connection_t *connection, int code)
         measure_stop("sqlite: %s", sqlite3_errmsg(connection->db));
 }
 
-static void run(const connection_t *connection, const char *text)
+static void execute(const connection_t *connection, const char *text)
 {
     check(connection, sqlite3_exec(connection->db, text, NULL, NULL, NULL));
 }
@@ -38,8 +38,8 @@ static connection_t *connect_to(const base_t *base)
     connection_t *connection = calloc(1, sizeof *connection);
     check(connection, sqlite3_open(base->path, &connection->db));
     sqlite3_busy_timeout(connection->db, BUSY_MS);
-    run(connection, "PRAGMA journal_mode=WAL");
-    run(connection, base->durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+    execute(connection, "PRAGMA journal_mode=WAL");
+    execute(connection, base->durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
     return connection;
 }
 
@@ -56,10 +56,11 @@ static void *open_base(const peer_place_t *place)
     snprintf(base->path, sizeof base->path, "%s/peer.db", place->folder);
     base->durable = place->durable;
     connection_t *connection = connect_to(base);
-    run(connection, "CREATE TABLE IF NOT EXISTS element (owner TEXT, seq INTEGER, id INTEGER, body "
-                    "BLOB, PRIMARY KEY (owner, seq)) WITHOUT ROWID");
+    execute(connection,
+            "CREATE TABLE IF NOT EXISTS element (owner TEXT, seq INTEGER, id INTEGER, body "
+            "BLOB, PRIMARY KEY (owner, seq)) WITHOUT ROWID");
     if (place->ids)
-        run(connection, "CREATE UNIQUE INDEX IF NOT EXISTS element_id ON element (owner, id)");
+        execute(connection, "CREATE UNIQUE INDEX IF NOT EXISTS element_id ON element (owner, id)");
     sqlite3_close(connection->db);
     free(connection);
     return base;
@@ -156,7 +157,7 @@ static int64_t bytes(const peer_place_t *place, bool compacted)
         base_t base = {.durable = place->durable};
         snprintf(base.path, sizeof base.path, "%s/peer.db", place->folder);
         connection_t *connection = connect_to(&base);
-        run(connection, "VACUUM");
+        execute(connection, "VACUUM");
         check(connection, sqlite3_close(connection->db));
         free(connection);
     }

@@ -153,7 +153,8 @@ static void compare(const real_data_t *expected, const feed_t *feed, size_t inde
     }
 }
 
-static bool see(void *context, const spill_value_t *owner, const spill_element_t *element)
+static bool compare_element(void *context, const spill_value_t *owner,
+                            const spill_element_t *element)
 {
     real_data_t *expected = context;
     feed_t *feed = find_source(expected, (const char *)owner->data + 4);
@@ -171,7 +172,7 @@ static void read_forwards(real_data_t *expected, spill_array_t *array)
     for (size_t i = 0; i < REAL_DATA_TABLE_SIZE; i++) {
         expected->feeds[i].seen = 0;
     }
-    real_data_check(spill_array_export(array, NULL, see, expected, &error), &error);
+    real_data_check(spill_array_export(array, NULL, compare_element, expected, &error), &error);
     for (size_t i = 0; i < REAL_DATA_TABLE_SIZE; i++) {
         if (expected->feeds[i].seen != expected->feeds[i].count) {
             real_data_stop("elements are missing", expected->feeds[i].owner);

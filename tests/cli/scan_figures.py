@@ -257,9 +257,9 @@ def check(found, result, name):
         if in_map:
             continue
         expect(f"{name} documents", path["documents"], wanted.documents)
-        for told_as, name_of in (("bytesMax", "bytes_max"), ("overElements", "over_elements"),
-                                 ("overBytes", "over_bytes"), ("paid", "paid")):
-            expect(f"{name} {told_as}", path[told_as], getattr(wanted, name_of))
+        for field, name_of in (("bytesMax", "bytes_max"), ("overElements", "over_elements"),
+                               ("overBytes", "over_bytes"), ("paid", "paid")):
+            expect(f"{name} {field}", path[field], getattr(wanted, name_of))
         best = sorted(wanted.owners, key=lambda owner: (owner[:2], str(owner[2])))[:10]
         expect(f"{name} owners", [(owner["length"], owner["bytes"]) for owner in path["owners"]],
                [(-owner[0], -owner[1]) for owner in best])

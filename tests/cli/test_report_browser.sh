@@ -49,19 +49,19 @@ for (const part of document.querySelectorAll("h1,h2,h3,p,li,pre,figure,.tiles,ta
     if (part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 ||
         part.getBoundingClientRect().right > WIDTH + 1)
         wrong.push("too wide: " + part.textContent.slice(0, 40));
-// A phone has no columns: each figure stands on a line, with what it is before it.
+// A phone shows no columns: each figure is on its own line, after its label.
 const narrow = matchMedia("(max-width: 44rem)").matches;
 for (const cell of document.querySelectorAll("td[data-label]")) {
     const label = getComputedStyle(cell, "::before").content;
     if (narrow ? label !== JSON.stringify(cell.dataset.label) : label !== "none")
         wrong.push("the label of " + cell.textContent + " is " + label);
 }
-const told = document.createElement("pre");
-told.textContent = "TOLD " + JSON.stringify({
+const report = document.createElement("pre");
+report.textContent = "REPORT " + JSON.stringify({
     scroll: document.body.scrollWidth, wrong: wrong,
     loaded: performance.getEntriesByType("resource").map(entry => entry.name),
     narrow: narrow, title: document.title, pictures: document.querySelectorAll("svg").length}) + " END";
-document.body.append(told);
+document.body.append(report);
 </script>""".replace("WIDTH", sys.argv[1])
 open("reporting.html", "w", encoding="utf-8").write(page.replace("</body>", script + "</body>"))
 END
@@ -75,12 +75,12 @@ for width in 1200 390; do
     python3 - "$width" <<'END' || fail "at a width of $width"
 import html, json, re, struct, sys, zlib
 width = int(sys.argv[1])
-told = json.loads(html.unescape(re.search(r"TOLD (\{.*?\}) END</pre>", open("dom").read(), re.S)[1]))
-print(told)
-assert told["narrow"] == (width < 704)
-assert told["scroll"] <= width, "it has to be scrolled sideways"
-assert told["wrong"] == [] and told["loaded"] == [] and told["pictures"] == 4
-assert told["title"].startswith("Arrays that grow")
+report = json.loads(html.unescape(re.search(r"REPORT (\{.*?\}) END</pre>", open("dom").read(), re.S)[1]))
+print(report)
+assert report["narrow"] == (width < 704)
+assert report["scroll"] <= width, "the page must be scrolled sideways"
+assert report["wrong"] == [] and report["loaded"] == [] and report["pictures"] == 4
+assert report["title"].startswith("Arrays that grow")
 
 # After PNG's filter, a line equal to the line before has only zeros. Few lines may be like that.
 png = open(f"{width}.png", "rb").read()

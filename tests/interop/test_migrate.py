@@ -228,11 +228,11 @@ def check_pages_of_replaced_documents_stay(database):
                     ("migrate", URI, "plan.json", "--execute", "--quiet"),
                     ("repair", URI, "events"), ("verify", URI, "events"),
                     ("migrate", URI, "plan.json", "--execute", "--undo", "--yes", "--quiet")):
-        told = spillway(*command, code=1)
+        messages = spillway(*command, code=1)
         after = {page["_id"]["owner"] + str(page["_id"]["page"]): page for page in pages.find({})}
         differ = [(key, before.get(key), after.get(key)) for key in sorted(set(before) | set(after))
                   if before.get(key) != after.get(key)]
-        assert not differ, (command, str(differ)[:2000], told)
+        assert not differ, (command, str(differ)[:2000], messages)
     assert "spill" not in users.find_one({"_id": "again"})
     for owner in ("trimmed", "bare", "again", "reopened"):
         spillway("drop", URI, "events", owner, "--yes")

@@ -40,7 +40,7 @@ static int64_t label_of(int worker, int number, size_t element)
     return 1 + (int64_t)worker * 100000 + number * 10 + (int64_t)element;
 }
 
-static void note(race_t *race, int64_t seq, int64_t label)
+static void record_label(race_t *race, int64_t seq, int64_t label)
 {
     if (seq < 0 || seq >= NUMBERS || atomic_exchange(&race->labels[seq], label) != 0)
         atomic_fetch_add(&race->wrong, 1);
@@ -76,7 +76,7 @@ static int64_t append(race_t *race, spill_array_t *array, int worker, int number
         return 0;
     }
     for (size_t i = 0; i < count; i++)
-        note(race, result.first + (int64_t)i, labels[i]);
+        record_label(race, result.first + (int64_t)i, labels[i]);
     return result.first;
 }
 

@@ -236,7 +236,7 @@ typedef struct reported {
     bool unknown; /* every finding says that another program deleted or replaced the head */
 } reported_t;
 
-static void note(void *context, const spill_finding_t *finding)
+static void count_finding(void *context, const spill_finding_t *finding)
 {
     reported_t *reported = context;
     reported->count++;
@@ -251,11 +251,13 @@ static void assert_left(spill_array_t *array, const spill_value_t *owner, int co
     spill_repair_summary_t repaired;
     spill_error_t error;
     reported_t reported = {.unknown = true};
-    require_ok(spill_array_verify(array, owner, note, &reported, &verified, &error), &error);
+    require_ok(spill_array_verify(array, owner, count_finding, &reported, &verified, &error),
+               &error);
     assert_int_equal(verified.findings, count);
     for (int dry_run = 1; dry_run >= 0; dry_run--) {
-        require_ok(spill_array_repair(array, owner, dry_run, note, &reported, &repaired, &error),
-                   &error);
+        require_ok(
+            spill_array_repair(array, owner, dry_run, count_finding, &reported, &repaired, &error),
+            &error);
         assert_int_equal(repaired.findings, 0);
         assert_int_equal(repaired.left, count);
     }
