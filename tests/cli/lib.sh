@@ -152,6 +152,14 @@ clean() {
     has out '"findings":0}'
 }
 
+# flip_bit FILE AT: flip one bit of the byte at that place.
+flip_bit() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    # shellcheck disable=SC2059 # the format is the byte
+    printf "\\x$(printf '%02x' $((byte ^ 4)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
 if on_server; then
     needs SPILLWAY_TEST_URI
 fi

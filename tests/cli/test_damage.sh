@@ -6,14 +6,6 @@ source "$(dirname "$0")/lib.sh"
 
 OWNERS=40 EACH=200
 
-# flip FILE AT: flip one bit of the byte at that place.
-flip() {
-    local byte
-    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-    # shellcheck disable=SC2059 # the format is the byte
-    printf "\\x$(printf '%02x' $((byte ^ 4)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-}
-
 # Elements of about 90 bytes that do not compress well, for all owners in turn.
 for ((i = 0; i < OWNERS * EACH; i++)); do
     printf '{"_id": %d, "by": "u%02d", "text": "%05d%05d%05d%05d"}\n' \
@@ -27,7 +19,7 @@ clean db
 
 table=$(find db -name '*.sst' -printf '%s %p\n' | sort -n | tail -1)
 size=${table%% *} table=${table#* }
-flip "$table" $((size / 3))
+flip_bit "$table" $((size / 3))
 
 # ---- export, stats, verify -----------------------------------------------------------------------
 

@@ -4,14 +4,6 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-# flip FILE AT: flip one bit of the byte at that place.
-flip() {
-    local byte
-    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-    # shellcheck disable=SC2059 # the format is the byte
-    printf "\\x$(printf '%02x' $((byte ^ 4)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-}
-
 # A store of a killed writer, with about 300 KB in its log.
 seq 400000 | awk '{ printf "{\"by\": \"u%d\", \"n\": %d, \"text\": \"some words %d\"}\n", $1 % 50, $1, $1 * 7919 % 10007 }' >events.ndjson
 expect 0 define db ev --preset feed-recent
@@ -31,7 +23,7 @@ expect 0 verify db
 whole=$(sed -n 's/.*"elements":\([0-9]*\).*/\1/p' out)
 
 place=$((size - 150000))
-flip "$log" $place
+flip_bit "$log" $place
 cp "$log" original.log
 
 # ---- commands that read refuse -------------------------------------------------------------------
@@ -101,7 +93,7 @@ expect 0 import db ev events.ndjson --owner by --quiet
 
 # ---- CURRENT -------------------------------------------------------------------------------------
 
-flip db/CURRENT 3
+flip_bit db/CURRENT 3
 for command in 'verify db' 'export db ev' 'append db ev u1 1'; do
     # shellcheck disable=SC2086 # words
     expect 3 $command

@@ -27,8 +27,8 @@ done >events.ndjson
 gzip -k events.ndjson
 awk '{ sub(/.*"by": /, ""); sub(/}/, ""); print }' events.ndjson | sort | uniq -c >owners
 
-# until_done ARGUMENT...: kill the program after a random time, and restart it until it succeeds.
-until_done() {
+# import_until_done ARGUMENT...: kill the program after a random time, and restart it until it succeeds.
+import_until_done() {
     local kills=0 pid status
     while :; do
         "$SPILLWAY" import "$db" ev "$@" --quiet >out 2>err <events.ndjson &
@@ -82,7 +82,7 @@ for shape in "${shapes[@]}"; do
         new_store
         expect 0 define "$db" ev --preset feed --keep "$keep" --threshold "$threshold" --page "$page"
         # shellcheck disable=SC2086
-        until_done $source
+        import_until_done $source
         check_all
     done
 done

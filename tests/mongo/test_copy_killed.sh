@@ -22,9 +22,9 @@ for name in new old; do
     sort out >"expected.$name"
 done
 
-# until_done SIDE STORE STORE: copy, while the server (SIDE of the copy) is killed and restarted a few
+# copy_until_done SIDE STORE STORE: copy, while the server (SIDE of the copy) is killed and restarted a few
 # times.
-until_done() {
+copy_until_done() {
     local side=$1 kills=0 pid status=3
     shift
     for ((round = 0; round < rounds && status != 0; round++)); do
@@ -60,7 +60,7 @@ check() {
 }
 
 store="$(database_at "$(cat server.uri)" copy)?serverSelectionTimeoutMS=1000"
-until_done target folder "$store"
+copy_until_done target folder "$store"
 check "$store"
-until_done source "$store" back
+copy_until_done source "$store" back
 check back
