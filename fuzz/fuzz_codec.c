@@ -6,7 +6,7 @@
 #include "bson/element.h"
 #include "bson/value.h"
 #include "fuzz.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* The embedded store's check finds what is wrong with the records of an owner. */
+#include "store/embedded/records.h"
 #include "support/failing_kv.h"
 #include "support/tampered.h"
 

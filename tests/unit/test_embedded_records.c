@@ -1,6 +1,6 @@
 /* Batches, keys and values of the embedded store's records. */
 #include "store/embedded/batch.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/head_cache.h"
 #include "store/embedded/keys.h"
 #include "support/state.h"

@@ -6,7 +6,7 @@
 
 #include "store/embedded/log_check.h"
 #include "store/embedded/log_reader.h"
-#include "store/embedded/system_records.h"
+#include "store/embedded/records.h"
 #include "util/crc32c.h"
 
 #include <glob.h>

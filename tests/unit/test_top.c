@@ -1,5 +1,5 @@
 /* Ranks, and the elements that rank highest. */
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/state.h"
 
 #include <math.h>

@@ -3,7 +3,8 @@
  * number at a time. The finding has to name the document and the invariant; repair mends it, or
  * tells the same and changes nothing; and a second repair has nothing to do.
  */
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
+#include "store/embedded/records.h"
 #include "support/tampered.h"
 
 #include <setjmp.h>

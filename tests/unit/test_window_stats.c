@@ -1,6 +1,6 @@
 #include "store/window_stats.h"
 
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 
 #include <math.h>
 #include <setjmp.h>

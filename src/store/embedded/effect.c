@@ -1,8 +1,8 @@
-#include "store/embedded/embedded.h"
+#include "store/embedded/records.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 
 #include <string.h>
 

@@ -1,125 +1,12 @@
 #include "store/embedded/embedded.h"
 
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/kv_memory.h"
 #include "store/embedded/kv_rocksdb.h"
 #include "util/error.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <sys/stat.h>
-
-/* ---- records --------------------------------------------------------------------------------- */
-
-spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *batch,
-                                const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
-                                bool *found, spill_error_t *error)
-{
-    const spill_change_t *change =
-        batch && batch->count > 0 ? spill_batch_find(batch, key, key_bytes) : NULL;
-    if (!change)
-        return store->kv->ops->get(store->kv, key, key_bytes, value, found, error);
-    spill_buffer_clear(value);
-    *found = change->kind == SPILL_CHANGE_PUT;
-    if (*found)
-        spill_buffer_append(value, spill_batch_value(batch, change), change->value_bytes);
-    return SPILL_OK;
-}
-
-void spill_embedded_state_key(spill_record_key_t *key, int64_t page)
-{
-    if (page == SPILL_HEAD)
-        spill_record_key_kind(key, SPILL_RECORD_HEAD);
-    else
-        spill_record_key_page(key, page);
-}
-
-/* Read the record of a state. The leader uses the cache of heads. */
-static spill_code_t get_state_record(spill_embedded_t *store, const spill_batch_t *batch,
-                                     const spill_record_key_t *key, bool head,
-                                     spill_buffer_t *value, bool *found, spill_error_t *error)
-{
-    bool remembers = head && batch;
-    const spill_head_slot_t *slot =
-        remembers ? spill_head_cache_find(&store->heads, key->data, key->size) : NULL;
-    if (slot) {
-        spill_buffer_append(value, slot->value, slot->value_bytes);
-        *found = true;
-        return SPILL_OK;
-    }
-    spill_code_t code = spill_embedded_get(store, batch, key->data, key->size, value, found, error);
-    if (code == SPILL_OK && *found && remembers)
-        spill_head_cache_put(&store->heads, key->data, key->size, value->data, value->size);
-    return code;
-}
-
-spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch_t *batch,
-                                      const spill_request_t *request, spill_record_key_t *key,
-                                      int64_t page, spill_state_t *state, spill_error_t *error)
-{
-    bool head = page == SPILL_HEAD;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
-    bool found;
-    state->present = false;
-    spill_embedded_state_key(key, page);
-    spill_code_t code = get_state_record(store, batch, key, head, &value, &found, error);
-    if (code != SPILL_OK)
-        code = spill_embedded_place(request, page, code, error);
-    else if (found && !spill_state_decode(value.data, value.size, head, state))
-        code = spill_embedded_corrupt(store, request, page, error,
-                                      "the record of its state cannot be read");
-    if (!head && state->present)
-        state->page = page;
-    spill_buffer_release(&value);
-    return code;
-}
-
-void spill_embedded_put_state(spill_embedded_t *store, const spill_record_key_t *key, bool head,
-                              const spill_state_t *state, spill_batch_t *batch)
-{
-    if (!state->present) {
-        spill_batch_delete(batch, key->data, key->size);
-        if (head)
-            spill_head_cache_put(&store->heads, key->data, key->size, NULL, 0);
-        return;
-    }
-    spill_state_encode(state, head, spill_batch_put_open(batch, key->data, key->size));
-    spill_batch_put_close(batch);
-    const spill_change_t *change = &batch->changes[batch->count - 1];
-    if (head)
-        spill_head_cache_put(&store->heads, key->data, key->size, spill_batch_value(batch, change),
-                             change->value_bytes);
-}
-
-/* ---- errors ---------------------------------------------------------------------------------- */
-
-static void describe_document(int64_t page, char *text, size_t size)
-{
-    if (page < 0)
-        snprintf(text, size, "%s", page == SPILL_HEAD ? "head" : "pages");
-    else
-        snprintf(text, size, "page %" PRId64, page);
-}
-
-spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, spill_code_t code,
-                                  spill_error_t *error)
-{
-    if (page == request->page)
-        return code;
-    char document[32];
-    describe_document(page, document, sizeof document);
-    return spill_fail_prefix(error, code, "%s", document);
-}
-
-spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_request_t *request,
-                                    int64_t page, spill_error_t *error, const char *what)
-{
-    spill_code_t code =
-        spill_fail(error, SPILL_CORRUPT, "%s (%s: restore a backup, or export what is readable)",
-                   what, store->base.uri);
-    return spill_embedded_place(request, page, code, error);
-}
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 

@@ -3,20 +3,20 @@
  * memory (docs/internals/format.md).
  *
  *   embedded.c            open and close a store; the table of functions
- *   read.c                READ, directly from the engine, on the caller's thread
- *   change.c              all other requests: decide, on the thread of the combiner's leader
+ *   embedded_read.c       READ, directly from the engine, on the caller's thread
+ *   embedded_change.c     all other requests: decide, on the thread of the combiner's leader
  *   effect.c              ... and write the records of a decision
- *   fields.c              the heads' other fields
- *   catalog.c             definitions and imports
+ *   embedded_fields.c     the heads' other fields
+ *   embedded_catalog.c    definitions and imports
  *   numbers.c             the numbers of definitions
- *   system_records.c      access to the records of both
- *   owners.c              list owners; delete the rest of an array
+ *   records.c             records of states, the cache of head records, system records
+ *   embedded_owners.c     list owners; delete the rest of an array
  *   embedded_oversized.c  list owners whose head needs a reshape
- *   orphans.c             list owners that have pages but no head
- *   check.h               find errors in the records
+ *   embedded_orphans.c    list owners that have pages but no head
+ *   embedded_check.h      find errors in the records
  *   reindex.c             rebuild indexes
  *   format.c              the version of the format
- *   backup.c              copy a store
+ *   embedded_backup.c     copy a store
  *   pinned.c              the files that a reader holds open
  *   engine_files.cpp      let the engine read those
  *   engine_guard.cpp      turn the engine's exceptions into errors
@@ -53,43 +53,7 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
                                     const spill_store_options_t *options, spill_store_t **store,
                                     spill_error_t *error);
 
-/* ---- records --------------------------------------------------------------------------------- */
-
-/* Read a record, from the batch if it has the key, else from the engine. `batch` may be NULL. */
-spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *batch,
-                                const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
-                                bool *found, spill_error_t *error);
-
-/*
- * Read the state of the head or of a page; it is absent if there is no record. A caller with a
- * batch is the combiner's leader.
- */
-spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch_t *batch,
-                                      const spill_request_t *request, spill_record_key_t *key,
-                                      int64_t page, spill_state_t *state, spill_error_t *error);
-
-/* Write a state record under the document's key. */
-void spill_embedded_put_state(spill_embedded_t *store, const spill_record_key_t *key, bool head,
-                              const spill_state_t *state, spill_batch_t *batch);
-
-/* Fail with SPILL_CORRUPT and name the document as spill_embedded_place does. */
-spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_request_t *request,
-                                    int64_t page, spill_error_t *error, const char *what);
-
-/*
- * Put the document's name before an error, if it is not the requested document. The store's caller
- * names owner, array and the requested document.
- */
-spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, spill_code_t code,
-                                  spill_error_t *error);
-
-/* Move to the first record behind all records of the owner, of any kind. (owners.c) */
-void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner);
-
-/* Set the key of a document's state record. */
-void spill_embedded_state_key(spill_record_key_t *key, int64_t page);
-
-/* ---- change.c and effect.c ------------------------------------------------------------------- */
+/* ---- embedded_change.c and effect.c ---------------------------------------------------------- */
 
 /* The context of spill_embedded_decide: one request. */
 typedef struct spill_change_call {
@@ -122,7 +86,7 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
                                       const spill_state_t *state, spill_record_key_t *key,
                                       spill_batch_t *batch, spill_error_t *error);
 
-/* ---- fields.c: the other fields of a head, which the arrays of a collection share ------------ */
+/* ---- embedded_fields.c: the other fields of a head, which the arrays of a collection share --- */
 
 /* Read the other fields; {_id} if there are none. The caller owns *fields. */
 spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batch_t *batch,
@@ -200,9 +164,12 @@ spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition
                                     const spill_window_query_t *query, bson_t *texts,
                                     spill_error_t *error);
 
+/* Move to the first record behind all records of the owner, of any kind. (embedded_owners.c) */
+void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner);
+
 /*
  * Delete all records of an array's owners. If an owner has a head, set *deleted = false and leave
- * the batch unchanged. For the combiner's leader, with a batch of its own. (owners.c)
+ * the batch unchanged. For the combiner's leader, with a batch of its own. (embedded_owners.c)
  * Cost: one step for each owner that has records.
  */
 spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t *batch,

@@ -1,7 +1,7 @@
 #include "store/embedded/embedded.h"
 
 #include "bson/value.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/unmanaged.h"
 
 /*

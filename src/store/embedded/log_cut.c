@@ -17,7 +17,7 @@
 #include "store/embedded/log_check.h"
 #include "store/embedded/log_losses.h"
 #include "store/embedded/log_reader.h"
-#include "store/embedded/system_records.h"
+#include "store/embedded/records.h"
 #include "util/error.h"
 #include "util/file.h"
 

@@ -5,7 +5,7 @@
 #ifndef SPILL_STORE_EMBEDDED_NUMBERS_H
 #define SPILL_STORE_EMBEDDED_NUMBERS_H
 
-#include "store/embedded/system_records.h"
+#include "store/embedded/records.h"
 
 /* Get the numbers of a name; 0 if it has none. */
 spill_code_t spill_numbers_get(spill_system_access_t *access, const char *name,

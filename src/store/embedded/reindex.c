@@ -3,12 +3,12 @@
  * pages and of the ids and ranks of its elements, and delete wrong ones. The batch has no other
  * change of the owner, so the engine has its current records.
  */
-#include "store/embedded/embedded.h"
+#include "store/embedded/records.h"
 
 #include "bson/element.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 
 #include <string.h>
 

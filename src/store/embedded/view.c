@@ -1,6 +1,7 @@
 /* The records of a READ, and how it finds its document. */
 #include "store/embedded/view.h"
 #include "definition/schema.h"
+#include "store/embedded/records.h"
 
 #include <string.h>
 

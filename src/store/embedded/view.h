@@ -8,8 +8,8 @@
 #ifndef SPILL_STORE_EMBEDDED_VIEW_H
 #define SPILL_STORE_EMBEDDED_VIEW_H
 
-#include "store/embedded/codec.h"
 #include "store/embedded/embedded.h"
+#include "store/embedded/embedded_codec.h"
 
 typedef struct spill_view {
     spill_embedded_t *store;

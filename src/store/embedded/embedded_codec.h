@@ -4,8 +4,8 @@
  * The decoders accept any bytes. They return true only for a record that the rest of the store can
  * use: values are well-formed, and numbers are so small that sums do not overflow.
  */
-#ifndef SPILL_STORE_EMBEDDED_CODEC_H
-#define SPILL_STORE_EMBEDDED_CODEC_H
+#ifndef SPILL_STORE_EMBEDDED_EMBEDDED_CODEC_H
+#define SPILL_STORE_EMBEDDED_EMBEDDED_CODEC_H
 
 #include "store/embedded/keys.h"
 #include "store/ops.h"

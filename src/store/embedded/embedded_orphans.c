@@ -5,7 +5,7 @@
 #include "store/embedded/embedded.h"
 
 #include "definition/schema.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-#include "store/embedded/embedded.h"
+#include "store/embedded/records.h"
 
 #include "bson/update.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/view.h"
 #include "store/unmanaged.h"
 #include "util/error.h"

@@ -1,4 +1,4 @@
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 
 #include "bson/key.h"
 #include "bson/value.h"

@@ -1,6 +1,7 @@
 /* READ of a document: its state, elements, operations, other fields. */
 #include "store/embedded/view.h"
 
+#include "store/embedded/records.h"
 #include "store/unmanaged.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "store/embedded/embedded.h"
+#include "store/embedded/records.h"
 
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/numbers.h"
-#include "store/embedded/system_records.h"
+#include "store/embedded/records.h"
 #include "util/error.h"
 
 #include <string.h>

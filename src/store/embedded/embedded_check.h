@@ -6,8 +6,8 @@
  *   check.c          documents and their elements
  *   check_indexes.c  the indexes of pages, ids and ranks
  */
-#ifndef SPILL_STORE_EMBEDDED_CHECK_H
-#define SPILL_STORE_EMBEDDED_CHECK_H
+#ifndef SPILL_STORE_EMBEDDED_EMBEDDED_CHECK_H
+#define SPILL_STORE_EMBEDDED_EMBEDDED_CHECK_H
 
 #include "store/embedded/embedded.h"
 

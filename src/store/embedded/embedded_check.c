@@ -1,8 +1,9 @@
-#include "store/embedded/check.h"
+#include "store/embedded/embedded_check.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "store/embedded/codec.h"
+#include "store/embedded/embedded_codec.h"
+#include "store/embedded/records.h"
 #include "util/error.h"
 
 #include <inttypes.h>
