@@ -107,7 +107,7 @@ static double migrate(const bench_t *bench, spill_array_t *array, spill_throttle
     double began = measure_now();
     measure_check(spill_migrate(array, &options, result, &error), &error);
     if (result->failed > 0)
-        measure_stop("%lld owners were passed over", (long long)result->failed);
+        measure_stop("%lld owners failed", (long long)result->failed);
     return measure_now() - began;
 }
 
@@ -130,7 +130,7 @@ static void bench_speed(bench_t *bench)
         double mine = migrate(bench, array, NULL, &result);
         spill_store_counters(bench->store, &after);
         if (result.plain != bench->owners)
-            measure_stop("%lld arrays were taken over", (long long)result.plain);
+            measure_stop("%lld arrays were adopted", (long long)result.plain);
         spill_array_close(array);
         calls = after.calls - before.calls;
         on_server_drop(&bench->on, name);

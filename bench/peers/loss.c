@@ -82,7 +82,7 @@ static void count_element(void *context, const uint8_t *data, size_t size)
     bson_t element;
     bson_iter_t at;
     if (!bson_init_static(&element, data, size) || !bson_iter_init_find(&at, &element, "at"))
-        measure_stop("an element is not one of those that were appended");
+        measure_stop("an element was never appended");
     int64_t number = (bson_iter_date_time(&at) - INT64_C(1600000000000)) / 1000;
     int64_t racer = number / COUNT_MAX, count = number % COUNT_MAX;
     if (racer < 0 || racer >= losses->count || count >= losses->racers[racer].begun) {

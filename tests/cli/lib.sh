@@ -4,7 +4,7 @@
 set -uo pipefail
 export LC_ALL=C
 
-: "${SPILLWAY:?is to be the path of the program}"
+: "${SPILLWAY:?must be the path of the program}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/spillway-cli-XXXXXX")
 trap 'finish' EXIT
 trap 'exit 1' INT TERM
@@ -55,7 +55,7 @@ needs() {
 
 # database_at URI NAME: print the URI with that database.
 database_at() {
-    [[ $1 =~ ^(mongodb(\+srv)?://[^/?]*)/?[^?]*(\?.*)?$ ]] || fail "'$1' is no connection string"
+    [[ $1 =~ ^(mongodb(\+srv)?://[^/?]*)/?[^?]*(\?.*)?$ ]] || fail "'$1' is not a connection string"
     echo "${BASH_REMATCH[1]}/$2${BASH_REMATCH[3]}"
 }
 

@@ -210,7 +210,7 @@ static void read_backwards(const real_data_t *expected, const feed_t *feed, spil
     real_data_check(spill_array_count(array, &owner, &count, &error), &error);
     size_t due = whole || feed->count < BACKWARDS_MAX ? feed->count : BACKWARDS_MAX;
     if (feed->count - left != due || count.count != (int64_t)feed->count) {
-        real_data_stop("a feed is not read to its end, or miscounted", feed->owner);
+        real_data_stop("a feed was not read to its end, or was miscounted", feed->owner);
     }
     bson_destroy(&storage);
 }

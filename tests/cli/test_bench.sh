@@ -29,7 +29,7 @@ new_store
 expect 0 define "$db" feed --preset feed-recent
 expect 0 append "$db" feed ada 1 2 3
 expect 0 bench "$db" "${tiny[@]}" --json --quiet
-[ -s err ] && fail "--quiet, and yet: $(cat err)"
+[ -s err ] && fail "--quiet, but there are messages: $(cat err)"
 python3 - out "$(on_server && echo server)" "$lengths" <<'END' || fail "the JSON"
 import json, sys
 result = json.load(open(sys.argv[1]))
@@ -76,7 +76,7 @@ has out 'elements   300 bytes each; threshold 4, pages of 6'
 has out 'Comparison at 60 elements of 300 bytes, one thread'
 has out 'full at about'
 has out 'never reached: at most'
-grep -q subset out && fail "a layout that was not asked for"
+grep -q subset out && fail "the output has a layout that was not requested"
 if ! on_server || [ -n "${SPILLWAY_LONG:-}" ]; then # on a server a minute or two
     expect 0 bench "$db" --tune --rounds 1 --element 100 --durability log --quiet
     has out 'least cost on this store: --threshold '

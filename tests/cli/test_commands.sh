@@ -82,7 +82,7 @@ expect 0 define "$db" viewed --layout capped --threshold 3 --max-bytes 100KB --o
     --collection shoppers --array viewed --count-field ''
 is out "viewed: capped, keep newest, arrays newest first, threshold 3, head 100000 bytes, window 64; shoppers.viewed"
 expect 0 define "$db" viewed --json
-! grep -qi page out || fail "a capped definition speaks of pages"
+! grep -qi page out || fail "a capped definition mentions pages"
 seq 10 | "$SPILLWAY" append "$db" viewed ada - >out
 is out 0..9
 expect 0 read "$db" viewed ada
@@ -529,7 +529,7 @@ backups() {
 if on_server; then
     expect 2 backup "$db" copy
     has err "has no backup; export its arrays instead"
-    [ -e copy ] && fail "a refused backup left something"
+    [ -e copy ] && fail "a refused backup left files"
 else
     backups
 fi

@@ -32,8 +32,8 @@ done
 [ "$status" = 0 ] || fail "it ended with $status: $(cat err)"
 has out '"changing":0}'
 echo "$kills kills"
-[ $kills = $most ] || fail "it was killed $kills times of $most"
-[ "$(grep -c '"equal" : true' log)" -ge $rooms ] || fail "the log has not all that is equal"
+[ $kills = $most ] || fail "it was killed $kills of $most times"
+[ "$(grep -c '"equal" : true' log)" -ge $rooms ] || fail "the log lacks elements that did not change"
 "$python" "$here/consolidate.py" check "$uri" plan.json || fail "they differ"
 if [ -n "${SPILLWAY_LONG:-}" ]; then
     expect 0 consolidate @uri plan.json --execute --finish --yes

@@ -134,11 +134,11 @@ expect 2 consolidate @uri plan.json --execute --max-pause 5
 "$python" "$here/consolidate.py" update "$uri" updated.json stop plan.json >writer.out 2>&1 &
 writer=$!
 "$SPILLWAY" consolidate @uri plan.json --execute --quiet --passes 2 >out 2>err
-[[ $? == [01] ]] || fail "the copy beside writers: $(cat err)"
+[[ $? == [01] ]] || fail "the copy while writers run: $(cat err)"
 end_if_failed
 expect 0 consolidate @uri plan.json --execute --cut-over --log log
 end_if_failed
-[ "$(grep -c '"open" : true, "pauseSeconds"' out)" = $rooms ] || fail "not each was opened: $(cat out)"
+[ "$(grep -c '"open" : true, "pauseSeconds"' out)" = $rooms ] || fail "not every definition was opened: $(cat out)"
 [ "$(grep -c '"open" : true, "pauseSeconds"' log)" = $rooms ] || fail "not each is in the log"
 sleep 0.2 # some more updates in the joint collection
 touch stop

@@ -53,7 +53,7 @@ cp out exported
 shows 0 export "$db" ev --relaxed
 shows 0 export "$db" ev --documents
 shows 0 copy "$db" other
-python3 - "$owner" exported <<'END_PYTHON' || fail "the exported JSON is other data"
+python3 - "$owner" exported <<'END_PYTHON' || fail "the exported JSON has other data"
 import json, sys
 owner = sys.argv[1]
 lines = [json.loads(line) for line in open(sys.argv[2], encoding="utf-8")]
@@ -78,5 +78,5 @@ for bad in "$owner" $'two\nspillway: lines' $'not UTF-8 \xff\xc3('; do
     shows 2 count "--$bad" x
     shows 3 import "$db" ev "$bad" --owner by --format ndjson
     shows 3 scan "$bad"
-    [ "$(grep -c '^spillway: lines' err)" = 0 ] || fail "an argument prints a line of its own"
+    [ "$(grep -c '^spillway: lines' err)" = 0 ] || fail "an argument starts a new line of output"
 done

@@ -156,7 +156,7 @@ for owner in u0 u1 u2; do
     expect 0 export "$db" all "$owner"
     tail -40 out >before
     expect 0 export "$db" last "$owner"
-    cmp -s out before || fail "the newest 40 of $owner are not what layout capped has"
+    cmp -s out before || fail "layout capped does not have the newest 40 of $owner"
 done
 expect 0 define "$db" last
 has out 'capped, keep newest, threshold 40, head 50000 bytes'
@@ -167,9 +167,9 @@ has out '"elements":0,'
 expect 0 export "$db" small u1
 mv out one
 expect 0 export "$db" all u1
-tail -"$(wc -l <one)" out | cmp -s - one || fail "u1 of small is not the end of all"
-[ "$(wc -l <one)" -lt 700 ] || fail "20KB hold $(wc -l <one) elements"
-[ "$(wc -l <one)" -gt 50 ] || fail "20KB hold $(wc -l <one) elements alone"
+tail -"$(wc -l <one)" out | cmp -s - one || fail "u1 of small does not have the last elements of all"
+[ "$(wc -l <one)" -lt 700 ] || fail "20KB have room for $(wc -l <one) elements"
+[ "$(wc -l <one)" -gt 50 ] || fail "20KB alone have room for $(wc -l <one) elements"
 expect 0 append "$db" last u0 '{"n": 3001}'
 is out 1000
 expect 1 convert "$db" all --as last # another program has appended to it
@@ -182,7 +182,7 @@ for owner in u0 u1 u2; do
     for name in windows back; do
         elements "$name" "$owner" | cmp -s - before || fail "$owner of $name differs from $owner of all"
     done
-    elements end "$owner" | cmp -s - <(tail -30 before) || fail "$owner of end is another one"
+    elements end "$owner" | cmp -s - <(tail -30 before) || fail "$owner of end has other elements"
 done
 expect 0 stats "$db" windows u0
 has out "in all 3 windows: 1000 elements"
@@ -199,7 +199,7 @@ has err "timeField (--time-field) is missing"
 expect 0 drop "$db" windows u1 --yes
 until_done convert "$db" all --as windows --finish --yes
 elements windows u1 >before
-[ "$(wc -l <before)" = 999 ] || fail "windows has not all of u1: $(wc -l <before)"
+[ "$(wc -l <before)" = 999 ] || fail "windows lacks elements of u1: $(wc -l <before)"
 clean "$db"
 
 # ---- removed from the old windows, after they were converted -------------------------------------
@@ -217,11 +217,11 @@ expect 4 convert "$db" b --to outlier --finish --yes
 has err "'b' is kept: 1 of its owners are not the same in 'b.outlier'"
 has err "drop nothing there"
 expect 0 export "$db" b p1
-[ "$(wc -l <out)" = 2 ] || fail "b has not its two elements any more"
+[ "$(wc -l <out)" = 2 ] || fail "b no longer has its two elements"
 expect 0 drop "$db" b.outlier p1 --yes # the reason is known
 until_done convert "$db" b --as b.outlier --finish --yes
 expect 0 convert "$db" b --to outlier --finish --yes
 has err "'b' no longer exists"
 expect 0 export "$db" b.outlier p1
-[ "$(wc -l <out)" = 2 ] || fail "b.outlier has not the two elements of b"
+[ "$(wc -l <out)" = 2 ] || fail "b.outlier does not have the two elements of b"
 clean "$db"

@@ -47,7 +47,7 @@ elements=$(sed 's/.*"elements":\([0-9]*\),.*/\1/' out)
 is out "{\"owners\":7,\"elements\":$elements,\"before\":0,\"verified\":$elements,\"differences\":0}"
 expect 0 define "$target" --json
 has out '"threshold" : 30'
-[ "$(wc -l <out)" = 1 ] || fail "more was copied than was asked for"
+[ "$(wc -l <out)" = 1 ] || fail "more was copied than requested"
 same source "$target" new
 expect 0 append source new u1 '{"more": 1}'
 expect 0 copy source "$target"

@@ -28,14 +28,14 @@ mv out part
 mv err damage
 hit=$(sed -n 's/^spillway: passed over: owner "\(u[0-9]*\)" of .*/\1/p' damage)
 [ -n "$hit" ] || fail "export names no damaged owner: $(cat damage)"
-[ "$(wc -w <<<"$hit")" -le 3 ] || fail "one bit hit more than three owners: $hit"
+[ "$(wc -w <<<"$hit")" -le 3 ] || fail "one damaged bit affects more than three owners: $hit"
 has damage "${table##*/}" # the file is named
 tail -1 damage | grep -q '^spillway: owner "u[0-9]*" of ' || fail "the error does not come last: $(cat damage)"
 for ((i = 0; i < OWNERS; i++)); do
     owner=$(printf 'u%02d' "$i")
     grep -qx "$owner" <<<"$hit" && continue
     cmp -s <(grep -F "\"owner\":\"$owner\"" whole) <(grep -F "\"owner\":\"$owner\"" part) ||
-        fail "owner $owner was not hit, but its export is not complete"
+        fail "owner $owner was not damaged, but its export is incomplete"
 done
 expect 3 export db ev --documents
 for owner in $hit; do
@@ -62,7 +62,7 @@ done
 [ "$(sed -n 's/^ev: owner \("u[0-9]*", [a-z0-9 ]*\), .*/\1/p' out | sort | uniq -d | wc -l)" = 0 ] ||
     fail "verify lists a document twice: $(cat out)"
 [ "$(grep -c '^ev: ' out)" = "$(sed -n 's/.*"findings":\([0-9]*\).*/\1/p' out)" ] ||
-    fail "verify counts other findings than it lists"
+    fail "verify counts and lists different numbers of findings"
 expect 1 verify db ev --json
 owner=$(head -1 <<<"$hit")
 has out "{\"definition\":\"ev\",\"owner\":\"$owner\",\"page\":"

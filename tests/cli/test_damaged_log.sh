@@ -78,13 +78,13 @@ cmp -s "$log" original.log || fail "repair changed the log without an answer"
 expect 0 repair db --yes
 has out '"kept":"damaged-'
 kept=db/$(sed -n 's/.*"kept":"\([^"]*\)".*/\1/p' out)
-cmp -s "$kept" original.log || fail "repair did not keep the log as it was"
+cmp -s "$kept" original.log || fail "repair did not keep the log unchanged"
 expect 0 verify db
 has out '"findings":0'
 now=$(sed -n 's/.*"elements":\([0-9]*\).*/\1/p' out)
 # At least one record is unreadable, and none is read twice.
 if [ "$now" -ge $((whole - behind)) ] || [ "$now" -le $((whole - behind - 4000)) ]; then
-    fail "$whole elements before, $behind readable behind the cut, $now left"
+    fail "of $whole elements, $behind are readable behind the cut, but $now remain"
 fi
 expect 0 append db ev u1 '"again"'
 cmp -s "$kept" original.log || fail "a writer changed the log that repair kept"

@@ -115,7 +115,7 @@ has err "skipped: owner 2 of 'reviews.original': element 17"
 expect 0 export @uri reviews
 [ "$(wc -l <out)" = 160 ] || fail "$(wc -l <out) elements were exported, not 160"
 shop save now
-"$python" - before now <<'END' || fail "an owner that was refused was changed"
+"$python" - before now <<'END' || fail "a refused owner was changed"
 import sys, bson
 before, now = ({one["_id"]: one for one in bson.decode_all(open(name, "rb").read())}
                for name in sys.argv[1:])
@@ -128,7 +128,7 @@ has err 'nothing was dropped'
 
 expect 0 migrate @uri plan.json --execute --undo --yes
 shop save now
-"$python" - before now <<'END' || fail "the way back does not lead to what was there"
+"$python" - before now <<'END' || fail "--undo does not restore the documents"
 import sys, bson
 before, now = (bson.decode_all(open(name, "rb").read()) for name in sys.argv[1:])
 assert before == now, now

@@ -48,7 +48,7 @@ expect 0 report scan.json -o other.html --quiet --mode 640
 [ "$(modes other.html)" = "640 " ] || fail "--mode 640: the report has $(modes other.html)"
 chmod 0604 other.html
 expect 0 report scan.json -o other.html --quiet
-[ "$(modes other.html)" = "604 " ] || fail "a report that is replaced gets $(modes other.html)"
+[ "$(modes other.html)" = "604 " ] || fail "a replaced report gets $(modes other.html)"
 for mode in 0666 0400 0700 600x 8 '' 04600; do
     expect 2 define other feed --preset feed-recent --mode "$mode"
     has err "--mode '$mode'"

@@ -91,7 +91,7 @@ printf '3\n{bad\n4\n' | "$SPILLWAY" append "$db" ev lines - >out 2>err
 [ $? = 3 ] || fail "a bad line is no error"
 has err 'stdin:2'
 counts "$db" ev lines 3
-"$SPILLWAY" append "$db" ev lines - <&- >out 2>err && fail "a closed stdin is no error"
+"$SPILLWAY" append "$db" ev lines - <&- >out 2>err && fail "a closed stdin is not an error"
 seq 1 25000 | "$SPILLWAY" append "$db" ev many - >out 2>err || fail "$(cat err)"
 counts "$db" ev many 25000
 

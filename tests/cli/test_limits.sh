@@ -47,7 +47,7 @@ clean db
 
 # Files of the store must not get the number of a closed descriptor: messages would be written to them.
 "$SPILLWAY" append db feed ada 3 --json <&- >&- 2>&-
-[ $? = 3 ] || fail "append without descriptors ended otherwise"
+[ $? = 3 ] || fail "append without descriptors ended with another code"
 echo 4 | "$SPILLWAY" append db feed ada - --json >out 2>&- || fail "append without stderr failed"
 "$SPILLWAY" append db feed ada - <&- >out 2>err && fail "append read a closed stdin"
 clean db
@@ -73,7 +73,7 @@ has err "raise the file size limit"
 acknowledged=$(grep -c seq out)
 expect 0 count db feed large
 counted=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)
-[ "$counted" -gt "$acknowledged" ] || fail "1 and $acknowledged acknowledged, $counted there"
+[ "$counted" -gt "$acknowledged" ] || fail "1 + $acknowledged appends were acknowledged, but $counted are stored"
 clean db
 expect 0 append db feed large - <lines
 (ulimit -f 1 && exec "$SPILLWAY" report documents.ndjson -o page.html >out 2>err)
@@ -119,7 +119,7 @@ for more in 0 2000 4000 6000 8000 10000 14000 20000 40000 80000 200000; do
     esac
 done
 [ "$done" -ge 2 ] || fail "only $done appends succeeded with little memory"
-[ "$denied" -ge 1 ] || fail "no append was denied memory"
+[ "$denied" -ge 1 ] || fail "no append ran out of memory"
 [ "$ended" -le 1 ] || fail "$ended appends ended by a signal"
 expect 0 count db feed ada
 after=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)

@@ -4,7 +4,7 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-: "${SPILLWAY_SOURCE:?is to be the folder of the sources}"
+: "${SPILLWAY_SOURCE:?must be the folder of the sources}"
 manual=$SPILLWAY_SOURCE/man/spillway.1
 # shellcheck disable=SC1090
 source "$SPILLWAY_SOURCE/completions/spillway.bash"

@@ -242,7 +242,7 @@ static void compare_all(replay_t *replay)
     }
     gzclose(file);
     if (documents != DOCUMENTS)
-        stop("documents to compare with", "not 403");
+        stop("the number of documents is", "not 403");
     /* Deleted products must have no elements left. */
     spill_verify_summary_t summary;
     spill_error_t error;

@@ -115,7 +115,7 @@ echo old >kept.html
 mkdir empty failing silent early
 "$SPILLWAY" report scan.json -o kept.html >out 2>err
 PATH=$PWD/empty "$SPILLWAY" report scan.json -o kept.html >out 2>err
-[ $? = 3 ] || fail "without gnuplot it ended with another code"
+[ $? = 3 ] || fail "without gnuplot the report ended with another code"
 has err 'apt install gnuplot-nox'
 printf '#!/bin/sh\ncat >/dev/null\necho "line 3: no such thing" >&2\nexit 1\n' >failing/gnuplot
 printf '#!/bin/sh\ncat >/dev/null\n' >silent/gnuplot

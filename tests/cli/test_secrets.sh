@@ -70,7 +70,7 @@ every_command() {
 listed=$("$SPILLWAY" --help | sed -n '/^Commands:/,/^$/p' | awk 'NR > 1 && NF { print $1 }')
 cases=$(declare -f every_command)
 for command in $listed; do
-    [[ $cases == *"hidden $command "* ]] || fail "no case has the command $command"
+    [[ $cases == *"hidden $command "* ]] || fail "no case runs the command $command"
 done
 
 for uri in "MONGODB://u:$secret@h/db" "mongodb:/u:$secret $second@h/db" "rocksdb://u:$secret@h"; do

@@ -15,7 +15,7 @@ fails() {
     expect "$code" "$@"
     is out ""
     has err "$text"
-    grep -q '^spillway: ' err || fail "spillway $* ends with no message of its own: $(cat err)"
+    grep -q '^spillway: ' err || fail "spillway $* ends without its own message: $(cat err)"
     for password in "$secret" "$own_secret"; do
         grep -qF "$password" err && fail "spillway $* prints a password: $(cat err)"
     done
@@ -114,7 +114,7 @@ done
 expect 0 export "$uri" ev
 mv out before
 expect 0 export "$reader" ev
-cmp -s before out || fail "a reader changed something, or reads something else"
+cmp -s before out || fail "a reader changed the store, or reads other data"
 counts "$uri" ev alice 5
 expect 3 count "$uri" ev bob
 clean "$uri"

@@ -363,8 +363,8 @@ static void the_program_is_killed(void **state)
             check_all_arrays(&scene);
     }
     check_all_arrays(&scene);
-    print_message("%d rounds, %d kills of a program at work, of which %d left something that was "
-                  "not acknowledged; %" PRId64 " elements acknowledged\n",
+    print_message("%d rounds, %d kills of a running program; %d left unacknowledged "
+                  "elements; %" PRId64 " elements acknowledged\n",
                   rounds, scene.kills, scene.kills_in_writing, scene.elements);
     assert_true(scene.elements > kills);
     char remove_it[128];

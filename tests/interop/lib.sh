@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE=1
 # uri_of DATABASE: print the test server's URI with that database.
 uri_of() {
     [[ $SPILLWAY_TEST_URI =~ ^(mongodb(\+srv)?://[^/?]*)/?[^?]*(\?.*)?$ ]] ||
-        fail "SPILLWAY_TEST_URI is no connection string"
+        fail "SPILLWAY_TEST_URI is not a connection string"
     echo "${BASH_REMATCH[1]}/$1${BASH_REMATCH[3]}"
 }
 

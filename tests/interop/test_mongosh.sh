@@ -25,6 +25,6 @@ for part in "1 00 49" "2 00 49" "2 50 119"; do
 done
 
 "$modules/.bin/mongosh" --quiet --norc "$uri" "$here/test_mongosh.js" >shell 2>&1 || {
-    fail "the shell does not find what the descriptions show:"
+    fail "the shell's results differ from the pattern's descriptions:"
     cat shell >&2
 }

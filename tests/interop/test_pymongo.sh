@@ -6,4 +6,4 @@ source "$(dirname "$0")/lib.sh"
 use_pymongo
 new_database
 python3 "$here/test_pymongo.py" "$uri" ||
-    fail "what pymongo finds is not what the descriptions show"
+    fail "the documents differ from the pattern's descriptions"

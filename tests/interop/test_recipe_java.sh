@@ -14,4 +14,4 @@ new_database
 javac -cp "$jars/*" -d classes "$recipe/Feed.java" || fail "the recipe does not compile"
 python3 "$here/test_recipes.py" "$uri" java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
     -cp "$PWD/classes:$jars/*" Feed ||
-    fail "the recipe does not do what the program does"
+    fail "the recipe and the program differ"

@@ -11,4 +11,4 @@ new_database
 cp "$here/../../examples/recipes/node/feed.mjs" . # Node looks for modules beside it
 ln -s "$modules" node_modules
 python3 "$here/test_recipes.py" "$uri" node "$PWD/feed.mjs" ||
-    fail "the recipe does not do what the program does"
+    fail "the recipe and the program differ"

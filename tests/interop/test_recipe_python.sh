@@ -6,4 +6,4 @@ source "$(dirname "$0")/lib.sh"
 use_pymongo
 new_database
 python3 "$here/test_recipes.py" "$uri" python3 "$here/../../examples/recipes/python/feed.py" ||
-    fail "the recipe does not do what the program does"
+    fail "the recipe and the program differ"

@@ -202,7 +202,7 @@ void outcome_check(outcome_t *outcome, const char *folder, int workers)
 {
     for (size_t i = 1; i < outcome->element_count; i++)
         if (outcome->elements[i].label == outcome->elements[i - 1].label)
-            fail_msg("element %" PRId64 " is in %s twice, or more, at %" PRId64 " and %" PRId64,
+            fail_msg("element %" PRId64 " is in %s more than once, at %" PRId64 " and %" PRId64,
                      outcome->elements[i].label, outcome->owners[outcome->elements[i].owner],
                      outcome->elements[i - 1].seq, outcome->elements[i].seq);
     history_book_t *books = bson_malloc0((size_t)workers * sizeof *books);

@@ -3,9 +3,9 @@
 # histories here are hand-written, of a few lines each, and all of owner newest/a.
 set -euo pipefail
 
-: "${SPILLWAY_SOURCE:?is to be the folder of the sources}"
+: "${SPILLWAY_SOURCE:?must be the folder of the sources}"
 if [ -z "${SPILLWAY_TEST_URI:-}" ] && ! command -v go >/dev/null; then
-    echo "no Go, and nothing says that one may be fetched: run this under tools/test-server"
+    echo "Go is not installed, and tools/test-server, which may fetch it, does not run"
     exit 77
 fi
 checker=$SPILLWAY_SOURCE/tests/mongo/linearizable/run

@@ -173,8 +173,8 @@ static void test_acknowledged_exactly_once(void **state)
     run_t *run = *state;
     outcome_check(&run->outcome, run->folder, WORKERS);
     const outcome_t *outcome = &run->outcome;
-    print_message("%" PRId64 " appends to %zu owners, %" PRId64 " given up of which %" PRId64
-                  " are there; %" PRId64 " removals and trims\n",
+    print_message("%" PRId64 " appends to %zu owners, %" PRId64 " with unknown outcome, %" PRId64
+                  " of them stored; %" PRId64 " removals and trims\n",
                   outcome->appends, outcome->owner_count, outcome->unknown, outcome->stood,
                   outcome->removals);
     assert_true(outcome->appends > outcome->unknown && outcome->removals > 0);

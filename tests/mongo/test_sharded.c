@@ -145,7 +145,7 @@ static void expect_ok(fixture_t *fixture, spill_code_t code, const spill_error_t
     if (code != SPILL_OK)
         fail_msg("%s", error->message);
     if (fixture->wrong)
-        fail_msg("not for one shard: %s", fixture->wrong);
+        fail_msg("a command goes to more than one shard: %s", fixture->wrong);
 }
 
 static void append(fixture_t *fixture, int64_t count, bool with_op)

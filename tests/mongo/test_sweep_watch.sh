@@ -20,7 +20,7 @@ comes() {
         grep -q -- "$2" "$1" && return
         sleep 0.1
     done
-    fail "'$2' did not come: $(cat "$1")"
+    fail "'$2' did not appear: $(cat "$1")"
 }
 
 comes swept '"step":"swept"'
