@@ -168,8 +168,8 @@ expect 0 export "$db" small u1
 mv out one
 expect 0 export "$db" all u1
 tail -"$(wc -l <one)" out | cmp -s - one || fail "u1 of small does not have the last elements of all"
-[ "$(wc -l <one)" -lt 700 ] || fail "20KB have room for $(wc -l <one) elements"
-[ "$(wc -l <one)" -gt 50 ] || fail "20KB alone have room for $(wc -l <one) elements"
+[ "$(wc -l <one)" -lt 700 ] || fail "$(wc -l <one) elements fit in 20KB"
+[ "$(wc -l <one)" -gt 50 ] || fail "only $(wc -l <one) elements fit in 20KB"
 expect 0 append "$db" last u0 '{"n": 3001}'
 is out 1000
 expect 1 convert "$db" all --as last # another program has appended to it
