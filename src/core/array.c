@@ -99,7 +99,7 @@ spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner
     SPILL_TRY(spill_array_check_update(array, update, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    request.update = update;
+    request.append.update = update;
     request.create = true;
     request.incarnation = spill_owner_now(&own);
     SPILL_TRY(spill_owner_call(&own, &request, &response, error));

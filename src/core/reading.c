@@ -36,11 +36,11 @@ spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want
                                      bool spare, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(reading->owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = want;
-    read.seq = seq;
-    read.limit = (int64_t)reading->limit;
-    read.spare = spare;
-    read.may_be_old = reading->may_be_old;
+    read.read.want = want;
+    read.read.seq = seq;
+    read.read.limit = (int64_t)reading->limit;
+    read.read.spare = spare;
+    read.read.may_be_old = reading->may_be_old;
     spill_code_t code = spill_owner_call(reading->owner, &read, &reading->head, error);
     if (code == SPILL_OK && reading->lower < reading->head.state.watermark)
         reading->lower = reading->head.state.watermark;
@@ -125,12 +125,12 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
 {
     spill_request_t read = spill_owner_request(reading->owner, SPILL_REQUEST_READ, page);
     read.incarnation = reading->head.state.incarnation;
-    read.pages = reading->head.state.pages;
-    read.want = want;
-    read.seq = seq;
-    read.limit = (int64_t)(reading->limit - reading->run.count);
-    read.want_beyond = goes_beyond(reading, page, want, seq);
-    read.may_be_old = reading->may_be_old;
+    read.read.pages = reading->head.state.pages;
+    read.read.want = want;
+    read.read.seq = seq;
+    read.read.limit = (int64_t)(reading->limit - reading->run.count);
+    read.read.want_beyond = goes_beyond(reading, page, want, seq);
+    read.read.may_be_old = reading->may_be_old;
     spill_code_t code = SPILL_OK;
     if (!take_beyond(reading, page))
         code = spill_owner_call(reading->owner, &read, &reading->page, error);

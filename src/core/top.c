@@ -29,9 +29,9 @@ static spill_code_t read_top_n(const spill_owner_t *owner, int64_t limit, spill_
     spill_top_t ranks = {0};
     spill_run_t run = {0};
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.may_be_old = owner->array->store->reads_copies;
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
+    read.read.may_be_old = owner->array->store->reads_copies;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK)
         spill_top_note(&ranks, &owner->array->definition, &head.run);
@@ -54,8 +54,8 @@ static spill_code_t read_summary(const spill_owner_t *owner, int64_t limit, spil
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want_top = true;
-    read.may_be_old = owner->array->store->reads_copies;
+    read.read.want_top = true;
+    read.read.may_be_old = owner->array->store->reads_copies;
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK)
         *slice = make_slice(&head.state.top, &head.top_run, limit);

@@ -254,10 +254,10 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
 {
     spill_error_t failure = {.message = ""};
     spill_request_t read = spill_owner_request(inspection->owner, SPILL_REQUEST_READ, page);
-    read.want = spill_place_of(inspection, page) ? SPILL_WANT_NONE : SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
-    read.want_ops = true;
-    read.want_top = page == SPILL_HEAD;
+    read.read.want = spill_place_of(inspection, page) ? SPILL_WANT_NONE : SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    read.read.want_ops = true;
+    read.read.want_top = page == SPILL_HEAD;
     spill_store_t *store = inspection->owner->array->store;
     spill_code_t code = spill_store_call(store, &read, response, &failure);
     *readable = code != SPILL_CORRUPT;
@@ -432,8 +432,8 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
     spill_request_t read =
         spill_owner_request(inspection->owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
-    read.pages = head->pages;
-    read.seq = head->watermark;
+    read.read.pages = head->pages;
+    read.read.seq = head->watermark;
     spill_code_t code = spill_owner_call(inspection->owner, &read, &response, error);
     if (code == SPILL_OK && response.state.present)
         *page = response.state.page;

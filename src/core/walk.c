@@ -40,9 +40,9 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
 {
     const spill_state_t *head = &stretch->head.state;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = seq;
-    read.limit = ELEMENTS_AT_A_TIME;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.seq = seq;
+    read.read.limit = ELEMENTS_AT_A_TIME;
     spill_code_t code = spill_owner_call(owner, &read, &stretch->head, error);
     bool newest = spill_schema_of(&owner->array->definition)->appends_to_head;
     stretch->last = was_dropped(stretch);
@@ -186,11 +186,11 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
 {
     const spill_definition_t *definition = &documents->array->definition;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
-    read.want_ops = true;
-    read.want_fields = page == SPILL_HEAD;
-    read.want_top = page == SPILL_HEAD;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    read.read.want_ops = true;
+    read.read.want_fields = page == SPILL_HEAD;
+    read.read.want_top = page == SPILL_HEAD;
     spill_code_t code = spill_owner_call(owner, &read, response, error);
     bool removed = page != SPILL_HEAD && spill_schema_of(definition)->has_referenced_elements &&
                    documents->plain && response->state.live == 0;
@@ -222,8 +222,8 @@ static spill_code_t first_counted(const spill_owner_t *owner, const spill_state_
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
-    read.pages = head->pages;
-    read.seq = head->watermark;
+    read.read.pages = head->pages;
+    read.read.seq = head->watermark;
     spill_code_t code = spill_owner_call(owner, &read, &response, error);
     if (code == SPILL_OK && response.state.present)
         *page = response.state.page;

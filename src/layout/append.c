@@ -37,14 +37,14 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
 {
     const spill_definition_t *definition = &owner->array->definition;
     spill_request_t append = spill_owner_request(owner, SPILL_REQUEST_APPEND, page);
-    append.elements = part->elements;
-    append.element_count = part->count;
-    append.elements_bytes = part->bytes;
-    append.skip = part->skip;
-    append.op = part->op;
-    append.members = part->members;
-    append.member_count = part->member_count;
-    append.update = page == SPILL_HEAD ? part->update : NULL;
+    append.append.elements = part->elements;
+    append.append.element_count = part->count;
+    append.append.elements_bytes = part->bytes;
+    append.append.skip = part->skip;
+    append.append.op = part->op;
+    append.append.members = part->members;
+    append.append.member_count = part->member_count;
+    append.append.update = page == SPILL_HEAD ? part->update : NULL;
     append.limits = spill_document_limits(definition, &definition->bounds, page == SPILL_HEAD);
     if (page == SPILL_HEAD) {
         append.create = true;
@@ -88,7 +88,7 @@ spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
                                            spill_append_result_t *result, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, append->page);
-    read.op = append->op;
+    read.read.op = append->append.op;
     spill_code_t code =
         response->refusal_explained ? SPILL_OK : spill_owner_call(owner, &read, response, error);
     if (code != SPILL_OK)
@@ -104,7 +104,8 @@ spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
                "the operation's base %" PRId64 " is %" PRId64
                " operations old and the window has %d: whether an earlier try was applied can no "
                "longer be told; look before appending with a new id",
-               append->op->base, response->state.op_count - append->op->base, append->op_window);
+               append->append.op->base, response->state.op_count - append->append.op->base,
+               append->definition->op_window);
     return spill_owner_name(owner, SPILL_UNKNOWN, error);
 }
 

@@ -30,9 +30,9 @@ spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_val
                                      spill_response_t *head, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = id ? SPILL_WANT_ID : SPILL_WANT_NONE;
-    read.id = id;
-    read.limit = id ? 1 : 0;
+    read.read.want = id ? SPILL_WANT_ID : SPILL_WANT_NONE;
+    read.read.id = id;
+    read.read.limit = id ? 1 : 0;
     return spill_owner_call(owner, &read, head, error);
 }
 
@@ -43,11 +43,11 @@ static spill_code_t find_in_pages(const spill_owner_t *owner, const spill_state_
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_WITH_ID);
     read.incarnation = head->incarnation;
-    read.pages = head->pages;
-    read.want = SPILL_WANT_ID;
-    read.id = which->id;
-    read.seq = from;
-    read.limit = 1;
+    read.read.pages = head->pages;
+    read.read.want = SPILL_WANT_ID;
+    read.read.id = which->id;
+    read.read.seq = from;
+    read.read.limit = 1;
     spill_code_t code = spill_owner_call(owner, &read, page, error);
     if (code == SPILL_OK && page->state.present && page->run.count > 0) {
         *where = page->state.page;

@@ -32,14 +32,14 @@ static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head
     bool done;
     spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_DELETE, page);
     pull.incarnation = head->incarnation;
-    pull.seq = seq;
+    pull.change.seq = seq;
     spill_code_t code = spill_owner_step(owner, &pull, &done, error);
     if (code != SPILL_OK)
         return code;
     spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     settle.rev = rev;
-    settle.seq = seq;
-    settle.intent_page = page;
+    settle.change.seq = seq;
+    settle.change.intent_page = page;
     return spill_owner_step(owner, &settle, &done, error);
 }
 
@@ -117,12 +117,13 @@ static spill_code_t find_full(const spill_owner_t *owner, const spill_request_t 
 {
     spill_response_t now = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, edit->page);
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = edit->seq;
-    read.limit = 1;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.seq = edit->change.seq;
+    read.read.limit = 1;
     spill_code_t code = spill_owner_call(owner, &read, &now, error);
-    bool same = code == SPILL_OK && now.state.rev == edit->rev && holds(&now.state, edit->seq) &&
-                now.run.count == 1 && now.run.entries[0].seq == edit->seq;
+    bool same = code == SPILL_OK && now.state.rev == edit->rev &&
+                holds(&now.state, edit->change.seq) && now.run.count == 1 &&
+                now.run.entries[0].seq == edit->change.seq;
     *full = same && !spill_edit_has_room(edit, &now.state, now.run.entries[0].size_bytes);
     spill_response_release(&now);
     return code;
@@ -147,10 +148,8 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
         edit.limits = spill_document_limits(definition, &definition->bounds, where == SPILL_HEAD);
         edit.incarnation = state->incarnation;
         edit.rev = state->rev;
-        edit.seq = which->seq;
-        edit.elements = element;
-        edit.element_count = 1;
-        edit.elements_bytes = element->size_bytes;
+        edit.change.seq = which->seq;
+        edit.change.element = element;
         code = check_fits(owner, where, &edit.limits, state, element, error);
         if (code == SPILL_OK)
             code = spill_owner_step(owner, &edit, done, error);
@@ -188,7 +187,7 @@ static spill_code_t remove_in_head(const spill_owner_t *owner, int64_t seq,
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     request.rev = head->rev;
-    request.seq = seq;
+    request.change.seq = seq;
     return spill_owner_step(owner, &request, done, error);
 }
 
@@ -197,8 +196,8 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
 {
     spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = head->rev;
-    intend.seq = seq;
-    intend.intent_page = page;
+    intend.change.seq = seq;
+    intend.change.intent_page = page;
     spill_code_t code = spill_owner_step(owner, &intend, done, error);
     if (code == SPILL_OK && *done) {
         /* The removal stands from here on: whoever comes next finishes what we cannot. */

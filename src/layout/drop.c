@@ -25,8 +25,8 @@ static spill_code_t drop_head(const spill_owner_t *owner, int64_t incarnation, i
 {
     spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.incarnation = incarnation;
-    drop.pages = pages;
-    drop.document_stays = owner->array->documents_stay;
+    drop.drop_head.pages = pages;
+    drop.drop_head.document_stays = owner->array->documents_stay;
     return spill_owner_step(owner, &drop, done, error);
 }
 
@@ -43,7 +43,7 @@ spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t in
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
     read.incarnation = incarnation;
-    read.want_now = true;
+    read.read.want_now = true;
     return spill_owner_call(owner, &read, page, error);
 }
 
@@ -56,7 +56,7 @@ spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t numbe
                                        spill_response_t *page, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
-    read.want_now = true;
+    read.read.want_now = true;
     return spill_owner_call(owner, &read, page, error);
 }
 
@@ -181,7 +181,7 @@ static spill_code_t close_page(const spill_owner_t *owner, int64_t page, int64_t
 {
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
     seal.incarnation = incarnation;
-    seal.close = true;
+    seal.seal.close = true;
     return spill_owner_step(owner, &seal, NULL, error);
 }
 
@@ -194,7 +194,7 @@ static spill_code_t make_tail(spill_owner_t *owner, const spill_state_t *head,
 {
     int64_t page = head->pages - 2;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
-    read.want_ops = !owner->array->store->ops->shared_window;
+    read.read.want_ops = !owner->array->store->ops->shared_window;
     spill_code_t code = spill_owner_call(owner, &read, before, error);
     if (code != SPILL_OK)
         return code;
@@ -220,7 +220,7 @@ static spill_code_t drop_tail_first(spill_owner_t *owner, const spill_state_t *h
     int64_t page = head->pages - 1;
     spill_code_t code = close_page(owner, page, head->incarnation, error);
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
-    read.want_ops = !owner->array->store->ops->shared_window;
+    read.read.want_ops = !owner->array->store->ops->shared_window;
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &tail, error);
     bool made = tail.state.present && tail.state.incarnation == head->incarnation;

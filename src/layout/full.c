@@ -73,11 +73,10 @@ static spill_code_t put_next(const spill_owner_t *owner, const spill_run_t *own,
     spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, copy->pages);
     put.create = copy->pages == 0;
     put.incarnation = copy->incarnation;
-    put.lease = copy->lease;
-    put.first = (int64_t)copy->run.count;
-    put.slots = (int64_t)own->count;
-    put.bytes = spill_run_bytes(own);
-    put.run = own;
+    put.put_page.lease = copy->lease;
+    put.put_page.first = (int64_t)copy->run.count;
+    put.put_page.slots = (int64_t)own->count;
+    put.put_page.run = own;
     return spill_owner_step(owner, &put, done, error);
 }
 
@@ -144,10 +143,10 @@ static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, 
 {
     spill_request_t take = spill_owner_request(owner, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
     take.incarnation = copy->incarnation;
-    take.until = copy->lease - owner->array->store->margin_us;
-    take.run = &copy->run;
-    take.slots = (int64_t)copy->run.count;
-    take.more_pages = copy->pages - 1;
+    take.adopt.until = copy->lease - owner->array->store->margin_us;
+    take.adopt.run = &copy->run;
+    take.adopt.slots = (int64_t)copy->run.count;
+    take.adopt.more_pages = copy->pages - 1;
     return spill_owner_step(owner, &take, done, error);
 }
 
@@ -159,7 +158,7 @@ static void give_up(const spill_owner_t *owner, const copy_t *copy)
 {
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, 0);
     seal.incarnation = copy->incarnation;
-    seal.close = true;
+    seal.seal.close = true;
     spill_owner_step(owner, &seal, NULL, NULL);
 }
 
@@ -171,7 +170,7 @@ static spill_code_t read_unmanaged(const spill_owner_t *owner, int64_t limit,
                                    spill_response_t *head, bool *there, spill_error_t *error)
 {
     spill_request_t read = spill_owner_unmanaged_request(owner, limit);
-    read.want_now = true;
+    read.read.want_now = true;
     spill_code_t code = spill_owner_call(owner, &read, head, error);
     *there = code == SPILL_OK && !head->state.present && head->state.live > 0;
     return code;

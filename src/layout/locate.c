@@ -38,10 +38,10 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
     spill_request_t read =
         spill_owner_request(owner, SPILL_REQUEST_READ, referenced ? seq : SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
-    read.pages = head->pages;
-    read.seq = seq;
-    read.want = want;
-    read.limit = limit;
+    read.read.pages = head->pages;
+    read.read.seq = seq;
+    read.read.want = want;
+    read.read.limit = limit;
     spill_code_t code = spill_owner_call(owner, &read, page, error);
     if (code == SPILL_OK && page->state.present && page->state.incarnation == head->incarnation)
         *where = page->state.page;

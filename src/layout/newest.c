@@ -147,8 +147,8 @@ spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t 
                                    spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = owner->array->definition.bounds.page_capacity;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = owner->array->definition.bounds.page_capacity;
     return spill_owner_call(owner, &read, head, error);
 }
 
@@ -237,17 +237,16 @@ static spill_request_t put_request(const spill_owner_t *owner, const spill_respo
     spill_request_t put =
         spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, state->pages + from->pages);
     spill_seqs_t *deleted = &puts->deleted[index];
-    put.first = state->first + from->slots;
+    put.put_page.first = state->first + from->slots;
     puts->runs[index] = planned_run(head, from, plan);
     spill_seqs_copy(&state->deleted, deleted);
     spill_seqs_keep_below(deleted, state->first + plan->slots);
-    spill_seqs_drop_below(deleted, put.first);
+    spill_seqs_drop_below(deleted, put.put_page.first);
     put.incarnation = state->incarnation;
-    put.source_rev = state->rev;
-    put.slots = plan->slots - from->slots;
-    put.bytes = plan->bytes - from->bytes;
-    put.run = &puts->runs[index];
-    put.deleted = deleted;
+    put.put_page.source_rev = state->rev;
+    put.put_page.slots = plan->slots - from->slots;
+    put.put_page.run = &puts->runs[index];
+    put.put_page.deleted = deleted;
     return put;
 }
 
@@ -322,12 +321,12 @@ spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill
                                          int64_t slots, int64_t bytes)
 {
     spill_request_t cut = spill_owner_request(owner, SPILL_REQUEST_CUT, SPILL_HEAD);
-    cut.pages = head->pages;
+    cut.cut.pages = head->pages;
     cut.incarnation = head->incarnation;
     cut.rev = head->rev;
-    cut.first = head->first;
-    cut.slots = slots;
-    cut.bytes = bytes;
+    cut.cut.first = head->first;
+    cut.cut.slots = slots;
+    cut.cut.bytes = bytes;
     return cut;
 }
 
@@ -335,8 +334,8 @@ static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, c
                         const spill_run_t *run, bool *done, spill_error_t *error)
 {
     spill_request_t request = spill_newest_cut_request(owner, head, plan->slots, plan->bytes);
-    request.more_pages = plan->pages - 1;
-    request.run = run;
+    request.cut.more_pages = plan->pages - 1;
+    request.cut.run = run;
     return spill_owner_step(owner, &request, done, error);
 }
 
@@ -447,9 +446,8 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
     spill_request_t append = spill_append_request(owner, SPILL_HEAD, part);
-    append.due = bounds->threshold + bounds->page_capacity;
-    append.want = SPILL_WANT_FORWARD;
-    append.limit = bounds->page_capacity;
+    append.append.due = bounds->threshold + bounds->page_capacity;
+    append.append.due_limit = bounds->page_capacity;
     return append;
 }
 

@@ -39,8 +39,8 @@ static spill_code_t advance(const spill_owner_t *owner, const spill_state_t *sea
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
     request.incarnation = sealed->incarnation;
-    request.pages = sealed->page + 2;
-    request.total = spill_state_end(sealed);
+    request.advance.pages = sealed->page + 2;
+    request.advance.total = spill_state_end(sealed);
     return spill_owner_step(owner, &request, NULL, error);
 }
 
@@ -53,9 +53,9 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
         return code;
     spill_request_t create = spill_owner_request(owner, SPILL_REQUEST_CREATE_PAGE, page + 1);
     create.incarnation = sealed->incarnation;
-    create.first = spill_state_end(sealed);
-    create.op_count = sealed->op_count;
-    create.ops = &response->ops;
+    create.create_page.first = spill_state_end(sealed);
+    create.create_page.op_count = sealed->op_count;
+    create.create_page.ops = &response->ops;
     create.limits = spill_page_limits(&owner->array->definition.bounds);
     return spill_owner_step(owner, &create, NULL, error);
 }
@@ -95,7 +95,7 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
     /* The head counts no later page: read the last page, or the one before if it is missing. */
     spill_response_t last = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, tail->page);
-    read.want_ops = !owner->array->store->ops->shared_window;
+    read.read.want_ops = !owner->array->store->ops->shared_window;
     code = spill_owner_call(owner, &read, &last, error);
     bool made = last.state.present && last.state.incarnation == tail->incarnation;
     if (code == SPILL_OK && !made && tail->page > SPILL_HEAD) {
@@ -152,7 +152,7 @@ static spill_code_t check_update(const spill_owner_t *owner, const bson_t *updat
                                  spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want_fields = true;
+    read.read.want_fields = true;
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK && head.fields != NULL) {
@@ -180,7 +180,7 @@ static spill_code_t update_fields(const spill_owner_t *owner, int64_t incarnatio
                                   const bson_t *update, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    request.update = update;
+    request.append.update = update;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &request, &response, error);
     bool refused = code == SPILL_OK && response.outcome != SPILL_DONE;
@@ -215,15 +215,16 @@ static bool cut_to_room(attempt_t *attempt, const spill_request_t *append,
                         const spill_state_t *state)
 {
     spill_request_t shorter = *append;
-    shorter.element_count = 1;
-    shorter.elements_bytes = append->elements[0].size_bytes;
+    shorter.append.element_count = 1;
+    shorter.append.elements_bytes = append->append.elements[0].size_bytes;
     size_t count = 0;
     int64_t bytes = 0;
-    while (shorter.element_count < append->element_count &&
+    while (shorter.append.element_count < append->append.element_count &&
            spill_append_refusal(&shorter, state, false) == SPILL_REFUSAL_NONE) {
-        count = shorter.element_count;
-        bytes = shorter.elements_bytes;
-        shorter.elements_bytes += append->elements[shorter.element_count++].size_bytes;
+        count = shorter.append.element_count;
+        bytes = shorter.append.elements_bytes;
+        shorter.append.elements_bytes +=
+            append->append.elements[shorter.append.element_count++].size_bytes;
     }
     if (count == 0)
         return false;
@@ -243,7 +244,7 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
         spill_append_classify_refusal(owner, append, response, &refusal, result, error);
     attempt->finished = refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE;
     /* Several as one: an operation may be the reason, or a part of them still fits. */
-    bool referenced = append->member_count > 0 &&
+    bool referenced = append->append.member_count > 0 &&
                       (refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL);
     attempt->finished = attempt->finished || referenced;
     if (attempt->finished)

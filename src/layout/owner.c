@@ -46,7 +46,6 @@ spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_ki
         .key = owner->key.data,
         .key_bytes = owner->key.size,
         .page = page,
-        .op_window = owner->array->definition.op_window,
     };
 }
 
@@ -60,7 +59,7 @@ static spill_code_t name_document(const spill_owner_t *owner, const spill_reques
     if (request->page >= 0)
         snprintf(document, sizeof document, "page %" PRId64, request->page);
     else if (request->page == SPILL_PAGE_HOLDING)
-        snprintf(document, sizeof document, "page of element %" PRId64, request->seq);
+        snprintf(document, sizeof document, "page of element %" PRId64, request->read.seq);
     else if (request->page == SPILL_PAGE_LEFT_OVER)
         snprintf(document, sizeof document, "pages left over");
     else if (request->page == SPILL_PAGE_WITH_ID)
@@ -123,17 +122,17 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
 spill_request_t spill_owner_unmanaged_request(const spill_owner_t *owner, int64_t limit)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.unmanaged = true;
-    read.want = limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
-    read.limit = limit;
+    read.read.unmanaged = true;
+    read.read.want = limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    read.read.limit = limit;
     return read;
 }
 
 spill_request_t spill_owner_whole_request(const spill_owner_t *owner, int64_t page)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
     return read;
 }
 

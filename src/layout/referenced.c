@@ -15,8 +15,8 @@ static spill_request_t read_request(const spill_owner_t *owner, const spill_stat
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.incarnation = head->incarnation;
-    read.watermark = watermark > head->watermark ? watermark : head->watermark;
-    read.pages = end < head->pages ? end : head->pages;
+    read.read.watermark = watermark > head->watermark ? watermark : head->watermark;
+    read.read.pages = end < head->pages ? end : head->pages;
     return read;
 }
 
@@ -25,9 +25,9 @@ spill_code_t spill_referenced_read(const spill_owner_t *owner, const spill_state
                                    int64_t limit, spill_response_t *response, spill_error_t *error)
 {
     spill_request_t read = read_request(owner, head, watermark, end);
-    read.seq = seq;
-    read.want = want;
-    read.limit = limit;
+    read.read.seq = seq;
+    read.read.want = want;
+    read.read.limit = limit;
     return spill_owner_call(owner, &read, response, error);
 }
 
@@ -40,10 +40,10 @@ spill_code_t spill_referenced_walk(const spill_owner_t *owner, const spill_state
     if (walk->limit == 0)
         walk->limit = FIRST_RUN;
     spill_request_t read = read_request(owner, head, walk->next, end);
-    read.seq = walk->next;
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = walk->limit;
-    read.bytes_most = SPILL_REFERENCED_RUN_BYTES;
+    read.read.seq = walk->next;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = walk->limit;
+    read.read.bytes_most = SPILL_REFERENCED_RUN_BYTES;
     spill_code_t code = spill_owner_call(owner, &read, response, error);
     if (code != SPILL_OK)
         return code;
@@ -75,12 +75,11 @@ static spill_code_t put(const spill_owner_t *owner, const spill_response_t *head
     }
     spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, seq);
     put.incarnation = state->incarnation;
-    put.source_rev = state->rev;
-    put.first = seq;
-    put.slots = 1;
-    put.bytes = spill_run_bytes(&one);
-    put.run = &one;
-    put.deleted = &deleted;
+    put.put_page.source_rev = state->rev;
+    put.put_page.first = seq;
+    put.put_page.slots = 1;
+    put.put_page.run = &one;
+    put.put_page.deleted = &deleted;
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &put, &page, error);
     *ready = code == SPILL_OK && page.outcome == SPILL_DONE;
@@ -160,9 +159,8 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
     spill_request_t append = spill_append_request(owner, SPILL_HEAD, part);
-    append.due = bounds->threshold;
-    append.want = SPILL_WANT_FORWARD;
-    append.limit = bounds->page_capacity;
+    append.append.due = bounds->threshold;
+    append.append.due_limit = bounds->page_capacity;
     return append;
 }
 
@@ -170,9 +168,9 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
                          spill_response_t *head)
 {
     int64_t first = head->seq;
-    if (spill_state_slots(&head->state) >= append->due)
+    if (spill_state_slots(&head->state) >= append->append.due)
         write_out_after(owner, head);
-    if (spill_retain_is_due(first, (int64_t)append->element_count, append->limit))
+    if (spill_retain_is_due(first, (int64_t)append->append.element_count, append->append.due_limit))
         spill_outlier_retain(owner);
 }
 

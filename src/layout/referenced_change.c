@@ -33,9 +33,9 @@ static spill_code_t read_with(const spill_owner_t *owner, int64_t page, int64_t 
                               spill_response_t *response, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = seq;
-    read.limit = 1;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.seq = seq;
+    read.read.limit = 1;
     return spill_owner_call(owner, &read, response, error);
 }
 
@@ -132,8 +132,8 @@ static spill_request_t complete_request(const spill_owner_t *owner, int64_t seq,
 {
     spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     settle.rev = rev;
-    settle.seq = seq;
-    settle.intent_page = seq;
+    settle.change.seq = seq;
+    settle.change.intent_page = seq;
     return settle;
 }
 
@@ -144,10 +144,8 @@ static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head
     bool done;
     spill_element_t element = spill_run_element(&there->run, 0);
     spill_request_t settle = complete_request(owner, seq, rev);
-    settle.sum_added = value_in(owner, there);
-    settle.elements = &element.value;
-    settle.element_count = 1;
-    settle.elements_bytes = element.value.size_bytes;
+    settle.change.sum_added = value_in(owner, there);
+    settle.change.element = &element.value;
     return step(owner, head, &settle, &done, error);
 }
 
@@ -161,12 +159,11 @@ static spill_code_t put(const spill_owner_t *owner, int64_t seq, int64_t incarna
     spill_run_add(&run, seq, element);
     spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, seq);
     put.incarnation = incarnation;
-    put.source_rev = source_rev;
-    put.first = seq;
-    put.slots = 1;
-    put.bytes = element->size_bytes;
-    put.run = &run;
-    put.edit = true;
+    put.put_page.source_rev = source_rev;
+    put.put_page.first = seq;
+    put.put_page.slots = 1;
+    put.put_page.run = &run;
+    put.put_page.replaces = true;
     spill_code_t code = spill_owner_step(owner, &put, &done, error);
     spill_run_release(&run);
     return code == SPILL_OK ? read_with(owner, seq, seq, there, error) : code;
@@ -211,12 +208,10 @@ static spill_code_t edit_in_journal(const spill_owner_t *owner, int64_t seq,
     edit.limits = spill_head_limits(definition, &definition->bounds);
     edit.incarnation = head->incarnation;
     edit.rev = head->rev;
-    edit.seq = seq;
-    edit.elements = element;
-    edit.element_count = 1;
-    edit.elements_bytes = element->size_bytes;
-    edit.sum_removed = value_in(owner, &place->head);
-    edit.sum_added = spill_sum_of(definition, element);
+    edit.change.seq = seq;
+    edit.change.element = element;
+    edit.change.sum_removed = value_in(owner, &place->head);
+    edit.change.sum_added = spill_sum_of(definition, element);
     spill_code_t code = step(owner, head, &edit, done, error);
     spill_response_t after = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK && !*done)
@@ -239,11 +234,11 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
         return fail_size(seq, element, error);
     spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = head->rev;
-    intend.seq = seq;
-    intend.intent_page = seq;
-    intend.edit = true;
-    intend.sum_removed = value_in(owner, &place->page);
-    intend.sum_added = spill_sum_of(definition, element);
+    intend.change.seq = seq;
+    intend.change.intent_page = seq;
+    intend.change.edit = true;
+    intend.change.sum_removed = value_in(owner, &place->page);
+    intend.change.sum_added = spill_sum_of(definition, element);
     bool intended;
     spill_code_t code = spill_owner_step(owner, &intend, &intended, error);
     if (code != SPILL_OK || !intended)
@@ -288,9 +283,9 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     const spill_state_t *head = &place->head.state;
     spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = head->rev;
-    intend.seq = seq;
-    intend.intent_page = seq;
-    intend.sum_removed = value_in(owner, &place->page);
+    intend.change.seq = seq;
+    intend.change.intent_page = seq;
+    intend.change.sum_removed = value_in(owner, &place->page);
     spill_code_t code = step(owner, head, &intend, done, error);
     if (code != SPILL_OK || !*done)
         return code;
@@ -298,7 +293,7 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     bool pulled;
     spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_DELETE, seq);
     pull.incarnation = head->incarnation;
-    pull.seq = seq;
+    pull.change.seq = seq;
     code = spill_owner_step(owner, &pull, &pulled, error);
     spill_request_t settle = complete_request(owner, seq, head->rev + 1);
     return code == SPILL_OK ? spill_owner_step(owner, &settle, NULL, error) : code;
@@ -316,8 +311,8 @@ spill_code_t spill_referenced_remove(spill_owner_t *owner, spill_which_t *which,
         if (code == SPILL_OK && place.number == SPILL_HEAD) {
             spill_request_t remove = spill_owner_request(owner, SPILL_REQUEST_REMOVE, SPILL_HEAD);
             remove.rev = place.head.state.rev;
-            remove.seq = which->seq;
-            remove.sum_removed = value_in(owner, &place.head);
+            remove.change.seq = which->seq;
+            remove.change.sum_removed = value_in(owner, &place.head);
             code = step(owner, &place.head.state, &remove, &done, error);
         } else if (code == SPILL_OK) {
             code = remove_in_document(owner, which->seq, &place, &done, error);
@@ -346,7 +341,7 @@ static void add_run(const spill_owner_t *owner, const spill_run_t *run, int64_t 
 static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *head,
                             spill_request_t *trim, spill_error_t *error)
 {
-    int64_t watermark = trim->watermark, live = 0, in_journal = 0;
+    int64_t watermark = trim->change.watermark, live = 0, in_journal = 0;
     int64_t end = watermark < head->first ? watermark : head->first; /* of the documents */
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
@@ -354,16 +349,17 @@ static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *hea
     while (code == SPILL_OK && walk.next < end) {
         code = spill_referenced_walk(owner, head, end, &walk, &response, error);
         if (code == SPILL_OK)
-            add_run(owner, &response.run, end, &trim->sum_removed, &live);
+            add_run(owner, &response.run, end, &trim->change.sum_removed, &live);
     }
-    trim->removed = head->removed - (end > head->watermark ? end - head->watermark - live : 0);
+    trim->change.removed =
+        head->removed - (end > head->watermark ? end - head->watermark - live : 0);
     if (code == SPILL_OK && watermark > head->first) {
         spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-        read.want = SPILL_WANT_FORWARD;
-        read.limit = watermark - head->first;
+        read.read.want = SPILL_WANT_FORWARD;
+        read.read.limit = watermark - head->first;
         code = spill_owner_call(owner, &read, &response, error);
         if (code == SPILL_OK)
-            add_run(owner, &response.run, watermark, &trim->sum_removed, &in_journal);
+            add_run(owner, &response.run, watermark, &trim->change.sum_removed, &in_journal);
     }
     spill_response_release(&response);
     return code;
@@ -425,15 +421,15 @@ static spill_code_t take_step(const spill_owner_t *owner, const spill_state_t *h
     int64_t most = head->watermark + TRIM_STEP;
     spill_request_t trim = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = head->rev;
-    trim.watermark = trimming->bound < most ? trimming->bound : most;
+    trim.change.watermark = trimming->bound < most ? trimming->bound : most;
     spill_code_t code = measure(owner, head, &trim, error);
     if (code == SPILL_OK)
         code = step(owner, head, &trim, made, error);
     if (code != SPILL_OK || !*made)
         return code;
     trimming->rev = head->rev + 1;
-    return spill_outlier_empty_pages(owner, head->incarnation, head->watermark, trim.watermark,
-                                     error);
+    return spill_outlier_empty_pages(owner, head->incarnation, head->watermark,
+                                     trim.change.watermark, error);
 }
 
 /* *done: the head's watermark, then also *watermark, has reached the end of the trim. */

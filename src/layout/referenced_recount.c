@@ -43,9 +43,9 @@ static const spill_definition_t *definition_of(const counting_t *counting)
 static spill_code_t read_head(counting_t *counting, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(counting->owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
-    read.want_top = true;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    read.read.want_top = true;
     return spill_owner_call(counting->owner, &read, &counting->head, error);
 }
 
@@ -86,11 +86,11 @@ static spill_code_t read_top_n(counting_t *counting, spill_error_t *error)
         return SPILL_OK;
     spill_request_t read = spill_owner_request(counting->owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.incarnation = head->incarnation;
-    read.watermark = head->watermark;
-    read.pages = head->pages;
-    read.seq = -1;
-    read.want = SPILL_WANT_TOP_N;
-    read.limit = definition_of(counting)->top_count;
+    read.read.watermark = head->watermark;
+    read.read.pages = head->pages;
+    read.read.seq = -1;
+    read.read.want = SPILL_WANT_TOP_N;
+    read.read.limit = definition_of(counting)->top_count;
     return spill_owner_call(counting->owner, &read, &counting->top_n, error);
 }
 
@@ -295,10 +295,10 @@ spill_code_t spill_referenced_recount(const spill_owner_t *owner, const spill_re
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     request.rev = recount->rev;
-    request.seq = recount->end;
-    request.sum_added = recount->sum;
-    request.refill = &recount->refill.top;
-    request.refill_run = &recount->refill.run;
+    request.recount.end = recount->end;
+    request.recount.sum = recount->sum;
+    request.recount.refill = &recount->refill.top;
+    request.recount.refill_run = &recount->refill.run;
     return spill_owner_step(owner, &request, done, error);
 }
 

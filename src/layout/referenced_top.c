@@ -28,13 +28,14 @@ static spill_code_t add_below(const spill_owner_t *owner, const spill_state_t *h
         return SPILL_OK; /* it has all there are */
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.incarnation = head->incarnation;
-    read.watermark =
-        trim && request->watermark > head->watermark ? request->watermark : head->watermark;
-    read.pages = head->pages;
-    read.seq = trim ? -1 : request->seq;
-    read.want = SPILL_WANT_TOP_N;
-    read.below = &top->at[top->count - 1];
-    read.limit = missing;
+    read.read.watermark = trim && request->change.watermark > head->watermark
+                              ? request->change.watermark
+                              : head->watermark;
+    read.read.pages = head->pages;
+    read.read.seq = trim ? -1 : request->change.seq;
+    read.read.want = SPILL_WANT_TOP_N;
+    read.read.below = &top->at[top->count - 1];
+    read.read.limit = missing;
     spill_code_t code = spill_owner_call(owner, &read, &top_n, error);
     spill_top_add_all(&refill->top, SIZE_MAX, &top_n.top_n);
     for (size_t i = 0; code == SPILL_OK && i < top_n.run.count; i++) {
@@ -84,15 +85,15 @@ spill_code_t spill_referenced_refill(const spill_owner_t *owner, const spill_sta
         return SPILL_OK;
     spill_response_t now = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want_top = true;
+    read.read.want_top = true;
     spill_code_t code = spill_owner_call(owner, &read, &now, error);
     int64_t missing = count_leaving(request, &now.state.top);
     bool other = !now.state.present || now.state.rev != request->rev; /* then it will be refused */
     if (code == SPILL_OK && !other && missing > 0) {
         spill_top_copy(&now.state.top, &refill->top);
         spill_run_copy(&now.top_run, &refill->run);
-        request->refill = &refill->top;
-        request->refill_run = &refill->run;
+        request->change.refill = &refill->top;
+        request->change.refill_run = &refill->run;
         code = add_not_shown(owner, &now.state, request, refill, error);
         if (code == SPILL_OK)
             code = add_below(owner, &now.state, request, missing, refill, error);

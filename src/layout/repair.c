@@ -80,7 +80,7 @@ static spill_code_t repair_tail(const repair_t *repair, const spill_state_t *hea
         return SPILL_OK;
     spill_response_t last = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(repair->owner, SPILL_REQUEST_READ, head->pages - 1);
-    read.want_ops = !array->store->ops->shared_window;
+    read.read.want_ops = !array->store->ops->shared_window;
     spill_code_t code = spill_owner_call(repair->owner, &read, &last, error);
     if (code == SPILL_OK && (!last.state.present || last.state.incarnation != head->incarnation)) {
         read.page--; /* which may be the head: SPILL_HEAD is the number before 0 */

@@ -34,10 +34,8 @@ static spill_code_t take(const spill_owner_t *owner, const spill_oversized_t *ov
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADOPT, SPILL_HEAD);
     request.create = true;
     request.limits.bytes_max = oversized->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
-    if (oversized->bytes <= SPILL_MOVE_BYTES) {
-        request.want = SPILL_WANT_FORWARD;
-        request.limit = INT64_MAX;
-    }
+    if (oversized->bytes <= SPILL_MOVE_BYTES)
+        request.adopt.shown = INT64_MAX;
     int tries = 0;
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
@@ -149,8 +147,8 @@ static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_
     headless_t headless = {0};
     spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
     spill_code_t code = read_incarnation(owner, page->incarnation, page->page, &headless, error);
-    read.limit = (int64_t)headless.run.count;
-    read.want = read.limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    read.read.limit = (int64_t)headless.run.count;
+    read.read.want = read.read.limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK && !head.state.present)
@@ -316,8 +314,8 @@ static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *
                          spill_reshaped_t *reshaped, bool *settled, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = limit;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = limit;
     spill_code_t code = head->shows_read ? SPILL_OK : spill_owner_call(owner, &read, head, error);
     head->shows_read = false; /* the next try looks again */
     *settled = !head->state.present || !spill_newest_is_due(owner, &head->state);
@@ -430,8 +428,8 @@ static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *he
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UNMANAGE, SPILL_HEAD);
     request.incarnation = head->incarnation;
     request.rev = head->rev;
-    request.pages = head->pages;
-    request.run = run;
+    request.unmanage.pages = head->pages;
+    request.unmanage.run = run;
     return spill_owner_step(owner, &request, done, error);
 }
 

@@ -37,8 +37,8 @@ static spill_code_t has_excess(const spill_owner_t *owner, const spill_trim_t *t
         return SPILL_OK;
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = capped ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
-    read.limit = 1;
+    read.read.want = capped ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    read.read.limit = 1;
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     *excess = capped ? begins_old(owner, &head, trim->time_ms)
                      : spill_state_count(definition, &head.state) > trim->keep;

@@ -67,8 +67,8 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
-    read.pages = head->pages;
-    read.seq = head->watermark - 1;
+    read.read.pages = head->pages;
+    read.read.seq = head->watermark - 1;
     spill_code_t code = spill_owner_call(owner, &read, &page, error);
     if (code == SPILL_OK && page.state.present) {
         *from = *end = page.state.page;
@@ -126,8 +126,8 @@ static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_
     const spill_state_t *state = &part.state;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
-    read.pages = head->pages;
-    read.seq = *watermark;
+    read.read.pages = head->pages;
+    read.read.seq = *watermark;
     spill_code_t code = spill_owner_call(owner, &read, &part, error);
     if (code == SPILL_OK && !state->present)
         *watermark = spill_state_end(head);
@@ -167,15 +167,15 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     }
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
     request.rev = head->state.rev;
-    request.watermark = *watermark;
+    request.change.watermark = *watermark;
     /*
      * An append to a head that keeps the best may drop the very elements that the trim counted as
      * the newest, or the young one at which it ends. If one comes between, look again.
      */
     if ((trim->keep > 0 || trim->by_time) &&
         spill_schema_of(&owner->array->definition)->keeps_top_n)
-        request.seq = spill_state_end(&head->state);
-    code = removed_above(owner, &head->state, *watermark, &request.removed, error);
+        request.change.end = spill_state_end(&head->state);
+    code = removed_above(owner, &head->state, *watermark, &request.change.removed, error);
     spill_response_t response = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &request, &response, error);

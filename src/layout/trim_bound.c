@@ -137,9 +137,9 @@ static spill_code_t read_run(walk_t *walk, int64_t from, spill_error_t *error)
     if (is_referenced(walk) && walk->at != SPILL_HEAD)
         return read_referenced(walk, error);
     spill_request_t read = spill_owner_request(walk->owner, SPILL_REQUEST_READ, walk->at);
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = from;
-    read.limit = RUN_ELEMENTS;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.seq = from;
+    read.read.limit = RUN_ELEMENTS;
     spill_code_t code = spill_owner_call(walk->owner, &read, &walk->read, error);
     if (code == SPILL_OK && walk->read.state.incarnation != walk->head->incarnation)
         walk->read.run.count = 0;

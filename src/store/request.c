@@ -14,6 +14,193 @@ const char *spill_request_kind_name(spill_request_kind_t kind)
     return names[kind];
 }
 
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* The document of this kind, by the table in request.h. */
+static bool names_document(const spill_request_t *request)
+{
+    switch (request->kind) {
+    case SPILL_REQUEST_READ:
+        return true;
+    case SPILL_REQUEST_PUT_PAGE:
+    case SPILL_REQUEST_CREATE_PAGE:
+    case SPILL_REQUEST_DELETE:
+    case SPILL_REQUEST_EMPTY_PAGE:
+    case SPILL_REQUEST_DROP_PAGE:
+        return request->page >= 0;
+    case SPILL_REQUEST_APPEND:
+    case SPILL_REQUEST_SEAL:
+    case SPILL_REQUEST_EDIT:
+        return request->page >= SPILL_HEAD;
+    case SPILL_REQUEST_RECOUNT:
+        return request->page == SPILL_HEAD || (request->page >= 0 && request->recount.counts);
+    default:
+        return request->page == SPILL_HEAD;
+    }
+}
+
+void spill_request_assert(const spill_request_t *request)
+{
+    assert(request->definition && request->owner && names_document(request));
+    switch (request->kind) {
+    case SPILL_REQUEST_READ:
+        assert(request->read.want <= SPILL_WANT_TOP_N && request->read.limit >= 0);
+        assert(request->read.want != SPILL_WANT_ID || request->read.id);
+        break;
+    case SPILL_REQUEST_APPEND:
+        assert(request->append.element_count > 0 || request->append.skip > 0);
+        assert(request->append.member_count == 0 || !request->append.op);
+        break;
+    case SPILL_REQUEST_PUT_PAGE:
+        assert(request->put_page.run && request->put_page.slots >= 0);
+        break;
+    case SPILL_REQUEST_EDIT:
+        assert(request->change.element);
+        break;
+    case SPILL_REQUEST_ADOPT_SPLIT:
+        assert(request->adopt.run && request->adopt.slots > 0);
+        break;
+    case SPILL_REQUEST_UNMANAGE:
+        assert(request->unmanage.run && request->unmanage.pages >= 0);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- questions about a request --------------------------------------------------------------- */
+
+bool spill_request_is_change(const spill_request_t *request)
+{
+    switch (request->kind) {
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_REMOVE:
+    case SPILL_REQUEST_PREPARE:
+    case SPILL_REQUEST_DELETE:
+    case SPILL_REQUEST_COMPLETE:
+    case SPILL_REQUEST_TRIM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool spill_request_recounts_elements(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_RECOUNT && request->recount.counts;
+}
+
+const spill_run_t *spill_request_run(const spill_request_t *request)
+{
+    switch (request->kind) {
+    case SPILL_REQUEST_PUT_PAGE:
+        return request->put_page.run;
+    case SPILL_REQUEST_CUT:
+        return request->cut.run;
+    case SPILL_REQUEST_ADOPT_SPLIT:
+        return request->adopt.run;
+    case SPILL_REQUEST_UNMANAGE:
+        return request->unmanage.run;
+    default:
+        return NULL;
+    }
+}
+
+const spill_op_t *spill_request_op(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_APPEND ? request->append.op : NULL;
+}
+
+const bson_t *spill_request_update(const spill_request_t *request)
+{
+    bool updates =
+        request->kind == SPILL_REQUEST_APPEND || request->kind == SPILL_REQUEST_UPDATE_FIELDS;
+    return updates ? request->append.update : NULL;
+}
+
+const spill_top_t *spill_request_refill(const spill_request_t *request)
+{
+    if (request->kind == SPILL_REQUEST_RECOUNT)
+        return request->recount.refill;
+    return spill_request_is_change(request) ? request->change.refill : NULL;
+}
+
+const spill_run_t *spill_request_refill_run(const spill_request_t *request)
+{
+    if (request->kind == SPILL_REQUEST_RECOUNT)
+        return request->recount.refill_run;
+    return spill_request_is_change(request) ? request->change.refill_run : NULL;
+}
+
+bool spill_request_is_due(const spill_request_t *request, int64_t slots)
+{
+    return request->append.due > 0 && slots >= request->append.due &&
+           slots - (int64_t)request->append.element_count < request->append.due;
+}
+
+bool spill_ends_incarnation(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_DROP_HEAD || request->kind == SPILL_REQUEST_UNMANAGE;
+}
+
+int64_t spill_request_ops(const spill_request_t *request)
+{
+    if (request->kind != SPILL_REQUEST_APPEND)
+        return 0;
+    if (request->append.member_count > 0)
+        return request->append.members[0].op ? (int64_t)request->append.member_count : 0;
+    return request->append.op ? 1 : 0;
+}
+
+int64_t spill_request_numbers(const spill_request_t *request)
+{
+    if (request->kind != SPILL_REQUEST_APPEND)
+        return 0;
+    return request->append.skip + (int64_t)request->append.element_count;
+}
+
+/* ---- requests made from others --------------------------------------------------------------- */
+
+spill_request_t spill_request_reading(const spill_request_t *request)
+{
+    spill_request_t read = {
+        .kind = SPILL_REQUEST_READ,
+        .definition = request->definition,
+        .array_id = request->array_id,
+        .collection_id = request->collection_id,
+        .owner = request->owner,
+        .key = request->key,
+        .key_bytes = request->key_bytes,
+        .page = request->page,
+        .incarnation = request->incarnation,
+    };
+    read.read.op = spill_request_op(request);
+    return read;
+}
+
+spill_request_t spill_request_shown(const spill_request_t *request)
+{
+    bool adopts = request->kind == SPILL_REQUEST_ADOPT;
+    spill_request_t read = spill_request_reading(request);
+    read.read.op = NULL;
+    if (adopts)
+        read.read.limit = request->adopt.shown;
+    else if (request->append.due > 0)
+        read.read.limit = request->append.due_limit;
+    read.read.want = read.read.limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    return read;
+}
+
+const spill_request_t *spill_request_dated(const spill_request_t *request, int64_t dropped_rev,
+                                           spill_request_t *dated)
+{
+    if (!request->create || request->incarnation > dropped_rev)
+        return request;
+    *dated = *request;
+    dated->incarnation = dropped_rev + 1;
+    return dated;
+}
+
 /* ---- responses ------------------------------------------------------------------------------- */
 
 void spill_response_clear(spill_response_t *response)
@@ -57,7 +244,7 @@ typedef struct clone {
     spill_request_t request;
     spill_definition_t definition;
     spill_value_t owner;
-    spill_value_t id;
+    spill_value_t value; /* READ: id; a change: element */
     spill_top_entry_t below;
     spill_op_t op;
     uint8_t op_id[SPILL_OP_ID_MAX];
@@ -103,86 +290,125 @@ static void clone_address(const spill_request_t *request, clone_t *clone)
         clone_value(request->owner, &clone->owner);
         clone->request.owner = &clone->owner;
     }
-    if (request->id) {
-        clone_value(request->id, &clone->id);
-        clone->request.id = &clone->id;
-    }
-    if (request->below) {
-        clone->below = *request->below;
-        clone->request.below = &clone->below;
-    }
     clone->request.key = copy_bytes(request->key, request->key_bytes);
 }
 
-static void clone_op(const spill_request_t *request, clone_t *clone)
+/* Each of these returns its argument's copy in the clone; NULL if it is NULL. */
+
+static const spill_value_t *clone_one(const spill_value_t *value, clone_t *clone)
 {
-    if (!request->op)
-        return;
-    assert(request->op->id_bytes <= SPILL_OP_ID_MAX);
-    memcpy(clone->op_id, request->op->id, request->op->id_bytes);
-    clone->op = *request->op;
+    if (!value)
+        return NULL;
+    clone_value(value, &clone->value);
+    return &clone->value;
+}
+
+static const spill_op_t *clone_op(const spill_op_t *op, clone_t *clone)
+{
+    if (!op)
+        return NULL;
+    assert(op->id_bytes <= SPILL_OP_ID_MAX);
+    memcpy(clone->op_id, op->id, op->id_bytes);
+    clone->op = *op;
     clone->op.id = clone->op_id;
-    clone->request.op = &clone->op;
+    return &clone->op;
+}
+
+static const spill_run_t *clone_run(const spill_run_t *run, spill_run_t *copy)
+{
+    if (run)
+        spill_run_copy(run, copy);
+    return run ? copy : NULL;
+}
+
+static const spill_top_t *clone_top(const spill_top_t *top, spill_top_t *copy)
+{
+    if (top)
+        spill_top_copy(top, copy);
+    return top ? copy : NULL;
+}
+
+static void clone_append(const spill_request_t *request, clone_t *clone)
+{
+    spill_request_t *to = &clone->request;
+    to->append.op = clone_op(request->append.op, clone);
+    to->append.elements = clone_elements(request->append.elements, request->append.element_count);
+    if (request->append.update)
+        to->append.update = bson_copy(request->append.update);
+}
+
+static void clone_read(const spill_request_t *request, clone_t *clone)
+{
+    spill_request_t *to = &clone->request;
+    to->read.op = clone_op(request->read.op, clone);
+    to->read.id = clone_one(request->read.id, clone);
+    if (request->read.below) {
+        clone->below = *request->read.below;
+        to->read.below = &clone->below;
+    }
+}
+
+static void clone_put_page(const spill_request_t *request, clone_t *clone)
+{
+    spill_request_t *to = &clone->request;
+    to->put_page.run = clone_run(request->put_page.run, &clone->run);
+    if (request->put_page.deleted) {
+        spill_seqs_copy(request->put_page.deleted, &clone->deleted);
+        to->put_page.deleted = &clone->deleted;
+    }
+}
+
+static void clone_create_page(const spill_request_t *request, clone_t *clone)
+{
+    if (!request->create_page.ops)
+        return;
+    spill_ops_copy(request->create_page.ops, &clone->ops);
+    clone->request.create_page.ops = &clone->ops;
+}
+
+static void clone_change(const spill_request_t *request, clone_t *clone)
+{
+    spill_request_t *to = &clone->request;
+    to->change.element = clone_one(request->change.element, clone);
+    to->change.refill = clone_top(request->change.refill, &clone->refill);
+    to->change.refill_run = clone_run(request->change.refill_run, &clone->refill_run);
 }
 
 static void clone_content(const spill_request_t *request, clone_t *clone)
 {
-    clone->request.elements = clone_elements(request->elements, request->element_count);
-    if (request->run) {
-        spill_run_copy(request->run, &clone->run);
-        clone->request.run = &clone->run;
+    spill_request_t *to = &clone->request;
+    switch (request->kind) {
+    case SPILL_REQUEST_READ:
+        clone_read(request, clone);
+        break;
+    case SPILL_REQUEST_APPEND:
+    case SPILL_REQUEST_UPDATE_FIELDS:
+        clone_append(request, clone);
+        break;
+    case SPILL_REQUEST_PUT_PAGE:
+        clone_put_page(request, clone);
+        break;
+    case SPILL_REQUEST_CUT:
+        to->cut.run = clone_run(request->cut.run, &clone->run);
+        break;
+    case SPILL_REQUEST_CREATE_PAGE:
+        clone_create_page(request, clone);
+        break;
+    case SPILL_REQUEST_RECOUNT:
+        to->recount.refill = clone_top(request->recount.refill, &clone->refill);
+        to->recount.refill_run = clone_run(request->recount.refill_run, &clone->refill_run);
+        break;
+    case SPILL_REQUEST_ADOPT_SPLIT:
+        to->adopt.run = clone_run(request->adopt.run, &clone->run);
+        break;
+    case SPILL_REQUEST_UNMANAGE:
+        to->unmanage.run = clone_run(request->unmanage.run, &clone->run);
+        break;
+    default:
+        if (spill_request_is_change(request))
+            clone_change(request, clone);
+        break;
     }
-    if (request->deleted) {
-        spill_seqs_copy(request->deleted, &clone->deleted);
-        clone->request.deleted = &clone->deleted;
-    }
-    if (request->ops) {
-        spill_ops_copy(request->ops, &clone->ops);
-        clone->request.ops = &clone->ops;
-    }
-    if (request->refill) {
-        spill_top_copy(request->refill, &clone->refill);
-        clone->request.refill = &clone->refill;
-    }
-    if (request->refill_run) {
-        spill_run_copy(request->refill_run, &clone->refill_run);
-        clone->request.refill_run = &clone->refill_run;
-    }
-    if (request->update)
-        clone->request.update = bson_copy(request->update);
-}
-
-bool spill_request_is_due(const spill_request_t *append, int64_t slots)
-{
-    return append->due > 0 && slots >= append->due &&
-           slots - (int64_t)append->element_count < append->due;
-}
-
-bool spill_ends_incarnation(const spill_request_t *request)
-{
-    return request->kind == SPILL_REQUEST_DROP_HEAD || request->kind == SPILL_REQUEST_UNMANAGE;
-}
-
-int64_t spill_request_ops(const spill_request_t *request)
-{
-    if (request->member_count > 0)
-        return request->members[0].op ? (int64_t)request->member_count : 0;
-    return request->op ? 1 : 0;
-}
-
-int64_t spill_request_numbers(const spill_request_t *append)
-{
-    return append->skip + (int64_t)append->element_count;
-}
-
-const spill_request_t *spill_request_dated(const spill_request_t *request, int64_t dropped_rev,
-                                           spill_request_t *dated)
-{
-    if (!request->create || request->incarnation > dropped_rev)
-        return request;
-    *dated = *request;
-    dated->incarnation = dropped_rev + 1;
-    return dated;
 }
 
 spill_request_t *spill_request_clone(const spill_request_t *request)
@@ -190,7 +416,6 @@ spill_request_t *spill_request_clone(const spill_request_t *request)
     clone_t *clone = bson_malloc0(sizeof *clone);
     clone->request = *request;
     clone_address(request, clone);
-    clone_op(request, clone);
     clone_content(request, clone);
     return &clone->request;
 }
@@ -200,13 +425,15 @@ void spill_request_free(spill_request_t *clone)
     if (!clone)
         return;
     clone_t *owned = (clone_t *)clone;
-    for (size_t i = 0; i < clone->element_count; i++)
-        bson_free((void *)clone->elements[i].data);
-    bson_free((void *)clone->elements);
+    if (clone->kind == SPILL_REQUEST_APPEND || clone->kind == SPILL_REQUEST_UPDATE_FIELDS) {
+        for (size_t i = 0; i < clone->append.element_count; i++)
+            bson_free((void *)clone->append.elements[i].data);
+        bson_free((void *)clone->append.elements);
+        bson_destroy((bson_t *)clone->append.update);
+    }
     bson_free((void *)clone->key);
     bson_free((void *)owned->owner.data);
-    bson_free((void *)owned->id.data);
-    bson_destroy((bson_t *)clone->update);
+    bson_free((void *)owned->value.data);
     spill_run_release(&owned->run);
     spill_seqs_release(&owned->deleted);
     spill_ops_release(&owned->ops);

@@ -40,18 +40,18 @@
  *                            present                            to `deleted`; rev + 1
  *   COMPLETE      head       rev equal; the intent is this one  clear the intent; rev + 1
  *   TRIM          head       rev equal; no intent; watermark <  watermark and removed = given;
- *                            given; with `seq`: end = seq       drop the slots below watermark;
+ *                            given; with `end`: end equal       drop the slots below watermark;
  *                                                               rev + 1
  *   RECOUNT       head       rev equal; no intent; referenced   replace sum and top by the given
- *                            elements: end = seq                ones; rewrite the counts; rev + 1
+ *                            elements: end equal                ones; rewrite the counts; rev + 1
  *   ... `counts`  any        rev equal; no intent; `live`       recompute sizes and statistics
  *                            elements; a head that keeps the    from the elements; a head: set
  *                            oldest: pages equal                removed, pages and, if it keeps
  *                                                               the oldest, total; rev + 1
  *   ... `place`   any        as `counts`, but as many elements  as well: its numbers become
  *                            as numbers from `first` to `first  [first, first + slots); forget
- *                            + slots` are not deleted; end =    deleted numbers outside
- *                            seq; a store that keeps elements
+ *                            + slots` are not deleted; end      deleted numbers outside
+ *                            equal; a store that keeps elements
  *                            by number: each is present
  *   ... `indexes` head       rev equal                          only rebuild the store's indexes
  *                                                               of the owner's elements and
@@ -95,9 +95,9 @@
  * elements itself, at the moment of the step, because appends do not raise rev. An edit in a page
  * changes the top with its COMPLETE.
  *
- * RECOUNT of referenced elements replaces the sum (sum_added) and the top (`refill`; the elements
- * that can be shown are in refill_run). `seq` is the head's end: it shows that no append has come
- * since the caller counted.
+ * RECOUNT of referenced elements replaces the sum and the top (`refill`; the elements that can be
+ * shown are in refill_run). `end` is the head's end: it shows that no append has come since the
+ * caller counted.
  *
  * A page's lease runs until the time that it names, by the store's clock (now_us): on a server, the
  * server's clock. Pages have a lease if they are written before a head counts them: the ADOPT_SPLIT
@@ -197,99 +197,10 @@ typedef struct spill_member {
     int64_t count;        /* its elements */
 } spill_member_t;
 
-/* All pointers are borrowed during the call. Fields that a kind does not use are zero. */
-typedef struct spill_request {
-    spill_request_kind_t kind;
-
-    /* The document. */
-    const spill_definition_t *definition;
-    uint32_t array_id;      /* the store's number of the definition (spill_store_ops_t.bind) */
-    uint32_t collection_id; /* ... and for the heads' collection */
-    const spill_value_t *owner;
-    const uint8_t *key; /* owner key (bson/key.h) */
-    size_t key_bytes;
-    int64_t page; /* SPILL_HEAD, a number, or SPILL_PAGE_... */
-
-    /* Guards. */
-    int64_t incarnation;   /* see the table and SPILL_PAGE_...; also of the head or page made */
-    int64_t rev;           /* expected rev; SEAL: the rev that was read, which saves a read */
-    int64_t source_rev;    /* PUT_PAGE */
-    spill_limits_t limits; /* APPEND, EDIT, ADOPT: room; CREATE_PAGE: of the appends to come */
-    int32_t op_window;
-    const spill_op_t *op; /* APPEND: guard and new entry; READ: find its entry (response->op) */
-
-    /* Content. */
-    const spill_value_t *elements; /* APPEND; EDIT (one) */
-    size_t element_count;
-    int64_t elements_bytes; /* sum of their sizes */
-    int64_t skip;           /* APPEND, top-N capped: numbers without an element, before its own */
-    /*
-     * APPEND, for stores that combine (spill_store_ops): the elements are those of several appends,
-     * in order, and `op` is NULL. Either all of the appends have an operation or none has. The
-     * store carries out all of them, or none.
-     */
-    const spill_member_t *members;
-    size_t member_count;
-    /*
-     * APPEND to a head: the number of slots at which it is due to be spilled (0: never). If a READ
-     * is expensive, a store may answer the append that reaches this number, and an ADOPT that wants
-     * elements, with the result of a READ of want, seq and limit (response->shows_read).
-     */
-    int64_t due;
-    /*
-     * PUT_PAGE: the live elements, ascending. CUT: the elements that the slots must hold, or NULL;
-     * until the first cut, programs that do not keep to the protocols may change them. ADOPT_SPLIT:
-     * the elements that leave the array. UNMANAGE: the elements of the pages.
-     */
-    const spill_run_t *run;
-    const spill_seqs_t *deleted; /* PUT_PAGE */
-    const spill_ops_t *ops;      /* CREATE_PAGE */
-    const bson_t *update;        /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
-    /*
-     * APPEND, UPDATE_FIELDS: make an absent head, with `incarnation`. ADOPT always sets it.
-     * PUT_PAGE with a lease: `incarnation` is that of a head to be made. The request may arrive
-     * late, and clocks differ. If a head with the same or a higher rev was dropped here, the store
-     * uses a later incarnation, so that each incarnation of an owner is above the one before.
-     */
-    bool create;
-    int64_t first;      /* PUT_PAGE, CREATE_PAGE, RECOUNT; CUT: of the head that was copied */
-    int64_t slots;      /* CUT, ADOPT_SPLIT: slots dropped; PUT_PAGE: slots in the page; RECOUNT */
-    int64_t more_pages; /* CUT, ADOPT_SPLIT: pages that have the elements, besides the first */
-    int64_t lease;      /* PUT_PAGE of an unmanaged array's elements: the page's lease; else 0 */
-    int64_t until;      /* ADOPT_SPLIT: in microseconds since 1970, by the store's clock */
-    int64_t bytes;      /* CUT: bytes of the live elements dropped */
-    int64_t op_count;   /* CREATE_PAGE */
-    int64_t total;      /* ADVANCE: elements appended so far */
-    int64_t pages;      /* ADVANCE, CUT, DROP_HEAD, UNMANAGE, RECOUNT; READ: the pages that count */
-    bool document_stays; /* DROP_HEAD */
-    bool close;          /* SEAL */
-    int64_t watermark;   /* TRIM; READ of SPILL_ELEMENTS */
-    int64_t removed;     /* TRIM: the new value of state.removed */
-    int64_t seq;         /* the element; READ: bound of the run; TRIM, RECOUNT: the expected end */
-    int64_t intent_page; /* PREPARE, COMPLETE */
-    /*
-     * Referenced elements, with values as of `rev`. REMOVE, EDIT, PREPARE, TRIM subtract
-     * sum_removed. EDIT and PREPARE with `edit` add sum_added. COMPLETE of an edit replaces what
-     * its PREPARE added by sum_added, the value of the element that the page really has.
-     */
-    spill_sum_t sum_removed;
-    spill_sum_t sum_added;
-    /*
-     * Layout subset. REMOVE, EDIT, PREPARE of a removal, COMPLETE of an edit, TRIM: the top as of
-     * `rev`. If the step leaves it short, refill also has as many of the elements that rank next
-     * among the documents, without number seq and without numbers below `watermark`. refill_run has
-     * those of them that a head may show. Both are NULL if the step removes nothing from the top.
-     * COMPLETE of an edit also has, in `elements`, the element that the page really has.
-     */
-    const spill_top_t *refill;
-    const spill_run_t *refill_run;
-    bool counts;  /* RECOUNT: see the table; sum and top stay */
-    bool place;   /* RECOUNT with `counts`: see the table */
-    bool indexes; /* RECOUNT: see the table */
-    bool edit;    /* PREPARE: of an edit, not a removal; PUT_PAGE: so the page probably exists */
-
-    /* READ. */
+/* What a READ returns. */
+typedef struct spill_read {
     spill_want_t want;
+    int64_t seq; /* bound of the run */
     int64_t limit;
     /*
      * SPILL_ELEMENTS: a bound in bytes, or 0 for none. The run ends with the element that reaches
@@ -298,6 +209,9 @@ typedef struct spill_request {
     int64_t bytes_most;
     const spill_value_t *id;        /* SPILL_WANT_ID: it has a key (bson/element.h) */
     const spill_top_entry_t *below; /* SPILL_WANT_TOP_N; NULL: no upper bound */
+    const spill_op_t *op;           /* find its entry (response->op) */
+    int64_t watermark;              /* SPILL_ELEMENTS */
+    int64_t pages;                  /* SPILL_PAGE_..., SPILL_ELEMENTS: the pages that count */
     /*
      * Of a page, with elements: the caller will probably read the next page in this direction. A
      * store may return it too (response->beyond), if that saves a round trip.
@@ -319,6 +233,159 @@ typedef struct spill_request {
     bool want_ops;    /* response->ops: the whole window */
     bool want_top;    /* of a subset's head: response->top_run */
     bool want_fields; /* response->fields */
+} spill_read_t;
+
+/* All pointers are borrowed during the call. Fields that a kind does not use are zero. */
+typedef struct spill_request {
+    spill_request_kind_t kind;
+
+    /* The document. */
+    const spill_definition_t *definition;
+    uint32_t array_id;      /* the store's number of the definition (spill_store_ops_t.bind) */
+    uint32_t collection_id; /* ... and for the heads' collection */
+    const spill_value_t *owner;
+    const uint8_t *key; /* owner key (bson/key.h) */
+    size_t key_bytes;
+    int64_t page; /* SPILL_HEAD, a number, or SPILL_PAGE_... */
+
+    /* Guards. */
+    int64_t incarnation;   /* see the table and SPILL_PAGE_...; also of the head or page made */
+    int64_t rev;           /* expected rev; SEAL: the rev that was read, which saves a read */
+    spill_limits_t limits; /* APPEND, EDIT, ADOPT: room; CREATE_PAGE: of the appends to come */
+    /*
+     * APPEND, UPDATE_FIELDS: make an absent head, with `incarnation`. ADOPT always sets it.
+     * PUT_PAGE with a lease: `incarnation` is that of a head to be made. The request may arrive
+     * late, and clocks differ. If a head with the same or a higher rev was dropped here, the store
+     * uses a later incarnation, so that each incarnation of an owner is above the one before.
+     */
+    bool create;
+
+    /* The rest belongs to `kind`. EMPTY_PAGE and DROP_PAGE have nothing else. */
+    union {
+        spill_read_t read; /* READ */
+
+        struct {                  /* APPEND; UPDATE_FIELDS: only `update` */
+            const spill_op_t *op; /* guard and new entry; or NULL */
+            const spill_value_t *elements;
+            size_t element_count;
+            int64_t elements_bytes; /* sum of their sizes */
+            int64_t skip;           /* top-N capped: numbers without an element, before its own */
+            /*
+             * For stores that combine (spill_store_ops): the elements are those of several appends,
+             * in order, and `op` is NULL. Either all of the appends have an operation or none has.
+             * The store carries out all of them, or none.
+             */
+            const spill_member_t *members;
+            size_t member_count;
+            /*
+             * To a head: the number of slots at which it is due to be spilled (0: never). If a READ
+             * is expensive, a store may answer the append that reaches this number with a READ of
+             * the head's first `due_limit` elements (response->shows_read).
+             */
+            int64_t due;
+            int64_t due_limit;
+            const bson_t *update; /* of a head: operators, or NULL */
+        } append;
+
+        struct {                         /* PUT_PAGE */
+            const spill_run_t *run;      /* the live elements, ascending */
+            const spill_seqs_t *deleted; /* or NULL */
+            int64_t source_rev;
+            int64_t first;
+            int64_t slots;
+            int64_t lease; /* of a page with an unmanaged array's elements; else 0 */
+            bool replaces; /* for an edit: the page probably exists */
+        } put_page;
+
+        struct { /* CUT */
+            /*
+             * The elements that the slots must hold, or NULL. Until the first cut, programs that do
+             * not keep to the protocols may change them.
+             */
+            const spill_run_t *run;
+            int64_t pages;
+            int64_t first;      /* of the head that was copied */
+            int64_t slots;      /* dropped */
+            int64_t bytes;      /* of the live elements dropped */
+            int64_t more_pages; /* that have the elements, besides the first */
+        } cut;
+
+        struct {
+            bool close;
+        } seal;
+
+        struct {
+            int64_t pages;
+            int64_t total; /* elements appended so far */
+        } advance;
+
+        struct { /* CREATE_PAGE */
+            int64_t first;
+            const spill_ops_t *ops; /* or NULL */
+            int64_t op_count;
+        } create_page;
+
+        struct {         /* EDIT, REMOVE, PREPARE, DELETE, COMPLETE, TRIM */
+            int64_t seq; /* the element; TRIM has none */
+            /* EDIT: the new element. COMPLETE of an edit, layout subset: the page's element. */
+            const spill_value_t *element;
+            int64_t intent_page; /* PREPARE, COMPLETE */
+            bool edit;           /* PREPARE: of an edit, not a removal */
+            int64_t watermark;   /* TRIM */
+            int64_t removed;     /* TRIM: the new value of state.removed */
+            int64_t end;         /* TRIM: the expected end; 0: any */
+            /*
+             * Referenced elements, with values as of `rev`. REMOVE, EDIT, PREPARE, TRIM subtract
+             * sum_removed. EDIT and PREPARE with `edit` add sum_added. COMPLETE of an edit replaces
+             * what its PREPARE added by sum_added, the value of the element that the page has.
+             */
+            spill_sum_t sum_removed;
+            spill_sum_t sum_added;
+            /*
+             * Layout subset. REMOVE, EDIT, PREPARE of a removal, COMPLETE of an edit, TRIM: the top
+             * as of `rev`. If the step leaves it short, refill also has as many of the elements
+             * that rank next among the documents, without number seq and without numbers below
+             * `watermark`. refill_run has those of them that a head may show. Both are NULL if the
+             * step removes nothing from the top.
+             */
+            const spill_top_t *refill;
+            const spill_run_t *refill_run;
+        } change;
+
+        struct {         /* RECOUNT: see the table */
+            bool counts; /* sum and top stay */
+            bool place;  /* with `counts` */
+            bool indexes;
+            int64_t end; /* the expected end */
+            int64_t first, slots;
+            int64_t removed, pages, total;
+            spill_sum_t sum;
+            const spill_top_t *refill;
+            const spill_run_t *refill_run; /* the elements of `refill` that can be shown */
+        } recount;
+
+        struct {
+            int64_t pages;
+            bool document_stays;
+        } drop_head;
+
+        struct { /* ADOPT; ADOPT_SPLIT */
+            /*
+             * ADOPT: if a READ is expensive, a store may answer with a READ of the head's first
+             * `shown` elements (response->shows_read). 0: it does not.
+             */
+            int64_t shown;
+            const spill_run_t *run; /* ADOPT_SPLIT: the elements that leave the array */
+            int64_t slots;          /* ADOPT_SPLIT: how many these are */
+            int64_t more_pages;     /* ADOPT_SPLIT: pages that have them, besides the first */
+            int64_t until; /* ADOPT_SPLIT: in microseconds since 1970, by the store's clock */
+        } adopt;
+
+        struct {
+            const spill_run_t *run; /* the elements of the pages */
+            int64_t pages;
+        } unmanage;
+    };
 } spill_request_t;
 
 typedef enum spill_outcome { SPILL_REFUSED_GUARD, SPILL_DONE } spill_outcome_t;
@@ -364,10 +431,26 @@ void spill_response_release(spill_response_t *response); /* frees, zeroes */
 
 const char *spill_request_kind_name(spill_request_kind_t kind);
 
-/* How many operations an APPEND carries. */
+/* Assert what every request of its kind has: the right document, and content that fits the kind. */
+void spill_request_assert(const spill_request_t *request);
+
+/* EDIT, REMOVE, PREPARE, DELETE, COMPLETE or TRIM: it has request->change. */
+bool spill_request_is_change(const spill_request_t *request);
+
+/* RECOUNT with `counts`. */
+bool spill_request_recounts_elements(const spill_request_t *request);
+
+/* What some kinds have: their elements, operation, update, refill. NULL: it has none. */
+const spill_run_t *spill_request_run(const spill_request_t *request);
+const spill_op_t *spill_request_op(const spill_request_t *request); /* of an APPEND */
+const bson_t *spill_request_update(const spill_request_t *request);
+const spill_top_t *spill_request_refill(const spill_request_t *request);
+const spill_run_t *spill_request_refill_run(const spill_request_t *request);
+
+/* How many operations an APPEND carries; 0 for other kinds. */
 int64_t spill_request_ops(const spill_request_t *request);
 
-/* How many numbers an APPEND uses: for its elements, and those that it skips. */
+/* How many numbers an APPEND uses, for its elements and those that it skips; 0 for other kinds. */
 int64_t spill_request_numbers(const spill_request_t *append);
 
 /* Does it end the head's incarnation? The next head of the owner must have a later one. */
@@ -375,6 +458,15 @@ bool spill_ends_incarnation(const spill_request_t *request);
 
 /* Is it the APPEND after which the head, with `slots` slots, is due to be spilled? */
 bool spill_request_is_due(const spill_request_t *append, int64_t slots);
+
+/* A READ of the same document's state. Of an APPEND: with its operation. */
+spill_request_t spill_request_reading(const spill_request_t *request);
+
+/*
+ * The READ with whose result a store may answer an APPEND that is due, and an ADOPT. If they ask
+ * for none, its `want` is SPILL_WANT_NONE.
+ */
+spill_request_t spill_request_shown(const spill_request_t *request);
 
 /*
  * The request as a store carries it out after it has dropped heads with revs up to `dropped_rev`:

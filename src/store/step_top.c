@@ -10,21 +10,22 @@ static size_t top_most(const spill_request_t *request)
 
 bool spill_step_affects(const spill_request_t *request, int64_t seq)
 {
-    return request->kind == SPILL_REQUEST_TRIM ? seq < request->watermark : seq == request->seq;
+    return request->kind == SPILL_REQUEST_TRIM ? seq < request->change.watermark
+                                               : seq == request->change.seq;
 }
 
 bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *state)
 {
-    for (size_t i = 0; !request->refill && i < state->top.count; i++)
+    for (size_t i = 0; !request->change.refill && i < state->top.count; i++)
         if (spill_step_affects(request, state->top.at[i].seq))
             return false;
     return true;
 }
 
-static bool is_in_refill_run(const spill_request_t *request, int64_t seq)
+static bool is_in_run(const spill_run_t *run, int64_t seq)
 {
-    for (size_t i = 0; request->refill_run && i < request->refill_run->count; i++)
-        if (request->refill_run->entries[i].seq == seq)
+    for (size_t i = 0; run && i < run->count; i++)
+        if (run->entries[i].seq == seq)
             return true;
     return false;
 }
@@ -37,10 +38,11 @@ static bool is_in_refill_run(const spill_request_t *request, int64_t seq)
 static void show_known(const spill_request_t *request, const spill_facts_t *facts,
                        const spill_top_t *old, int64_t from, int64_t seq, spill_top_t *top)
 {
+    const spill_run_t *refill_run = spill_request_refill_run(request);
     size_t known = 0;
     for (; known < top->count; known++) {
         int64_t number = top->at[known].seq;
-        if (number < from && number != seq && !is_in_refill_run(request, number) &&
+        if (number < from && number != seq && !is_in_run(refill_run, number) &&
             !(facts->journal && spill_top_contains(facts->journal, number)) &&
             !spill_top_shows(old, number))
             break;
@@ -56,9 +58,9 @@ void spill_step_appends_to_top(const spill_request_t *request, const spill_facts
     if (!spill_schema_of(request->definition)->has_top)
         return;
     spill_top_copy(&state->top, &old);
-    for (size_t i = 0; i < request->element_count; i++) {
+    for (size_t i = 0; i < request->append.element_count; i++) {
         spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, end + (int64_t)i, &request->elements[i]);
+            spill_top_entry_of(request->definition, end + (int64_t)i, &request->append.elements[i]);
         spill_top_add(&state->top, top_most(request), &entry);
     }
     for (size_t i = 0; i < state->top.count; i++)
@@ -83,21 +85,22 @@ void spill_step_changes_top(const spill_request_t *request, const spill_facts_t 
     if (!spill_schema_of(request->definition)->has_top)
         return;
     spill_top_copy(top, &old);
-    if (request->refill) {
+    if (request->change.refill) {
         if (request->kind == SPILL_REQUEST_TRIM)
-            spill_top_drop_below(top, request->watermark);
+            spill_top_drop_below(top, request->change.watermark);
         else
-            spill_top_remove(top, request->seq);
-        add_unaffected(request, request->refill, top);
+            spill_top_remove(top, request->change.seq);
+        add_unaffected(request, request->change.refill, top);
         if (facts->journal)
             add_unaffected(request, facts->journal, top);
     }
     if (edited) {
-        spill_top_entry_t entry = spill_top_entry_of(request->definition, request->seq, edited);
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, request->change.seq, edited);
         spill_top_add(top, top_most(request), &entry);
     }
-    if (request->refill || (edited && spill_top_contains(top, request->seq)))
-        show_known(request, facts, &old, INT64_MAX, edited ? request->seq : -1, top);
+    if (request->change.refill || (edited && spill_top_contains(top, request->change.seq)))
+        show_known(request, facts, &old, INT64_MAX, edited ? request->change.seq : -1, top);
     spill_top_release(&old);
 }
 
@@ -107,8 +110,8 @@ void spill_step_replaces_top(const spill_request_t *request, spill_state_t *stat
     size_t known = 0;
     if (!spill_schema_of(request->definition)->has_top)
         return;
-    spill_top_copy(request->refill, top);
-    while (known < top->count && is_in_refill_run(request, top->at[known].seq))
+    spill_top_copy(request->recount.refill, top);
+    while (known < top->count && is_in_run(request->recount.refill_run, top->at[known].seq))
         known++;
     spill_top_show(top, request->definition, known);
 }

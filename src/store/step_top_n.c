@@ -28,9 +28,9 @@ int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts
     size_t most = (size_t)request->limits.slots_max;
     for (size_t i = 0; facts->journal && i < facts->journal->count; i++)
         add_if_among_highest(&top_n, most, &facts->journal->at[i], &state->deleted);
-    for (size_t i = 0; i < request->element_count; i++) {
+    for (size_t i = 0; i < request->append.element_count; i++) {
         spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, end + (int64_t)i, &request->elements[i]);
+            spill_top_entry_of(request->definition, end + (int64_t)i, &request->append.elements[i]);
         add_if_among_highest(&top_n, most, &entry, &state->deleted);
     }
     state->live_bytes = 0;

@@ -56,13 +56,14 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
                               spill_response_t *response, spill_error_t *error)
 {
     add(&store->counts.calls, 1);
+    spill_request_assert(request);
     spill_code_t code = store->ops->call(store, request, response, error);
     if (code != SPILL_OK || response->outcome != SPILL_DONE)
         return code;
     if (request->kind == SPILL_REQUEST_APPEND) {
         add(&store->counts.appends,
-            request->member_count > 0 ? (long long)request->member_count : 1);
-        add(&store->counts.elements, (long long)request->element_count);
+            request->append.member_count > 0 ? (long long)request->append.member_count : 1);
+        add(&store->counts.elements, (long long)request->append.element_count);
     } else if (request->kind == SPILL_REQUEST_CUT || request->kind == SPILL_REQUEST_SEAL) {
         add(&store->counts.spills, 1);
     }

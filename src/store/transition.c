@@ -42,9 +42,9 @@ static bool is_referenced(const spill_request_t *request)
 static bool has_element(const spill_request_t *request, const spill_facts_t *facts,
                         const spill_state_t *state)
 {
-    return facts->old_bytes >= 0 && request->seq >= state->first &&
-           request->seq < spill_state_end(state) &&
-           !spill_seqs_contains(&state->deleted, request->seq);
+    return facts->old_bytes >= 0 && request->change.seq >= state->first &&
+           request->change.seq < spill_state_end(state) &&
+           !spill_seqs_contains(&state->deleted, request->change.seq);
 }
 
 static bool is_capped(const spill_request_t *request)
@@ -82,7 +82,7 @@ bool spill_needs_window_stats(const spill_request_t *request)
 {
     bool changes = request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
                    request->kind == SPILL_REQUEST_DELETE || request->kind == SPILL_REQUEST_TRIM ||
-                   request->counts;
+                   spill_request_recounts_elements(request);
     return changes && spill_schema_of(request->definition)->has_windows;
 }
 
@@ -101,7 +101,7 @@ bool spill_needs_journal(const spill_request_t *request)
 {
     if (request->kind == SPILL_REQUEST_APPEND)
         return spill_schema_of(request->definition)->keeps_top_n;
-    return spill_schema_of(request->definition)->has_top && request->refill != NULL;
+    return spill_schema_of(request->definition)->has_top && spill_request_refill(request) != NULL;
 }
 
 spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
@@ -109,25 +109,27 @@ spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
 {
     bool edit = request->kind == SPILL_REQUEST_EDIT;
     bool trim = request->kind == SPILL_REQUEST_TRIM;
+    bool recount = request->kind == SPILL_REQUEST_RECOUNT;
     spill_window_stats_t window_stats = {0};
     for (size_t i = 0; i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
-        bool meant = trim ? element.seq < request->watermark
-                          : !request->counts && element.seq == request->seq;
+        bool meant = trim ? element.seq < request->change.watermark
+                          : !recount && element.seq == request->change.seq;
         if (edit && meant)
-            spill_window_stats_add(&window_stats, request->definition, request->elements);
+            spill_window_stats_add(&window_stats, request->definition, request->change.element);
         else if (!meant)
             spill_window_stats_add(&window_stats, request->definition, &element.value);
     }
     return window_stats;
 }
 
-static void window_stats_appended(const spill_request_t *append, spill_state_t *state)
+static void window_stats_appended(const spill_request_t *request, spill_state_t *state)
 {
-    if (!spill_schema_of(append->definition)->has_windows)
+    if (!spill_schema_of(request->definition)->has_windows)
         return;
-    for (size_t i = 0; i < append->element_count; i++)
-        spill_window_stats_add(&state->window_stats, append->definition, &append->elements[i]);
+    for (size_t i = 0; i < request->append.element_count; i++)
+        spill_window_stats_add(&state->window_stats, request->definition,
+                               &request->append.elements[i]);
 }
 
 /* ---- helpers of several steps ---------------------------------------------------------------- */
@@ -139,9 +141,9 @@ static void delete_element(const spill_request_t *request, const spill_facts_t *
     state->live--;
     state->live_bytes -= facts->old_bytes;
     state->window_stats = facts->window_stats;
-    spill_seqs_insert(&state->deleted, request->seq);
+    spill_seqs_insert(&state->deleted, request->change.seq);
     state->rev++;
-    *effect = (spill_effect_t){.kind = SPILL_EFFECT_DELETE, .seq = request->seq};
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_DELETE, .seq = request->change.seq};
 }
 
 /* Drop all slots. The next number stays the same. */
@@ -165,89 +167,92 @@ static spill_outcome_t drop_document(spill_state_t *state, spill_effect_t *effec
 }
 
 /* Set the state of a new document, or of one that replaces an older document. */
-static void make_document(const spill_request_t *request, spill_state_t *state, int64_t rev)
+static void make_document(const spill_request_t *request, spill_state_t *state, int64_t first,
+                          int64_t rev)
 {
     spill_state_clear(state);
     state->present = true;
     state->incarnation = request->incarnation;
     state->rev = rev;
-    state->first = request->first;
+    state->first = first;
     state->page = request->page == SPILL_HEAD ? 0 : request->page;
     state->gaps = spill_schema_of(request->definition)->keeps_top_n;
 }
 
 /* ---- append ---------------------------------------------------------------------------------- */
 
-static bool append_fits(const spill_request_t *append, const spill_state_t *state,
+static bool append_fits(const spill_request_t *request, const spill_state_t *state,
                         int64_t fields_bytes)
 {
-    bool head = append->page == SPILL_HEAD;
-    int64_t added = (int64_t)append->element_count;
+    bool head = request->page == SPILL_HEAD;
+    int64_t added = (int64_t)request->append.element_count;
     int64_t live = state->live + added;
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
-    after.op_count += spill_request_ops(append);
-    int64_t bytes = spill_state_document_bytes(append->definition, append->owner, head, &after,
-                                               live, state->live_bytes + append->elements_bytes);
-    return spill_limits_allow(&append->limits, spill_state_slots(state) + added, live, bytes);
+    after.op_count += spill_request_ops(request);
+    int64_t bytes =
+        spill_state_document_bytes(request->definition, request->owner, head, &after, live,
+                                   state->live_bytes + request->append.elements_bytes);
+    return spill_limits_allow(&request->limits, spill_state_slots(state) + added, live, bytes);
 }
 
 /* Capped: older elements can be dropped, so only the newest element has to fit, alone. */
-static bool newest_fits(const spill_request_t *append, const spill_state_t *state,
+static bool newest_fits(const spill_request_t *request, const spill_state_t *state,
                         int64_t fields_bytes)
 {
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
-    after.op_count += spill_request_ops(append);
+    after.op_count += spill_request_ops(request);
     after.deleted = (spill_seqs_t){0};
-    int64_t size = append->elements[append->element_count - 1].size_bytes;
+    int64_t size = request->append.elements[request->append.element_count - 1].size_bytes;
     int64_t bytes =
-        spill_state_document_bytes(append->definition, append->owner, true, &after, 1, size);
-    return spill_limits_allow(&append->limits, 1, 1, bytes);
+        spill_state_document_bytes(request->definition, request->owner, true, &after, 1, size);
+    return spill_limits_allow(&request->limits, 1, 1, bytes);
 }
 
 /*
  * Top-N capped: any of the elements may be the only one that stays, so the largest has to fit. An
  * existing element has at most bytes_max bytes.
  */
-static bool top_n_fits(const spill_request_t *append, const spill_state_t *state,
+static bool top_n_fits(const spill_request_t *request, const spill_state_t *state,
                        int64_t fields_bytes)
 {
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
-    after.op_count += spill_request_ops(append);
-    int64_t largest = append->limits.bytes_max;
-    for (size_t i = 0; i < append->element_count; i++)
-        if (append->elements[i].size_bytes > largest)
-            largest = append->elements[i].size_bytes;
-    return spill_state_document_bytes(append->definition, append->owner, true, &after, 1,
+    after.op_count += spill_request_ops(request);
+    int64_t largest = request->limits.bytes_max;
+    for (size_t i = 0; i < request->append.element_count; i++)
+        if (request->append.elements[i].size_bytes > largest)
+            largest = request->append.elements[i].size_bytes;
+    return spill_state_document_bytes(request->definition, request->owner, true, &after, 1,
                                       largest) <= SPILL_DOCUMENT_BYTES_MAX;
 }
 
-static bool has_room(const spill_request_t *append, const spill_state_t *state,
+static bool has_room(const spill_request_t *request, const spill_state_t *state,
                      int64_t fields_bytes)
 {
-    if (spill_schema_of(append->definition)->keeps_top_n)
-        return top_n_fits(append, state, fields_bytes);
-    return is_capped(append) ? newest_fits(append, state, fields_bytes)
-                             : append_fits(append, state, fields_bytes);
+    if (spill_schema_of(request->definition)->keeps_top_n)
+        return top_n_fits(request, state, fields_bytes);
+    return is_capped(request) ? newest_fits(request, state, fields_bytes)
+                              : append_fits(request, state, fields_bytes);
 }
 
-static spill_refusal_t append_refusal(const spill_request_t *append, const spill_state_t *state,
+static spill_refusal_t append_refusal(const spill_request_t *request, const spill_state_t *state,
                                       bool op_seen, int64_t fields_bytes)
 {
-    bool head = append->page == SPILL_HEAD;
-    if (!state->present && !(head && append->create))
+    bool head = request->page == SPILL_HEAD;
+    if (!state->present && !(head && request->create))
         return SPILL_REFUSAL_ABSENT;
-    if (!head && state->incarnation != append->incarnation)
+    if (!head && state->incarnation != request->incarnation)
         return SPILL_REFUSAL_ABSENT;
-    if (append->op && op_seen)
+    if (request->append.op && op_seen)
         return SPILL_REFUSAL_REPEATED;
-    if (append->op && state->op_count >= append->op->base + append->op_window)
+    if (request->append.op &&
+        state->op_count >= request->append.op->base + request->definition->op_window)
         return SPILL_REFUSAL_STALE;
     if (state->sealed)
         return SPILL_REFUSAL_SEALED;
-    if (!has_room(append, state, fields_bytes))
+    if (!has_room(request, state, fields_bytes))
         return SPILL_REFUSAL_FULL;
     return SPILL_REFUSAL_NONE;
 }
@@ -258,16 +263,16 @@ int64_t spill_update_growth(const bson_t *update)
     return update ? 4 * (int64_t)update->len : 0;
 }
 
-spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_state_t *state,
+spill_refusal_t spill_append_refusal(const spill_request_t *request, const spill_state_t *state,
                                      bool op_seen)
 {
-    return append_refusal(append, state, op_seen,
-                          state->fields_bytes + spill_update_growth(append->update));
+    return append_refusal(request, state, op_seen,
+                          state->fields_bytes + spill_update_growth(request->append.update));
 }
 
 bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state, bool op_seen)
 {
-    if (request->page != SPILL_HEAD || (state->present && !request->update))
+    if (request->page != SPILL_HEAD || (state->present && !spill_request_update(request)))
         return false;
     if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         return state->present || request->create;
@@ -296,7 +301,7 @@ static bool evict_oldest(const spill_request_t *request, const spill_facts_t *fa
         if (left.live == 1 ||
             (left.live <= request->limits.slots_max && bytes <= request->limits.bytes_max))
             break;
-        int64_t size = left.first >= added ? request->elements[left.first - added].size_bytes
+        int64_t size = left.first >= added ? request->append.elements[left.first - added].size_bytes
                                            : facts->size_of(facts->context, left.first);
         if (size < 0)
             return false;
@@ -313,21 +318,21 @@ static bool evict_oldest(const spill_request_t *request, const spill_facts_t *fa
 static spill_outcome_t append(const spill_request_t *request, const spill_facts_t *facts,
                               spill_state_t *state, spill_effect_t *effect)
 {
-    assert(request->element_count > 0 || request->skip > 0);
-    assert(request->skip == 0 || spill_schema_of(request->definition)->keeps_top_n);
+    assert(request->append.element_count > 0 || request->append.skip > 0);
+    assert(request->append.skip == 0 || spill_schema_of(request->definition)->keeps_top_n);
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
     if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
     spill_state_t after = *state;
     if (!after.present)
-        make_document(request, &after, request->incarnation);
+        make_document(request, &after, 0, request->incarnation);
     int64_t end = spill_state_end(&after), first = after.first;
     after.fields_bytes = fields_bytes;
-    after.live += (int64_t)request->element_count;
-    after.live_bytes += request->elements_bytes;
+    after.live += (int64_t)request->append.element_count;
+    after.live_bytes += request->append.elements_bytes;
     after.op_count += spill_request_ops(request);
-    for (size_t i = 0; is_referenced(request) && i < request->element_count; i++) {
-        spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
+    for (size_t i = 0; is_referenced(request) && i < request->append.element_count; i++) {
+        spill_sum_t value = spill_sum_of(request->definition, &request->append.elements[i]);
         spill_sum_add(&after.sum, &value);
     }
     window_stats_appended(request, &after);
@@ -342,8 +347,9 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     if (!is_capped(request))
         return SPILL_DONE;
     if (top_n) {
-        spill_seqs_insert_run(&state->deleted, end, end + request->skip);
-        effect->crowded_out = spill_step_keeps_top_n(request, facts, end + request->skip, state);
+        spill_seqs_insert_run(&state->deleted, end, end + request->append.skip);
+        effect->crowded_out =
+            spill_step_keeps_top_n(request, facts, end + request->append.skip, state);
         fold_leading_deleted(state);
         first = state->first;
     }
@@ -366,7 +372,7 @@ static spill_outcome_t update_fields(const spill_request_t *request, const spill
                                    state->live_bytes) > SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_REFUSED_GUARD;
     if (!state->present)
-        make_document(request, state, request->incarnation);
+        make_document(request, state, 0, request->incarnation);
     state->fields_bytes = after.fields_bytes;
     return SPILL_DONE;
 }
@@ -386,20 +392,21 @@ static int64_t made_rev(const spill_state_t *old, int64_t least)
 static spill_outcome_t put_page(const spill_request_t *request, const spill_facts_t *facts,
                                 spill_state_t *state, spill_effect_t *effect)
 {
-    bool newer =
-        request->incarnation > state->incarnation ||
-        (request->incarnation == state->incarnation && request->source_rev > state->source_rev);
-    int64_t source_rev = request->lease > 0 ? request->incarnation : request->source_rev;
-    if (state->present && (!newer || request->lease > 0 || is_leased(facts, state)))
+    bool newer = request->incarnation > state->incarnation ||
+                 (request->incarnation == state->incarnation &&
+                  request->put_page.source_rev > state->source_rev);
+    int64_t source_rev =
+        request->put_page.lease > 0 ? request->incarnation : request->put_page.source_rev;
+    if (state->present && (!newer || request->put_page.lease > 0 || is_leased(facts, state)))
         return SPILL_REFUSED_GUARD;
-    make_document(request, state, made_rev(state, source_rev));
-    state->live = (int64_t)request->run->count;
-    state->live_bytes = spill_run_bytes(request->run);
+    make_document(request, state, request->put_page.first, made_rev(state, source_rev));
+    state->live = (int64_t)request->put_page.run->count;
+    state->live_bytes = spill_run_bytes(request->put_page.run);
     state->source_rev = source_rev;
-    state->lease = request->lease;
-    if (request->deleted)
-        spill_seqs_copy(request->deleted, &state->deleted);
-    assert(spill_state_slots(state) == request->slots);
+    state->lease = request->put_page.lease;
+    if (request->put_page.deleted)
+        spill_seqs_copy(request->put_page.deleted, &state->deleted);
+    assert(spill_state_slots(state) == request->put_page.slots);
     effect->kind = SPILL_EFFECT_FILL;
     return SPILL_DONE;
 }
@@ -409,8 +416,9 @@ static spill_outcome_t create_page(const spill_request_t *request, spill_state_t
 {
     if (state->present && state->incarnation >= request->incarnation)
         return SPILL_REFUSED_GUARD;
-    make_document(request, state, made_rev(state, request->incarnation));
-    state->op_count = request->op_count;
+    make_document(request, state, request->create_page.first,
+                  made_rev(state, request->incarnation));
+    state->op_count = request->create_page.op_count;
     effect->kind = SPILL_EFFECT_FILL;
     return SPILL_DONE;
 }
@@ -421,14 +429,14 @@ static spill_outcome_t cut(const spill_request_t *request, const spill_facts_t *
                            spill_state_t *state, spill_effect_t *effect)
 {
     if (!at_incarnation(request, state) || !at_rev(request, state) ||
-        state->pages != request->pages || request->slots > spill_state_slots(state) ||
+        state->pages != request->cut.pages || request->cut.slots > spill_state_slots(state) ||
         facts->differs)
         return SPILL_REFUSED_GUARD;
-    int64_t end = state->first + request->slots;
+    int64_t end = state->first + request->cut.slots;
     int64_t deleted = (int64_t)spill_seqs_count_below(&state->deleted, end);
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_CUT, .seq = state->first, .end = end};
-    state->live -= request->slots - deleted;
-    state->live_bytes -= request->bytes;
+    state->live -= request->cut.slots - deleted;
+    state->live_bytes -= request->cut.bytes;
     state->removed += deleted;
     state->first = end;
     spill_seqs_drop_below(&state->deleted, end);
@@ -436,7 +444,7 @@ static spill_outcome_t cut(const spill_request_t *request, const spill_facts_t *
         state->pages = end;
     } else {
         fold_leading_deleted(state);
-        state->pages += 1 + request->more_pages;
+        state->pages += 1 + request->cut.more_pages;
     }
     state->rev++;
     return SPILL_DONE;
@@ -447,10 +455,10 @@ static spill_outcome_t seal(const spill_request_t *request, spill_state_t *state
     bool head = request->page == SPILL_HEAD;
     if (!at_incarnation(request, state) || state->sealed)
         return SPILL_REFUSED_GUARD;
-    if (!head && spill_state_slots(state) == 0 && !request->close)
+    if (!head && spill_state_slots(state) == 0 && !request->seal.close)
         return SPILL_REFUSED_GUARD;
     state->sealed = true;
-    state->closed = request->close;
+    state->closed = request->seal.close;
     state->rev++;
     if (head) {
         state->pages = 1;
@@ -463,10 +471,10 @@ static spill_outcome_t advance(const spill_request_t *request, spill_state_t *st
 {
     if (!at_incarnation(request, state))
         return SPILL_REFUSED_GUARD;
-    if (state->pages < request->pages)
-        state->pages = request->pages;
-    if (state->total < request->total)
-        state->total = request->total;
+    if (state->pages < request->advance.pages)
+        state->pages = request->advance.pages;
+    if (state->total < request->advance.total)
+        state->total = request->advance.total;
     return SPILL_DONE;
 }
 
@@ -474,7 +482,7 @@ static spill_outcome_t advance(const spill_request_t *request, spill_state_t *st
 
 bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state, int64_t old_bytes)
 {
-    int64_t live_bytes = state->live_bytes - old_bytes + edit->elements_bytes;
+    int64_t live_bytes = state->live_bytes - old_bytes + edit->change.element->size_bytes;
     int64_t bytes = spill_state_document_bytes(
         edit->definition, edit->owner, edit->page == SPILL_HEAD, state, state->live, live_bytes);
     return live_bytes <= state->live_bytes ||
@@ -485,18 +493,18 @@ bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state
 static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t *facts,
                             spill_state_t *state, spill_effect_t *effect)
 {
-    assert(request->element_count == 1);
+    assert(request->change.element);
     if (!at_rev(request, state) || !has_element(request, facts, state) ||
         !spill_step_allows_top(request, state) ||
         !spill_edit_has_room(request, state, facts->old_bytes))
         return SPILL_REFUSED_GUARD;
-    state->live_bytes += request->elements_bytes - facts->old_bytes;
-    spill_sum_subtract(&state->sum, &request->sum_removed);
-    spill_sum_add(&state->sum, &request->sum_added);
+    state->live_bytes += request->change.element->size_bytes - facts->old_bytes;
+    spill_sum_subtract(&state->sum, &request->change.sum_removed);
+    spill_sum_add(&state->sum, &request->change.sum_added);
     state->window_stats = facts->window_stats;
-    spill_step_changes_top(request, facts, request->elements, state);
+    spill_step_changes_top(request, facts, request->change.element, state);
     state->rev++;
-    *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->seq};
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->change.seq};
     return SPILL_DONE;
 }
 
@@ -508,7 +516,7 @@ static spill_outcome_t remove_in_head(const spill_request_t *request, const spil
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
     spill_step_changes_top(request, facts, NULL, state);
-    spill_sum_subtract(&state->sum, &request->sum_removed);
+    spill_sum_subtract(&state->sum, &request->change.sum_removed);
     if (!keeps_newest(request))
         state->removed++;
     else if (!is_referenced(request))
@@ -521,21 +529,21 @@ static spill_outcome_t prepare(const spill_request_t *request, const spill_facts
                                spill_state_t *state)
 {
     if (!at_rev(request, state) || state->intent ||
-        (!request->edit && !spill_step_allows_top(request, state)))
+        (!request->change.edit && !spill_step_allows_top(request, state)))
         return SPILL_REFUSED_GUARD;
-    if (!request->edit)
+    if (!request->change.edit)
         spill_step_changes_top(request, facts, NULL, state);
     state->intent = true;
-    state->intent_seq = request->seq;
-    state->intent_page = request->intent_page;
-    state->intent_edit = request->edit;
-    state->intent_value = request->sum_added;
-    spill_sum_subtract(&state->sum, &request->sum_removed);
-    spill_sum_add(&state->sum, &request->sum_added);
-    if (!request->edit)
+    state->intent_seq = request->change.seq;
+    state->intent_page = request->change.intent_page;
+    state->intent_edit = request->change.edit;
+    state->intent_value = request->change.sum_added;
+    spill_sum_subtract(&state->sum, &request->change.sum_removed);
+    spill_sum_add(&state->sum, &request->change.sum_added);
+    if (!request->change.edit)
         state->removed++;
     state->rev++;
-    state->intent_source_rev = request->edit ? state->rev : 0;
+    state->intent_source_rev = request->change.edit ? state->rev : 0;
     return SPILL_DONE;
 }
 
@@ -551,14 +559,14 @@ static spill_outcome_t delete_in_page(const spill_request_t *request, const spil
 static spill_outcome_t complete(const spill_request_t *request, const spill_facts_t *facts,
                                 spill_state_t *state)
 {
-    if (!at_rev(request, state) || !state->intent || state->intent_seq != request->seq ||
-        state->intent_page != request->intent_page ||
+    if (!at_rev(request, state) || !state->intent || state->intent_seq != request->change.seq ||
+        state->intent_page != request->change.intent_page ||
         (state->intent_edit && !spill_step_allows_top(request, state)))
         return SPILL_REFUSED_GUARD;
     if (state->intent_edit) {
-        spill_step_changes_top(request, facts, request->elements, state);
+        spill_step_changes_top(request, facts, request->change.element, state);
         spill_sum_subtract(&state->sum, &state->intent_value);
-        spill_sum_add(&state->sum, &request->sum_added);
+        spill_sum_add(&state->sum, &request->change.sum_added);
     }
     state->intent = false;
     state->intent_edit = false;
@@ -574,14 +582,15 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
                             spill_state_t *state, spill_effect_t *effect)
 {
     int64_t end = spill_state_end(state);
-    if (!at_rev(request, state) || state->intent || request->watermark <= state->watermark ||
-        (request->seq > 0 && request->seq != end) || !spill_step_allows_top(request, state))
+    if (!at_rev(request, state) || state->intent || request->change.watermark <= state->watermark ||
+        (request->change.end > 0 && request->change.end != end) ||
+        !spill_step_allows_top(request, state))
         return SPILL_REFUSED_GUARD;
     spill_step_changes_top(request, facts, NULL, state);
-    int64_t first = request->watermark < end ? request->watermark : end;
-    state->watermark = request->watermark;
-    state->removed = request->removed;
-    spill_sum_subtract(&state->sum, &request->sum_removed);
+    int64_t first = request->change.watermark < end ? request->change.watermark : end;
+    state->watermark = request->change.watermark;
+    state->removed = request->change.removed;
+    spill_sum_subtract(&state->sum, &request->change.sum_removed);
     state->rev++;
     if (first > state->first) {
         int64_t deleted = (int64_t)spill_seqs_count_below(&state->deleted, first);
@@ -603,9 +612,10 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
 /* How many elements the document has, given the range of numbers in the request. */
 static int64_t live_in_place(const spill_request_t *request, const spill_state_t *state)
 {
-    size_t below = spill_seqs_count_below(&state->deleted, request->first);
-    size_t all = spill_seqs_count_below(&state->deleted, request->first + request->slots);
-    return request->slots - (int64_t)(all - below);
+    size_t below = spill_seqs_count_below(&state->deleted, request->recount.first);
+    size_t all =
+        spill_seqs_count_below(&state->deleted, request->recount.first + request->recount.slots);
+    return request->recount.slots - (int64_t)(all - below);
 }
 
 /* The document's own counts follow from its elements; the request has the array's counts. */
@@ -613,26 +623,26 @@ static spill_outcome_t recount_elements(const spill_request_t *request, const sp
                                         spill_state_t *state)
 {
     bool head = request->page == SPILL_HEAD, newest = keeps_newest(request);
-    int64_t live = request->place ? live_in_place(request, state) : state->live;
-    if (request->place && spill_state_end(state) != request->seq)
+    int64_t live = request->recount.place ? live_in_place(request, state) : state->live;
+    if (request->recount.place && spill_state_end(state) != request->recount.end)
         return SPILL_REFUSED_GUARD; /* an append came since */
-    if ((head && !newest && state->pages != request->pages) ||
+    if ((head && !newest && state->pages != request->recount.pages) ||
         (facts->measured ? facts->live : state->live) != live)
         return SPILL_REFUSED_GUARD;
-    if (request->place) {
-        state->first = request->first;
+    if (request->recount.place) {
+        state->first = request->recount.first;
         state->live = live;
-        spill_seqs_drop_below(&state->deleted, request->first);
-        spill_seqs_keep_below(&state->deleted, request->first + request->slots);
+        spill_seqs_drop_below(&state->deleted, request->recount.first);
+        spill_seqs_keep_below(&state->deleted, request->recount.first + request->recount.slots);
     }
     if (facts->measured)
         state->live_bytes = facts->live_bytes;
     if (spill_schema_of(request->definition)->has_windows)
         state->window_stats = facts->window_stats;
     if (head) {
-        state->removed = request->removed;
-        state->pages = request->pages;
-        state->total = newest ? state->total : request->total;
+        state->removed = request->recount.removed;
+        state->pages = request->recount.pages;
+        state->total = newest ? state->total : request->recount.total;
         raise_watermark(request, state);
     }
     state->rev++;
@@ -642,18 +652,18 @@ static spill_outcome_t recount_elements(const spill_request_t *request, const sp
 static spill_outcome_t recount(const spill_request_t *request, const spill_facts_t *facts,
                                spill_state_t *state)
 {
-    if (!at_rev(request, state) || (state->intent && !request->indexes))
+    if (!at_rev(request, state) || (state->intent && !request->recount.indexes))
         return SPILL_REFUSED_GUARD;
-    if (request->indexes) {
+    if (request->recount.indexes) {
         state->rev++;
         return SPILL_DONE;
     }
-    if (request->counts)
+    if (request->recount.counts)
         return recount_elements(request, facts, state);
-    if (is_referenced(request) && spill_state_end(state) != request->seq)
+    if (is_referenced(request) && spill_state_end(state) != request->recount.end)
         return SPILL_REFUSED_GUARD;
     if (is_referenced(request)) {
-        state->sum = request->sum_added;
+        state->sum = request->recount.sum;
         spill_step_replaces_top(request, state);
     }
     state->rev++;
@@ -678,7 +688,7 @@ static spill_outcome_t empty_page(const spill_request_t *request, const spill_fa
 static spill_outcome_t drop_head(const spill_request_t *request, spill_state_t *state,
                                  spill_effect_t *effect)
 {
-    if (!at_incarnation(request, state) || state->pages != request->pages)
+    if (!at_incarnation(request, state) || state->pages != request->drop_head.pages)
         return SPILL_REFUSED_GUARD;
     return drop_document(state, effect);
 }
@@ -703,7 +713,7 @@ static spill_outcome_t adopt(const spill_request_t *request, const spill_facts_t
 {
     if (state->present || !facts->unmanaged)
         return SPILL_REFUSED_GUARD;
-    make_document(request, state, request->incarnation);
+    make_document(request, state, 0, request->incarnation);
     state->live = (int64_t)facts->unmanaged->count;
     state->live_bytes = spill_run_bytes(facts->unmanaged);
     state->fields_bytes = facts->fields_bytes;
@@ -714,12 +724,12 @@ static spill_outcome_t adopt(const spill_request_t *request, const spill_facts_t
 static spill_outcome_t adopt_split(const spill_request_t *request, const spill_facts_t *facts,
                                    spill_state_t *state, spill_effect_t *effect)
 {
-    if (facts->differs || facts->now_us >= request->until ||
+    if (facts->differs || facts->now_us >= request->adopt.until ||
         facts->dropped_rev >= request->incarnation ||
         adopt(request, facts, state, effect) != SPILL_DONE)
         return SPILL_REFUSED_GUARD;
-    state->first = request->slots;
-    state->pages = 1 + request->more_pages;
+    state->first = request->adopt.slots;
+    state->pages = 1 + request->adopt.more_pages;
     state->rev++;
     return SPILL_DONE;
 }
@@ -728,7 +738,7 @@ static spill_outcome_t unmanage(const spill_request_t *request, const spill_fact
                                 spill_state_t *state, spill_effect_t *effect)
 {
     if (!at_incarnation(request, state) || !at_rev(request, state) ||
-        state->pages != request->pages || state->intent ||
+        state->pages != request->unmanage.pages || state->intent ||
         facts->fields_bytes > SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_REFUSED_GUARD;
     return drop_document(state, effect);

@@ -65,7 +65,8 @@ void spill_unmanaged_read(const spill_request_t *read, const bson_t *fields,
     response->state.live = (int64_t)run.count;
     response->state.live_bytes = spill_run_bytes(&run);
     for (size_t i = 0;
-         read->want == SPILL_WANT_FORWARD && i < run.count && (int64_t)i < read->limit; i++) {
+         read->read.want == SPILL_WANT_FORWARD && i < run.count && (int64_t)i < read->read.limit;
+         i++) {
         spill_element_t element = spill_run_element(&run, i);
         spill_run_add(&response->run, element.seq, &element.value);
     }

@@ -28,7 +28,7 @@ static spill_code_t read_fields(const spill_copy_side_t *side, const spill_owner
                                 spill_response_t *head, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want_fields = true;
+    read.read.want_fields = true;
     spill_code_t code = spill_owner_call(owner, &read, head, error);
     return spill_copy_failed(side, code, error);
 }

@@ -32,8 +32,8 @@ static spill_code_t read_target(comparison_t *comparison, spill_error_t *error)
 {
     const spill_copy_owner_t *owner = comparison->owner;
     spill_request_t read = spill_owner_request(&owner->target, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
     spill_code_t code = spill_owner_call(&owner->target, &read, &comparison->head, error);
     if (code != SPILL_OK)
         return spill_copy_failed(&owner->copy->target, code, error);

@@ -54,7 +54,7 @@ static void an_append_needs_its_page(void **state)
     append.create = true;
     assert_refused(&fixture, &append);
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
-    create.first = 7;
+    create.create_page.first = 7;
     assert_done(&fixture, &create);
     append.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &append);
@@ -74,7 +74,7 @@ static void slots_are_bounded(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
-    remove.seq = 1;
+    remove.change.seq = 1;
     assert_done(&fixture, &remove); /* a removal does not make room: 3 slots are taken */
 
     int64_t numbers[] = {103, 104};
@@ -82,8 +82,8 @@ static void slots_are_bounded(void **state)
     spill_request_t append = make_append(&fixture, SPILL_HEAD, elements, 2);
     append.limits.slots_max = 4;
     assert_refused(&fixture, &append);
-    append.element_count = 1;
-    append.elements_bytes = 8;
+    append.append.element_count = 1;
+    append.append.elements_bytes = 8;
     assert_done(&fixture, &append);
     assert_refused(&fixture, &append);
     assert_document(&fixture, SPILL_HEAD, "rev+1 gone=1 removed=1 | 0=100 2=102 3=103");
@@ -99,11 +99,11 @@ static void bytes_are_bounded(void **state)
     append.create = true;
     append.limits.bytes_max = 1500;
     assert_refused(&fixture, &append);
-    append.element_count = 2;
-    append.elements_bytes = 1000;
+    append.append.element_count = 2;
+    append.append.elements_bytes = 1000;
     assert_done(&fixture, &append);
-    append.element_count = 1;
-    append.elements_bytes = 500;
+    append.append.element_count = 1;
+    append.append.elements_bytes = 500;
     assert_refused(&fixture, &append);
 
     /* The bound is that of spill_state_document_bytes, to the byte. */
@@ -134,7 +134,7 @@ static void a_read_explains_why_a_new_head_is_full(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
     spill_request_t fields = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     bson_t *update = BCON_NEW("$set", "{", "story", BCON_UTF8("longer than the other fields"), "}");
-    fields.update = update;
+    fields.append.update = update;
     assert_done(&fixture, &fields);
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     assert_done(&fixture, &drop);
@@ -144,7 +144,7 @@ static void a_read_explains_why_a_new_head_is_full(void **state)
     spill_request_t append = make_append(&fixture, SPILL_HEAD, elements, 2);
     append.create = true;
     append.limits.bytes_max = spill_state_document_bytes(&fixture.definition, &fixture.owner, true,
-                                                         &empty, 2, append.elements_bytes);
+                                                         &empty, 2, append.append.elements_bytes);
     assert_refused(&fixture, &append);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     for (; call(&fixture, &append) != SPILL_DONE; append.limits.bytes_max++) {
@@ -205,7 +205,7 @@ static spill_outcome_t append_op(fixture_t *fixture, const char *id, int64_t bas
     spill_op_t op = {.id = id, .id_bytes = strlen(id), .base = base};
     spill_request_t append = make_append(fixture, SPILL_HEAD, elements, count);
     append.create = true;
-    append.op = &op;
+    append.append.op = &op;
     return call(fixture, &append);
 }
 
@@ -223,7 +223,7 @@ static void an_operation_happens_once(void **state)
 
     spill_op_t op = {.id = "b", .id_bytes = 1};
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.op = &op;
+    read.read.op = &op;
     assert_done(&fixture, &read);
     assert_true(fixture.response.op_found);
     assert_int_equal(fixture.response.op.ordinal, 1);
@@ -295,7 +295,7 @@ static void other_fields_change_with_an_append(void **state)
     spill_value_t element = number_value(&number);
     spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
     append.create = true;
-    append.update = update;
+    append.append.update = update;
     assert_done(&fixture, &append);
     assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\", \"posts\" : 1 }");
     assert_done(&fixture, &append);
@@ -324,10 +324,10 @@ static void other_fields_take_room(void **state)
     spill_value_t element = number_value(&number);
     spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
     append.limits.bytes_max = 1000;
-    append.update = &update;
+    append.append.update = &update;
     assert_refused(&fixture, &append);
     assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
-    append.update = NULL;
+    append.append.update = NULL;
     assert_done(&fixture, &append);
     bson_free((void *)text.data);
     bson_destroy(&update);
@@ -344,7 +344,7 @@ static void a_wrong_update_changes_nothing(void **state)
     int64_t number = 1;
     spill_value_t element = number_value(&number);
     spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
-    append.update = update;
+    append.append.update = update;
     spill_error_t error;
     assert_int_equal(spill_store_call(fixture.store, &append, &fixture.response, &error),
                      SPILL_INVALID);
@@ -360,7 +360,7 @@ static void fields_change_alone(void **state)
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     bson_t *update = BCON_NEW("$max", "{", "best", BCON_INT32(3), "}");
     spill_request_t request = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    request.update = update;
+    request.append.update = update;
     assert_refused(&fixture, &request);
     request.create = true;
     assert_done(&fixture, &request);
@@ -382,7 +382,7 @@ static void fields_stay_within_a_document(void **state)
     spill_value_append(&text, &set, "story");
     bson_append_document_end(&update, &set);
     spill_request_t request = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    request.update = &update;
+    request.append.update = &update;
     assert_refused(&fixture, &request);
     assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
     bson_free((void *)text.data);

@@ -26,7 +26,7 @@ static spill_outcome_t append_capped(fixture_t *fixture, int64_t cap, int64_t la
     spill_request_t append = make_append(fixture, SPILL_HEAD, values, count);
     append.create = true;
     append.limits = (spill_limits_t){.slots_max = cap, .bytes_max = 100000};
-    append.op = op;
+    append.append.op = op;
     return call(fixture, &append);
 }
 
@@ -43,7 +43,7 @@ static void remove_number(fixture_t *fixture, int64_t rev, int64_t seq)
 {
     spill_request_t remove = make_request(fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION + rev;
-    remove.seq = seq;
+    remove.change.seq = seq;
     assert_done(fixture, &remove);
 }
 
@@ -169,21 +169,19 @@ static void what_fell_off_cannot_be_changed(void **state)
     spill_value_t element = number_value(&number);
     spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
     edit.rev = INCARNATION;
-    edit.elements = &element;
-    edit.element_count = 1;
-    edit.elements_bytes = element.size_bytes;
+    edit.change.element = &element;
     assert_refused(&fixture, &edit);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
     assert_refused(&fixture, &remove);
-    edit.seq = 1; /* the oldest that is there */
+    edit.change.seq = 1; /* the oldest that is there */
     assert_done(&fixture, &edit);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=1 low=1 | 1=7 2=102");
     add(&fixture, 2, 103, 1, 3);
     edit.rev++;
     assert_refused(&fixture, &edit); /* fell off since it was looked at */
     remove.rev++;
-    remove.seq = 1;
+    remove.change.seq = 1;
     assert_refused(&fixture, &remove);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 low=2 | 2=102 3=103");
     fixture_close(&fixture);
@@ -196,13 +194,13 @@ static void a_trim_takes_from_what_is_left(void **state)
     add(&fixture, 3, 100, 5, 0);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION;
-    trim.watermark = 2; /* fell off already */
+    trim.change.watermark = 2; /* fell off already */
     assert_refused(&fixture, &trim);
-    trim.watermark = 4;
+    trim.change.watermark = 4;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=4 low=4 | 4=104");
     trim.rev = INCARNATION + 1;
-    trim.watermark = 5;
+    trim.change.watermark = 5;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=5 low=5 |");
     add(&fixture, 3, 105, 4, 5);
@@ -222,7 +220,7 @@ static void other_fields_go_along(void **state)
         values[i] = number_value(&numbers[i]);
         spill_request_t append = make_append(&fixture, SPILL_HEAD, &values[i], 1);
         append.create = true;
-        append.update = update;
+        append.append.update = update;
         append.limits = (spill_limits_t){.slots_max = 2, .bytes_max = 100000};
         assert_done(&fixture, &append);
     }
@@ -250,8 +248,8 @@ static void members_of_one_append(void **state)
     spill_member_t members[] = {{.op = &a, .count = 2}, {.op = &b, .count = 3}};
     spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 5);
     append.create = true;
-    append.members = members;
-    append.member_count = 2;
+    append.append.members = members;
+    append.append.member_count = 2;
     append.limits = (spill_limits_t){.slots_max = 2, .bytes_max = 100000};
     assert_done(&fixture, &append);
     assert_refused(&fixture, &append);

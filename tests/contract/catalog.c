@@ -157,7 +157,7 @@ static void arrays_of_a_collection_share_fields(void **state)
     append_numbers(&fixture, SPILL_HEAD, 500, 1);
     bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "}");
     spill_request_t set = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    set.update = update;
+    set.append.update = update;
     assert_done(&fixture, &set);
     drop_head(&fixture, INCARNATION, 0);
     switch_to(&fixture, &feed);

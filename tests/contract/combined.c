@@ -19,8 +19,8 @@ static spill_outcome_t append_members(fixture_t *fixture, const char *const ids[
     }
     spill_request_t append = make_append(fixture, SPILL_HEAD, elements, MEMBERS);
     append.create = true;
-    append.members = members;
-    append.member_count = MEMBERS;
+    append.append.members = members;
+    append.append.member_count = MEMBERS;
     return call(fixture, &append);
 }
 

@@ -72,15 +72,15 @@ static void check_runs(const spill_state_t *state, const spill_run_t *forward,
 char *describe(fixture_t *fixture, int64_t page)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
-    read.limit = INT64_MAX;
-    read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    read.read.want = SPILL_WANT_FORWARD;
     assert_done(fixture, &read);
     if (!fixture->response.state.present)
         return bson_strdup("absent");
     spill_run_t forward = {0};
     spill_run_copy(&fixture->response.run, &forward);
-    read.want = SPILL_WANT_BACKWARD;
-    read.seq = INT64_MAX;
+    read.read.want = SPILL_WANT_BACKWARD;
+    read.read.seq = INT64_MAX;
     assert_done(fixture, &read);
     check_runs(&fixture->response.state, &forward, &fixture->response.run);
 
@@ -101,7 +101,7 @@ void assert_document(fixture_t *fixture, int64_t page, const char *expected)
 void assert_ops(fixture_t *fixture, int64_t page, const char *expected)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
-    read.want_ops = true;
+    read.read.want_ops = true;
     assert_done(fixture, &read);
     bson_string_t *text = bson_string_new(NULL);
     for (size_t i = 0; i < fixture->response.ops.count; i++) {
@@ -117,7 +117,7 @@ void assert_ops(fixture_t *fixture, int64_t page, const char *expected)
 void assert_fields(fixture_t *fixture, const char *expected)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want_fields = true;
+    read.read.want_fields = true;
     assert_done(fixture, &read);
     if (!expected) {
         assert_null(fixture->response.fields);

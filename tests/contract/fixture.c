@@ -110,7 +110,6 @@ spill_request_t make_request(const fixture_t *fixture, spill_request_kind_t kind
         .page = page,
         .incarnation = INCARNATION,
         .limits = {.slots_max = INT64_MAX, .bytes_max = INT64_MAX},
-        .op_window = fixture->definition.op_window,
     };
 }
 
@@ -118,10 +117,10 @@ spill_request_t make_append(const fixture_t *fixture, int64_t page, const spill_
                             size_t count)
 {
     spill_request_t append = make_request(fixture, SPILL_REQUEST_APPEND, page);
-    append.elements = elements;
-    append.element_count = count;
+    append.append.elements = elements;
+    append.append.element_count = count;
     for (size_t i = 0; i < count; i++)
-        append.elements_bytes += elements[i].size_bytes;
+        append.append.elements_bytes += elements[i].size_bytes;
     return append;
 }
 
@@ -182,7 +181,7 @@ void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages)
 {
     spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.incarnation = incarnation;
-    drop.pages = pages;
+    drop.drop_head.pages = pages;
     assert_done(fixture, &drop);
 }
 
@@ -192,8 +191,8 @@ void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages)
 static void read_oldest(fixture_t *fixture, int64_t slots, spill_state_t *head, spill_run_t *run)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = slots;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = slots;
     assert_done(fixture, &read);
     spill_state_copy(&fixture->response.state, head);
     int64_t end = head->first + slots;
@@ -212,11 +211,11 @@ spill_outcome_t put_from_head(fixture_t *fixture, int64_t page, int64_t slots)
     read_oldest(fixture, slots, &head, &run);
     spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, page);
     put.incarnation = head.incarnation;
-    put.source_rev = head.rev;
-    put.first = head.first;
-    put.slots = slots;
-    put.run = &run;
-    put.deleted = &head.deleted;
+    put.put_page.source_rev = head.rev;
+    put.put_page.first = head.first;
+    put.put_page.slots = slots;
+    put.put_page.run = &run;
+    put.put_page.deleted = &head.deleted;
     spill_outcome_t outcome = call(fixture, &put);
     spill_run_release(&run);
     spill_state_release(&head);
@@ -229,10 +228,10 @@ spill_outcome_t cut_from_head(fixture_t *fixture, int64_t page)
     assert_done(fixture, &read);
     spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.incarnation = fixture->response.state.incarnation;
-    cut.pages = page;
+    cut.cut.pages = page;
     cut.rev = fixture->response.state.source_rev;
-    cut.slots = spill_state_slots(&fixture->response.state);
-    cut.bytes = fixture->response.state.live_bytes;
+    cut.cut.slots = spill_state_slots(&fixture->response.state);
+    cut.cut.bytes = fixture->response.state.live_bytes;
     return call(fixture, &cut);
 }
 

@@ -17,19 +17,19 @@ static spill_request_t make_copy(const fixture_t *fixture, int64_t page, int64_t
 {
     spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, page);
     put.create = true;
-    put.lease = lease;
-    put.first = first;
-    put.slots = (int64_t)run->count;
-    put.run = run;
+    put.put_page.lease = lease;
+    put.put_page.first = first;
+    put.put_page.slots = (int64_t)run->count;
+    put.put_page.run = run;
     return put;
 }
 
 static spill_request_t make_adopt_split(const fixture_t *fixture, const spill_run_t *run)
 {
     spill_request_t take = make_request(fixture, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
-    take.until = in_an_hour();
-    take.slots = (int64_t)run->count;
-    take.run = run;
+    take.adopt.until = in_an_hour();
+    take.adopt.slots = (int64_t)run->count;
+    take.adopt.run = run;
     return take;
 }
 
@@ -79,7 +79,7 @@ static void what_is_in_several_pages_is_taken_off_at_once(void **state)
     spill_request_t put = make_copy(&fixture, 1, 2, &next, in_an_hour());
     assert_done(&fixture, &put);
     spill_request_t take = make_adopt_split(&fixture, &all);
-    take.more_pages = 1;
+    take.adopt.more_pages = 1;
     assert_done(&fixture, &take);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=3 pages=2 | 3=103 4=104");
     assert_document(&fixture, 1, "rev+0 first=2 page=1 | 2=102");
@@ -102,7 +102,7 @@ static void only_an_array_that_begins_so_is_taken_in_time(void **state)
     write_unmanaged(&fixture, &other, 0);
     assert_refused(&fixture, &take);
     write_unmanaged(&fixture, &other, 5);
-    take.until = spill_clock_now_us(NULL) - HOUR_US;
+    take.adopt.until = spill_clock_now_us(NULL) - HOUR_US;
     assert_refused(&fixture, &take);
     take = make_adopt_split(&fixture, &changed);
     assert_refused(&fixture, &take);
@@ -160,9 +160,9 @@ static void a_page_stays_while_its_lease_runs(void **state)
         copy.incarnation = INCARNATION + 7;
         assert_refused(&fixture, &copy); /* in a free place alone */
         spill_request_t put = make_on_page(&fixture, SPILL_REQUEST_PUT_PAGE);
-        put.source_rev = INCARNATION + 9;
-        put.slots = 1;
-        put.run = &later;
+        put.put_page.source_rev = INCARNATION + 9;
+        put.put_page.slots = 1;
+        put.put_page.run = &later;
         spill_request_t empty = make_on_page(&fixture, SPILL_REQUEST_EMPTY_PAGE);
         spill_request_t drop = make_on_page(&fixture, SPILL_REQUEST_DROP_PAGE);
         if (over) {
@@ -196,7 +196,7 @@ static void who_reads_a_page_sees_its_lease(void **state)
     open_copied(&fixture, &other, *state, &run, lease);
     for (int closed = 0; closed < 2; closed++) {
         spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 0);
-        read.want_now = true;
+        read.read.want_now = true;
         assert_done(&fixture, &read);
         assert_true(fixture.response.state.lease == lease);
         assert_true(fixture.response.now_us > before && fixture.response.now_us < lease);
@@ -206,7 +206,7 @@ static void who_reads_a_page_sees_its_lease(void **state)
         assert_true(fixture.response.state.lease == lease);
         assert_true(fixture.response.now_us > before);
         spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0); /* it is given up */
-        seal.close = true;
+        seal.seal.close = true;
         assert_int_equal(call(&fixture, &seal), closed ? SPILL_REFUSED_GUARD : SPILL_DONE);
         fixture_reopen(&fixture);
         other.store = fixture.store;
@@ -221,16 +221,16 @@ static void an_array_of_others_can_be_read(void **state)
     open_both(&fixture, &other, *state);
     write_unmanaged(&fixture, &other, 5);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.unmanaged = true;
-    read.want_now = true;
+    read.read.unmanaged = true;
+    read.read.want_now = true;
     assert_done(&fixture, &read);
     assert_false(fixture.response.state.present);
     assert_int_equal(fixture.response.state.live, 5);
     assert_int_equal(fixture.response.state.live_bytes, 40);
     assert_int_equal(fixture.response.run.count, 0);
     assert_true(fixture.response.now_us > 0);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 3;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 3;
     assert_done(&fixture, &read);
     assert_int_equal(fixture.response.run.count, 3);
     for (size_t i = 0; i < 3; i++) {

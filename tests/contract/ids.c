@@ -44,11 +44,11 @@ static int64_t find_from(fixture_t *fixture, int64_t page, int64_t pages, const 
     spill_value_t id;
     assert_int_equal(spill_value_from_json(json, strlen(json), &storage, &id, NULL), SPILL_OK);
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
-    read.want = SPILL_WANT_ID;
-    read.id = &id;
-    read.seq = seq;
-    read.limit = 1;
-    read.pages = pages;
+    read.read.want = SPILL_WANT_ID;
+    read.read.id = &id;
+    read.read.seq = seq;
+    read.read.limit = 1;
+    read.read.pages = pages;
     assert_done(fixture, &read);
     bson_destroy(&storage);
     const spill_response_t *response = &fixture->response;
@@ -80,13 +80,11 @@ static void change(fixture_t *fixture, spill_request_kind_t kind, int64_t page, 
     spill_value_t element;
     spill_request_t request = make_request(fixture, kind, page);
     request.rev = INCARNATION + rev;
-    request.seq = seq;
+    request.change.seq = seq;
     if (json) {
         assert_int_equal(spill_value_from_json(json, strlen(json), &storage, &element, NULL),
                          SPILL_OK);
-        request.elements = &element;
-        request.element_count = 1;
-        request.elements_bytes = element.size_bytes;
+        request.change.element = &element;
     }
     assert_done(fixture, &request);
     bson_destroy(&storage);
@@ -157,7 +155,7 @@ static void ids_follow_edits_and_removals(void **state)
     assert_int_equal(in_head(&fixture, "3"), -1);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION + 4;
-    trim.watermark = 1;
+    trim.change.watermark = 1;
     assert_done(&fixture, &trim);
     assert_int_equal(in_head(&fixture, "4"), -1);
     assert_sound(&fixture);
@@ -206,7 +204,7 @@ static void ids_of_pages_that_keep_oldest(void **state)
     seal.rev = INCARNATION;
     assert_done(&fixture, &seal);
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
-    create.first = 2;
+    create.create_page.first = 2;
     assert_done(&fixture, &create);
     append_json(&fixture, 0, "{\"id\": 2}|{\"id\": 3}");
     assert_int_equal(in_head(&fixture, "2"), 1);

@@ -38,8 +38,8 @@ static spill_request_t make_cut(const fixture_t *fixture)
 {
     spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.rev = INCARNATION;
-    cut.slots = 2;
-    cut.bytes = 16;
+    cut.cut.slots = 2;
+    cut.cut.bytes = 16;
     return cut;
 }
 
@@ -53,7 +53,7 @@ static void a_cut_needs_the_head_that_was_copied(void **state)
     cut.rev = INCARNATION + 1;
     assert_refused(&fixture, &cut);
     cut = make_cut(&fixture);
-    cut.pages = 1;
+    cut.cut.pages = 1;
     assert_refused(&fixture, &cut);
     cut = make_cut(&fixture);
     cut.incarnation = INCARNATION - 1;
@@ -79,10 +79,8 @@ static void a_page_gives_way_to_a_later_copy_only(void **state)
     spill_value_t element = number_value(&number);
     spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
     edit.rev = INCARNATION;
-    edit.seq = 1;
-    edit.elements = &element;
-    edit.element_count = 1;
-    edit.elements_bytes = 8;
+    edit.change.seq = 1;
+    edit.change.element = &element;
     assert_done(&fixture, &edit);
     assert_int_equal(cut_from_head(&fixture, 0), SPILL_REFUSED_GUARD);
     assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
@@ -101,7 +99,7 @@ static void removed_numbers_move_to_the_page(void **state)
     const int64_t removed[] = {1, 3, 4};
     for (int i = 0; i < 3; i++) {
         remove.rev = INCARNATION + i;
-        remove.seq = removed[i];
+        remove.change.seq = removed[i];
         assert_done(&fixture, &remove);
     }
     assert_document(&fixture, SPILL_HEAD, "rev+3 gone=1,3,4 | 0=100 2=102 5=105");
@@ -121,11 +119,11 @@ static void a_removal_in_the_head_happens_once(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
-    remove.seq = 3;
+    remove.change.seq = 3;
     assert_refused(&fixture, &remove);
-    remove.seq = -1;
+    remove.change.seq = -1;
     assert_refused(&fixture, &remove);
-    remove.seq = 1;
+    remove.change.seq = 1;
     remove.rev = INCARNATION + 1;
     assert_refused(&fixture, &remove);
     remove.rev = INCARNATION;
@@ -133,10 +131,10 @@ static void a_removal_in_the_head_happens_once(void **state)
     remove.rev = INCARNATION + 1;
     assert_refused(&fixture, &remove); /* gone */
     assert_document(&fixture, SPILL_HEAD, "rev+1 gone=1 | 0=100 2=102");
-    remove.seq = 0;
+    remove.change.seq = 0;
     assert_done(&fixture, &remove);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=2 removed=2 | 2=102");
-    remove.seq = 2;
+    remove.change.seq = 2;
     remove.rev = INCARNATION + 2;
     assert_done(&fixture, &remove);
     append_numbers(&fixture, SPILL_HEAD, 103, 1);
@@ -152,8 +150,8 @@ static void a_removal_in_a_page_takes_three_steps(void **state)
     spill_page(&fixture, 0, 3);
     spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = INCARNATION;
-    intend.seq = 1;
-    intend.intent_page = 0;
+    intend.change.seq = 1;
+    intend.change.intent_page = 0;
     assert_refused(&fixture, &intend);
     intend.rev = INCARNATION + 1;
     assert_done(&fixture, &intend);
@@ -162,24 +160,24 @@ static void a_removal_in_a_page_takes_three_steps(void **state)
     assert_refused(&fixture, &intend); /* one is under way */
 
     spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 0);
-    pull.seq = 1;
+    pull.change.seq = 1;
     pull.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &pull);
     pull.incarnation = INCARNATION;
     assert_done(&fixture, &pull);
     assert_refused(&fixture, &pull);
-    pull.seq = 3;
+    pull.change.seq = 3;
     assert_refused(&fixture, &pull);
     assert_document(&fixture, 0, "rev+1 gone=1 | 0=100 2=102");
 
     spill_request_t settle = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     settle.rev = INCARNATION + 2;
-    settle.seq = 2;
+    settle.change.seq = 2;
     assert_refused(&fixture, &settle);
-    settle.seq = 1;
-    settle.intent_page = 1;
+    settle.change.seq = 1;
+    settle.change.intent_page = 1;
     assert_refused(&fixture, &settle);
-    settle.intent_page = 0;
+    settle.change.intent_page = 0;
     assert_done(&fixture, &settle);
     settle.rev = INCARNATION + 3;
     assert_refused(&fixture, &settle);
@@ -196,10 +194,8 @@ static spill_request_t make_edit(const fixture_t *fixture, int64_t page, int64_t
 {
     spill_request_t edit = make_request(fixture, SPILL_REQUEST_EDIT, page);
     edit.rev = INCARNATION;
-    edit.seq = seq;
-    edit.elements = element;
-    edit.element_count = 1;
-    edit.elements_bytes = element->size_bytes;
+    edit.change.seq = seq;
+    edit.change.element = element;
     return edit;
 }
 
@@ -216,12 +212,12 @@ static void an_edit_happens_once(void **state)
     assert_refused(&fixture, &edit);
     assert_document(&fixture, 0, "rev+1 | 0=100 1=201");
     edit.rev = INCARNATION + 1;
-    edit.seq = 2;
+    edit.change.seq = 2;
     assert_refused(&fixture, &edit); /* it is in the head */
     edit.page = SPILL_HEAD;
     assert_done(&fixture, &edit);
     edit.rev = INCARNATION + 2;
-    edit.seq = 1;
+    edit.change.seq = 1;
     assert_refused(&fixture, &edit); /* it is in the page */
     fixture_reopen(&fixture);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=2 pages=1 | 2=201 3=103");
@@ -267,11 +263,11 @@ static void a_trim_raises_low_and_cuts_the_head(void **state)
     spill_page(&fixture, 0, 2);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION + 1;
-    remove.seq = 5;
+    remove.change.seq = 5;
     assert_done(&fixture, &remove);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION + 1;
-    trim.watermark = 1;
+    trim.change.watermark = 1;
     assert_refused(&fixture, &trim);
     trim.rev = INCARNATION + 2;
     assert_done(&fixture, &trim); /* inside the page: the head is as it was */
@@ -279,11 +275,11 @@ static void a_trim_raises_low_and_cuts_the_head(void **state)
                     "rev+3 first=2 gone=5 pages=1 low=1 | 2=102 3=103 4=104 6=106 7=107");
     trim.rev = INCARNATION + 3;
     assert_refused(&fixture, &trim); /* low is there already */
-    trim.watermark = 5;
+    trim.change.watermark = 5;
     assert_done(&fixture, &trim); /* 5 is gone and leads now: it folds away */
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=6 pages=1 removed=1 low=5 | 6=106 7=107");
     trim.rev = INCARNATION + 4;
-    trim.watermark = 8;
+    trim.change.watermark = 8;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+5 first=8 pages=1 low=8 |");
     append_numbers(&fixture, SPILL_HEAD, 108, 1);
@@ -303,7 +299,7 @@ static void a_trim_waits_for_an_intent(void **state)
     assert_done(&fixture, &intend);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION + 2;
-    trim.watermark = 2;
+    trim.change.watermark = 2;
     assert_refused(&fixture, &trim);
     fixture_close(&fixture);
 }
@@ -317,7 +313,7 @@ static void a_page_below_low_is_deleted(void **state)
     spill_page(&fixture, 1, 2);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION + 2;
-    trim.watermark = 2;
+    trim.change.watermark = 2;
     assert_done(&fixture, &trim);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
     empty.incarnation = INCARNATION + 1;
@@ -339,12 +335,12 @@ static void a_dropped_head_leaves_its_fields(void **state)
     spill_page(&fixture, 0, 2);
     bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "}");
     spill_request_t fields = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    fields.update = update;
+    fields.append.update = update;
     assert_done(&fixture, &fields);
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.pages = 0;
+    drop.drop_head.pages = 0;
     assert_refused(&fixture, &drop);
-    drop.pages = 1;
+    drop.drop_head.pages = 1;
     drop.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &drop);
     drop.incarnation = INCARNATION;

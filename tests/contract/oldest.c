@@ -9,7 +9,7 @@ static void seal(fixture_t *fixture, int64_t page)
 static void create_page(fixture_t *fixture, int64_t page, int64_t first)
 {
     spill_request_t create = make_request(fixture, SPILL_REQUEST_CREATE_PAGE, page);
-    create.first = first;
+    create.create_page.first = first;
     assert_done(fixture, &create);
 }
 
@@ -25,8 +25,8 @@ static void open_long_array(fixture_t *fixture, void **state)
     create_page(fixture, 1, 6);
     append_numbers(fixture, 1, 106, 2);
     spill_request_t advance = make_request(fixture, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
-    advance.pages = 2;
-    advance.total = 6;
+    advance.advance.pages = 2;
+    advance.advance.total = 6;
     assert_done(fixture, &advance);
 }
 
@@ -85,7 +85,7 @@ static void an_empty_page_is_closed_but_not_sealed(void **state)
     create_page(&fixture, 0, 2);
     spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0);
     assert_refused(&fixture, &seal);
-    seal.close = true;
+    seal.seal.close = true;
     assert_done(&fixture, &seal);
     assert_refused(&fixture, &seal);
     assert_document(&fixture, 0, "rev+1 first=2 sealed closed |");
@@ -101,7 +101,7 @@ static void a_page_is_made_once(void **state)
     create_page(&fixture, 0, 2);
     append_numbers(&fixture, 0, 102, 1);
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
-    create.first = 2;
+    create.create_page.first = 2;
     assert_refused(&fixture, &create);
     create.incarnation = INCARNATION - 1;
     assert_refused(&fixture, &create);
@@ -124,9 +124,9 @@ static void a_page_carries_the_window_on(void **state)
     entry = (spill_op_entry_t){.ordinal = 4, .seq = 1, .count = 1, .id_bytes = 1, .id = "q"};
     spill_ops_push(&ops, &entry, 3);
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
-    create.first = 2;
-    create.ops = &ops;
-    create.op_count = 5;
+    create.create_page.first = 2;
+    create.create_page.ops = &ops;
+    create.create_page.op_count = 5;
     assert_done(&fixture, &create);
     assert_ops(&fixture, 0, "p@3:0+1 q@4:1+1");
 
@@ -134,7 +134,7 @@ static void a_page_carries_the_window_on(void **state)
     spill_value_t element = number_value(&number);
     spill_op_t op = {.id = "q", .id_bytes = 1, .base = 4};
     spill_request_t append = make_append(&fixture, 0, &element, 1);
-    append.op = &op;
+    append.append.op = &op;
     assert_refused(&fixture, &append);
     op.id = "r";
     op.base = 2;
@@ -153,12 +153,12 @@ static void the_head_only_advances(void **state)
     fixture_t fixture;
     open_long_array(&fixture, state);
     spill_request_t advance = make_request(&fixture, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
-    advance.pages = 1;
-    advance.total = 3;
+    advance.advance.pages = 1;
+    advance.advance.total = 3;
     assert_done(&fixture, &advance);
     assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=2 total=6 | 0=100 1=101 2=102");
-    advance.pages = 3;
-    advance.total = 8;
+    advance.advance.pages = 3;
+    advance.advance.total = 8;
     advance.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &advance);
     advance.incarnation = INCARNATION;
@@ -175,20 +175,20 @@ static void removals_keep_their_slots(void **state)
     open_long_array(&fixture, state);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION + 1;
-    remove.seq = 0;
+    remove.change.seq = 0;
     assert_done(&fixture, &remove);
     assert_document(&fixture, SPILL_HEAD,
                     "rev+2 gone=0 sealed pages=2 removed=1 total=6 | 1=101 2=102");
     spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = INCARNATION + 2;
-    intend.seq = 5;
-    intend.intent_page = 0;
+    intend.change.seq = 5;
+    intend.change.intent_page = 0;
     assert_done(&fixture, &intend);
     spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 0);
-    pull.seq = 5;
+    pull.change.seq = 5;
     assert_done(&fixture, &pull);
     pull.page = 1;
-    pull.seq = 7;
+    pull.change.seq = 7;
     assert_done(&fixture, &pull);
     append_numbers(&fixture, 1, 108, 1);
     fixture_reopen(&fixture);
@@ -205,18 +205,18 @@ static void a_trim_keeps_what_the_head_has_behind_it(void **state)
     open_long_array(&fixture, state);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION + 1;
-    remove.seq = 1;
+    remove.change.seq = 1;
     assert_done(&fixture, &remove);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION + 2;
-    trim.watermark = 1;
-    trim.removed = 1;
+    trim.change.watermark = 1;
+    trim.change.removed = 1;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD,
                     "rev+3 first=1 gone=1 sealed pages=2 removed=1 low=1 total=6 | 2=102");
     trim.rev = INCARNATION + 3;
-    trim.watermark = 4;
-    trim.removed = 0;
+    trim.change.watermark = 4;
+    trim.change.removed = 0;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=3 sealed pages=2 low=4 total=6 |");
     fixture_close(&fixture);
@@ -265,10 +265,10 @@ static void a_dropped_page_leaves_a_tombstone(void **state)
     assert_document(&fixture, 0, "rev+2 first=6 sealed closed |");
     assert_document(&fixture, 1, "rev+1 first=8 sealed closed page=1 |");
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 1);
-    create.first = 6;
+    create.create_page.first = 6;
     assert_refused(&fixture, &create); /* a late one */
     create.incarnation = INCARNATION + 10;
-    create.first = 4;
+    create.create_page.first = 4;
     assert_done(&fixture, &create);
     fixture_reopen(&fixture);
     assert_document(&fixture, 1, "rev+0 epoch=1010 first=4 page=1 |");

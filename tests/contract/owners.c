@@ -187,7 +187,7 @@ static void assert_orphans(const fixture_t *fixture, bool one, const char *expec
 static void close_page(fixture_t *fixture, int64_t page)
 {
     spill_request_t close = make_request(fixture, SPILL_REQUEST_SEAL, page);
-    close.close = true;
+    close.seal.close = true;
     assert_done(fixture, &close);
 }
 
@@ -244,7 +244,7 @@ static void tombstones_are_not_listed(void **state)
     spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, SPILL_HEAD);
     assert_done(&fixture, &seal);
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
-    create.first = 3;
+    create.create_page.first = 3;
     assert_done(&fixture, &create);
     append_numbers(&fixture, 0, 103, 3);
     assert_orphans(&fixture, false, "");

@@ -86,7 +86,6 @@ spill_request_t pair_request(const pair_t *pair, size_t array, size_t owner,
         .key_bytes = pair->keys[owner].size,
         .page = page,
         .limits = {.slots_max = INT64_MAX, .bytes_max = INT64_MAX},
-        .op_window = pair->definitions[array].op_window,
     };
 }
 
@@ -152,7 +151,7 @@ spill_code_t pair_call(pair_t *pair, size_t array, const spill_request_t *reques
         codes[k] = spill_store_call(pair->stores[k], &mine, &pair->responses[k], &errors[k]);
     }
     /* An update that cannot be made: a store need not see that where it refuses. */
-    if (codes[0] == SPILL_INVALID && codes[1] == SPILL_OK && request->update &&
+    if (codes[0] == SPILL_INVALID && codes[1] == SPILL_OK && request->append.update &&
         pair->responses[1].outcome == SPILL_REFUSED_GUARD)
         return codes[0];
     if (codes[0] != codes[1])
@@ -173,27 +172,27 @@ spill_code_t pair_call(pair_t *pair, size_t array, const spill_request_t *reques
 void pair_compare(pair_t *pair, size_t array, size_t owner)
 {
     spill_request_t read = pair_request(pair, array, owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
-    read.want_fields = true;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    read.read.want_fields = true;
     assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
     spill_state_t head = pair->responses[0].state;
     /* Only the tail's window is alike: a store may keep one window for all documents. */
     bool newest = pair->definitions[array].keep == SPILL_KEEP_NEWEST;
-    read.want_ops = newest || head.pages == 0;
-    if (read.want_ops)
+    read.read.want_ops = newest || head.pages == 0;
+    if (read.read.want_ops)
         assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
     for (read.page = 0; !pair_is_capped(array) && read.page < PAIR_PAGES; read.page++) {
-        read.want = SPILL_WANT_NONE;
-        read.want_ops = false;
+        read.read.want = SPILL_WANT_NONE;
+        read.read.want_ops = false;
         assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
         const spill_state_t *page = &pair->responses[0].state;
         if (!head.present || page->incarnation != head.incarnation || read.page >= head.pages ||
             spill_state_end(page) <= head.watermark)
             continue;
-        read.want_ops = newest || read.page == head.pages - 1;
-        read.want = SPILL_WANT_BACKWARD;
-        read.seq = INT64_MAX;
+        read.read.want_ops = newest || read.page == head.pages - 1;
+        read.read.want = SPILL_WANT_BACKWARD;
+        read.read.seq = INT64_MAX;
         assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
     }
 }

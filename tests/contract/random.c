@@ -40,8 +40,8 @@ static bool look(walk_t *walk, int64_t page, spill_state_t *state)
 {
     spill_request_t read = request_of(walk, SPILL_REQUEST_READ, page);
     /* Elements of pages that do not count are not looked at: they may be views of the head's. */
-    read.want = page == SPILL_HEAD ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
-    read.limit = 100;
+    read.read.want = page == SPILL_HEAD ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    read.read.limit = 100;
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
     spill_state_copy(&walk->pair.responses[0].state, state);
     return state->present;
@@ -100,7 +100,7 @@ static bool of_no_use(walk_t *walk, const late_t *late)
     walk->owner = late->owner;
     look(walk, SPILL_HEAD, &walk->head);
     return walk->head.present && walk->head.incarnation == request->incarnation &&
-           (request->page < walk->head.pages || request->first < walk->head.first);
+           (request->page < walk->head.pages || request->put_page.first < walk->head.first);
 }
 
 static void deliver_late(walk_t *walk)
@@ -162,12 +162,12 @@ static void append_to(walk_t *walk, int64_t page)
     enum { MOST = 3 };
     spill_value_t elements[MOST];
     spill_request_t append = request_of(walk, SPILL_REQUEST_APPEND, page);
-    append.element_count = (size_t)(1 + below(walk, MOST));
-    append.elements = elements;
-    for (size_t i = 0; i < append.element_count; i++) {
+    append.append.element_count = (size_t)(1 + below(walk, MOST));
+    append.append.elements = elements;
+    for (size_t i = 0; i < append.append.element_count; i++) {
         elements[i] =
             some_element(walk, (uint32_t)(5 + below(walk, 40)), (char)('a' + below(walk, 26)));
-        append.elements_bytes += elements[i].size_bytes;
+        append.append.elements_bytes += elements[i].size_bytes;
     }
     const spill_state_t *state = page == SPILL_HEAD ? &walk->head : &walk->page;
     /*
@@ -179,20 +179,20 @@ static void append_to(walk_t *walk, int64_t page)
     const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20),
                        (char)('a' + state->incarnation / 1000 % 26)};
     op.id = id;
-    append.op = below(walk, 2) == 0 ? &op : NULL;
+    append.append.op = below(walk, 2) == 0 ? &op : NULL;
     append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
     if (pair_is_capped(walk->array))
         append.limits.slots_max = below(walk, 4) == 0 ? 1 + below(walk, 10) : 7;
     append.limits.bytes_max = below(walk, 8) == 0 ? 400 : 100000;
     bson_t *update = page == SPILL_HEAD && walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
-    append.update = update;
+    append.append.update = update;
     if (page == SPILL_HEAD && !walk->head.present) {
         append.create = below(walk, 8) != 0;
         append.incarnation = walk->incarnation += 1000;
     }
     deliver_some_time(walk, &append);
     bson_destroy(update);
-    for (size_t i = 0; i < append.element_count; i++)
+    for (size_t i = 0; i < append.append.element_count; i++)
         bson_free((void *)elements[i].data);
 }
 
@@ -206,7 +206,7 @@ static void update_fields(walk_t *walk)
 {
     bson_t *update = walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
     spill_request_t request = request_of(walk, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    request.update = update;
+    request.append.update = update;
     if (!walk->head.present) {
         request.create = below(walk, 4) == 0;
         request.incarnation = walk->incarnation += 1000;
@@ -233,11 +233,11 @@ static void put_page(walk_t *walk)
             spill_run_add(&run, element.seq, &element.value);
     }
     spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, walk->head.pages);
-    put.source_rev = walk->head.rev;
-    put.first = walk->head.first;
-    put.slots = slots;
-    put.run = &run;
-    put.deleted = &walk->page.deleted;
+    put.put_page.source_rev = walk->head.rev;
+    put.put_page.first = walk->head.first;
+    put.put_page.slots = slots;
+    put.put_page.run = &run;
+    put.put_page.deleted = &walk->page.deleted;
     deliver_some_time(walk, &put);
     spill_run_release(&run);
 }
@@ -254,9 +254,9 @@ static void spill(walk_t *walk)
         return;
     }
     spill_request_t cut = request_of(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
-    cut.pages = walk->head.pages;
-    cut.slots = spill_state_slots(&walk->page);
-    cut.bytes = walk->page.live_bytes;
+    cut.cut.pages = walk->head.pages;
+    cut.cut.slots = spill_state_slots(&walk->page);
+    cut.cut.bytes = walk->page.live_bytes;
     deliver_some_time(walk, &cut);
 }
 
@@ -267,14 +267,14 @@ static void create_page(walk_t *walk, int64_t page, const spill_state_t *before)
     if (page == PAIR_PAGES)
         return;
     spill_request_t read = request_of(walk, SPILL_REQUEST_READ, page - 1);
-    read.want_ops = true;
+    read.read.want_ops = true;
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
     spill_ops_t ops = {0};
     spill_ops_copy(&walk->pair.responses[0].ops, &ops);
     spill_request_t create = request_of(walk, SPILL_REQUEST_CREATE_PAGE, page);
-    create.first = spill_state_end(before);
-    create.op_count = before->op_count;
-    create.ops = &ops;
+    create.create_page.first = spill_state_end(before);
+    create.create_page.op_count = before->op_count;
+    create.create_page.ops = &ops;
     deliver_some_time(walk, &create);
     spill_ops_release(&ops);
 }
@@ -289,12 +289,12 @@ static void grow(walk_t *walk)
     int64_t number = in_page ? walk->page.page : SPILL_HEAD;
     if (!tail->sealed || below(walk, 5) == 0) {
         spill_request_t seal = request_of(walk, SPILL_REQUEST_SEAL, number);
-        seal.close = in_page && number == walk->head.pages - 1 && below(walk, 6) == 0;
+        seal.seal.close = in_page && number == walk->head.pages - 1 && below(walk, 6) == 0;
         deliver_some_time(walk, &seal);
     } else if (in_page && walk->head.pages < number + 2) {
         spill_request_t advance = request_of(walk, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
-        advance.pages = number + 2;
-        advance.total = spill_state_end(tail);
+        advance.advance.pages = number + 2;
+        advance.advance.total = spill_state_end(tail);
         if (!tail->closed)
             deliver_some_time(walk, &advance);
     } else if (!tail->closed) {
@@ -327,10 +327,8 @@ static void edit(walk_t *walk)
     spill_request_t edit =
         request_of(walk, SPILL_REQUEST_EDIT, in_page ? walk->page.page : SPILL_HEAD);
     edit.rev = state->rev;
-    edit.seq = some_number(walk, state);
-    edit.elements = &element;
-    edit.element_count = 1;
-    edit.elements_bytes = element.size_bytes;
+    edit.change.seq = some_number(walk, state);
+    edit.change.element = &element;
     edit.limits.bytes_max = below(walk, 4) == 0 ? 400 : 100000;
     deliver_some_time(walk, &edit);
     bson_free((void *)element.data);
@@ -343,15 +341,15 @@ static void remove_one(walk_t *walk)
         bool pull = below(walk, 2) == 0;
         request = request_of(walk, pull ? SPILL_REQUEST_DELETE : SPILL_REQUEST_COMPLETE,
                              pull ? walk->head.intent_page : SPILL_HEAD);
-        request.seq = walk->head.intent_seq;
-        request.intent_page = walk->head.intent_page;
+        request.change.seq = walk->head.intent_seq;
+        request.change.intent_page = walk->head.intent_page;
     } else if (below(walk, 2) == 0 && look_at_any_page(walk)) {
         request = request_of(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-        request.seq = some_number(walk, &walk->page);
-        request.intent_page = walk->page.page;
+        request.change.seq = some_number(walk, &walk->page);
+        request.change.intent_page = walk->page.page;
     } else {
         request = request_of(walk, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-        request.seq = some_number(walk, &walk->head);
+        request.change.seq = some_number(walk, &walk->head);
     }
     deliver_some_time(walk, &request);
 }
@@ -364,8 +362,8 @@ static void trim(walk_t *walk)
         end = spill_state_end(&walk->page);
     if (end <= walk->head.watermark)
         return;
-    trim.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
-    trim.removed = below(walk, 4);
+    trim.change.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
+    trim.change.removed = below(walk, 4);
     deliver_some_time(walk, &trim);
 }
 
@@ -409,7 +407,7 @@ static void drop(walk_t *walk)
     if (pair_is_capped(walk->array) && below(walk, 6) != 0)
         return;
     spill_request_t request = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    request.pages = walk->head.pages;
+    request.drop_head.pages = walk->head.pages;
     deliver_some_time(walk, &request);
 }
 
@@ -420,14 +418,14 @@ static void read_somewhere(walk_t *walk)
     if (!look_at_any_page(walk))
         return;
     spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.pages = walk->head.pages;
-    read.seq = walk->page.first;
-    read.want = below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
-    read.limit = below(walk, 4);
+    read.read.pages = walk->head.pages;
+    read.read.seq = walk->page.first;
+    read.read.want = below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
+    read.read.limit = below(walk, 4);
     if (walk->page.first >= walk->head.watermark)
         assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
     read.page = below(walk, 2) == 0 ? walk->page.page : SPILL_HEAD;
-    read.seq = some_number(walk, read.page == SPILL_HEAD ? &walk->head : &walk->page);
+    read.read.seq = some_number(walk, read.page == SPILL_HEAD ? &walk->head : &walk->page);
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
 }
 

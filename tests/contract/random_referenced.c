@@ -54,9 +54,9 @@ static void read_both(walk_t *walk, const spill_request_t *read)
 static void look_at_head(walk_t *walk)
 {
     spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
-    read.want_top = true;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    read.read.want_top = true;
     read_both(walk, &read);
     spill_state_copy(&walk->pair.responses[0].state, &walk->head);
     spill_run_clear(&walk->journal);
@@ -74,9 +74,9 @@ static bool look_at(walk_t *walk, int64_t seq)
     read_both(walk, &read);
     bool ours = page->present && page->incarnation == walk->head.incarnation;
     if (ours && seq < walk->head.pages && seq >= walk->head.watermark) {
-        read.want = SPILL_WANT_FORWARD;
-        read.seq = seq;
-        read.limit = 1;
+        read.read.want = SPILL_WANT_FORWARD;
+        read.read.seq = seq;
+        read.read.limit = 1;
         read_both(walk, &read);
     }
     spill_state_copy(page, &walk->page);
@@ -96,10 +96,10 @@ static bool look_at_any(walk_t *walk)
 static spill_request_t elements_request(const walk_t *walk, spill_want_t want)
 {
     spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_ELEMENTS);
-    read.watermark = walk->head.watermark;
-    read.pages = walk->head.pages;
-    read.want = want;
-    read.limit = INT32_MAX;
+    read.read.watermark = walk->head.watermark;
+    read.read.pages = walk->head.pages;
+    read.read.want = want;
+    read.read.limit = INT32_MAX;
     return read;
 }
 
@@ -107,9 +107,9 @@ static spill_request_t elements_request(const walk_t *walk, spill_want_t want)
 static void look_for_best(walk_t *walk, int64_t low, int64_t without, int64_t limit)
 {
     spill_request_t read = elements_request(walk, SPILL_WANT_TOP_N);
-    read.watermark = low;
-    read.seq = without;
-    read.limit = limit;
+    read.read.watermark = low;
+    read.read.seq = without;
+    read.read.limit = limit;
     read_both(walk, &read);
     spill_top_copy(&walk->pair.responses[0].top_n, &walk->top_n);
     spill_run_clear(&walk->top_n_run);
@@ -150,11 +150,11 @@ static void deliver_step(walk_t *walk, spill_request_t *step)
     bool trim = step->kind == SPILL_REQUEST_TRIM;
     if (spill_schema_of(definition_of(walk))->has_top && below(walk, 5) != 0) {
         look_for_best(walk,
-                      trim && step->watermark > walk->head.watermark ? step->watermark
-                                                                     : walk->head.watermark,
-                      trim ? -1 : step->seq, definition_of(walk)->top_count);
-        step->refill = &walk->top_n;
-        step->refill_run = &walk->top_n_run;
+                      trim && step->change.watermark > walk->head.watermark ? step->change.watermark
+                                                                            : walk->head.watermark,
+                      trim ? -1 : step->change.seq, definition_of(walk)->top_count);
+        step->change.refill = &walk->top_n;
+        step->change.refill_run = &walk->top_n_run;
     }
     deliver_some_time(walk, step);
 }
@@ -167,10 +167,10 @@ static bool of_no_use(walk_t *walk, const spill_request_t *request)
         return false;
     look_at_head(walk);
     if (!head->present || head->incarnation != request->incarnation)
-        return request->edit;
-    if (request->edit)
-        return !head->intent_edit || head->intent_source_rev != request->source_rev;
-    return request->page < head->pages || request->first < head->first;
+        return request->put_page.replaces;
+    if (request->put_page.replaces)
+        return !head->intent_edit || head->intent_source_rev != request->put_page.source_rev;
+    return request->page < head->pages || request->put_page.first < head->first;
 }
 
 static void deliver_late(walk_t *walk)
@@ -257,18 +257,18 @@ static void append(walk_t *walk)
     bson_t *documents[MOST];
     spill_value_t elements[MOST];
     spill_request_t append = request_of(walk, SPILL_REQUEST_APPEND, SPILL_HEAD);
-    append.element_count = (size_t)(1 + below(walk, MOST));
-    append.elements = elements;
-    for (size_t i = 0; i < append.element_count; i++) {
+    append.append.element_count = (size_t)(1 + below(walk, MOST));
+    append.append.elements = elements;
+    for (size_t i = 0; i < append.append.element_count; i++) {
         documents[i] = some_element(walk);
         elements[i] = spill_value_from_document(documents[i]);
-        append.elements_bytes += elements[i].size_bytes;
+        append.append.elements_bytes += elements[i].size_bytes;
     }
     spill_op_t op = {.id_bytes = 3, .base = walk->head.op_count - below(walk, 3)};
     const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20),
                        (char)('a' + walk->head.incarnation / 1000 % 26)};
     op.id = id;
-    append.op = below(walk, 3) == 0 ? &op : NULL;
+    append.append.op = below(walk, 3) == 0 ? &op : NULL;
     append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
     append.limits.bytes_max = below(walk, 8) == 0 ? 2500 : 100000;
     if (!walk->head.present) {
@@ -276,7 +276,7 @@ static void append(walk_t *walk)
         append.incarnation = walk->incarnation += 1000;
     }
     deliver_some_time(walk, &append);
-    for (size_t i = 0; i < append.element_count; i++)
+    for (size_t i = 0; i < append.append.element_count; i++)
         bson_destroy(documents[i]);
 }
 
@@ -295,12 +295,12 @@ static int64_t written(walk_t *walk)
 static void cut(walk_t *walk, int64_t slots)
 {
     spill_request_t cut = request_of(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
-    cut.pages = walk->head.pages;
-    cut.first = walk->head.first;
-    cut.slots = slots;
+    cut.cut.pages = walk->head.pages;
+    cut.cut.first = walk->head.first;
+    cut.cut.slots = slots;
     for (size_t i = 0; i < walk->journal.count; i++)
         if (walk->journal.entries[i].seq < walk->head.first + slots)
-            cut.bytes += walk->journal.entries[i].size_bytes;
+            cut.cut.bytes += walk->journal.entries[i].size_bytes;
     deliver_some_time(walk, &cut);
 }
 
@@ -325,12 +325,11 @@ static void write_out(walk_t *walk)
     if (run.count == 0)
         spill_seqs_insert(&deleted, seq);
     spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, seq);
-    put.source_rev = walk->head.rev;
-    put.first = seq;
-    put.slots = 1;
-    put.bytes = spill_run_bytes(&run);
-    put.run = &run;
-    put.deleted = &deleted;
+    put.put_page.source_rev = walk->head.rev;
+    put.put_page.first = seq;
+    put.put_page.slots = 1;
+    put.put_page.run = &run;
+    put.put_page.deleted = &deleted;
     deliver_some_time(walk, &put);
     spill_run_release(&run);
     spill_seqs_release(&deleted);
@@ -348,13 +347,11 @@ static void change_journal(walk_t *walk)
     spill_value_t element = spill_value_from_document(document);
     spill_request_t change =
         request_of(walk, edit ? SPILL_REQUEST_EDIT : SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    change.seq = walk->journal.entries[index].seq;
-    change.sum_removed = amount_of(walk, &walk->journal, index);
+    change.change.seq = walk->journal.entries[index].seq;
+    change.change.sum_removed = amount_of(walk, &walk->journal, index);
     if (edit) {
-        change.elements = &element;
-        change.element_count = 1;
-        change.elements_bytes = element.size_bytes;
-        change.sum_added = spill_sum_of(definition_of(walk), &element);
+        change.change.element = &element;
+        change.change.sum_added = spill_sum_of(definition_of(walk), &element);
     }
     deliver_step(walk, &change);
     bson_destroy(document);
@@ -367,12 +364,12 @@ static void intend(walk_t *walk)
     bson_t *document = some_element(walk);
     spill_value_t element = spill_value_from_document(document);
     spill_request_t intend = request_of(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.edit = below(walk, 2) == 0;
-    intend.seq = walk->page.page;
-    intend.intent_page = walk->page.page;
-    intend.sum_removed = amount_of(walk, &walk->element, 0);
-    if (intend.edit) {
-        intend.sum_added = spill_sum_of(definition_of(walk), &element);
+    intend.change.edit = below(walk, 2) == 0;
+    intend.change.seq = walk->page.page;
+    intend.change.intent_page = walk->page.page;
+    intend.change.sum_removed = amount_of(walk, &walk->element, 0);
+    if (intend.change.edit) {
+        intend.change.sum_added = spill_sum_of(definition_of(walk), &element);
         deliver_some_time(walk, &intend);
     } else {
         deliver_step(walk, &intend);
@@ -383,8 +380,8 @@ static void intend(walk_t *walk)
 static spill_request_t complete_request(const walk_t *walk)
 {
     spill_request_t settle = request_of(walk, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.seq = walk->head.intent_seq;
-    settle.intent_page = walk->head.intent_page;
+    settle.change.seq = walk->head.intent_seq;
+    settle.change.intent_page = walk->head.intent_page;
     return settle;
 }
 
@@ -397,12 +394,11 @@ static void finish_edit(walk_t *walk)
         spill_run_t run = {0};
         spill_run_add(&run, walk->head.intent_seq, &element);
         spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, walk->head.intent_page);
-        put.source_rev = walk->head.intent_source_rev;
-        put.first = walk->head.intent_seq;
-        put.slots = 1;
-        put.bytes = element.size_bytes;
-        put.run = &run;
-        put.edit = true;
+        put.put_page.source_rev = walk->head.intent_source_rev;
+        put.put_page.first = walk->head.intent_seq;
+        put.put_page.slots = 1;
+        put.put_page.run = &run;
+        put.put_page.replaces = true;
         deliver_some_time(walk, &put);
         spill_run_release(&run);
         bson_destroy(document);
@@ -411,10 +407,8 @@ static void finish_edit(walk_t *walk)
         spill_run_copy(&walk->element, &now);
         spill_element_t element = spill_run_element(&now, 0);
         spill_request_t settle = complete_request(walk);
-        settle.sum_added = amount_of(walk, &now, 0);
-        settle.elements = &element.value;
-        settle.element_count = 1;
-        settle.elements_bytes = element.value.size_bytes;
+        settle.change.sum_added = amount_of(walk, &now, 0);
+        settle.change.element = &element.value;
         deliver_step(walk, &settle);
         spill_run_release(&now);
     }
@@ -431,7 +425,7 @@ static void finish(walk_t *walk)
     spill_request_t request = walk->element.count == 0
                                   ? complete_request(walk)
                                   : request_of(walk, SPILL_REQUEST_DELETE, walk->head.intent_page);
-    request.seq = walk->head.intent_seq;
+    request.change.seq = walk->head.intent_seq;
     deliver_some_time(walk, &request);
 }
 
@@ -441,7 +435,7 @@ static void trim(walk_t *walk)
     if (!walk->head.present || walk->head.intent || end <= walk->head.watermark)
         return;
     spill_request_t trim = request_of(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
+    trim.change.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
     spill_request_t all = elements_request(walk, SPILL_WANT_FORWARD);
     read_both(walk, &all);
     const spill_run_t *runs[] = {&walk->pair.responses[0].run, &walk->journal};
@@ -449,13 +443,13 @@ static void trim(walk_t *walk)
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < runs[k]->count; i++) {
             spill_sum_t amount = amount_of(walk, runs[k], i);
-            if (runs[k]->entries[i].seq < trim.watermark)
-                spill_sum_add(&trim.sum_removed, &amount);
+            if (runs[k]->entries[i].seq < trim.change.watermark)
+                spill_sum_add(&trim.change.sum_removed, &amount);
             else
                 stay += k == 0 ? 1 : 0;
         }
-    int64_t numbers = walk->head.first - trim.watermark;
-    trim.removed = numbers > 0 ? numbers - stay : 0;
+    int64_t numbers = walk->head.first - trim.change.watermark;
+    trim.change.removed = numbers > 0 ? numbers - stay : 0;
     deliver_step(walk, &trim);
 }
 
@@ -464,13 +458,13 @@ static void recount(walk_t *walk)
     if (!walk->head.present)
         return;
     spill_request_t recount = request_of(walk, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
-    recount.seq = spill_state_end(&walk->head);
-    recount.sum_added = (spill_sum_t){.values = 1000 + below(walk, 9), .whole = below(walk, 100)};
-    recount.sum_added.high = below(walk, 2) == 0 ? 0.25 * (double)below(walk, 9) : 0;
+    recount.recount.end = spill_state_end(&walk->head);
+    recount.recount.sum = (spill_sum_t){.values = 1000 + below(walk, 9), .whole = below(walk, 100)};
+    recount.recount.sum.high = below(walk, 2) == 0 ? 0.25 * (double)below(walk, 9) : 0;
     look_for_best(walk, walk->head.watermark, -1,
                   1 + below(walk, definition_of(walk)->top_count + 1));
-    recount.refill = &walk->top_n;
-    recount.refill_run = &walk->top_n_run;
+    recount.recount.refill = &walk->top_n;
+    recount.recount.refill_run = &walk->top_n_run;
     deliver_some_time(walk, &recount);
 }
 
@@ -497,7 +491,7 @@ static void drop(walk_t *walk)
     if (!walk->head.present || below(walk, 6) != 0)
         return;
     spill_request_t drop = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.pages = walk->head.pages;
+    drop.drop_head.pages = walk->head.pages;
     deliver_some_time(walk, &drop);
 }
 
@@ -507,12 +501,13 @@ static void read_somewhere(walk_t *walk)
         return;
     spill_request_t read =
         elements_request(walk, below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD);
-    read.seq = walk->head.watermark +
-               below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
-    read.limit = 1 + below(walk, 5);
+    read.read.seq = walk->head.watermark +
+                    below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
+    read.read.limit = 1 + below(walk, 5);
     read_both(walk, &read);
     if (spill_schema_of(definition_of(walk))->has_top)
-        look_for_best(walk, walk->head.watermark + below(walk, 3), read.seq, 1 + below(walk, 6));
+        look_for_best(walk, walk->head.watermark + below(walk, 3), read.read.seq,
+                      1 + below(walk, 6));
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */

@@ -8,9 +8,9 @@ static void assert_run(fixture_t *fixture, int64_t page, spill_want_t want, int6
                        int64_t limit, const char *expected)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
-    read.want = want;
-    read.seq = seq;
-    read.limit = limit;
+    read.read.want = want;
+    read.read.seq = seq;
+    read.read.limit = limit;
     assert_done(fixture, &read);
     bson_string_t *text = bson_string_new(NULL);
     for (size_t i = 0; i < fixture->response.run.count; i++) {
@@ -28,7 +28,7 @@ static void remove_in_head(fixture_t *fixture, int64_t rev, int64_t seq)
 {
     spill_request_t remove = make_request(fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION + rev;
-    remove.seq = seq;
+    remove.change.seq = seq;
     assert_done(fixture, &remove);
 }
 
@@ -55,8 +55,8 @@ static void the_deepest_element_is_read(void **state)
     spill_page(&fixture, 0, 2);
     for (int64_t page = SPILL_HEAD; page <= 0; page++) {
         spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, page);
-        read.want = SPILL_WANT_FORWARD;
-        read.limit = 10;
+        read.read.want = SPILL_WANT_FORWARD;
+        read.read.limit = 10;
         assert_done(&fixture, &read);
         assert_int_equal(fixture.response.run.count, page == SPILL_HEAD ? 1 : 2);
         spill_value_t found = spill_run_element(&fixture.response.run, 0).value;
@@ -145,8 +145,8 @@ static void elements_of_all_kinds_come_back(void **state)
     assert_done(&fixture, &append);
     fixture_reopen(&fixture);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 10;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 10;
     assert_done(&fixture, &read);
     assert_int_equal(fixture.response.run.count, 6);
     for (size_t i = 0; i < 6; i++) {
@@ -163,10 +163,10 @@ static int64_t page_holding(fixture_t *fixture, int64_t incarnation, int64_t pag
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = incarnation;
-    read.pages = pages;
-    read.seq = seq;
-    read.want = SPILL_WANT_BACKWARD;
-    read.limit = 1;
+    read.read.pages = pages;
+    read.read.seq = seq;
+    read.read.want = SPILL_WANT_BACKWARD;
+    read.read.limit = 1;
     assert_done(fixture, &read);
     return fixture->response.state.present ? fixture->response.state.page : -1;
 }
@@ -211,7 +211,7 @@ static void emptied_pages_give_way(void **state)
     assert_done(&fixture, &seal);
     for (int64_t page = 0; page < 3; page++) {
         spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, page);
-        create.first = 1 + 2 * page;
+        create.create_page.first = 1 + 2 * page;
         assert_done(&fixture, &create);
         append_numbers(&fixture, page, 101 + 2 * page, 2);
         seal.page = page;
@@ -240,7 +240,7 @@ static void pages_of_other_incarnations_are_not_looked_at(void **state)
     for (int64_t page = 0; page < 4; page++) {
         spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, page);
         create.incarnation = epochs[page];
-        create.first = 10 + 10 * page;
+        create.create_page.first = 10 + 10 * page;
         assert_done(&fixture, &create);
     }
     assert_int_equal(page_holding(&fixture, INCARNATION, 4, 100), 2);

@@ -52,8 +52,8 @@ static void append_ratings(fixture_t *fixture, int first, int count)
 static const spill_state_t *read_head(fixture_t *fixture)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = RATINGS_MAX;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = RATINGS_MAX;
     assert_done(fixture, &read);
     return &fixture->response.state;
 }
@@ -71,13 +71,12 @@ static spill_outcome_t put(fixture_t *fixture, int64_t seq, int rating, int64_t 
     else
         spill_seqs_insert(&deleted, seq);
     spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
-    put.source_rev = source_rev;
-    put.first = seq;
-    put.slots = 1;
-    put.bytes = spill_run_bytes(&run);
-    put.run = &run;
-    put.deleted = &deleted;
-    put.edit = edit;
+    put.put_page.source_rev = source_rev;
+    put.put_page.first = seq;
+    put.put_page.slots = 1;
+    put.put_page.run = &run;
+    put.put_page.deleted = &deleted;
+    put.put_page.replaces = edit;
     spill_outcome_t outcome = call(fixture, &put);
     spill_run_release(&run);
     spill_seqs_release(&deleted);
@@ -91,11 +90,11 @@ static void write_out(fixture_t *fixture, int64_t slots)
     spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     const spill_state_t *head = read_head(fixture);
     cut.rev = head->rev;
-    cut.pages = head->pages;
-    cut.first = head->first;
-    cut.slots = slots;
-    cut.bytes = 17 * slots;
-    for (int64_t seq = cut.first; seq < cut.first + slots; seq++)
+    cut.cut.pages = head->pages;
+    cut.cut.first = head->first;
+    cut.cut.slots = slots;
+    cut.cut.bytes = 17 * slots;
+    for (int64_t seq = cut.cut.first; seq < cut.cut.first + slots; seq++)
         assert_int_equal(put(fixture, seq, (int)seq, cut.rev, false), SPILL_DONE);
     assert_done(fixture, &cut);
 }
@@ -116,11 +115,11 @@ static void assert_elements(fixture_t *fixture, spill_want_t want, int64_t seq, 
     char text[512] = "";
     const spill_state_t *head = read_head(fixture);
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
-    read.watermark = head->watermark;
-    read.pages = head->pages;
-    read.seq = seq;
-    read.want = want;
-    read.limit = limit;
+    read.read.watermark = head->watermark;
+    read.read.pages = head->pages;
+    read.read.seq = seq;
+    read.read.want = want;
+    read.read.limit = limit;
     assert_done(fixture, &read);
     const spill_run_t *run = &fixture->response.run;
     for (size_t i = 0; i < run->count; i++) {
@@ -142,9 +141,9 @@ static spill_request_t make_intent(const fixture_t *fixture, int64_t rev, int64_
 {
     spill_request_t intend = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = rev;
-    intend.seq = seq;
-    intend.intent_page = seq;
-    intend.sum_removed = whole(seq);
+    intend.change.seq = seq;
+    intend.change.intent_page = seq;
+    intend.change.sum_removed = whole(seq);
     return intend;
 }
 
@@ -152,8 +151,8 @@ static spill_request_t make_complete(const fixture_t *fixture, int64_t rev, int6
 {
     spill_request_t settle = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     settle.rev = rev;
-    settle.seq = seq;
-    settle.intent_page = seq;
+    settle.change.seq = seq;
+    settle.change.intent_page = seq;
     return settle;
 }
 
@@ -163,7 +162,7 @@ static void remove_written(fixture_t *fixture, int64_t seq)
     spill_request_t intend = make_intent(fixture, rev, seq);
     spill_request_t pull = make_request(fixture, SPILL_REQUEST_DELETE, seq);
     spill_request_t settle = make_complete(fixture, rev + 1, seq);
-    pull.seq = seq;
+    pull.change.seq = seq;
     assert_done(fixture, &intend);
     assert_done(fixture, &pull);
     assert_done(fixture, &settle);
@@ -199,10 +198,10 @@ static void documents_are_those_of_the_source(void **state)
     write_out(&fixture, 2);
     bson_t document;
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 10;
-    read.want_ops = true;
-    read.want_fields = true;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 10;
+    read.read.want_ops = true;
+    read.read.want_fields = true;
     assert_done(&fixture, &read);
     spill_response_t *response = &fixture.response;
     spill_render_head(&fixture.definition, &response->state, response->fields, &response->run, NULL,
@@ -213,7 +212,7 @@ static void documents_are_those_of_the_source(void **state)
     bson_free(json);
     bson_destroy(&document);
     read.page = 1;
-    read.want_fields = false;
+    read.read.want_fields = false;
     assert_done(&fixture, &read);
     assert_int_equal(response->state.live, 1);
     assert_int_equal(response->state.live_bytes, 17);
@@ -238,14 +237,14 @@ static void a_removed_element_leaves_its_document(void **state)
     assert_int_equal(put(&fixture, 1, 1, INCARNATION, false),
                      SPILL_REFUSED_GUARD); /* it comes late */
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 1);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 1;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 1;
     assert_done(&fixture, &read);
     assert_true(fixture.response.state.present);
     assert_int_equal(fixture.response.state.live, 0);
     assert_int_equal(fixture.response.run.count, 0);
     spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 1);
-    pull.seq = 1;
+    pull.change.seq = 1;
     assert_refused(&fixture, &pull);
     fixture_close(&fixture);
 }
@@ -258,15 +257,15 @@ static void removed_in_the_journal(void **state)
     append_ratings(&fixture, 0, 3);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
-    remove.sum_removed = whole(0);
+    remove.change.sum_removed = whole(0);
     assert_done(&fixture, &remove);
     assert_int_equal(read_head(&fixture)->first, 0); /* not folded away */
     assert_int_equal(put(&fixture, 0, -1, INCARNATION + 1, false), SPILL_DONE);
     assert_int_equal(put(&fixture, 1, 1, INCARNATION + 1, false), SPILL_DONE);
     spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.rev = INCARNATION + 1;
-    cut.slots = 2;
-    cut.bytes = 17;
+    cut.cut.slots = 2;
+    cut.cut.bytes = 17;
     assert_done(&fixture, &cut);
     assert_int_equal(put(&fixture, 0, 0, INCARNATION, false), SPILL_REFUSED_GUARD);
     assert_sum(&fixture, 2, 3, 2);
@@ -282,8 +281,8 @@ static void an_edit_is_put_once(void **state)
     write_out(&fixture, 3);
     int64_t rev = read_head(&fixture)->rev;
     spill_request_t intend = make_intent(&fixture, rev, 1);
-    intend.edit = true;
-    intend.sum_added = whole(9);
+    intend.change.edit = true;
+    intend.change.sum_added = whole(9);
     assert_done(&fixture, &intend);
     assert_refused(&fixture, &intend);
     assert_sum(&fixture, 3, 11, 3);
@@ -295,7 +294,7 @@ static void an_edit_is_put_once(void **state)
     assert_int_equal(put(&fixture, 1, 1, rev + 1, true), SPILL_DONE);
     assert_int_equal(put(&fixture, 1, 9, rev + 1, true), SPILL_REFUSED_GUARD);
     spill_request_t settle = make_complete(&fixture, rev + 1, 1);
-    settle.sum_added = whole(1);
+    settle.change.sum_added = whole(1);
     assert_done(&fixture, &settle);
     assert_sum(&fixture, 3, 3, 3);
     /* And once more, as it mostly goes. */
@@ -303,7 +302,7 @@ static void an_edit_is_put_once(void **state)
     assert_done(&fixture, &intend);
     assert_int_equal(put(&fixture, 1, 9, rev + 3, true), SPILL_DONE);
     settle = make_complete(&fixture, rev + 3, 1);
-    settle.sum_added = whole(9);
+    settle.change.sum_added = whole(9);
     assert_done(&fixture, &settle);
     fixture_reopen(&fixture);
     assert_sum(&fixture, 3, 11, 3);
@@ -319,8 +318,8 @@ static void a_trim_takes_from_the_sum(void **state)
     write_out(&fixture, 3);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = read_head(&fixture)->rev;
-    trim.watermark = 4;
-    trim.sum_removed = (spill_sum_t){.values = 4, .whole = 6};
+    trim.change.watermark = 4;
+    trim.change.sum_removed = (spill_sum_t){.values = 4, .whole = 6};
     assert_done(&fixture, &trim);
     assert_sum(&fixture, 1, 4, 1);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
@@ -335,7 +334,7 @@ static void assert_run(fixture_t *fixture, spill_request_t *read, int64_t bytes_
                        const char *expected)
 {
     char text[256] = "";
-    read->bytes_most = bytes_most;
+    read->read.bytes_most = bytes_most;
     assert_done(fixture, read);
     const spill_run_t *run = &fixture->response.run;
     for (size_t i = 0; i < run->count; i++)
@@ -355,27 +354,27 @@ static void runs_are_bounded_in_bytes(void **state)
     write_out(&fixture, COUNT);
     const spill_state_t *head = read_head(&fixture);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
-    read.watermark = head->watermark;
-    read.pages = head->pages;
-    read.limit = 1000;
-    read.want = SPILL_WANT_FORWARD;
+    read.read.watermark = head->watermark;
+    read.read.pages = head->pages;
+    read.read.limit = 1000;
+    read.read.want = SPILL_WANT_FORWARD;
     assert_run(&fixture, &read, 0, "0 1 2 3 4 5 6 7 8 ");
     assert_run(&fixture, &read, 1, "0 ...");
-    read.limit = 4;
+    read.read.limit = 4;
     assert_run(&fixture, &read, COUNT * 2 * SIZE, "0 1 2 3 ");
-    read.limit = 1000;
-    read.seq = 7;
+    read.read.limit = 1000;
+    read.read.seq = 7;
     assert_run(&fixture, &read, COUNT * 2 * SIZE, "7 8 ");
-    read.want = SPILL_WANT_BACKWARD;
-    read.seq = 5;
+    read.read.want = SPILL_WANT_BACKWARD;
+    read.read.seq = 5;
     assert_run(&fixture, &read, 0, "5 4 3 2 1 0 ");
     assert_run(&fixture, &read, 2 * SIZE, "5 4 ...");
-    read.want = SPILL_WANT_FORWARD;
+    read.read.want = SPILL_WANT_FORWARD;
     /* However a store goes about it: bounded, and nothing left out on the way to the end. */
     int64_t next = 0;
     for (int runs = 0; next < COUNT && runs < COUNT; runs++) {
-        read.seq = next;
-        read.bytes_most = 3 * SIZE;
+        read.read.seq = next;
+        read.read.bytes_most = 3 * SIZE;
         assert_done(&fixture, &read);
         const spill_run_t *run = &fixture.response.run;
         assert_in_range(run->count, 1, 6); /* a store may read up to as much again */
@@ -394,11 +393,11 @@ static int64_t find_rating(fixture_t *fixture, int64_t page, double rating, int6
     spill_value_t id = {
         .data = (const uint8_t *)&rating, .size_bytes = sizeof rating, .type = BSON_TYPE_DOUBLE};
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
-    read.want = SPILL_WANT_ID;
-    read.id = &id;
-    read.seq = from;
-    read.limit = 1;
-    read.pages = pages;
+    read.read.want = SPILL_WANT_ID;
+    read.read.id = &id;
+    read.read.seq = from;
+    read.read.limit = 1;
+    read.read.pages = pages;
     assert_done(fixture, &read);
     const spill_response_t *response = &fixture->response;
     if (page == SPILL_PAGE_WITH_ID) {
@@ -420,8 +419,8 @@ static void elements_are_found_by_id(void **state)
     assert_int_equal(find_rating(&fixture, SPILL_HEAD, 0, 0), 0);
     spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.rev = INCARNATION;
-    cut.slots = 1;
-    cut.bytes = 17;
+    cut.cut.slots = 1;
+    cut.cut.bytes = 17;
     assert_done(&fixture, &cut);
     write_out(&fixture, 2);
     append_ratings(&fixture, 1, 1);
@@ -454,15 +453,14 @@ static void an_array_is_no_id(void **state)
     spill_run_t run = {0};
     spill_run_add(&run, 0, &value);
     spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
-    put.source_rev = INCARNATION;
-    put.slots = 1;
-    put.bytes = value.size_bytes;
-    put.run = &run;
+    put.put_page.source_rev = INCARNATION;
+    put.put_page.slots = 1;
+    put.put_page.run = &run;
     assert_done(&fixture, &put);
     spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.rev = INCARNATION;
-    cut.slots = 1;
-    cut.bytes = value.size_bytes;
+    cut.cut.slots = 1;
+    cut.cut.bytes = value.size_bytes;
     assert_done(&fixture, &cut);
     assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 8, 0), -1);
     assert_int_equal(find_rating(&fixture, SPILL_HEAD, 8, 0), 1);
@@ -477,9 +475,9 @@ static void assert_stored(fixture_t *fixture, int64_t seq, const char *expected,
 {
     bson_t document;
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, seq);
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = seq;
-    read.limit = 1;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.seq = seq;
+    read.read.limit = 1;
     assert_done(fixture, &read);
     const spill_response_t *response = &fixture->response;
     assert_int_equal(response->run.count, 1);
@@ -517,19 +515,18 @@ static void elements_have_an_id_of_their_own(void **state)
         spill_run_t run = {0};
         spill_run_add(&run, seq, &values[seq]);
         spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, seq);
-        put.source_rev = INCARNATION;
-        put.first = seq;
-        put.slots = 1;
-        put.bytes = values[seq].size_bytes;
-        put.run = &run;
+        put.put_page.source_rev = INCARNATION;
+        put.put_page.first = seq;
+        put.put_page.slots = 1;
+        put.put_page.run = &run;
         assert_done(&fixture, &put);
         spill_run_release(&run);
         bytes += values[seq].size_bytes;
     }
     spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.rev = INCARNATION;
-    cut.slots = 2;
-    cut.bytes = bytes;
+    cut.cut.slots = 2;
+    cut.cut.bytes = bytes;
     assert_done(&fixture, &cut);
     fixture_reopen(&fixture);
     for (int64_t seq = 0; seq < 2; seq++)
@@ -541,12 +538,11 @@ static void elements_have_an_id_of_their_own(void **state)
     spill_run_t run = {0};
     spill_run_add(&run, 0, &values[1]);
     spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
-    put.source_rev = INCARNATION + 9;
-    put.first = 0;
-    put.slots = 1;
-    put.bytes = values[1].size_bytes;
-    put.run = &run;
-    put.edit = true;
+    put.put_page.source_rev = INCARNATION + 9;
+    put.put_page.first = 0;
+    put.put_page.slots = 1;
+    put.put_page.run = &run;
+    put.put_page.replaces = true;
     assert_done(&fixture, &put);
     assert_stored(&fixture, 0, expected[1], &values[1]);
     spill_run_release(&run);

@@ -65,9 +65,9 @@ static void append(fixture_t *fixture, const char *const *ratings)
 static const spill_state_t *read_head(fixture_t *fixture)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
-    read.want_top = true;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    read.read.want_top = true;
     assert_done(fixture, &read);
     return &fixture->response.state;
 }
@@ -98,27 +98,27 @@ static void write_out(fixture_t *fixture)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
     assert_int_equal(spill_store_call(fixture->store, &read, &head, NULL), SPILL_OK);
     for (int64_t seq = head.state.first; seq < spill_state_end(&head.state); seq++) {
         spill_run_t one = {0};
         spill_element_t element = spill_run_element(&head.run, (size_t)(seq - head.state.first));
         spill_run_add(&one, seq, &element.value);
         spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
-        put.source_rev = head.state.rev;
-        put.first = seq;
-        put.slots = 1;
-        put.run = &one;
+        put.put_page.source_rev = head.state.rev;
+        put.put_page.first = seq;
+        put.put_page.slots = 1;
+        put.put_page.run = &one;
         assert_done(fixture, &put);
         spill_run_release(&one);
     }
     spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.rev = head.state.rev;
-    cut.pages = head.state.pages;
-    cut.first = head.state.first;
-    cut.slots = spill_state_slots(&head.state);
-    cut.bytes = spill_run_bytes(&head.run);
+    cut.cut.pages = head.state.pages;
+    cut.cut.first = head.state.first;
+    cut.cut.slots = spill_state_slots(&head.state);
+    cut.cut.bytes = spill_run_bytes(&head.run);
     assert_done(fixture, &cut);
     spill_response_release(&head);
 }
@@ -129,12 +129,12 @@ static void read_below(fixture_t *fixture, int64_t low, int64_t without, int64_t
 {
     int64_t pages = read_head(fixture)->pages;
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
-    read.watermark = low;
-    read.pages = pages;
-    read.seq = without;
-    read.want = SPILL_WANT_TOP_N;
-    read.limit = limit;
-    read.below = below;
+    read.read.watermark = low;
+    read.read.pages = pages;
+    read.read.seq = without;
+    read.read.want = SPILL_WANT_TOP_N;
+    read.read.limit = limit;
+    read.read.below = below;
     assert_int_equal(spill_store_call(fixture->store, &read, top_n, NULL), SPILL_OK);
 }
 
@@ -183,14 +183,14 @@ static spill_outcome_t send_step(fixture_t *fixture, spill_request_t *request, b
     bool trim = request->kind == SPILL_REQUEST_TRIM;
     request->rev = read_head(fixture)->rev;
     if (refilled) { /* more than need be: without what goes */
-        read_top_n(fixture, trim ? request->watermark : 0, trim ? -1 : request->seq,
+        read_top_n(fixture, trim ? request->change.watermark : 0, trim ? -1 : request->change.seq,
                    fixture->definition.top_count, &top_n);
-        request->refill = &top_n.top_n;
-        request->refill_run = &top_n.run;
+        request->change.refill = &top_n.top_n;
+        request->change.refill_run = &top_n.run;
     }
     spill_outcome_t outcome = call(fixture, request);
-    request->refill = NULL;
-    request->refill_run = NULL;
+    request->change.refill = NULL;
+    request->change.refill_run = NULL;
     spill_response_release(&top_n);
     return outcome;
 }
@@ -251,7 +251,7 @@ static void the_newest_are_kept(void **state)
     assert_top_n(&fixture, 0, 2, 9, "1 0");
     assert_each_below(&fixture, 2);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.seq = 3;
+    remove.change.seq = 3;
     assert_int_equal(send_step(&fixture, &remove, true), SPILL_DONE);
     assert_top(&fixture, "2 1 | 2");
     fixture_close(&fixture);
@@ -264,10 +264,10 @@ static void documents_are_those_of_the_source(void **state)
     APPEND(&fixture, "2", "5", "4", "1");
     bson_t document;
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 10;
-    read.want_top = true;
-    read.want_fields = true;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 10;
+    read.read.want_top = true;
+    read.read.want_fields = true;
     assert_done(&fixture, &read);
     spill_response_t *response = &fixture.response;
     spill_render_head(&fixture.definition, &response->state, response->fields, &response->run,
@@ -291,31 +291,31 @@ static void what_leaves_is_replaced(void **state)
     APPEND(&fixture, "2");
     assert_top(&fixture, "1 2 | 2");
     spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.seq = 1;
-    intend.intent_page = 1;
+    intend.change.seq = 1;
+    intend.change.intent_page = 1;
     assert_int_equal(send_step(&fixture, &intend, false), SPILL_REFUSED_GUARD);
     spill_response_t top_n = SPILL_RESPONSE_INIT;
     read_top_n(&fixture, 0, 1, 2, &top_n);
     intend.rev = read_head(&fixture)->rev;
-    intend.refill = &top_n.top_n;
-    intend.refill_run = &top_n.run;
+    intend.change.refill = &top_n.top_n;
+    intend.change.refill_run = &top_n.run;
     APPEND(&fixture, "3"); /* not in the top yet */
     assert_done(&fixture, &intend);
     assert_top(&fixture, "2 5 | 2");
     spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 1);
-    pull.seq = 1;
+    pull.change.seq = 1;
     assert_done(&fixture, &pull);
     spill_request_t settle = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.seq = 1;
-    settle.intent_page = 1;
+    settle.change.seq = 1;
+    settle.change.intent_page = 1;
     assert_int_equal(send_step(&fixture, &settle, false), SPILL_DONE);
     assert_top(&fixture, "2 5 | 2");
     assert_top_n(&fixture, 0, -1, 9, "2 0 3");
     /* One that is in no top takes nothing along. */
-    intend.seq = 3;
-    intend.intent_page = 3;
-    intend.refill = NULL;
-    intend.refill_run = NULL;
+    intend.change.seq = 3;
+    intend.change.intent_page = 3;
+    intend.change.refill = NULL;
+    intend.change.refill_run = NULL;
     assert_int_equal(send_step(&fixture, &intend, false), SPILL_DONE);
     assert_top(&fixture, "2 5 | 2");
     spill_response_release(&top_n);
@@ -368,23 +368,21 @@ static void edit_written(fixture_t *fixture, int64_t seq, const char *rating, bo
     spill_run_t run = {0};
     spill_run_add(&run, seq, &value);
     spill_request_t intend = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.seq = seq;
-    intend.intent_page = seq;
-    intend.edit = true;
+    intend.change.seq = seq;
+    intend.change.intent_page = seq;
+    intend.change.edit = true;
     assert_int_equal(send_step(fixture, &intend, false), SPILL_DONE);
     spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
-    put.source_rev = read_head(fixture)->rev;
-    put.first = seq;
-    put.slots = 1;
-    put.run = &run;
-    put.edit = true;
+    put.put_page.source_rev = read_head(fixture)->rev;
+    put.put_page.first = seq;
+    put.put_page.slots = 1;
+    put.put_page.run = &run;
+    put.put_page.replaces = true;
     assert_done(fixture, &put);
     spill_request_t settle = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.seq = seq;
-    settle.intent_page = seq;
-    settle.elements = &value;
-    settle.element_count = 1;
-    settle.elements_bytes = value.size_bytes;
+    settle.change.seq = seq;
+    settle.change.intent_page = seq;
+    settle.change.element = &value;
     if (refilled)
         assert_int_equal(send_step(fixture, &settle, false), SPILL_REFUSED_GUARD);
     assert_int_equal(send_step(fixture, &settle, refilled), SPILL_DONE);
@@ -411,16 +409,13 @@ static void edits_move_elements(void **state)
     bson_t *review = make_review("9");
     spill_value_t value = value_of(review);
     spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
-    edit.seq = 4;
-    edit.elements = &value;
-    edit.element_count = 1;
-    edit.elements_bytes = value.size_bytes;
+    edit.change.seq = 4;
+    edit.change.element = &value;
     assert_int_equal(send_step(&fixture, &edit, false), SPILL_DONE);
     assert_top(&fixture, "4 2 | 2");
     bson_destroy(review);
     review = make_review(NULL);
     value = value_of(review);
-    edit.elements_bytes = value.size_bytes;
     assert_int_equal(send_step(&fixture, &edit, false), SPILL_REFUSED_GUARD);
     assert_int_equal(send_step(&fixture, &edit, true), SPILL_DONE);
     assert_top(&fixture, "2 3 | 2");
@@ -454,14 +449,14 @@ static void a_trim_refills(void **state)
     APPEND(&fixture, "7", "2");
     assert_top(&fixture, "0 1 | 2");
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.watermark = 1;
+    trim.change.watermark = 1;
     assert_int_equal(send_step(&fixture, &trim, false), SPILL_REFUSED_GUARD);
     assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
     assert_top(&fixture, "1 5 | 2");
-    trim.watermark = 3;
+    trim.change.watermark = 3;
     assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
     assert_top(&fixture, "5 4 | 2");
-    trim.watermark = 6;
+    trim.change.watermark = 6;
     assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
     assert_top(&fixture, "6 | 1");
     fixture_close(&fixture);
@@ -481,13 +476,13 @@ static void a_summary_is_counted_anew(void **state)
     spill_top_add(&top_n.top_n, 2, &highest);
     spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     recount.rev = read_head(&fixture)->rev;
-    recount.seq = 4;
-    recount.sum_added = (spill_sum_t){.values = 4, .whole = 20, .high = 0.5};
-    recount.refill = &top_n.top_n;
-    recount.refill_run = &top_n.run;
+    recount.recount.end = 4;
+    recount.recount.sum = (spill_sum_t){.values = 4, .whole = 20, .high = 0.5};
+    recount.recount.refill = &top_n.top_n;
+    recount.recount.refill_run = &top_n.run;
     APPEND(&fixture, "2");
     assert_refused(&fixture, &recount);
-    recount.seq = 5;
+    recount.recount.end = 5;
     recount.rev--;
     assert_refused(&fixture, &recount);
     recount.rev++;
@@ -496,7 +491,7 @@ static void a_summary_is_counted_anew(void **state)
     assert_refused(&fixture, &recount);
     fixture_reopen(&fixture);
     assert_top(&fixture, "3 1 | 0"); /* the highest was not brought */
-    assert_true(spill_sum_equal(&read_head(&fixture)->sum, &recount.sum_added));
+    assert_true(spill_sum_equal(&read_head(&fixture)->sum, &recount.recount.sum));
     assert_int_equal(read_head(&fixture)->rev, recount.rev + 1);
     recount.rev++;
     spill_top_remove(&top_n.top_n, 3);
@@ -504,8 +499,8 @@ static void a_summary_is_counted_anew(void **state)
     assert_top(&fixture, "1 | 1");
     spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = recount.rev + 1;
-    intend.seq = 2;
-    intend.intent_page = 2;
+    intend.change.seq = 2;
+    intend.change.intent_page = 2;
     assert_done(&fixture, &intend);
     recount.rev += 2;
     assert_refused(&fixture, &recount);
@@ -539,8 +534,8 @@ static void large_elements_are_not_shown(void **state)
     }
     write_out(&fixture);
     spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.seq = 4;
-    intend.intent_page = 4;
+    intend.change.seq = 4;
+    intend.change.intent_page = 4;
     assert_int_equal(send_step(&fixture, &intend, true), SPILL_DONE);
     assert_top(&fixture, "3 1 0 | 2");
     fixture_close(&fixture);

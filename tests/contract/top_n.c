@@ -58,8 +58,8 @@ static spill_outcome_t try_skipping(fixture_t *fixture, int64_t cap, int64_t ski
     }
     spill_request_t append = make_append(fixture, SPILL_HEAD, values, count);
     append.create = true;
-    append.skip = skip;
-    append.op = op;
+    append.append.skip = skip;
+    append.append.op = op;
     append.limits = (spill_limits_t){.slots_max = cap, .bytes_max = 100000};
     spill_outcome_t outcome = call(fixture, &append);
     while (count > 0)
@@ -110,14 +110,12 @@ static spill_outcome_t change(fixture_t *fixture, spill_request_kind_t kind, int
     spill_request_t request = make_request(fixture, kind, SPILL_HEAD);
     request.rev = INCARNATION + rev;
     bool trim = kind == SPILL_REQUEST_TRIM;
-    request.seq = trim ? 0 : seq;
-    request.watermark = trim ? seq : 0;
+    request.change.seq = trim ? 0 : seq;
+    request.change.watermark = trim ? seq : 0;
     make_game(score ? score : "", seq, &game);
     spill_value_t element = value_of(&game);
     if (score) {
-        request.elements = &element;
-        request.element_count = 1;
-        request.elements_bytes = element.size_bytes;
+        request.change.element = &element;
     }
     spill_outcome_t outcome = call(fixture, &request);
     bson_destroy(&game);
@@ -262,7 +260,7 @@ static void other_fields_go_along(void **state)
         spill_value_t value = value_of(&game);
         spill_request_t append = make_append(&fixture, SPILL_HEAD, &value, 1);
         append.create = true;
-        append.update = update;
+        append.append.update = update;
         append.limits = (spill_limits_t){.slots_max = 2, .bytes_max = 100000};
         assert_done(&fixture, &append);
         bson_destroy(&game);
@@ -378,12 +376,12 @@ static void a_trim_by_count_is_refused_after_an_append(void **state)
     add(&fixture, 3, "9|1|8", 0);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION;
-    trim.watermark = 1;
-    trim.seq = 3;
+    trim.change.watermark = 1;
+    trim.change.end = 3;
     add(&fixture, 1, "2", 3);
     assert_refused(&fixture, &trim);
     assert_head(&fixture, "rev+0 gone=1,2,3 | 0");
-    trim.seq = 4;
+    trim.change.end = 4;
     assert_done(&fixture, &trim);
     fixture_close(&fixture);
 }
@@ -471,9 +469,9 @@ static void compare_run(fixture_t *fixture, const plain_t *plain, spill_want_t w
                         int64_t limit)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = want;
-    read.seq = seq;
-    read.limit = limit;
+    read.read.want = want;
+    read.read.seq = seq;
+    read.read.limit = limit;
     assert_done(fixture, &read);
     const spill_run_t *run = &fixture->response.run;
     size_t at = 0;
@@ -501,9 +499,9 @@ static void compare_id(fixture_t *fixture, const plain_t *plain, int64_t id)
 {
     spill_value_t wanted = number_value(&id);
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_ID;
-    read.id = &wanted;
-    read.limit = 1;
+    read.read.want = SPILL_WANT_ID;
+    read.read.id = &wanted;
+    read.read.limit = 1;
     bool there = false;
     for (size_t i = 0; i < plain->count; i++)
         there = there || plain->games[i].seq == id;

@@ -38,7 +38,7 @@ void close_both(fixture_t *fixture, fixture_t *other)
 void set_field(fixture_t *other, const bson_t *update)
 {
     spill_request_t fields = make_request(other, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    fields.update = update;
+    fields.append.update = update;
     fields.create = true;
     assert_done(other, &fields);
 }
@@ -93,14 +93,13 @@ static void what_a_take_answers_is_what_a_read_shows(void **state)
     open_both(&fixture, &other, *state);
     write_unmanaged(&fixture, &other, 5);
     spill_request_t take = make_adopt(&fixture);
-    take.want = SPILL_WANT_FORWARD;
-    take.limit = 3;
+    take.adopt.shown = 3;
     assert_done(&fixture, &take);
     spill_response_t taken = fixture.response;
     fixture.response = (spill_response_t)SPILL_RESPONSE_INIT;
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 3;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 3;
     assert_done(&fixture, &read);
     if (taken.shows_read) { /* a store may leave it to the READ */
         assert_same_state(&taken.state, &fixture.response.state);
@@ -178,9 +177,9 @@ static void a_cut_may_name_what_it_takes(void **state)
     spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     spill_run_t run = numbers_run(100, 2);
     cut.rev = INCARNATION;
-    cut.slots = 2;
-    cut.bytes = 16;
-    cut.run = &run;
+    cut.cut.slots = 2;
+    cut.cut.bytes = 16;
+    cut.cut.run = &run;
     append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
     assert_done(&fixture, &cut);
     spill_run_release(&run);
@@ -208,9 +207,9 @@ static void a_cut_is_refused_where_others_changed_what_it_takes(void **state)
         spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
         spill_run_t run = numbers_run(100, 2);
         cut.rev = INCARNATION;
-        cut.slots = 2;
-        cut.bytes = 16;
-        cut.run = &run;
+        cut.cut.slots = 2;
+        cut.cut.bytes = 16;
+        cut.cut.run = &run;
         assert_refused(&fixture, &cut);
         spill_run_release(&run);
         assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=141 2=102 3=103 4=104");
@@ -231,22 +230,22 @@ static void a_cut_takes_several_pages(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 7);
     spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
     spill_run_t runs[2] = {numbers_run(100, 2), numbers_run(102, 3)};
-    put.source_rev = INCARNATION;
-    put.slots = 2;
-    put.run = &runs[0];
+    put.put_page.source_rev = INCARNATION;
+    put.put_page.slots = 2;
+    put.put_page.run = &runs[0];
     assert_done(&fixture, &put);
     for (size_t i = 0; i < runs[1].count; i++)
         runs[1].entries[i].seq += 2;
     put.page = 1;
-    put.first = 2;
-    put.slots = 3;
-    put.run = &runs[1];
+    put.put_page.first = 2;
+    put.put_page.slots = 3;
+    put.put_page.run = &runs[1];
     assert_done(&fixture, &put);
     spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.rev = INCARNATION;
-    cut.slots = 5;
-    cut.bytes = 40;
-    cut.more_pages = 1;
+    cut.cut.slots = 5;
+    cut.cut.bytes = 40;
+    cut.cut.more_pages = 1;
     assert_done(&fixture, &cut);
     spill_run_release(&runs[0]);
     spill_run_release(&runs[1]);
@@ -267,10 +266,10 @@ static void put_several(fixture_t *fixture, int64_t source_rev, size_t count,
         puts[i] = make_request(fixture, SPILL_REQUEST_PUT_PAGE, (int64_t)i);
         runs[i] = numbers_run(100 + (int64_t)i, 1);
         runs[i].entries[0].seq = (int64_t)i;
-        puts[i].source_rev = source_rev;
-        puts[i].first = (int64_t)i;
-        puts[i].slots = 1;
-        puts[i].run = &runs[i];
+        puts[i].put_page.source_rev = source_rev;
+        puts[i].put_page.first = (int64_t)i;
+        puts[i].put_page.slots = 1;
+        puts[i].put_page.run = &runs[i];
     }
     assert_int_equal(spill_store_call_all(fixture->store, puts, count, answers, NULL), SPILL_OK);
     for (size_t i = 0; i < count; i++)
@@ -290,10 +289,10 @@ static void several_pages_are_put_at_once(void **state)
     spill_request_t newer = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 1);
     spill_run_t run = numbers_run(101, 1);
     run.entries[0].seq = 1;
-    newer.source_rev = INCARNATION + 9;
-    newer.first = 1;
-    newer.slots = 1;
-    newer.run = &run;
+    newer.put_page.source_rev = INCARNATION + 9;
+    newer.put_page.first = 1;
+    newer.put_page.slots = 1;
+    newer.put_page.run = &run;
     assert_done(&fixture, &newer);
     spill_run_release(&run);
     put_several(&fixture, INCARNATION + 1, 4,
@@ -321,8 +320,8 @@ static void several_pages_are_read_at_once(void **state)
     put_several(&fixture, INCARNATION, THERE, answers);
     for (size_t i = 0; i < COUNT; i++) {
         reads[i] = make_request(&fixture, SPILL_REQUEST_READ, (int64_t)(COUNT - 1 - i));
-        reads[i].want = SPILL_WANT_FORWARD;
-        reads[i].limit = 10;
+        reads[i].read.want = SPILL_WANT_FORWARD;
+        reads[i].read.limit = 10;
     }
     assert_int_equal(spill_store_call_all(fixture.store, reads, COUNT, answers, NULL), SPILL_OK);
     for (size_t i = 0; i < COUNT; i++) {
@@ -348,8 +347,8 @@ static spill_request_t make_unmanage(const fixture_t *fixture, const spill_run_t
 {
     spill_request_t back = make_request(fixture, SPILL_REQUEST_UNMANAGE, SPILL_HEAD);
     back.rev = INCARNATION + 1;
-    back.pages = 1;
-    back.run = run;
+    back.unmanage.pages = 1;
+    back.unmanage.run = run;
     return back;
 }
 
@@ -367,7 +366,7 @@ static void an_array_is_given_back_whole(void **state)
     back.rev = INCARNATION;
     assert_refused(&fixture, &back);
     back = make_unmanage(&fixture, &run);
-    back.pages = 0;
+    back.unmanage.pages = 0;
     assert_refused(&fixture, &back);
     append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
     back = make_unmanage(&fixture, &run);
@@ -381,8 +380,8 @@ static void an_array_is_given_back_whole(void **state)
     assert_true(fixture.response.state.incarnation >
                 INCARNATION + 1); /* later than all that was before */
     assert_int_equal(fixture.response.state.live, 6);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 10;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 10;
     assert_done(&fixture, &read);
     for (size_t i = 0; i < 6; i++) {
         int64_t number = 100 + (int64_t)i;
@@ -427,7 +426,7 @@ static void a_deep_element_is_given_back(void **state)
     spill_run_t run = {0};
     spill_request_t back = make_unmanage(&fixture, &run);
     back.rev = INCARNATION;
-    back.pages = 0;
+    back.unmanage.pages = 0;
     assert_done(&fixture, &back);
     fixture_reopen(&fixture);
     other.store = fixture.store;
@@ -437,9 +436,9 @@ static void a_deep_element_is_given_back(void **state)
     bson_destroy(update);
     assert_done(&fixture, &take);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = 3;
-    read.limit = 10;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.seq = 3;
+    read.read.limit = 10;
     assert_done(&fixture, &read);
     assert_int_equal(fixture.response.run.count, 1);
     spill_element_t last = spill_run_element(&fixture.response.run, 0);

@@ -310,7 +310,7 @@ static void check_documents(world_t *world, bool plain)
         bson_iter_t iter, elements;
         assert_int_equal(spill_owner_init(&own, world->other, &world->owners[i], NULL), SPILL_OK);
         spill_request_t read = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
-        read.want_fields = true;
+        read.read.want_fields = true;
         assert_int_equal(spill_owner_call(&own, &read, &response, NULL), SPILL_OK);
         assert_true(bson_iter_init_find(&iter, response.fields, "name"));
         bool has = bson_iter_init_find(&iter, response.fields, "activities");

@@ -461,7 +461,7 @@ static void check_given_back(world_t *world)
         spill_owner_release(&own);
         assert_int_equal(spill_owner_init(&own, world->other, &world->owners[i], &error), SPILL_OK);
         spill_request_t read = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
-        read.want_fields = true;
+        read.read.want_fields = true;
         assert_int_equal(spill_owner_call(&own, &read, &response, &error), SPILL_OK);
         bson_iter_t iter, elements;
         assert_true(bson_iter_init_find(&iter, response.fields, "activities"));

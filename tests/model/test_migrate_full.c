@@ -289,7 +289,7 @@ static void replace_document(world_t *world)
     assert_int_equal(spill_owner_read_state(&owner, SPILL_HEAD, &head, NULL), SPILL_OK);
     spill_request_t drop = spill_owner_request(&owner, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.incarnation = head.state.incarnation;
-    drop.pages = head.state.pages;
+    drop.drop_head.pages = head.state.pages;
     assert_int_equal(spill_owner_step(&owner, &drop, &done, NULL), SPILL_OK);
     assert_true(done);
     world->count = (int)head.state.live;

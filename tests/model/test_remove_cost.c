@@ -52,8 +52,8 @@ static void note(void *context, int64_t index, const spill_request_t *request)
     assert_true(trace->count < SEEN_MAX);
     trace->seen[trace->count++] = (seen_t){.kind = request->kind,
                                            .page = request->page,
-                                           .elements = request->want != SPILL_WANT_NONE,
-                                           .limit = request->limit};
+                                           .elements = request->read.want != SPILL_WANT_NONE,
+                                           .limit = request->read.limit};
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */

@@ -238,7 +238,8 @@ static void edit_before_cut(void *context, int64_t index, const spill_request_t 
 {
     fixture_t *fixture = context;
     (void)index;
-    if (!request || request->kind != SPILL_REQUEST_CUT || request->pages == 0 || fixture->edited)
+    if (!request || request->kind != SPILL_REQUEST_CUT || request->cut.pages == 0 ||
+        fixture->edited)
         return;
     fixture->edited = true;
     update_head(fixture, BCON_NEW("$set", "{", "activities.1", BCON_INT32(EDITED), "}"));

@@ -26,13 +26,13 @@ static spill_code_t is_refused(spill_store_t *store, const spill_request_t *requ
     spill_response_t found = SPILL_RESPONSE_INIT;
     spill_request_t read = *request;
     read.kind = SPILL_REQUEST_READ;
-    read.want_ops = true;
+    read.read.want_ops = true;
     spill_code_t code = memory->call(store, &read, &found, error);
     *refused = spill_append_refusal(request, &found.state, false) != SPILL_REFUSAL_NONE;
-    for (size_t i = 0; i < request->member_count; i++) {
-        const spill_op_t *op = request->members[i].op;
+    for (size_t i = 0; i < request->append.member_count; i++) {
+        const spill_op_t *op = request->append.members[i].op;
         if (op && (spill_ops_find(&found.ops, op->id, op->id_bytes) ||
-                   found.state.op_count + (int64_t)i >= op->base + request->op_window))
+                   found.state.op_count + (int64_t)i >= op->base + request->definition->op_window))
             *refused = true;
     }
     spill_response_release(&found);
@@ -47,19 +47,19 @@ static spill_code_t append_members(spill_store_t *store, const spill_request_t *
     spill_code_t code = is_refused(store, request, &refused, error);
     spill_response_clear(response);
     response->outcome = SPILL_REFUSED_GUARD;
-    const spill_value_t *elements = request->elements;
+    const spill_value_t *elements = request->append.elements;
     int64_t first = 0;
-    for (size_t i = 0; code == SPILL_OK && !refused && i < request->member_count; i++) {
+    for (size_t i = 0; code == SPILL_OK && !refused && i < request->append.member_count; i++) {
         spill_request_t one = *request;
-        one.members = NULL;
-        one.member_count = 0;
-        one.op = request->members[i].op;
-        one.elements = elements;
-        one.element_count = (size_t)request->members[i].count;
-        one.elements_bytes = 0;
-        for (size_t k = 0; k < one.element_count; k++)
-            one.elements_bytes += elements[k].size_bytes;
-        elements += one.element_count;
+        one.append.members = NULL;
+        one.append.member_count = 0;
+        one.append.op = request->append.members[i].op;
+        one.append.elements = elements;
+        one.append.element_count = (size_t)request->append.members[i].count;
+        one.append.elements_bytes = 0;
+        for (size_t k = 0; k < one.append.element_count; k++)
+            one.append.elements_bytes += elements[k].size_bytes;
+        elements += one.append.element_count;
         code = memory->call(store, &one, response, error);
         assert_int_equal(response->outcome, SPILL_DONE);
         if (i == 0)
@@ -67,7 +67,7 @@ static spill_code_t append_members(spill_store_t *store, const spill_request_t *
     }
     response->seq = first;
     if (!refused)
-        atomic_fetch_add(&combined, (int)request->member_count);
+        atomic_fetch_add(&combined, (int)request->append.member_count);
     return code;
 }
 
@@ -75,8 +75,9 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error)
 {
     pthread_mutex_lock(&one_at_a_time);
-    spill_code_t code = request->member_count > 0 ? append_members(store, request, response, error)
-                                                  : memory->call(store, request, response, error);
+    spill_code_t code = request->append.member_count > 0
+                            ? append_members(store, request, response, error)
+                            : memory->call(store, request, response, error);
     if (request->kind == SPILL_REQUEST_APPEND)
         usleep(CALL_US);
     pthread_mutex_unlock(&one_at_a_time);

@@ -31,10 +31,10 @@ void sim_corrupt(sim_client_t *client, int owner)
     const spill_state_t *head = &response.state;
     if (code == SPILL_OK && head->present && !head->intent) {
         request.rev = head->rev;
-        request.seq = spill_state_end(head);
-        request.sum_added = head->sum;
-        request.sum_added.whole += 1000;
-        request.refill = &top;
+        request.recount.end = spill_state_end(head);
+        request.recount.sum = head->sum;
+        request.recount.sum.whole += 1000;
+        request.recount.refill = &top;
         spill_top_copy(&head->top, &top);
         if (top.count > 0 && sim_random_chance(&random, 300))
             spill_top_remove(&top, top.at[sim_random_below(&random, (int)top.count)].seq);
@@ -66,11 +66,11 @@ bool sim_miscount(sim_client_t *client, int owner)
     const spill_state_t *head = &response.state;
     bool counts = spill_schema_of(&client->array->definition)->has_pages;
     if (code == SPILL_OK && counts && head->present && !head->intent) {
-        request.counts = true;
+        request.recount.counts = true;
         request.rev = head->rev;
-        request.pages = head->pages;
-        request.total = head->total;
-        request.removed = head->removed + 1 + sim_random_below(&random, 5);
+        request.recount.pages = head->pages;
+        request.recount.total = head->total;
+        request.recount.removed = head->removed + 1 + sim_random_below(&random, 5);
         code = sim_execute(world, &request, &response, NULL);
         done = code == SPILL_OK && response.outcome == SPILL_DONE;
         if (!done)

@@ -46,7 +46,8 @@ static sim_event_t put_event(const spill_request_t *request, const spill_state_t
     if (done)
         return before->incarnation == request->incarnation ? SIM_PUT_PAGE_REPLACED
                                                            : SIM_PUT_PAGE_INCARNATION;
-    return before->incarnation == request->incarnation && before->source_rev == request->source_rev
+    return before->incarnation == request->incarnation &&
+                   before->source_rev == request->put_page.source_rev
                ? SIM_PUT_PAGE_SAME
                : SIM_PUT_PAGE_NEWER;
 }
@@ -57,13 +58,13 @@ static sim_event_t cut_event(const spill_request_t *request, const spill_state_t
         return SIM_CUT_DONE;
     if (!before->present || before->incarnation != request->incarnation)
         return SIM_CUT_INCARNATION;
-    return before->pages != request->pages ? SIM_CUT_PAGES : SIM_CUT_REV;
+    return before->pages != request->cut.pages ? SIM_CUT_PAGES : SIM_CUT_REV;
 }
 
 static sim_event_t seal_event(const spill_request_t *request, const spill_state_t *before,
                               bool done)
 {
-    if (done && request->close)
+    if (done && request->seal.close)
         return SIM_SEAL_CLOSED;
     if (done)
         return request->page == SPILL_HEAD ? SIM_SEAL_DONE_HEAD : SIM_SEAL_DONE_PAGE;
@@ -76,7 +77,7 @@ static sim_event_t advance_event(const spill_request_t *request, const spill_sta
 {
     if (!done)
         return SIM_ADVANCE_INCARNATION;
-    return before->pages < request->pages ? SIM_ADVANCE_DONE : SIM_ADVANCE_BEHIND;
+    return before->pages < request->advance.pages ? SIM_ADVANCE_DONE : SIM_ADVANCE_BEHIND;
 }
 
 static sim_event_t edit_event(const spill_request_t *request, const spill_state_t *before,

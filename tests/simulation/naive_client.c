@@ -62,7 +62,7 @@ static void update_count(const spill_owner_t *owner, const char *operator, int64
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_error_t error;
-    request.update = update;
+    request.append.update = update;
     spill_owner_call(owner, &request, &response, &error);
     spill_response_release(&response);
     bson_destroy(update);
@@ -77,7 +77,7 @@ static void compare_count(sim_world_t *world, bool only_above)
     spill_error_t error;
     spill_owner_init(&owner, client->array, &value, NULL);
     spill_request_t read = spill_owner_request(&owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want_fields = true;
+    read.read.want_fields = true;
     bson_iter_t iter;
     int64_t count = 0;
     if (spill_owner_call(&owner, &read, &head, &error) == SPILL_OK && head.fields &&
@@ -130,7 +130,7 @@ static void remove_and_lower(const spill_owner_t *owner)
         response.state.present) {
         spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_REMOVE, SPILL_HEAD);
         request.rev = response.state.rev;
-        request.seq = response.state.first;
+        request.change.seq = response.state.first;
         if (spill_owner_call(owner, &request, &response, &error) == SPILL_OK &&
             response.outcome == SPILL_DONE)
             update_count(owner, "$inc", -1);
@@ -281,11 +281,11 @@ static void make_next_page(const spill_owner_t *owner, const spill_state_t *befo
     spill_error_t error;
     spill_request_t create = spill_owner_request(owner, SPILL_REQUEST_CREATE_PAGE, page);
     create.incarnation = before->incarnation;
-    create.first = spill_state_end(before);
+    create.create_page.first = spill_state_end(before);
     spill_owner_call(owner, &create, &response, &error);
     spill_request_t advance = spill_owner_request(owner, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
     advance.incarnation = before->incarnation;
-    advance.pages = page + 1;
+    advance.advance.pages = page + 1;
     spill_owner_call(owner, &advance, &response, &error);
     spill_response_release(&response);
 }
@@ -368,9 +368,9 @@ static void act_fast_path(sim_client_t *client, const spill_owner_t *owner)
     spill_element_t elements[2];
     spill_slice_t slice = {.elements = elements, .more = true};
     spill_error_t error;
-    read.want = SPILL_WANT_BACKWARD;
-    read.seq = INT64_MAX;
-    read.limit = options.limit;
+    read.read.want = SPILL_WANT_BACKWARD;
+    read.read.seq = INT64_MAX;
+    read.read.limit = options.limit;
     int32_t from = sim_model_version(&world->plains[0]);
     if (spill_owner_call(owner, &read, &head, &error) == SPILL_OK) {
         for (; slice.count < head.run.count; slice.count++)

@@ -86,8 +86,9 @@ static spill_code_t put_compares(sim_world_t *world, const spill_request_t *requ
 {
     model_document_t *page = document_of(world, request);
     if (request->kind == SPILL_REQUEST_PUT_PAGE && page) {
-        bool mine = page->count == request->run->count && compare_runs(page, request->run);
-        page->state.source_rev = mine ? request->source_rev : -1;
+        bool mine = page->count == request->put_page.run->count &&
+                    compare_runs(page, request->put_page.run);
+        page->state.source_rev = mine ? request->put_page.source_rev : -1;
     }
     return sim_execute(world, request, response, error);
 }
@@ -127,7 +128,7 @@ static spill_code_t cut_compares(sim_world_t *world, const spill_request_t *requ
     spill_run_t *copy = &copies.runs[world->running ? world->running->index : SIM_CLIENTS_MAX];
     if (request->kind == SPILL_REQUEST_PUT_PAGE) {
         spill_run_release(copy);
-        spill_run_copy(request->run, copy);
+        spill_run_copy(request->put_page.run, copy);
     }
     model_document_t *head = document_of(world, request);
     if (request->kind != SPILL_REQUEST_CUT || !head || !compare_runs(head, copy))
@@ -158,13 +159,13 @@ static void adjust_retries(sim_world_t *world)
 static spill_code_t window_alone(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
-    if (request->kind != SPILL_REQUEST_APPEND || !request->op)
+    if (request->kind != SPILL_REQUEST_APPEND || !request->append.op)
         return sim_execute(world, request, response, error);
-    spill_op_t op = *request->op;
+    spill_op_t op = *request->append.op;
     spill_request_t weaker = *request;
     const model_document_t *document = document_of(world, request);
     op.base = document ? document->state.op_count : 0;
-    weaker.op = &op;
+    weaker.append.op = &op;
     return sim_execute(world, &weaker, response, error);
 }
 
@@ -188,7 +189,7 @@ static spill_code_t window_each(sim_world_t *world, const spill_request_t *reque
 {
     spill_request_t weaker = *request;
     if (request->kind == SPILL_REQUEST_CREATE_PAGE)
-        weaker.ops = NULL;
+        weaker.create_page.ops = NULL;
     return sim_execute(world, &weaker, response, error);
 }
 
@@ -215,7 +216,7 @@ static spill_code_t removal_deletes(sim_world_t *world, const spill_request_t *r
     model_document_t *head = document_of(world, request);
     size_t index;
     if (request->kind != SPILL_REQUEST_REMOVE || !head || head->state.rev != request->rev ||
-        !model_document_find(head, request->seq, &index))
+        !model_document_find(head, request->change.seq, &index))
         return sim_execute(world, request, response, error);
     spill_response_clear(response);
     response->outcome = SPILL_DONE;
@@ -307,7 +308,7 @@ static spill_code_t trim_deletes(sim_world_t *world, const spill_request_t *requ
         return code;
     const model_document_t *head = document_of(world, request);
     if (request->kind == SPILL_REQUEST_TRIM)
-        delete_pages(world, request, head->state.pages, request->watermark);
+        delete_pages(world, request, head->state.pages, request->change.watermark);
     if (request->kind != SPILL_REQUEST_READ || !response->state.present)
         return code;
     response->state.watermark = response->state.first;
@@ -344,7 +345,7 @@ static spill_code_t sealed_deleted(sim_world_t *world, const spill_request_t *re
     for (page.page = head->state.pages - 1; page.page >= 0; page.page--) {
         const model_document_t *document = document_of(world, &page);
         if (document && document->state.sealed &&
-            spill_state_end(&document->state) <= request->watermark) {
+            spill_state_end(&document->state) <= request->change.watermark) {
             model_document_drop(world->store, &page);
             break;
         }
@@ -405,7 +406,7 @@ static spill_code_t stored_counter(sim_world_t *world, const spill_request_t *re
     if (code == SPILL_OK && request->kind == SPILL_REQUEST_APPEND &&
         response->outcome == SPILL_DONE) {
         response->seq = next_number;
-        next_number += (int64_t)request->element_count;
+        next_number += (int64_t)request->append.element_count;
     }
     return code;
 }

@@ -42,7 +42,7 @@ static const char *const fate_texts[] = {
 static bool repeatable(const spill_request_t *request)
 {
     if (request->kind == SPILL_REQUEST_APPEND)
-        return request->op != NULL;
+        return request->append.op != NULL;
     return request->kind != SPILL_REQUEST_UPDATE_FIELDS;
 }
 
@@ -91,75 +91,94 @@ static void send_late(sim_world_t *world, int client, const spill_request_t *req
 
 /* ---- the trace ------------------------------------------------------------------------------- */
 
-static void describe_content(const spill_request_t *request, char *text, size_t size)
-{
-    size_t at = 0;
-    text[0] = '\0';
 #define ADD(...)                                                                                   \
     do {                                                                                           \
         if (at < size)                                                                             \
             at += (size_t)snprintf(text + at, size - at, __VA_ARGS__);                             \
     } while (0)
-    if (request->op)
-        ADD(" op=%02x%02x base=%lld", ((const uint8_t *)request->op->id)[0],
-            ((const uint8_t *)request->op->id)[1], (long long)request->op->base);
-    if (request->update)
+
+/* Operation, update and elements. Returns the length of the text. */
+static size_t describe_elements(const spill_request_t *request, char *text, size_t size)
+{
+    size_t at = 0;
+    const spill_op_t *op =
+        request->kind == SPILL_REQUEST_READ ? request->read.op : spill_request_op(request);
+    const spill_run_t *run = spill_request_run(request);
+    if (op)
+        ADD(" op=%02x%02x base=%lld", ((const uint8_t *)op->id)[0], ((const uint8_t *)op->id)[1],
+            (long long)op->base);
+    if (spill_request_update(request))
         ADD(" update");
-    for (size_t i = 0; i < request->element_count; i++)
-        ADD("%sv%lld", i ? "," : " ", (long long)sim_value_id(&request->elements[i], NULL));
-    if (request->run)
-        for (size_t i = 0; i < request->run->count; i++) {
-            spill_element_t element = spill_run_element(request->run, i);
-            ADD("%s%lld:v%lld", i ? "," : " ", (long long)element.seq,
-                (long long)sim_value_id(&element.value, NULL));
-        }
+    for (size_t i = 0; request->kind == SPILL_REQUEST_APPEND && i < request->append.element_count;
+         i++)
+        ADD("%sv%lld", i ? "," : " ", (long long)sim_value_id(&request->append.elements[i], NULL));
+    if (spill_request_is_change(request) && request->change.element)
+        ADD(" v%lld", (long long)sim_value_id(request->change.element, NULL));
+    for (size_t i = 0; run && i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        ADD("%s%lld:v%lld", i ? "," : " ", (long long)element.seq,
+            (long long)sim_value_id(&element.value, NULL));
+    }
+    return at;
+}
+
+static void describe_content(const spill_request_t *request, char *text, size_t size)
+{
+    text[0] = '\0';
+    size_t at = describe_elements(request, text, size);
     static const struct {
         spill_request_kind_t kind;
         const char *name;
         size_t offset;
     } fields[] = {
-#define FIELD(kind, name) {SPILL_REQUEST_##kind, #name, offsetof(spill_request_t, name)}
+#define PART(kind, part, name) {SPILL_REQUEST_##kind, #name, offsetof(spill_request_t, part.name)}
+#define FIELD(kind, name)                                                                          \
+    {                                                                                              \
+        SPILL_REQUEST_##kind, #name, offsetof(spill_request_t, name)                               \
+    }
         FIELD(APPEND, incarnation),
-        FIELD(PUT_PAGE, source_rev),
-        FIELD(PUT_PAGE, first),
-        FIELD(PUT_PAGE, slots),
-        FIELD(CUT, pages),
+        PART(PUT_PAGE, put_page, source_rev),
+        PART(PUT_PAGE, put_page, first),
+        PART(PUT_PAGE, put_page, slots),
+        PART(CUT, cut, pages),
         FIELD(CUT, rev),
-        FIELD(CUT, slots),
+        PART(CUT, cut, slots),
         FIELD(SEAL, incarnation),
-        FIELD(ADVANCE, pages),
-        FIELD(ADVANCE, total),
+        PART(ADVANCE, advance, pages),
+        PART(ADVANCE, advance, total),
         FIELD(CREATE_PAGE, incarnation),
-        FIELD(CREATE_PAGE, first),
+        PART(CREATE_PAGE, create_page, first),
         FIELD(EDIT, rev),
-        FIELD(EDIT, seq),
+        PART(EDIT, change, seq),
         FIELD(REMOVE, rev),
-        FIELD(REMOVE, seq),
+        PART(REMOVE, change, seq),
         FIELD(PREPARE, rev),
-        FIELD(PREPARE, seq),
-        FIELD(PREPARE, intent_page),
-        FIELD(DELETE, seq),
+        PART(PREPARE, change, seq),
+        PART(PREPARE, change, intent_page),
+        PART(DELETE, change, seq),
         FIELD(COMPLETE, rev),
-        FIELD(COMPLETE, seq),
+        PART(COMPLETE, change, seq),
         FIELD(TRIM, rev),
-        FIELD(TRIM, watermark),
-        FIELD(TRIM, removed),
+        PART(TRIM, change, watermark),
+        PART(TRIM, change, removed),
         FIELD(EMPTY_PAGE, incarnation),
         FIELD(DROP_HEAD, incarnation),
-        FIELD(DROP_HEAD, pages),
+        PART(DROP_HEAD, drop_head, pages),
         FIELD(DROP_PAGE, incarnation),
-        FIELD(READ, seq),
-        FIELD(READ, want),
-        FIELD(READ, limit),
+        PART(READ, read, seq),
+        PART(READ, read, want),
+        PART(READ, read, limit),
         FIELD(READ, incarnation),
 #undef FIELD
+#undef PART
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (fields[i].kind != request->kind)
             continue;
         const char *field = (const char *)request + fields[i].offset;
-        if (fields[i].offset == offsetof(spill_request_t, want))
-            ADD(" want=%d", (int)request->want);
+        if (request->kind == SPILL_REQUEST_READ &&
+            fields[i].offset == offsetof(spill_request_t, read.want))
+            ADD(" want=%d", (int)request->read.want);
         else
             ADD(" %s=%lld", fields[i].name, (long long)*(const int64_t *)(const void *)field);
     }

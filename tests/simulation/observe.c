@@ -27,17 +27,7 @@ int sim_owner_of(const spill_request_t *request)
 
 void sim_read_state(sim_world_t *world, const spill_request_t *request, spill_response_t *response)
 {
-    spill_request_t read = {
-        .kind = SPILL_REQUEST_READ,
-        .definition = request->definition,
-        .array_id = request->array_id,
-        .collection_id = request->collection_id,
-        .owner = request->owner,
-        .key = request->key,
-        .key_bytes = request->key_bytes,
-        .page = request->page,
-        .op = request->op,
-    };
+    spill_request_t read = spill_request_reading(request);
     int64_t seq = response->seq;
     spill_error_t error;
     if (spill_store_call(world->store, &read, response, &error) != SPILL_OK)
@@ -62,7 +52,8 @@ static bool promised(const sim_append_t *append, const spill_request_t *request,
 {
     if (!append->has_op || append->base_generation == generation)
         return true;
-    return append->base == 0 && (generation == 1 || (int)request->element_count == append->count);
+    return append->base == 0 &&
+           (generation == 1 || (int)request->append.element_count == append->count);
 }
 
 /*
@@ -135,7 +126,7 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
 {
     sim_model_t *plain = &world->plains[owner];
     int64_t values[SIM_BATCH_MAX] = {0};
-    assert(request->element_count <= SIM_BATCH_MAX);
+    assert(request->append.element_count <= SIM_BATCH_MAX);
     if (!sim_model_now(plain)->exists) {
         if (request->page != SPILL_HEAD)
             sim_fail(world, "owner %d: an append to a page of an owner that is dropped", owner);
@@ -145,20 +136,20 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     } else if (response->state.incarnation != plain->incarnation) {
         sim_fail(world, "owner %d: an append to a page of an earlier owner", owner);
     }
-    for (size_t i = 0; i < request->element_count; i++)
-        values[i] = sim_value_id(&request->elements[i], NULL);
-    const char *wrong =
-        sim_model_append(plain, response->seq, request->skip, values, request->element_count);
-    if (request->skip > 0)
+    for (size_t i = 0; i < request->append.element_count; i++)
+        values[i] = sim_value_id(&request->append.elements[i], NULL);
+    const char *wrong = sim_model_append(plain, response->seq, request->append.skip, values,
+                                         request->append.element_count);
+    if (request->append.skip > 0)
         sim_saw(world, SIM_SKIPPED);
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)response->seq);
-    bool is_torn =
-        request->element_count > 0 && torn(world, values[0], sim_model_now(plain)->generation);
-    for (size_t i = 0; i < request->element_count && !world->failure[0]; i++)
-        place(world, owner, request, values[i], response->seq + request->skip + (int64_t)i,
+    bool is_torn = request->append.element_count > 0 &&
+                   torn(world, values[0], sim_model_now(plain)->generation);
+    for (size_t i = 0; i < request->append.element_count && !world->failure[0]; i++)
+        place(world, owner, request, values[i], response->seq + request->append.skip + (int64_t)i,
               is_torn);
-    if (request->update && !world->failure[0]) {
+    if (request->append.update && !world->failure[0]) {
         world->appends[world->origins[values[0]].append].updated++;
         world->hits[owner]++;
         sim_saw(world, SIM_UPDATE_WITH_APPEND);
@@ -180,32 +171,29 @@ static void observe_update(sim_world_t *world, int owner, const spill_request_t 
         sim_observe_before(world, request); /* the incarnation is the store's choice */
         sim_model_create(plain, world->before.state.incarnation);
     }
-    world->hits[owner] += request->update != NULL;
+    world->hits[owner] += request->append.update != NULL;
 }
 
 /*
  * An edit that was under way when its element was trimmed, or its owner dropped, may still reach a
  * document that nobody reads any more.
  */
-static bool beyond(const sim_model_t *plain, const spill_request_t *request)
+static bool beyond(const sim_model_t *plain, const spill_request_t *request, int64_t seq)
 {
     const sim_model_moment_t *now = sim_model_now(plain);
-    return !now->exists || plain->incarnation != request->incarnation ||
-           request->seq < now->watermark;
+    return !now->exists || plain->incarnation != request->incarnation || seq < now->watermark;
 }
 
 /* Elements apart: either the new element, or by another who finishes the edit, the one before. */
 static const char *observe_put(sim_world_t *world, int owner, const spill_request_t *request)
 {
     sim_model_t *plain = &world->plains[owner];
-    spill_request_t edit = *request;
-    edit.seq = request->page;
-    if (!request->edit)
+    if (!request->put_page.replaces)
         return NULL;
-    spill_element_t element = spill_run_element(request->run, 0);
+    spill_element_t element = spill_run_element(request->put_page.run, 0);
     int64_t value = sim_value_id(&element.value, NULL);
-    if (beyond(plain, &edit)) {
-        sim_model_edit_late(plain, request->incarnation, edit.seq, value);
+    if (beyond(plain, request, request->page)) {
+        sim_model_edit_late(plain, request->incarnation, request->page, value);
         return NULL;
     }
     const sim_model_element_t *now = sim_model_find(plain, request->page);
@@ -218,9 +206,9 @@ static const char *observe_put(sim_world_t *world, int owner, const spill_reques
 
 static const char *observe_prepare(sim_world_t *world, int owner, const spill_request_t *request)
 {
-    if (!request->edit)
-        return sim_model_prepare(&world->plains[owner], request->seq);
-    world->traces[owner].edited_value = request->sum_added.whole;
+    if (!request->change.edit)
+        return sim_model_prepare(&world->plains[owner], request->change.seq);
+    world->traces[owner].edited_value = request->change.sum_added.whole;
     world->traces[owner].editing = true;
     return NULL;
 }
@@ -232,7 +220,7 @@ static const char *observe_complete(sim_world_t *world, int owner, const spill_r
         world->traces[owner].editing = false;
         return NULL;
     }
-    const sim_model_element_t *element = sim_model_find(plain, request->seq);
+    const sim_model_element_t *element = sim_model_find(plain, request->change.seq);
     if (element == NULL || element->died == SIM_ALIVE)
         return "a removal was ended before the element was gone";
     return NULL;
@@ -246,17 +234,18 @@ static void observe_change(sim_world_t *world, int owner, int client,
     const char *wrong = NULL;
     bool removes = request->kind == SPILL_REQUEST_REMOVE || request->kind == SPILL_REQUEST_PREPARE;
     if (removes && !world->late_now)
-        sim_check_removing(&world->clients[client], owner, request->seq);
+        sim_check_removing(&world->clients[client], owner, request->change.seq);
     switch (request->kind) {
     case SPILL_REQUEST_EDIT:
-        if (!beyond(plain, request))
-            wrong = sim_model_edit(plain, request->seq, sim_value_id(&request->elements[0], NULL));
+        if (!beyond(plain, request, request->change.seq))
+            wrong = sim_model_edit(plain, request->change.seq,
+                                   sim_value_id(request->change.element, NULL));
         else
-            sim_model_edit_late(plain, request->incarnation, request->seq,
-                                sim_value_id(&request->elements[0], NULL));
+            sim_model_edit_late(plain, request->incarnation, request->change.seq,
+                                sim_value_id(request->change.element, NULL));
         break;
     case SPILL_REQUEST_REMOVE:
-        wrong = sim_model_delete(plain, request->seq);
+        wrong = sim_model_delete(plain, request->change.seq);
         break;
     case SPILL_REQUEST_PREPARE:
         wrong = observe_prepare(world, owner, request);
@@ -265,14 +254,14 @@ static void observe_change(sim_world_t *world, int owner, int client,
         wrong = observe_put(world, owner, request);
         break;
     case SPILL_REQUEST_DELETE:
-        if (!beyond(plain, request))
-            wrong = sim_model_delete(plain, request->seq);
+        if (!beyond(plain, request, request->change.seq))
+            wrong = sim_model_delete(plain, request->change.seq);
         break;
     case SPILL_REQUEST_COMPLETE:
         wrong = observe_complete(world, owner, request);
         break;
     case SPILL_REQUEST_TRIM:
-        wrong = sim_model_trim(plain, request->watermark);
+        wrong = sim_model_trim(plain, request->change.watermark);
         if (!wrong && !world->late_now)
             sim_check_trimmed(&world->clients[client], owner, before);
         break;
@@ -284,7 +273,9 @@ static void observe_change(sim_world_t *world, int owner, int client,
         break;
     }
     if (wrong)
-        sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)request->seq);
+        sim_fail(
+            world, "owner %d: %s: %lld", owner, wrong,
+            (long long)(spill_request_is_change(request) ? request->change.seq : request->page));
     if (is_capped(world) && sim_model_now(plain)->exists)
         sim_model_lift(plain);
 }
@@ -328,15 +319,15 @@ static void observe_turns(sim_world_t *world, int owner, int client, const spill
     case SPILL_REQUEST_PUT_PAGE:
         traces->put_client = client;
         traces->put_page = request->page;
-        if (sim_model_now(plain)->watermark >= request->first + request->slots)
+        if (sim_model_now(plain)->watermark >= request->put_page.first + request->put_page.slots)
             sim_saw(world, SIM_TRIMMED_PAGE_PUT);
-        if (request->slots > bounds->page_capacity)
+        if (request->put_page.slots > bounds->page_capacity)
             sim_saw(world, SIM_OTHER_BOUNDS);
         break;
     case SPILL_REQUEST_CUT:
-        if (traces->put_page == request->pages && traces->put_client != client)
+        if (traces->put_page == request->cut.pages && traces->put_client != client)
             sim_saw(world, SIM_SPILL_BY_ANOTHER);
-        if (sender->refused_put == request->pages && sender->refused_src == request->rev)
+        if (sender->refused_put == request->cut.pages && sender->refused_src == request->rev)
             sim_saw(world, SIM_PAGE_ADOPTED);
         break;
     case SPILL_REQUEST_PREPARE:
@@ -348,7 +339,7 @@ static void observe_turns(sim_world_t *world, int owner, int client, const spill
                     world->before.state.intent_edit ? SIM_EDIT_BY_ANOTHER : SIM_INTENT_BY_ANOTHER);
         break;
     case SPILL_REQUEST_SEAL:
-        if (!request->close &&
+        if (!request->seal.close &&
             spill_state_slots(&world->before.state) <
                 (request->page == SPILL_HEAD ? bounds->threshold : bounds->page_capacity))
             sim_saw(world, SIM_EARLY_SEAL);
@@ -372,14 +363,14 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         sim_request_event(request, &world->before.state, world->before.op_found, done);
     sim_saw(world, event);
     if (event == SIM_APPEND_FULL &&
-        spill_state_slots(&world->before.state) + (int64_t)request->element_count <=
+        spill_state_slots(&world->before.state) + (int64_t)request->append.element_count <=
             request->limits.slots_max)
         sim_saw(world, SIM_BYTES_FULL);
-    if (event == SIM_PUT_PAGE_SAME && request->edit)
+    if (event == SIM_PUT_PAGE_SAME && request->put_page.replaces)
         sim_saw(world, SIM_EDIT_FORESTALLED);
     if (event == SIM_PUT_PAGE_SAME) {
         world->clients[client].refused_put = request->page;
-        world->clients[client].refused_src = request->source_rev;
+        world->clients[client].refused_src = request->put_page.source_rev;
     }
     if (!done)
         return;

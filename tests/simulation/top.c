@@ -41,12 +41,13 @@ static void see(sim_world_t *world, const spill_request_t *request, const spill_
     const spill_top_t *before = &world->top_before;
     if (head->top.shown < head->top.count)
         sim_saw(world, SIM_TOP_PARTLY_SHOWN);
-    if (request->kind == SPILL_REQUEST_COMPLETE && request->element_count > 0 &&
-        spill_top_contains(&head->top, request->seq))
+    if (request->kind == SPILL_REQUEST_COMPLETE && request->change.element &&
+        spill_top_contains(&head->top, request->change.seq))
         sim_saw(world, SIM_TOP_EDITED);
-    for (size_t i = 0; request->refill && i < head->top.count; i++) {
+    int64_t changed = spill_request_is_change(request) ? request->change.seq : -1;
+    for (size_t i = 0; spill_request_refill(request) && i < head->top.count; i++) {
         int64_t seq = head->top.at[i].seq;
-        if (seq == request->seq || spill_top_contains(before, seq))
+        if (seq == changed || spill_top_contains(before, seq))
             continue;
         sim_saw(world, seq >= head->first ? SIM_TOP_BY_JOURNAL : SIM_TOP_REFILLED);
     }

@@ -196,7 +196,7 @@ static void after_call(void *context, int64_t index, const spill_request_t *requ
     if (request->kind != SPILL_REQUEST_READ || request->page != SPILL_ELEMENTS)
         return;
     other->reads++;
-    other->begun += request->seq == 0 ? 1 : 0;
+    other->begun += request->read.seq == 0 ? 1 : 0;
     if (other->reads > LOOKED && other->acts(other->stage, other->times))
         other->times++;
 }

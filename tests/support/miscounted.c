@@ -121,11 +121,11 @@ static void tell_lie(stage_t *stage, lie_t lie)
     must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
     must(spill_owner_read_state(&own, SPILL_HEAD, &head, &error), &error);
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
-    request.counts = true;
+    request.recount.counts = true;
     request.rev = head.state.rev - 1;
-    request.pages = head.state.pages + lie.pages;
-    request.total = head.state.total + lie.total;
-    request.removed = head.state.removed + lie.removed;
+    request.recount.pages = head.state.pages + lie.pages;
+    request.recount.total = head.state.total + lie.total;
+    request.recount.removed = head.state.removed + lie.removed;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_false(done); /* it has another revision */
     request.rev++;
@@ -145,22 +145,22 @@ static void tell_place(stage_t *stage, int64_t page, int64_t later)
     must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
     must(spill_owner_read_state(&own, page, &state, &error), &error);
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, page);
-    request.counts = true;
-    request.place = true;
+    request.recount.counts = true;
+    request.recount.place = true;
     request.rev = state.state.rev;
-    request.pages = state.state.pages;
-    request.total = state.state.total;
-    request.removed = state.state.removed;
-    request.first = state.state.first + later;
-    request.seq = spill_state_end(&state.state);
-    request.slots = spill_state_slots(&state.state) + 100;
+    request.recount.pages = state.state.pages;
+    request.recount.total = state.state.total;
+    request.recount.removed = state.state.removed;
+    request.recount.first = state.state.first + later;
+    request.recount.end = spill_state_end(&state.state);
+    request.recount.slots = spill_state_slots(&state.state) + 100;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_false(done); /* there are not so many */
-    request.slots -= 100;
-    request.seq--;
+    request.recount.slots -= 100;
+    request.recount.end--;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_false(done); /* it was appended to since */
-    request.seq++;
+    request.recount.end++;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_true(done);
     spill_response_release(&state);
@@ -197,9 +197,9 @@ static void assert_guarded_by_pages(stage_t *stage)
     must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
     must(spill_owner_read_state(&own, SPILL_HEAD, &head, &error), &error);
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
-    request.counts = true;
+    request.recount.counts = true;
     request.rev = head.state.rev;
-    request.pages = head.state.pages - 1;
+    request.recount.pages = head.state.pages - 1;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_false(done);
     spill_response_release(&head);

@@ -34,10 +34,10 @@ static int64_t size_of(void *context, int64_t seq)
 /* CUT: do the slots hold other elements than the request's run? */
 static bool differs(const model_document_t *document, const spill_request_t *cut)
 {
-    size_t end = model_document_position(document, cut->first + cut->slots);
-    bool same = end == cut->run->count;
+    size_t end = model_document_position(document, cut->cut.first + cut->cut.slots);
+    bool same = end == cut->cut.run->count;
     for (size_t i = 0; same && i < end; i++) {
-        spill_value_t expected = spill_run_element(cut->run, i).value;
+        spill_value_t expected = spill_run_element(cut->cut.run, i).value;
         same = spill_value_equal(&document->elements[i], &expected);
     }
     return !same;
@@ -53,35 +53,36 @@ static void gather_facts(const model_store_t *model, step_t *step)
     step->facts.dropped_rev = model->dropped_rev;
     step->facts.size_of = size_of;
     step->facts.context = step->document;
-    if (request->op)
-        step->facts.op_seen =
-            spill_ops_find(&document->ops, request->op->id, request->op->id_bytes) != NULL;
-    bool found = model_document_find(document, request->seq, &step->index);
+    const spill_op_t *op = spill_request_op(request);
+    if (op)
+        step->facts.op_seen = spill_ops_find(&document->ops, op->id, op->id_bytes) != NULL;
+    bool found = spill_request_is_change(request) &&
+                 model_document_find(document, request->change.seq, &step->index);
     step->facts.old_bytes =
         found ? model_document_bytes(document, step->index, step->index + 1) : -1;
     if (spill_needs_window_stats(request)) {
-        spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
+        spill_request_t all = {.read = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX}};
         spill_run_t run = {0};
         model_document_read(document, &all, &run);
         step->facts.window_stats = spill_window_stats_after(request, &run);
         spill_run_release(&run);
     }
     if (spill_needs_journal(request)) {
-        spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
+        spill_request_t all = {.read = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX}};
         model_document_read(document, &all, &step->all);
         spill_top_note(&step->journal, request->definition, &step->all);
         step->facts.journal = &step->journal;
     }
-    if (request->kind == SPILL_REQUEST_CUT && request->run)
+    if (request->kind == SPILL_REQUEST_CUT && request->cut.run)
         step->facts.differs = differs(document, request);
-    if (request->counts) {
+    if (spill_request_recounts_elements(request)) {
         step->facts.measured = true;
         step->facts.live = (int64_t)document->count;
         step->facts.live_bytes = model_document_bytes(document, 0, document->count);
     }
     if (request->kind == SPILL_REQUEST_TRIM)
         step->facts.erased_bytes = model_document_bytes(
-            document, 0, model_document_position(document, request->watermark));
+            document, 0, model_document_position(document, request->change.watermark));
 }
 
 static spill_code_t make_fields(const model_store_t *model, step_t *step, spill_error_t *error)
@@ -91,8 +92,9 @@ static spill_code_t make_fields(const model_store_t *model, step_t *step, spill_
     spill_code_t code = SPILL_OK;
     if (!step->document->state.present)
         code = spill_unmanaged_check(request->definition, step->fields, error);
-    if (code == SPILL_OK && request->update)
-        code = spill_update_replace(&step->fields, request->update, error);
+    const bson_t *update = spill_request_update(request);
+    if (code == SPILL_OK && update)
+        code = spill_update_replace(&step->fields, update, error);
     if (code == SPILL_OK)
         step->facts.fields_bytes = step->fields->len;
     return code;
@@ -105,16 +107,17 @@ static spill_code_t move_array(const model_store_t *model, step_t *step, spill_e
     bson_t *fields = model_copy_fields(model, request);
     spill_code_t code = spill_unmanaged_allows(request, fields, error);
     if (request->kind == SPILL_REQUEST_UNMANAGE) {
-        spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
+        spill_request_t all = {.read = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX}};
         spill_run_t own = {0};
         model_document_read(step->document, &all, &own);
-        step->fields = spill_unmanaged_join(request->definition, fields, request->run, &own);
+        step->fields =
+            spill_unmanaged_join(request->definition, fields, request->unmanage.run, &own);
         spill_run_release(&own);
     } else {
         step->fields = spill_unmanaged_split(request->definition, fields, &step->unmanaged);
         step->facts.unmanaged = step->fields ? &step->unmanaged : NULL;
         if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
-            step->facts.differs = !spill_unmanaged_cut(&step->unmanaged, request->run);
+            step->facts.differs = !spill_unmanaged_cut(&step->unmanaged, request->adopt.run);
     }
     step->facts.fields_bytes = step->fields ? step->fields->len : 0;
     bson_destroy(fields);
@@ -129,8 +132,8 @@ static void fill(model_document_t *document, const spill_request_t *request, con
         model_document_insert(document, document->count, &element.value);
     }
     document->ops.count = 0;
-    if (request->ops)
-        spill_ops_copy(request->ops, &document->ops);
+    if (request->kind == SPILL_REQUEST_CREATE_PAGE && request->create_page.ops)
+        spill_ops_copy(request->create_page.ops, &document->ops);
 }
 
 /* Top-N capped: keep the old elements, in `all`, and the new ones, except the deleted ones. */
@@ -140,9 +143,9 @@ static void keep_top_n(model_document_t *document, const spill_request_t *reques
     for (size_t i = all->count; i > 0; i--)
         if (spill_is_deleted(&document->state, all->entries[i - 1].seq))
             model_document_remove(document, i - 1, 1);
-    for (size_t i = 0; i < request->element_count; i++)
-        if (!spill_is_deleted(&document->state, first + request->skip + (int64_t)i))
-            model_document_insert(document, document->count, &request->elements[i]);
+    for (size_t i = 0; i < request->append.element_count; i++)
+        if (!spill_is_deleted(&document->state, first + request->append.skip + (int64_t)i))
+            model_document_insert(document, document->count, &request->append.elements[i]);
 }
 
 static void keep_newest(model_document_t *document, const spill_request_t *request,
@@ -152,8 +155,9 @@ static void keep_newest(model_document_t *document, const spill_request_t *reque
     int64_t added = spill_state_end(&document->state) - (effect->end > seq ? effect->end : seq);
     model_document_remove(document, 0,
                           document->count + (size_t)added - (size_t)document->state.live);
-    for (size_t i = request->element_count - (size_t)added; i < request->element_count; i++)
-        model_document_insert(document, document->count, &request->elements[i]);
+    for (size_t i = request->append.element_count - (size_t)added;
+         i < request->append.element_count; i++)
+        model_document_insert(document, document->count, &request->append.elements[i]);
 }
 
 static void add_elements(const step_t *step, const spill_effect_t *effect)
@@ -164,16 +168,16 @@ static void add_elements(const step_t *step, const spill_effect_t *effect)
         keep_top_n(document, request, &step->all, effect->seq);
     else
         keep_newest(document, request, effect);
-    if (!request->op)
+    if (!request->append.op)
         return;
     spill_op_entry_t entry = {
         .ordinal = document->state.op_count - 1,
         .seq = effect->seq,
         .count = spill_request_numbers(request),
-        .id_bytes = (uint8_t)request->op->id_bytes,
+        .id_bytes = (uint8_t)request->append.op->id_bytes,
     };
-    memcpy(entry.id, request->op->id, request->op->id_bytes);
-    spill_ops_push(&document->ops, &entry, (size_t)request->op_window);
+    memcpy(entry.id, request->append.op->id, request->append.op->id_bytes);
+    spill_ops_push(&document->ops, &entry, (size_t)request->definition->op_window);
 }
 
 /* Update the elements after the transition has updated the state. */
@@ -189,7 +193,7 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
         add_elements(step, effect);
         break;
     case SPILL_EFFECT_REPLACE:
-        model_document_replace(document, step->index, request->elements);
+        model_document_replace(document, step->index, request->change.element);
         break;
     case SPILL_EFFECT_DELETE:
         model_document_remove(document, step->index, 1);
@@ -199,7 +203,8 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
         model_document_remove(document, 0, document->count - (size_t)document->state.live);
         break;
     case SPILL_EFFECT_FILL:
-        fill(document, request, step->facts.unmanaged ? step->facts.unmanaged : request->run);
+        fill(document, request,
+             step->facts.unmanaged ? step->facts.unmanaged : spill_request_run(request));
         break;
     }
 }

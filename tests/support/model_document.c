@@ -113,9 +113,10 @@ int64_t model_document_bytes(const model_document_t *document, size_t from, size
 static void read_forward(const model_document_t *document, const spill_request_t *request,
                          spill_run_t *run)
 {
-    int64_t seq = request->seq > document->state.first ? request->seq : document->state.first;
+    int64_t seq =
+        request->read.seq > document->state.first ? request->read.seq : document->state.first;
     size_t index = model_document_position(document, seq);
-    for (; index < document->count && (int64_t)run->count < request->limit; index++, seq++) {
+    for (; index < document->count && (int64_t)run->count < request->read.limit; index++, seq++) {
         seq = spill_seqs_pass(&document->state.deleted, seq);
         spill_run_add(run, seq, &document->elements[index]);
     }
@@ -125,9 +126,9 @@ static void read_backward(const model_document_t *document, const spill_request_
                           spill_run_t *run)
 {
     int64_t end = end_of(document);
-    int64_t seq = request->seq < end ? request->seq : end - 1;
+    int64_t seq = request->read.seq < end ? request->read.seq : end - 1;
     size_t index = model_document_position(document, seq + 1);
-    for (; index > 0 && (int64_t)run->count < request->limit; index--, seq--) {
+    for (; index > 0 && (int64_t)run->count < request->read.limit; index--, seq--) {
         seq = spill_seqs_pass_down(&document->state.deleted, seq);
         spill_run_add(run, seq, &document->elements[index - 1]);
     }
@@ -140,13 +141,13 @@ bool model_document_find_id(const model_document_t *document, const spill_reques
     spill_buffer_t wanted = SPILL_BUFFER_INIT;
     spill_buffer_t key = SPILL_BUFFER_INIT;
     bool found = false;
-    spill_element_id_key(request->id, &wanted, NULL);
+    spill_element_id_key(request->read.id, &wanted, NULL);
     *seq = document->state.first;
     for (*index = 0; *index < document->count; ++*index, ++*seq) {
         *seq = spill_seqs_pass(deleted, *seq);
         spill_buffer_clear(&key);
         found =
-            *seq >= request->seq &&
+            *seq >= request->read.seq &&
             spill_element_key(&document->elements[*index], request->definition->id_field, &key) &&
             spill_buffer_equal(&key, &wanted);
         if (found)
@@ -169,10 +170,10 @@ static void read_id(const model_document_t *document, const spill_request_t *req
 void model_document_read(const model_document_t *document, const spill_request_t *request,
                          spill_run_t *run)
 {
-    if (request->want == SPILL_WANT_FORWARD)
+    if (request->read.want == SPILL_WANT_FORWARD)
         read_forward(document, request, run);
-    else if (request->want == SPILL_WANT_BACKWARD)
+    else if (request->read.want == SPILL_WANT_BACKWARD)
         read_backward(document, request, run);
-    else if (request->want == SPILL_WANT_ID)
+    else if (request->read.want == SPILL_WANT_ID)
         read_id(document, request, run);
 }

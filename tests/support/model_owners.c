@@ -176,7 +176,7 @@ spill_code_t model_orphans(spill_store_t *store, const spill_definition_t *defin
 static bool may_have_id(const model_owner_t *owner, const spill_definition_t *definition,
                         const spill_value_t *id)
 {
-    spill_request_t request = {.definition = definition, .id = id};
+    spill_request_t request = {.definition = definition, .read.id = id};
     size_t index;
     int64_t seq;
     if (!id || model_document_find_id(owner->head, &request, &index, &seq))

@@ -95,7 +95,7 @@ static model_document_t *find_page_holding(model_owner_t *owner, const spill_req
 {
     sort_pages(owner);
     spill_state_t bound = {
-        .incarnation = request->incarnation, .first = request->seq, .page = INT64_MAX};
+        .incarnation = request->incarnation, .first = request->read.seq, .page = INT64_MAX};
     size_t low = 0, high = owner->page_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -105,7 +105,7 @@ static model_document_t *find_page_holding(model_owner_t *owner, const spill_req
             high = middle;
     }
     for (; low > 0 && owner->by_first[low - 1]->state.incarnation == request->incarnation; low--) {
-        if (owner->by_first[low - 1]->state.page < request->pages)
+        if (owner->by_first[low - 1]->state.page < request->read.pages)
             return owner->by_first[low - 1];
     }
     return NULL;
@@ -132,7 +132,7 @@ static model_document_t *find_page_with_id(model_owner_t *owner, const spill_req
     sort_pages(owner);
     for (size_t i = 0; i < owner->page_count; i++) {
         const spill_state_t *state = &owner->by_first[i]->state;
-        if (state->incarnation == request->incarnation && state->page < request->pages &&
+        if (state->incarnation == request->incarnation && state->page < request->read.pages &&
             model_document_find_id(owner->by_first[i], request, &index, &seq))
             return owner->by_first[i];
     }
@@ -154,8 +154,9 @@ static bool add_next_element(const model_document_t *page, const spill_request_t
 {
     spill_run_t *run = &response->run;
     add_page_element(page, request, run);
-    response->stopped = request->bytes_most > 0 && (int64_t)run->arena.size >= request->bytes_most;
-    return (int64_t)run->count < request->limit && !response->stopped;
+    response->stopped =
+        request->read.bytes_most > 0 && (int64_t)run->arena.size >= request->read.bytes_most;
+    return (int64_t)run->count < request->read.limit && !response->stopped;
 }
 
 /* SPILL_WANT_TOP_N: scan the documents at positions [first, end). */
@@ -166,13 +167,13 @@ static void read_top_n(const model_owner_t *owner, size_t first, size_t end,
     for (size_t at = first; at < end; at++) {
         const model_document_t *page = owner->pages[at];
         if (page->state.incarnation != request->incarnation || page->count == 0 ||
-            page->state.page == request->seq)
+            page->state.page == request->read.seq)
             continue;
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, page->state.page, &page->elements[0]);
-        if (request->below && spill_top_compare(request->below, &entry) <= 0)
+        if (request->read.below && spill_top_compare(request->read.below, &entry) <= 0)
             continue;
-        spill_top_add(top_n, (size_t)request->limit, &entry);
+        spill_top_add(top_n, (size_t)request->read.limit, &entry);
     }
     spill_top_show(top_n, request->definition, SIZE_MAX);
     for (size_t i = 0; i < top_n->shown; i++)
@@ -200,17 +201,17 @@ void model_read_elements(const model_store_t *model, const spill_request_t *requ
     const model_owner_t *owner = model_find_owner(model, request);
     if (!owner)
         return;
-    size_t first = seek_page(owner, owner->page_count, request->watermark);
-    size_t end = seek_page(owner, owner->page_count, request->pages);
-    bool more = request->limit > 0;
-    if (request->want == SPILL_WANT_TOP_N) {
+    size_t first = seek_page(owner, owner->page_count, request->read.watermark);
+    size_t end = seek_page(owner, owner->page_count, request->read.pages);
+    bool more = request->read.limit > 0;
+    if (request->read.want == SPILL_WANT_TOP_N) {
         read_top_n(owner, first, end, request, response);
-    } else if (request->want == SPILL_WANT_FORWARD) {
-        size_t at = seek_page(owner, owner->page_count, request->seq);
+    } else if (request->read.want == SPILL_WANT_FORWARD) {
+        size_t at = seek_page(owner, owner->page_count, request->read.seq);
         for (at = at < first ? first : at; more && at < end; at++)
             more = add_next_element(owner->pages[at], request, response);
     } else {
-        int64_t beyond = request->seq < INT64_MAX ? request->seq + 1 : INT64_MAX;
+        int64_t beyond = request->read.seq < INT64_MAX ? request->read.seq + 1 : INT64_MAX;
         size_t at = seek_page(owner, owner->page_count, beyond);
         for (at = at > end ? end : at; more && at > first; at--)
             more = add_next_element(owner->pages[at - 1], request, response);
@@ -304,8 +305,9 @@ void model_set_fields(model_store_t *model, const spill_request_t *request, bson
 static void leave_fields(model_store_t *model, const spill_request_t *request)
 {
     model_fields_t *fields = model_find_fields(model, request);
+    bool stays = request->kind == SPILL_REQUEST_DROP_HEAD && request->drop_head.document_stays;
     fields->heads--;
-    if (fields->heads > 0 || request->document_stays || bson_count_keys(fields->document) > 1)
+    if (fields->heads > 0 || stays || bson_count_keys(fields->document) > 1)
         return;
     bson_destroy(fields->document);
     model_table_remove(&model->fields, fields);

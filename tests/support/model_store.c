@@ -30,11 +30,11 @@ static void read_document(const model_store_t *model, const spill_request_t *req
     }
     const spill_clock_t *clock = &model->base.options.clock;
     const model_document_t *document = model_find_document(model, request);
-    if (request->want_now)
+    if (request->read.want_now)
         response->now_us = clock->now_us(clock->context);
     if (!document && request->page == SPILL_HEAD) {
         const model_fields_t *fields = model_find_fields(model, request);
-        if (fields && request->unmanaged)
+        if (fields && request->read.unmanaged)
             spill_unmanaged_read(request, fields->document, response);
         else if (fields)
             response->state.fields_bytes = fields->document->len;
@@ -43,13 +43,13 @@ static void read_document(const model_store_t *model, const spill_request_t *req
         return;
     spill_state_copy(&document->state, &response->state);
     model_document_read(document, request, &response->run);
-    if (request->want_top && request->page == SPILL_HEAD)
+    if (request->read.want_top && request->page == SPILL_HEAD)
         model_read_top(model, request, &response->top_run);
-    if (request->op)
-        look_up_op(document, request->op, response);
-    if (request->want_ops)
+    if (request->read.op)
+        look_up_op(document, request->read.op, response);
+    if (request->read.want_ops)
         spill_ops_copy(&document->ops, &response->ops);
-    if (request->want_fields && request->page == SPILL_HEAD)
+    if (request->read.want_fields && request->page == SPILL_HEAD)
         response->fields = bson_copy(model_find_fields(model, request)->document);
 }
 
@@ -64,7 +64,8 @@ static void read_after_change(const model_store_t *model, const spill_request_t 
         return;
     const model_document_t *document = model_find_document(model, request);
     spill_state_copy(&document->state, &response->state);
-    model_document_read(document, request, &response->run);
+    spill_request_t shown = spill_request_shown(request);
+    model_document_read(document, &shown, &response->run);
     response->shows_read = true;
 }
 

@@ -432,10 +432,10 @@ static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
     spill_run_t run = {0};
     spill_run_add(&run, head->first + 1, &fixture.name);
     put.incarnation = head->incarnation;
-    put.source_rev = head->rev;
-    put.first = head->first + 1;
-    put.slots = 1;
-    put.run = &run;
+    put.put_page.source_rev = head->rev;
+    put.put_page.first = head->first + 1;
+    put.put_page.slots = 1;
+    put.put_page.run = &run;
     spill_response_t answer = SPILL_RESPONSE_INIT;
     spill_verify_summary_t summary = {0};
     must(spill_owner_call(&fixture.owner, &put, &answer, NULL), NULL);
@@ -444,7 +444,7 @@ static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
     assert_int_equal(summary.findings, 0);
 
     put.page++; /* a copy of a head that nobody has seen */
-    put.source_rev = head->rev + 1000;
+    put.put_page.source_rev = head->rev + 1000;
     must(spill_owner_call(&fixture.owner, &put, &answer, NULL), NULL);
     must(spill_array_verify(fixture.direct, NULL, NULL, NULL, &summary, NULL), NULL);
     assert_int_equal(summary.findings, 1);

@@ -68,9 +68,9 @@ static spill_code_t append(fixture_t *fixture)
 {
     spill_request_t request = request_of(fixture, SPILL_REQUEST_APPEND);
     request.create = true;
-    request.elements = &fixture->owner;
-    request.element_count = 1;
-    request.elements_bytes = fixture->owner.size_bytes;
+    request.append.elements = &fixture->owner;
+    request.append.element_count = 1;
+    request.append.elements_bytes = fixture->owner.size_bytes;
     spill_error_t error = {.code = SPILL_OK};
     spill_code_t code = spill_store_call(fixture->store, &request, &fixture->response, &error);
     assert_int_equal(code, error.code);

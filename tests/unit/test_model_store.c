@@ -42,8 +42,7 @@ static spill_request_t request_of(const fixture_t *fixture, spill_request_kind_t
         .key = (const uint8_t *)"ada",
         .key_bytes = 3,
         .page = page,
-        .want = SPILL_WANT_FORWARD,
-        .limit = 100,
+        .read = {.want = SPILL_WANT_FORWARD, .limit = 100},
     };
 }
 
@@ -120,9 +119,9 @@ static void removed_numbers_that_are_nowhere_do_no_harm(void **state)
     spill_seqs_insert(&page->state.deleted, 100);
     assert_run(&fixture, 0, 2, (int64_t[]){10, 1, 11, 2});
     spill_request_t read = request_of(&fixture, SPILL_REQUEST_READ, 0);
-    for (read.seq = -3; read.seq < 120; read.seq++) {
+    for (read.read.seq = -3; read.read.seq < 120; read.read.seq++) {
         for (int want = SPILL_WANT_FORWARD; want <= SPILL_WANT_BACKWARD; want++) {
-            read.want = (spill_want_t)want;
+            read.read.want = (spill_want_t)want;
             spill_code_t code = spill_store_call(fixture.store, &read, &fixture.response, NULL);
             assert_int_equal(code, SPILL_OK);
             assert_in_range(fixture.response.run.count, 0, 2);
@@ -142,8 +141,8 @@ static void a_page_that_is_moved_is_found(void **state)
     }
     spill_request_t read = request_of(&fixture, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = 4;
-    read.pages = 5;
-    read.seq = 35;
+    read.read.pages = 5;
+    read.read.seq = 35;
     spill_store_call(fixture.store, &read, &fixture.response, NULL);
     assert_int_equal(fixture.response.state.page, 3);
     document_of(&fixture, 1, false)->state.first = 34;

@@ -127,7 +127,7 @@ static int read_each_wrong(const char *preset, int64_t page)
     int refused = 0, fields = 0;
     spill_definition_t definition;
     spill_request_t request = {
-        .kind = SPILL_REQUEST_READ, .definition = &definition, .page = page, .want_top = true};
+        .kind = SPILL_REQUEST_READ, .definition = &definition, .page = page, .read.want_top = true};
     assert_int_equal(spill_definition_preset(&definition, preset, "feed", NULL), SPILL_OK);
     bson_t *sound = sound_document();
     for (bool more = true; more; fields++)

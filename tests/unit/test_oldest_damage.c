@@ -40,8 +40,8 @@ static void raise_pages(stage_t *stage, int64_t more)
     must(spill_owner_read_state(&own, SPILL_HEAD, &head, &error), &error);
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
     request.incarnation = head.state.incarnation;
-    request.pages = head.state.pages + more;
-    request.total = head.state.total;
+    request.advance.pages = head.state.pages + more;
+    request.advance.total = head.state.total;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_true(done);
     spill_response_release(&head);

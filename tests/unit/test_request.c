@@ -34,7 +34,7 @@ static void an_empty_request_is_cloned(void **state)
 {
     (void)state;
     spill_request_t request = {
-        .kind = SPILL_REQUEST_SEAL, .page = 4, .incarnation = 9, .close = true};
+        .kind = SPILL_REQUEST_SEAL, .page = 4, .incarnation = 9, .seal.close = true};
     spill_request_t *clone = spill_request_clone(&request);
     assert_memory_equal(clone, &request, sizeof request);
     spill_request_free(clone);
@@ -76,17 +76,19 @@ static void a_clone_owns_what_it_points_to(void **state)
         .owner = &owner,
         .key = (uint8_t *)key,
         .key_bytes = 3,
-        .op = &op,
-        .elements = elements,
-        .element_count = 2,
-        .elements_bytes = 11,
-        .run = &run,
-        .deleted = &deleted,
-        .ops = &ops,
-        .update = update,
         .rev = 77,
+        .append = {.op = &op,
+                   .elements = elements,
+                   .element_count = 2,
+                   .elements_bytes = 11,
+                   .update = update},
     };
+    spill_request_t put = {.kind = SPILL_REQUEST_PUT_PAGE,
+                           .put_page = {.run = &run, .deleted = &deleted}};
+    spill_request_t create = {.kind = SPILL_REQUEST_CREATE_PAGE, .create_page.ops = &ops};
     spill_request_t *clone = spill_request_clone(&request);
+    spill_request_t *put_clone = spill_request_clone(&put);
+    spill_request_t *create_clone = spill_request_clone(&create);
 
     memset(&definition, 0, sizeof definition);
     memset(owner_bytes, 'z', 5);
@@ -105,25 +107,27 @@ static void a_clone_owns_what_it_points_to(void **state)
     assert_int_equal(clone->definition->op_window, 7);
     assert_value(clone->owner, "owner");
     assert_memory_equal(clone->key, "key", 3);
-    assert_int_equal(clone->element_count, 2);
-    assert_value(&clone->elements[0], "first");
-    assert_value(&clone->elements[1], "second");
-    assert_int_equal(clone->elements_bytes, 11);
-    assert_int_equal(clone->op->id_bytes, 4);
-    assert_memory_equal(clone->op->id, "op-1", 4);
-    assert_int_equal(clone->op->base, 3);
-    assert_int_equal(clone->run->count, 1);
-    spill_element_t element = spill_run_element(clone->run, 0);
+    assert_int_equal(clone->append.element_count, 2);
+    assert_value(&clone->append.elements[0], "first");
+    assert_value(&clone->append.elements[1], "second");
+    assert_int_equal(clone->append.elements_bytes, 11);
+    assert_int_equal(clone->append.op->id_bytes, 4);
+    assert_memory_equal(clone->append.op->id, "op-1", 4);
+    assert_int_equal(clone->append.op->base, 3);
+    assert_int_equal(put_clone->put_page.run->count, 1);
+    spill_element_t element = spill_run_element(put_clone->put_page.run, 0);
     assert_int_equal(element.seq, 12);
     assert_value(&element.value, "first");
-    assert_true(spill_seqs_contains(clone->deleted, 13));
-    assert_non_null(spill_ops_find(clone->ops, "x", 1));
-    assert_true(bson_has_field(clone->update, "$set"));
+    assert_true(spill_seqs_contains(put_clone->put_page.deleted, 13));
+    assert_non_null(spill_ops_find(create_clone->create_page.ops, "x", 1));
+    assert_true(bson_has_field(clone->append.update, "$set"));
     assert_int_equal(clone->rev, 77);
     spill_request_t *again = spill_request_clone(clone);
     spill_request_free(clone);
-    assert_value(&again->elements[1], "second");
+    assert_value(&again->append.elements[1], "second");
     spill_request_free(again);
+    spill_request_free(put_clone);
+    spill_request_free(create_clone);
 }
 
 static void a_cleared_response_is_as_new(void **state)

@@ -156,9 +156,7 @@ static void calls_are_counted(void **state)
         .incarnation = 7,
         .create = true,
         .limits = {.slots_max = 10, .bytes_max = 10000},
-        .elements = elements,
-        .element_count = 2,
-        .elements_bytes = 16,
+        .append = {.elements = elements, .element_count = 2, .elements_bytes = 16},
     };
     spill_response_t response = SPILL_RESPONSE_INIT;
     assert_int_equal(spill_store_call(store, &request, &response, NULL), SPILL_OK);
@@ -166,6 +164,7 @@ static void calls_are_counted(void **state)
     assert_int_equal(spill_store_call(store, &request, &response, NULL), SPILL_OK);
     assert_int_equal(response.outcome, SPILL_REFUSED_GUARD);
     request.kind = SPILL_REQUEST_SEAL;
+    request.seal.close = false;
     assert_int_equal(spill_store_call(store, &request, &response, NULL), SPILL_OK);
     assert_int_equal(response.outcome, SPILL_DONE);
     spill_counters_t counters;

@@ -38,7 +38,6 @@ static spill_request_t request_of(spill_request_kind_t kind, const spill_definit
         .incarnation = 1000,
         .rev = 1005,
         .limits = {.slots_max = 10, .bytes_max = 10000},
-        .op_window = definition->op_window,
     };
 }
 
@@ -70,9 +69,9 @@ static void reasons_come_in_order(void **state)
     (void)state;
     spill_op_t op = {.id = "x", .id_bytes = 1, .base = 4};
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &oldest, 0);
-    append.element_count = 5;
-    append.elements_bytes = 100;
-    append.op = &op;
+    append.append.element_count = 5;
+    append.append.elements_bytes = 100;
+    append.append.op = &op;
     spill_state_t page = some_state();
     page.sealed = true;
     page.op_count = 7;
@@ -89,11 +88,11 @@ static void reasons_come_in_order(void **state)
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_SEALED);
     page.sealed = false;
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
-    append.element_count = 4;
+    append.append.element_count = 4;
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_NONE);
     append.limits.bytes_max = 200;
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
-    append.op = NULL;
+    append.append.op = NULL;
     append.limits.bytes_max = 10000;
     page.op_count = 100;
     assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_NONE);
@@ -104,7 +103,7 @@ static void a_head_may_be_made_and_is_of_any_incarnation(void **state)
 {
     (void)state;
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
-    append.element_count = 1;
+    append.append.element_count = 1;
     spill_state_t head = {0};
     assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_ABSENT);
     append.create = true;
@@ -118,13 +117,13 @@ static void fields_are_written_where_the_request_gets_so_far(void **state)
     (void)state;
     bson_t *update = BCON_NEW("$set", "{", "a", BCON_INT32(1), "}");
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
-    append.element_count = 1;
+    append.append.element_count = 1;
     spill_state_t absent = {0}, head = {.present = true, .incarnation = 5};
     assert_false(spill_writes_fields(&append, &absent, false));
     append.create = true;
     assert_true(spill_writes_fields(&append, &absent, false));
     assert_false(spill_writes_fields(&append, &head, false));
-    append.update = update;
+    append.append.update = update;
     assert_true(spill_writes_fields(&append, &head, false));
     append.limits.slots_max = 0; /* full */
     assert_true(spill_writes_fields(&append, &head, false));
@@ -134,7 +133,7 @@ static void fields_are_written_where_the_request_gets_so_far(void **state)
     spill_request_t fields = request_of(SPILL_REQUEST_UPDATE_FIELDS, &newest, SPILL_HEAD);
     assert_false(spill_writes_fields(&fields, &absent, false));
     assert_false(spill_writes_fields(&fields, &head, false));
-    fields.update = update;
+    fields.append.update = update;
     assert_true(spill_writes_fields(&fields, &head, false));
     fields.create = true;
     assert_true(spill_writes_fields(&fields, &absent, false));
@@ -148,9 +147,9 @@ static void an_update_is_given_room(void **state)
     (void)state;
     bson_t *update = BCON_NEW("$set", "{", "a.b.c.d.e.f.g.h", BCON_INT32(1), "}");
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
-    append.element_count = 2;
-    append.elements_bytes = 16;
-    append.update = update;
+    append.append.element_count = 2;
+    append.append.elements_bytes = 16;
+    append.append.update = update;
     spill_state_t head = {.present = true, .incarnation = 1000, .fields_bytes = 20};
     /* What the deepest path makes: seven documents of 8 bytes each, and the field itself. */
     int64_t grown = 20 + 7 * 8 + 7;
@@ -192,11 +191,19 @@ static void refusals_change_nothing(void **state)
         spill_request_t request = request_of((spill_request_kind_t)kind, &newest, 3);
         request.incarnation = 999; /* of an earlier incarnation, and at no rev that there was */
         request.rev = 4;
-        request.elements = &element;
-        request.element_count = 1;
-        request.elements_bytes = 10;
-        request.watermark = 30;
-        request.seq = 21;
+        if (kind == SPILL_REQUEST_APPEND) {
+            request.append.elements = &element;
+            request.append.element_count = 1;
+            request.append.elements_bytes = 10;
+        }
+        if (spill_request_is_change(&request)) {
+            request.change.element = &element;
+            request.change.seq = kind == SPILL_REQUEST_TRIM ? 0 : 21;
+            request.change.end = kind == SPILL_REQUEST_TRIM ? 21 : 0;
+            request.change.watermark = 30;
+        }
+        if (kind == SPILL_REQUEST_RECOUNT)
+            request.recount.end = 21;
         if (kind == SPILL_REQUEST_UPDATE_FIELDS) /* whose only guard is the largest document */
             continue;
         assert_unchanged(&request, 10);
@@ -207,12 +214,12 @@ static void a_cut_takes_no_more_than_there_is(void **state)
 {
     (void)state;
     spill_request_t cut = request_of(SPILL_REQUEST_CUT, &newest, SPILL_HEAD);
-    cut.slots = 7;
-    cut.bytes = 60;
+    cut.cut.slots = 7;
+    cut.cut.bytes = 60;
     assert_unchanged(&cut, -1);
     spill_state_t head = some_state();
-    cut.slots = 6;
-    cut.bytes = 50;
+    cut.cut.slots = 6;
+    cut.cut.bytes = 50;
     assert_int_equal(apply(&cut, -1, &head), SPILL_DONE);
     assert_int_equal(head.first, 26);
     assert_int_equal(head.live, 0);
@@ -231,15 +238,14 @@ static void an_element_has_to_be_there_by_both_accounts(void **state)
     spill_value_t element = {.size_bytes = 10};
     for (size_t i = 0; i < 3; i++) {
         spill_request_t request = request_of(kinds[i], &newest, SPILL_HEAD);
-        request.elements = &element;
-        request.element_count = 1;
-        request.seq = 22; /* gone, though the store has bytes of it */
+        request.change.element = &element;
+        request.change.seq = 22; /* gone, though the store has bytes of it */
         assert_unchanged(&request, 10);
-        request.seq = 26;
+        request.change.seq = 26;
         assert_unchanged(&request, 10);
-        request.seq = 19;
+        request.change.seq = 19;
         assert_unchanged(&request, 10);
-        request.seq = 21; /* not gone, but the store has no such element */
+        request.change.seq = 21; /* not gone, but the store has no such element */
         assert_unchanged(&request, -1);
     }
 }
@@ -253,10 +259,10 @@ static spill_outcome_t put(spill_state_t *page, int64_t incarnation, int64_t sou
     spill_run_add(&run, 5, &value);
     spill_request_t request = request_of(SPILL_REQUEST_PUT_PAGE, &newest, 3);
     request.incarnation = incarnation;
-    request.source_rev = source_rev;
-    request.first = 5;
-    request.slots = 1;
-    request.run = &run;
+    request.put_page.source_rev = source_rev;
+    request.put_page.first = 5;
+    request.put_page.slots = 1;
+    request.put_page.run = &run;
     spill_outcome_t outcome = apply(&request, -1, page);
     spill_run_release(&run);
     return outcome;
@@ -297,14 +303,14 @@ static void push_one_remove_one_does_not_grow(void **state)
     spill_state_t head = {.present = true, .incarnation = 1000, .rev = 1000};
     for (int64_t i = 0; i < 1000; i++) {
         spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
-        append.element_count = 1;
-        append.elements_bytes = 8;
+        append.append.element_count = 1;
+        append.append.elements_bytes = 8;
         append.limits.slots_max = 1;
         assert_int_equal(apply(&append, -1, &head), SPILL_DONE);
         assert_int_equal(count_newest(&head), 1);
         spill_request_t remove = request_of(SPILL_REQUEST_REMOVE, &newest, SPILL_HEAD);
         remove.rev = head.rev;
-        remove.seq = i;
+        remove.change.seq = i;
         assert_int_equal(apply(&remove, 8, &head), SPILL_DONE);
         assert_int_equal(count_newest(&head), 0);
         assert_int_equal(head.deleted.count, 0);
@@ -318,7 +324,7 @@ static void a_trim_drops_what_was_gone_below_it(void **state)
     (void)state;
     spill_state_t head = some_state();
     spill_request_t trim = request_of(SPILL_REQUEST_TRIM, &newest, SPILL_HEAD);
-    trim.watermark = 24;
+    trim.change.watermark = 24;
     spill_facts_t facts = {.erased_bytes = 30};
     spill_effect_t effect;
     assert_int_equal(spill_transition(&trim, &facts, &head, &effect), SPILL_DONE);
@@ -333,8 +339,8 @@ static void a_trim_drops_what_was_gone_below_it(void **state)
     /* Below what is in the head: nothing is erased. */
     head.watermark = 0;
     trim.rev = 1006;
-    trim.watermark = 3;
-    trim.removed = 4;
+    trim.change.watermark = 3;
+    trim.change.removed = 4;
     assert_int_equal(spill_transition(&trim, &facts, &head, &effect), SPILL_DONE);
     assert_int_equal(effect.kind, SPILL_EFFECT_NONE);
     assert_int_equal(head.removed, 4);
@@ -347,7 +353,7 @@ static void keep_oldest_counts_the_heads_dead_too(void **state)
     (void)state;
     spill_state_t head = some_state();
     spill_request_t remove = request_of(SPILL_REQUEST_REMOVE, &oldest, SPILL_HEAD);
-    remove.seq = 20; /* leads, but does not fold */
+    remove.change.seq = 20; /* leads, but does not fold */
     assert_int_equal(apply(&remove, 10, &head), SPILL_DONE);
     assert_int_equal(head.first, 20);
     assert_int_equal(head.deleted.count, 2);
@@ -378,9 +384,9 @@ static void capped_appends_drop_the_oldest(void **state)
     head.watermark = 20;
     spill_value_t element = owner;
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &capped, SPILL_HEAD);
-    append.elements = &element;
-    append.element_count = 1;
-    append.elements_bytes = element.size_bytes;
+    append.append.elements = &element;
+    append.append.element_count = 1;
+    append.append.elements_bytes = element.size_bytes;
     append.limits.slots_max = 5;
     spill_effect_t effect;
     assert_int_equal(apply_capped(&append, &head, &effect), SPILL_DONE);

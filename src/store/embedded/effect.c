@@ -157,7 +157,7 @@ static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry
 /* Record the operation as the owner's newest, and delete the one that leaves the window. */
 static void record_op(const making_t *making, int64_t seq)
 {
-    const spill_op_t *op = making->request->op;
+    const spill_op_t *op = making->request->append.op;
     int64_t ordinal = making->state->op_count - 1;
     spill_op_entry_t entry = {
         .seq = seq,
@@ -166,10 +166,10 @@ static void record_op(const making_t *making, int64_t seq)
     };
     memcpy(entry.id, op->id, op->id_bytes);
     put_op(making, ordinal, &entry);
-    if (ordinal < making->request->op_window)
+    if (ordinal < making->request->definition->op_window)
         return;
     spill_record_key_op(making->key, making->state->incarnation,
-                        ordinal - making->request->op_window);
+                        ordinal - making->request->definition->op_window);
     spill_batch_delete(making->batch, making->key->data, making->key->size);
 }
 
@@ -179,7 +179,7 @@ static void record_op(const making_t *making, int64_t seq)
  */
 static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
 {
-    const spill_ops_t *ops = making->request->ops;
+    const spill_ops_t *ops = making->request->create_page.ops;
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
     bool found = false;
@@ -223,14 +223,14 @@ static spill_code_t keep_top_n(const making_t *making, int64_t first, spill_erro
             delete_index_entries(making, making->batch, before->incarnation, seq, seq + 1, error);
         delete_element(making, before->incarnation, seq);
     }
-    for (size_t i = request->element_count; i > 0; i--) {
-        int64_t seq = first + request->skip + (int64_t)i - 1;
+    for (size_t i = request->append.element_count; i > 0; i--) {
+        int64_t seq = first + request->append.skip + (int64_t)i - 1;
         if (spill_is_deleted(making->state, seq))
             continue;
-        put_element(making, seq, &request->elements[i - 1]);
-        index_element(making, seq, &request->elements[i - 1]);
+        put_element(making, seq, &request->append.elements[i - 1]);
+        index_element(making, seq, &request->append.elements[i - 1]);
     }
-    if (request->op)
+    if (request->append.op)
         record_op(making, first);
     return code;
 }
@@ -242,11 +242,11 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
     int64_t skipped = effect->end > effect->seq ? effect->end - effect->seq : 0;
     if (spill_schema_of(request->definition)->keeps_top_n)
         return keep_top_n(making, effect->seq, error);
-    for (int64_t i = (int64_t)request->element_count; i > skipped; i--)
-        put_element(making, effect->seq + i - 1, &request->elements[i - 1]);
-    for (int64_t i = skipped; i < (int64_t)request->element_count; i++)
-        index_element(making, effect->seq + i, &request->elements[i]);
-    if (request->op)
+    for (int64_t i = (int64_t)request->append.element_count; i > skipped; i--)
+        put_element(making, effect->seq + i - 1, &request->append.elements[i - 1]);
+    for (int64_t i = skipped; i < (int64_t)request->append.element_count; i++)
+        index_element(making, effect->seq + i, &request->append.elements[i]);
+    if (request->append.op)
         record_op(making, effect->seq);
     return drop_oldest(making, effect->end, error);
 }
@@ -261,7 +261,7 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
 {
     const spill_request_t *request = making->request;
     const spill_before_t *before = making->before;
-    const spill_run_t *run = before->unmanaged ? before->unmanaged : request->run;
+    const spill_run_t *run = before->unmanaged ? before->unmanaged : spill_request_run(request);
     spill_code_t code = SPILL_OK;
     if (before->present && !before->shared) {
         code = delete_index_entries(making, making->batch, before->incarnation, before->first,
@@ -276,7 +276,8 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
         put_element(making, element.seq, &element.value);
         index_element(making, element.seq, &element.value);
     }
-    return code == SPILL_OK ? carry_ops(making, error) : code;
+    bool creates = request->kind == SPILL_REQUEST_CREATE_PAGE;
+    return code == SPILL_OK && creates ? carry_ops(making, error) : code;
 }
 
 /* Update the index of pages by first number. */
@@ -338,7 +339,8 @@ static spill_code_t drop(const making_t *making, spill_error_t *error)
     if (code != SPILL_OK || making->request->page != SPILL_HEAD)
         return code;
     code = delete_ops(making, error);
-    if (code != SPILL_OK || making->request->document_stays)
+    bool drops = making->request->kind == SPILL_REQUEST_DROP_HEAD;
+    if (code != SPILL_OK || (drops && making->request->drop_head.document_stays))
         return code;
     return spill_embedded_drop_fields(making->store, making->request, making->batch, error);
 }
@@ -363,8 +365,8 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         break;
     case SPILL_EFFECT_REPLACE:
         delete_index_entries_of(&making, state->incarnation, effect->seq, &before->element);
-        put_element(&making, effect->seq, request->elements);
-        index_element(&making, effect->seq, request->elements);
+        put_element(&making, effect->seq, request->change.element);
+        index_element(&making, effect->seq, request->change.element);
         break;
     case SPILL_EFFECT_DELETE:
         delete_index_entries_of(&making, state->incarnation, effect->seq, &before->element);
@@ -377,7 +379,7 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         code = fill(&making, error);
         break;
     case SPILL_EFFECT_NONE:
-        if (request->indexes)
+        if (request->kind == SPILL_REQUEST_RECOUNT && request->recount.indexes)
             code = spill_embedded_reindex(store, request, key, batch, error);
         break;
     case SPILL_EFFECT_CUT: /* the page is already a view of these records */

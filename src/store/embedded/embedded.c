@@ -13,7 +13,7 @@
 /* Does it read or delete a range? Then it must not share a batch with other requests. */
 static bool needs_range(const spill_request_t *request)
 {
-    if (spill_needs_window_stats(request) || request->counts || request->indexes)
+    if (spill_needs_window_stats(request))
         return true;
     switch (request->kind) {
     case SPILL_REQUEST_TRIM:
@@ -22,6 +22,8 @@ static bool needs_range(const spill_request_t *request)
     case SPILL_REQUEST_DROP_PAGE:
     case SPILL_REQUEST_UNMANAGE:
         return true;
+    case SPILL_REQUEST_RECOUNT:
+        return request->recount.counts || request->recount.indexes;
     default:
         return false;
     }

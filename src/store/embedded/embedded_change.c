@@ -67,7 +67,7 @@ static spill_code_t read_op(decision_t *decision, int64_t ordinal, bool *seen, b
         return spill_embedded_corrupt(decision->store, decision->request, decision->request->page,
                                       error, "the record of an operation cannot be read");
     *forgotten |= !found;
-    const spill_op_t *op = decision->request->op;
+    const spill_op_t *op = decision->request->append.op;
     *seen = found && spill_op_entry_is(&entry, op->id, op->id_bytes);
     return SPILL_OK;
 }
@@ -85,7 +85,7 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
         return SPILL_OK; /* it is refused as stale */
     int64_t n = decision->state->op_count;
     bool forgotten = false;
-    int64_t ordinal = request->op->base < 0 ? 0 : request->op->base;
+    int64_t ordinal = request->append.op->base < 0 ? 0 : request->append.op->base;
     for (; ordinal < n; ordinal++) {
         spill_code_t code = read_op(decision, ordinal, &decision->facts.op_seen, &forgotten, error);
         if (code != SPILL_OK || decision->facts.op_seen)
@@ -95,7 +95,7 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
         return spill_fail(error, SPILL_UNKNOWN,
                           "whether the operation was applied is no longer known: the window of "
                           "operations had fewer than %d entries when it may have been applied",
-                          request->op_window);
+                          request->definition->op_window);
     return SPILL_OK;
 }
 
@@ -130,10 +130,10 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
     const spill_request_t *request = decision->request;
     const spill_state_t *state = decision->state;
     decision->facts.old_bytes = -1;
-    if (request->seq < state->first || request->seq >= spill_state_end(state) ||
-        spill_seqs_contains(&state->deleted, request->seq))
+    if (request->change.seq < state->first || request->change.seq >= spill_state_end(state) ||
+        spill_seqs_contains(&state->deleted, request->change.seq))
         return SPILL_OK;
-    return measure(decision, request->seq, &decision->facts.old_bytes, error);
+    return measure(decision, request->change.seq, &decision->facts.old_bytes, error);
 }
 
 /* The ranks of the document's elements (layout subset: of the journal). */
@@ -174,7 +174,7 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     const spill_request_t *request = decision->request;
     const spill_state_t *state = decision->state;
     int64_t end = spill_state_end(state);
-    int64_t below = request->watermark < end ? request->watermark : end;
+    int64_t below = request->change.watermark < end ? request->change.watermark : end;
     if (below <= state->first)
         return SPILL_OK;
     spill_kv_iter_t *iter = decision->store->kv->ops->iterate(decision->store->kv);
@@ -202,12 +202,12 @@ static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_err
     spill_kv_iter_t *iter = decision->store->kv->ops->iterate(decision->store->kv);
     int64_t incarnation, seq;
     spill_record_key_element(&decision->key, state->incarnation,
-                             request->first + request->slots - 1);
+                             request->recount.first + request->recount.slots - 1);
     iter->ops->seek(iter, decision->key.data, decision->key.size);
     while (iter->valid &&
            spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &incarnation,
                                        &seq) &&
-           incarnation == state->incarnation && seq >= request->first) {
+           incarnation == state->incarnation && seq >= request->recount.first) {
         spill_value_t element;
         if (!spill_seqs_contains(&state->deleted, seq) &&
             spill_element_decode(request->definition, iter->value, iter->value_bytes, &element))
@@ -222,14 +222,13 @@ static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_err
 
 static spill_code_t read_elements(decision_t *decision, spill_response_t *all, spill_error_t *error)
 {
-    spill_request_t read = *decision->request;
-    if (read.place)
+    const spill_request_t *request = decision->request;
+    if (spill_request_recounts_elements(request) && request->recount.place)
         return read_place(decision, &all->run, error);
-    read.kind = SPILL_REQUEST_READ;
-    read.op = NULL;
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = 0;
-    read.limit = INT64_MAX;
+    spill_request_t read = spill_request_reading(request);
+    read.read.op = NULL;
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
     return spill_embedded_read(decision->store, &read, all, error);
 }
 
@@ -245,7 +244,8 @@ static spill_code_t measure_elements(decision_t *decision, spill_error_t *error)
     spill_code_t code = read_elements(decision, &all, error);
     if (code == SPILL_OK && spill_needs_window_stats(decision->request))
         decision->facts.window_stats = spill_window_stats_after(decision->request, &all.run);
-    decision->facts.measured = code == SPILL_OK && decision->request->counts;
+    decision->facts.measured =
+        code == SPILL_OK && spill_request_recounts_elements(decision->request);
     decision->facts.live = (int64_t)all.run.count;
     decision->facts.live_bytes = spill_run_bytes(&all.run);
     spill_response_release(&all);
@@ -260,8 +260,9 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
                                                   decision->request, &decision->fields, error);
     if (code == SPILL_OK && !decision->state->present)
         code = spill_unmanaged_check(decision->request->definition, decision->fields, error);
-    if (code == SPILL_OK && decision->request->update)
-        code = spill_update_replace(&decision->fields, decision->request->update, error);
+    const bson_t *update = spill_request_update(decision->request);
+    if (code == SPILL_OK && update)
+        code = spill_update_replace(&decision->fields, update, error);
     if (code == SPILL_OK)
         decision->facts.fields_bytes = decision->fields->len;
     return code;
@@ -270,11 +271,9 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
 /* UNMANAGE: read all elements of the head. */
 static spill_code_t read_own(decision_t *decision, spill_response_t *own, spill_error_t *error)
 {
-    spill_request_t read = *decision->request;
-    read.kind = SPILL_REQUEST_READ;
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = 0;
-    read.limit = INT64_MAX;
+    spill_request_t read = spill_request_reading(decision->request);
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
     return spill_embedded_read(decision->store, &read, own, error);
 }
 
@@ -292,12 +291,13 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
         code = read_own(decision, &own, error);
     if (code == SPILL_OK && request->kind == SPILL_REQUEST_UNMANAGE) {
         decision->fields =
-            spill_unmanaged_join(request->definition, fields, request->run, &own.run);
+            spill_unmanaged_join(request->definition, fields, request->unmanage.run, &own.run);
     } else if (code == SPILL_OK) {
         decision->fields = spill_unmanaged_split(request->definition, fields, &decision->unmanaged);
         decision->facts.unmanaged = decision->fields ? &decision->unmanaged : NULL;
         if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
-            decision->facts.differs = !spill_unmanaged_cut(&decision->unmanaged, request->run);
+            decision->facts.differs =
+                !spill_unmanaged_cut(&decision->unmanaged, request->adopt.run);
     }
     decision->facts.fields_bytes = decision->fields ? decision->fields->len : 0;
     spill_response_release(&own);
@@ -328,8 +328,8 @@ static bool head_permits(const spill_request_t *request, const spill_state_t *he
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
         return !head->present || head->incarnation != request->incarnation || edit ||
-               (request->page >= head->pages && request->first >= head->first &&
-                request->first + request->slots <= spill_state_end(head));
+               (request->page >= head->pages && request->put_page.first >= head->first &&
+                request->put_page.first + request->put_page.slots <= spill_state_end(head));
     case SPILL_REQUEST_EDIT:
     case SPILL_REQUEST_DELETE:
         return !shared;
@@ -372,7 +372,7 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
         return code;
     switch (decision->request->kind) {
     case SPILL_REQUEST_APPEND:
-        if (decision->request->op)
+        if (decision->request->append.op)
             code = find_op(decision, error);
         break;
     case SPILL_REQUEST_EDIT:
@@ -391,8 +391,8 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     default:
         break;
     }
-    if (code == SPILL_OK &&
-        (spill_needs_window_stats(decision->request) || decision->request->counts))
+    if (code == SPILL_OK && (spill_needs_window_stats(decision->request) ||
+                             spill_request_recounts_elements(decision->request)))
         code = measure_elements(decision, error);
     if (code == SPILL_OK &&
         spill_writes_fields(decision->request, decision->state, decision->facts.op_seen))

@@ -24,17 +24,17 @@ typedef struct range {
 static range_t range_of(const spill_request_t *request, const spill_state_t *state)
 {
     range_t range = {
-        .high = spill_state_end(state) - 1, .low = state->first, .count = request->limit};
-    if (request->want == SPILL_WANT_BACKWARD) {
-        if (request->seq < range.high)
-            range.high = request->seq;
+        .high = spill_state_end(state) - 1, .low = state->first, .count = request->read.limit};
+    if (request->read.want == SPILL_WANT_BACKWARD) {
+        if (request->read.seq < range.high)
+            range.high = request->read.seq;
         return range;
     }
-    if (request->seq > range.low)
-        range.low = request->seq;
-    if (range.low > range.high || request->limit > range.high - range.low)
+    if (request->read.seq > range.low)
+        range.low = request->read.seq;
+    if (range.low > range.high || request->read.limit > range.high - range.low)
         return range;
-    int64_t high = spill_seqs_absent(&state->deleted, range.low, request->limit - 1);
+    int64_t high = spill_seqs_absent(&state->deleted, range.low, request->read.limit - 1);
     if (high < range.high)
         range.high = high;
     return range;
@@ -151,7 +151,7 @@ static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
         if (taken && left > 0 && seq > range.low)
             reading->iter->ops->next(reading->iter);
     }
-    if (reading->request->want == SPILL_WANT_FORWARD)
+    if (reading->request->read.want == SPILL_WANT_FORWARD)
         spill_view_reverse(&reading->response->run, 0);
     return SPILL_OK;
 }
@@ -161,15 +161,15 @@ static spill_code_t read_id(spill_view_t *reading, spill_error_t *error)
 {
     const spill_state_t *state = &reading->response->state;
     const spill_request_t *request = reading->request;
-    int64_t from = request->seq > state->first ? request->seq : state->first;
+    int64_t from = request->read.seq > state->first ? request->read.seq : state->first;
     int64_t seq;
     spill_code_t code = spill_view_seek_id(reading, state->incarnation, from, &seq, error);
     if (code != SPILL_OK || seq < 0 || seq >= spill_state_end(state))
         return code;
     spill_request_t one = *request;
-    one.want = SPILL_WANT_FORWARD;
-    one.seq = seq;
-    one.limit = 1;
+    one.read.want = SPILL_WANT_FORWARD;
+    one.read.seq = seq;
+    one.read.limit = 1;
     reading->request = &one;
     code = read_run(reading, error);
     reading->request = request;
@@ -198,8 +198,8 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
     spill_response_t *response = reading->response;
     const spill_state_t *state = &response->state;
     int64_t oldest = state->op_count - request->definition->op_window;
-    if (!request->want_ops && request->op->base > oldest)
-        oldest = request->op->base; /* an operation before that is another one */
+    if (!request->read.want_ops && request->read.op->base > oldest)
+        oldest = request->read.op->base; /* an operation before that is another one */
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
     bool found = true;
@@ -216,10 +216,10 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
             break;
         }
         entry.ordinal = ordinal;
-        if (request->want_ops)
+        if (request->read.want_ops)
             spill_ops_push(&response->ops, &entry, SIZE_MAX);
-        if (request->op && request->op->id_bytes == entry.id_bytes &&
-            memcmp(request->op->id, entry.id, entry.id_bytes) == 0) {
+        if (request->read.op && request->read.op->id_bytes == entry.id_bytes &&
+            memcmp(request->read.op->id, entry.id, entry.id_bytes) == 0) {
             response->op_found = true;
             response->op = entry;
         }
@@ -263,22 +263,22 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     if (request->page == SPILL_ELEMENTS)
-        return request->want == SPILL_WANT_TOP_N ? spill_view_read_top_n(reading, error)
-                                                 : spill_view_read_elements(reading, error);
+        return request->read.want == SPILL_WANT_TOP_N ? spill_view_read_top_n(reading, error)
+                                                      : spill_view_read_elements(reading, error);
     spill_code_t code = spill_view_find_document(reading, error);
-    if (code == SPILL_OK && request->unmanaged && !reading->response->state.present)
+    if (code == SPILL_OK && request->read.unmanaged && !reading->response->state.present)
         return read_unmanaged(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;
-    if (request->want == SPILL_WANT_ID)
+    if (request->read.want == SPILL_WANT_ID)
         code = read_id(reading, error);
-    else if (request->want != SPILL_WANT_NONE)
+    else if (request->read.want != SPILL_WANT_NONE)
         code = read_run(reading, error);
-    if (code == SPILL_OK && request->want_top && request->page == SPILL_HEAD)
+    if (code == SPILL_OK && request->read.want_top && request->page == SPILL_HEAD)
         code = spill_view_read_top(reading, error);
-    if (code == SPILL_OK && (request->op || request->want_ops))
+    if (code == SPILL_OK && (request->read.op || request->read.want_ops))
         code = read_ops(reading, error);
-    if (code == SPILL_OK && request->want_fields && request->page == SPILL_HEAD)
+    if (code == SPILL_OK && request->read.want_fields && request->page == SPILL_HEAD)
         code = read_fields(reading, error);
     return code;
 }
@@ -294,11 +294,11 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     spill_record_key_init(&reading.key, request->array_id, request->key, request->key_bytes);
     response->outcome = SPILL_DONE;
     const spill_clock_t *clock = &store->base.options.clock;
-    if (request->want_now)
+    if (request->read.want_now)
         response->now_us = clock->now_us(clock->context);
-    bool state_only = !request->unmanaged && request->want == SPILL_WANT_NONE && !request->op &&
-                      !request->want_ops && !request->want_fields && !request->want_top &&
-                      request->page >= SPILL_HEAD;
+    bool state_only = !request->read.unmanaged && request->read.want == SPILL_WANT_NONE &&
+                      !request->read.op && !request->read.want_ops && !request->read.want_fields &&
+                      !request->read.want_top && request->page >= SPILL_HEAD;
     spill_code_t code;
     if (state_only) {
         code = spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
@@ -308,8 +308,8 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
         code = read_all(&reading, error);
         reading.iter->ops->free(reading.iter);
     }
-    bool fields_only = code == SPILL_OK && request->page == SPILL_HEAD && !request->unmanaged &&
-                       !response->state.present;
+    bool fields_only = code == SPILL_OK && request->page == SPILL_HEAD &&
+                       !request->read.unmanaged && !response->state.present;
     return fields_only ? spill_embedded_get_fields_bytes(store, request,
                                                          &response->state.fields_bytes, error)
                        : code;

@@ -33,7 +33,7 @@ static spill_code_t read_numbers(spill_view_t *reading, int64_t high, int64_t lo
             return spill_view_corrupt(reading, error, "the record of an element cannot be read");
         spill_run_add(run, seq, &value);
         bytes += value.size_bytes;
-        *stopped = request->bytes_most > 0 && bytes >= request->bytes_most && seq > low;
+        *stopped = request->read.bytes_most > 0 && bytes >= request->read.bytes_most && seq > low;
         iter->ops->next(iter);
         code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
     }
@@ -49,8 +49,8 @@ static spill_code_t read_upwards(spill_view_t *reading, int64_t from, int64_t la
 {
     const spill_request_t *request = reading->request;
     spill_run_t *run = &reading->response->run;
-    size_t limit = (size_t)request->limit;
-    int64_t length = request->limit;
+    size_t limit = (size_t)request->read.limit;
+    int64_t length = request->read.limit;
     spill_code_t code = SPILL_OK;
     bool enough = false;
     while (code == SPILL_OK && !enough && from <= last && run->count < limit) {
@@ -66,7 +66,8 @@ static spill_code_t read_upwards(spill_view_t *reading, int64_t from, int64_t la
         }
         spill_view_reverse(run, had);
         from = high + 1;
-        enough = request->bytes_most > 0 && (int64_t)run->arena.size >= request->bytes_most;
+        enough =
+            request->read.bytes_most > 0 && (int64_t)run->arena.size >= request->read.bytes_most;
         length = length < INT64_MAX / 4 ? length * 2 : length;
     }
     reading->response->stopped = enough;
@@ -79,13 +80,15 @@ static spill_code_t read_upwards(spill_view_t *reading, int64_t from, int64_t la
 spill_code_t spill_view_read_elements(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
-    int64_t last = request->pages - 1;
-    if (request->want == SPILL_WANT_BACKWARD)
-        return read_numbers(reading, request->seq < last ? request->seq : last, request->watermark,
-                            (size_t)request->limit, &reading->response->stopped, error);
+    int64_t last = request->read.pages - 1;
+    if (request->read.want == SPILL_WANT_BACKWARD)
+        return read_numbers(reading, request->read.seq < last ? request->read.seq : last,
+                            request->read.watermark, (size_t)request->read.limit,
+                            &reading->response->stopped, error);
     return read_upwards(reading,
-                        request->seq > request->watermark ? request->seq : request->watermark, last,
-                        error);
+                        request->read.seq > request->read.watermark ? request->read.seq
+                                                                    : request->read.watermark,
+                        last, error);
 }
 
 /* ---- the highest-ranked elements ------------------------------------------------------------- */
@@ -146,8 +149,8 @@ static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *
     int64_t seq;
     bool found;
     *count = 0;
-    int64_t last = request->pages - 1;
-    const spill_top_entry_t *below = request->below;
+    int64_t last = request->read.pages - 1;
+    const spill_top_entry_t *below = request->read.below;
     if (ranked)
         spill_record_key_rank(&reading->key, request->incarnation, below ? &below->rank : NULL,
                               below ? below->seq : 0);
@@ -155,10 +158,10 @@ static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *
         spill_record_key_element(&reading->key, request->incarnation,
                                  below && below->seq < last ? below->seq : last);
     spill_code_t code = spill_view_seek(reading, &found, error);
-    while (code == SPILL_OK && at_ranked(reading, &seq) && (int64_t)*count < request->limit &&
-           (ranked || seq >= request->watermark)) {
-        bool passed = seq == request->seq || (below && seq == below->seq);
-        if (seq >= request->watermark && seq < request->pages && !passed)
+    while (code == SPILL_OK && at_ranked(reading, &seq) && (int64_t)*count < request->read.limit &&
+           (ranked || seq >= request->read.watermark)) {
+        bool passed = seq == request->read.seq || (below && seq == below->seq);
+        if (seq >= request->read.watermark && seq < request->read.pages && !passed)
             numbers[(*count)++] = seq;
         reading->iter->ops->next(reading->iter);
         code = reading->iter->valid ? SPILL_OK : reading->iter->ops->status(reading->iter, error);
@@ -174,7 +177,7 @@ spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error)
     spill_run_t one = {0};
     size_t count;
     int64_t bytes = 0;
-    int64_t *numbers = bson_malloc((size_t)request->limit * sizeof *numbers);
+    int64_t *numbers = bson_malloc((size_t)request->read.limit * sizeof *numbers);
     spill_code_t code = list_top_n(reading, numbers, &count, error);
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
         bool found;
@@ -189,7 +192,7 @@ spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error)
         spill_element_t element = spill_run_element(&one, 0);
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, numbers[i], &element.value);
-        spill_top_add(top_n, (size_t)request->limit, &entry);
+        spill_top_add(top_n, (size_t)request->read.limit, &entry);
         bytes += element.value.size_bytes;
         if (bytes <= spill_top_room(request->definition))
             spill_run_add(&reading->response->run, numbers[i], &element.value);

@@ -58,7 +58,7 @@ static spill_code_t seek_entry(spill_view_t *reading, int64_t *first, int64_t *p
            spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes, &incarnation, first,
                                      page) &&
            incarnation == request->incarnation) {
-        if (*page < request->pages)
+        if (*page < request->read.pages)
             return SPILL_OK;
         iter->ops->next(iter); /* not committed */
         code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
@@ -69,9 +69,9 @@ static spill_code_t seek_entry(spill_view_t *reading, int64_t *first, int64_t *p
 
 static spill_code_t find_page(spill_view_t *reading, spill_error_t *error)
 {
-    if (reading->request->seq < 0)
+    if (reading->request->read.seq < 0)
         return SPILL_OK;
-    int64_t first = reading->request->seq;
+    int64_t first = reading->request->read.seq;
     int64_t page = INT64_MAX;
     spill_code_t code = seek_entry(reading, &first, &page, error);
     if (code != SPILL_OK || page < 0)
@@ -97,7 +97,7 @@ spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t incarnation, int6
     int64_t of, number;
     bool found;
     *seq = -1;
-    spill_code_t code = spill_element_id_key(reading->request->id, &id, error);
+    spill_code_t code = spill_element_id_key(reading->request->read.id, &id, error);
     if (code == SPILL_OK) {
         spill_record_key_id(&reading->key, incarnation, &id, from > 0 ? from : 0);
         code = spill_view_seek(reading, &found, error);
@@ -117,11 +117,11 @@ static spill_code_t find_page_with_id(spill_view_t *reading, spill_error_t *erro
     const spill_request_t *request = reading->request;
     int64_t seq;
     spill_code_t code =
-        spill_view_seek_id(reading, request->incarnation, request->seq, &seq, error);
+        spill_view_seek_id(reading, request->incarnation, request->read.seq, &seq, error);
     if (code != SPILL_OK || seq < 0)
         return code;
     spill_request_t holding = *request;
-    holding.seq = seq;
+    holding.read.seq = seq;
     reading->request = &holding;
     code = find_page(reading, error);
     reading->request = request;

@@ -14,12 +14,12 @@
 
 /* READ the document of the request. */
 static spill_code_t read_document(spill_mongo_t *store, const spill_request_t *request,
-                                  spill_want_t want, spill_response_t *response,
+                                  spill_want_t want, int64_t limit, spill_response_t *response,
                                   spill_error_t *error)
 {
-    spill_request_t read = *request;
-    read.kind = SPILL_REQUEST_READ;
-    read.want = want;
+    spill_request_t read = spill_request_reading(request);
+    read.read.want = want;
+    read.read.limit = limit;
     spill_response_clear(response);
     return spill_mongo_read(store, &read, response, error);
 }
@@ -90,7 +90,7 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
         response->state.incarnation = incarnation;
         response->state.rev = incarnation;
         response->state.first = roll ? roll->moved : 0;
-        response->state.live = (int64_t)request->element_count - response->state.first;
+        response->state.live = (int64_t)request->append.element_count - response->state.first;
         response->state.op_count = spill_request_ops(request);
         if (roll && roll->top_n) {
             response->state.live = roll->after->live;
@@ -113,6 +113,7 @@ typedef enum answer {
 typedef struct attempt {
     spill_mongo_t *store;
     const spill_mongo_document_t *document;
+    spill_request_t shown;          /* ANSWER_READ: the READ */
     const spill_mongo_hint_t *hint; /* the filter has this length; or NULL */
     const spill_mongo_roll_t *roll; /* a capped head of known length; else NULL */
     answer_t answer;
@@ -124,7 +125,7 @@ static answer_t answer_to(const spill_request_t *request, const spill_mongo_hint
 {
     if (!hint)
         return ANSWER_END;
-    bool due = spill_request_is_due(request, hint->length + (int64_t)request->element_count);
+    bool due = spill_request_is_due(request, hint->length + (int64_t)request->append.element_count);
     return due ? ANSWER_READ : ANSWER_FIRST;
 }
 
@@ -134,6 +135,7 @@ static void prepare(attempt_t *attempt, spill_mongo_t *store,
 {
     *attempt = (attempt_t){.store = store,
                            .document = document,
+                           .shown = spill_request_shown(document->request),
                            .hint = hint,
                            .answer = answer_to(document->request, hint)};
     spill_mongo_select(document, &attempt->filter);
@@ -143,6 +145,7 @@ static void prepare(attempt_t *attempt, spill_mongo_t *store,
 static void append_answer_fields(const attempt_t *attempt, bson_t *fields)
 {
     char path[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_document_t document = *attempt->document;
     bson_init(fields);
     switch (attempt->answer) {
     case ANSWER_FIRST:
@@ -153,7 +156,8 @@ static void append_answer_fields(const attempt_t *attempt, bson_t *fields)
         spill_mongo_project_end(attempt->document, fields);
         break;
     case ANSWER_READ:
-        spill_mongo_project_read(attempt->document, fields);
+        document.request = &attempt->shown;
+        spill_mongo_project_read(&document, fields);
         break;
     }
 }
@@ -177,9 +181,9 @@ static spill_code_t read_first(const attempt_t *attempt, const bson_t *after, sp
                                spill_error_t *error)
 {
     state->present = true;
-    state->live = attempt->roll
-                      ? attempt->roll->live
-                      : attempt->hint->length + (int64_t)attempt->document->request->element_count;
+    state->live = attempt->roll ? attempt->roll->live
+                                : attempt->hint->length +
+                                      (int64_t)attempt->document->request->append.element_count;
     spill_code_t code = read_number(attempt, after, "first", &state->first, error);
     return code == SPILL_OK ? read_number(attempt, after, "n", &state->op_count, error) : code;
 }
@@ -188,13 +192,14 @@ static spill_code_t read_answer(const attempt_t *attempt, const bson_t *after,
                                 spill_response_t *response, spill_error_t *error)
 {
     spill_state_t *state = &response->state;
+    spill_mongo_document_t document = *attempt->document;
     switch (attempt->answer) {
     case ANSWER_FIRST:
         return read_first(attempt, after, state, error);
     case ANSWER_READ:
         response->shows_read = true;
-        return spill_mongo_decode_reply(attempt->document, after, state, &response->run, NULL,
-                                        error);
+        document.request = &attempt->shown;
+        return spill_mongo_decode_reply(&document, after, state, &response->run, NULL, error);
     default:
         return spill_mongo_state(attempt->document, after, state, NULL, error);
     }
@@ -228,7 +233,7 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     else if (found)
         code = read_answer(attempt, &after, response, error);
     if (found && code == SPILL_OK) {
-        response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;
+        response->seq = spill_state_end(&response->state) - (int64_t)request->append.element_count;
         spill_mongo_hint_learn(attempt->store->hints, document, &response->state);
     }
     bson_destroy(&attempt->filter);
@@ -288,7 +293,7 @@ static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_docum
 /* Would the request exceed the document's slots, if the hint is right? */
 static bool is_full(const spill_request_t *request, const spill_mongo_hint_t *hint)
 {
-    return hint->length + (int64_t)request->element_count > request->limits.slots_max;
+    return hint->length + (int64_t)request->append.element_count > request->limits.slots_max;
 }
 
 /* ---- capped ---------------------------------------------------------------------------------- */
@@ -343,7 +348,7 @@ static spill_code_t append_after_read(spill_mongo_t *store, const spill_mongo_do
                            .size_of = size_of,
                            .context = &response->run,
                            .fields_bytes =
-                               before.fields_bytes + spill_update_growth(request->update)};
+                               before.fields_bytes + spill_update_growth(request->append.update)};
     response->outcome = spill_transition(request, &facts, &after, &effect);
     spill_code_t code = SPILL_OK;
     if (response->outcome == SPILL_DONE) {
@@ -372,7 +377,7 @@ static spill_code_t append_capped_quickly(spill_mongo_t *store,
     const spill_request_t *request = document->request;
     if (!hint)
         return append_quickly(store, document, NULL, NULL, response, error);
-    int64_t all = hint->length + (int64_t)request->element_count;
+    int64_t all = hint->length + (int64_t)request->append.element_count;
     int64_t live = all < request->limits.slots_max ? all : request->limits.slots_max;
     spill_mongo_roll_t roll = {.moved = all - live, .live = live};
     return append_quickly(store, document, hint, &roll, response, error);
@@ -396,10 +401,7 @@ static spill_code_t append_capped(spill_mongo_t *store, const spill_mongo_docume
         code = append_capped_quickly(store, document, hinted ? &hint : NULL, response, error);
     if (code != SPILL_OK || response->outcome == SPILL_DONE)
         return code;
-    spill_request_t whole = *request;
-    whole.seq = 0;
-    whole.limit = INT64_MAX;
-    code = read_document(store, &whole, SPILL_WANT_FORWARD, response, error);
+    code = read_document(store, request, SPILL_WANT_FORWARD, INT64_MAX, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (code != SPILL_OK)
         return code;
@@ -425,7 +427,7 @@ static spill_code_t append_to_bucket(spill_mongo_t *store, const spill_mongo_doc
     spill_code_t code = SPILL_OK;
     int64_t rev = -1, live = -1;
     for (int i = 0; code == SPILL_OK && i < TRIES; i++) {
-        code = read_document(store, request, SPILL_WANT_NONE, response, error);
+        code = read_document(store, request, SPILL_WANT_NONE, 0, response, error);
         response->outcome = SPILL_REFUSED_GUARD;
         const spill_state_t *state = &response->state;
         if (code != SPILL_OK || (state->present && state->rev == rev && state->live == live))
@@ -473,7 +475,9 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
         code = append_quickly(store, &document, hinted ? &hint : NULL, NULL, response, error);
     if (code != SPILL_OK || response->outcome == SPILL_DONE)
         return code;
-    code = read_document(store, request, full ? request->want : SPILL_WANT_NONE, response, error);
+    spill_request_t shown = spill_request_shown(request);
+    spill_want_t want = full ? shown.read.want : SPILL_WANT_NONE;
+    code = read_document(store, request, want, shown.read.limit, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (code != SPILL_OK)
         return code;
@@ -484,7 +488,7 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
         return there ? append_exactly(store, &document, response, error)
                      : spill_mongo_make_head(store, &document, NULL, response, error);
     response->refusal_explained = true;
-    response->shows_read = full && request->want != SPILL_WANT_NONE;
+    response->shows_read = want != SPILL_WANT_NONE;
     return SPILL_OK;
 }
 
@@ -512,7 +516,7 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
     enum { TRIES = 4 }; /* other clients may make and drop heads in between */
-    bool updates = request->update && !bson_empty(request->update);
+    bool updates = request->append.update && !bson_empty(request->append.update);
     bool done = false;
     spill_code_t code = SPILL_OK;
     for (int i = 0; i < TRIES && code == SPILL_OK && !done; i++) {
@@ -520,7 +524,7 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
             code = update_head(store, &document, &done, error);
         if (code != SPILL_OK || done || (updates && !request->create))
             break;
-        code = read_document(store, request, SPILL_WANT_NONE, response, error);
+        code = read_document(store, request, SPILL_WANT_NONE, 0, response, error);
         done = response->state.present && !updates;
         if (code != SPILL_OK || done || !request->create)
             break;

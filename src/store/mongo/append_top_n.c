@@ -11,11 +11,9 @@
 static spill_code_t read_head(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
-    spill_request_t read = *request;
-    read.kind = SPILL_REQUEST_READ;
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = 0;
-    read.limit = INT64_MAX;
+    spill_request_t read = spill_request_reading(request);
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
     spill_response_clear(response);
     spill_code_t code = spill_mongo_read(store, &read, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
@@ -32,10 +30,10 @@ static void gather(const spill_request_t *request, const spill_run_t *read, int6
         if (!spill_is_deleted(after, element.seq))
             spill_run_add(top_n, element.seq, &element.value);
     }
-    first += request->skip;
-    for (size_t i = 0; i < request->element_count; i++)
+    first += request->append.skip;
+    for (size_t i = 0; i < request->append.element_count; i++)
         if (!spill_is_deleted(after, first + (int64_t)i))
-            spill_run_add(top_n, first + (int64_t)i, &request->elements[i]);
+            spill_run_add(top_n, first + (int64_t)i, &request->append.elements[i]);
 }
 
 /* Is the array unchanged? */
@@ -88,7 +86,7 @@ static spill_code_t append_after_read(spill_mongo_t *store, const spill_mongo_do
     spill_facts_t facts = {.op_seen = response->op_found,
                            .journal = &ranks,
                            .fields_bytes =
-                               before.fields_bytes + spill_update_growth(request->update)};
+                               before.fields_bytes + spill_update_growth(request->append.update)};
     bool done = spill_transition(request, &facts, &after, &effect) == SPILL_DONE;
     if (done) {
         gather(request, &response->run, effect.seq, &after, &top_n);

@@ -68,8 +68,8 @@ spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_d
         return SPILL_OK;
     spill_run_t run = {0};
     spill_ops_t ops = {0};
-    for (size_t i = 0; i < dated.element_count; i++)
-        spill_run_add(&run, (int64_t)i, &dated.elements[i]);
+    for (size_t i = 0; i < dated.append.element_count; i++)
+        spill_run_add(&run, (int64_t)i, &dated.append.elements[i]);
     spill_mongo_list_ops(&dated, &ops);
     bson_t fields = BSON_INITIALIZER, head;
     spill_value_append(dated.owner, &fields, "_id");

@@ -27,8 +27,8 @@ static void match_itself(const spill_request_t *request, bson_t *match)
     bson_t id = BSON_INITIALIZER;
     spill_mongo_id_path(request->definition, path);
     snprintf(field, sizeof field, "$%s", path);
-    spill_value_append(request->id, &id, "$literal");
-    BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(request->seq), "}", "$expr", "{",
+    spill_value_append(request->read.id, &id, "$literal");
+    BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(request->read.seq), "}", "$expr", "{",
                 "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}");
     bson_destroy(&id);
 }
@@ -44,10 +44,10 @@ void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     spill_mongo_append_page_owner(request, &match);
     BSON_APPEND_DOCUMENT_BEGIN(&match, path, &id);
-    spill_value_append(request->id, &id, "$eq");
+    spill_value_append(request->read.id, &id, "$eq");
     bson_append_document_end(&match, &id);
     BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->incarnation));
-    spill_mongo_append_pages(definition, request->pages, &match);
+    spill_mongo_append_pages(definition, request->read.pages, &match);
     if (document->referenced)
         match_itself(request, &match);
     bson_append_document_end(&stage, &match);
@@ -67,14 +67,14 @@ void spill_mongo_project_element(const spill_mongo_document_t *document, bson_t 
     snprintf(array, sizeof array, "$%s", document->array);
     snprintf(field, sizeof field, "$$this.%s", request->definition->id_field);
     bson_t id = BSON_INITIALIZER;
-    spill_value_append(request->id, &id, "$literal");
+    spill_value_append(request->read.id, &id, "$literal");
     bson_t *all = BCON_NEW("$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array),
                            "[", "]", "]");
     bson_t *oldest_first = spill_grows_at_front(request->definition)
                                ? BCON_NEW("$reverseArray", BCON_DOCUMENT(all))
                                : bson_copy(all);
     bson_t *live = spill_mongo_live(document);
-    bson_t *rank = spill_mongo_live_below(document, request->seq, live);
+    bson_t *rank = spill_mongo_live_below(document, request->read.seq, live);
     bson_t *from =
         BCON_NEW("$indexOfArray", "[", "{", "$map", "{", "input", BCON_DOCUMENT(oldest_first), "as",
                  "this", "in", "{", "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}", "}",

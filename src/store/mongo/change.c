@@ -34,11 +34,11 @@ static bool depends_on_end(const step_t *step)
 {
     /* Statistics are computed from the elements that were read. */
     if (spill_mongo_is_bucket(&step->document) &&
-        (step->effect.kind != SPILL_EFFECT_NONE || step->request->counts))
+        (step->effect.kind != SPILL_EFFECT_NONE || spill_request_recounts_elements(step->request)))
         return true;
     switch (step->request->kind) {
     case SPILL_REQUEST_RECOUNT:
-        return step->request->place;
+        return step->request->recount.place;
     case SPILL_REQUEST_SEAL:
     case SPILL_REQUEST_EDIT:
     case SPILL_REQUEST_EMPTY_PAGE:
@@ -55,7 +55,7 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
     const spill_state_t *before = &step->read.state;
     char path[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE];
     spill_mongo_select(document, filter);
-    if (step->request->kind == SPILL_REQUEST_CUT && step->request->run) {
+    if (step->request->kind == SPILL_REQUEST_CUT && step->request->cut.run) {
         spill_mongo_append_cut_guard(document, before, step->assumed, filter);
         return;
     }
@@ -111,13 +111,13 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
 {
     char path[SPILL_MONGO_PATH_SIZE + 24];
     char rev[SPILL_MONGO_PATH_SIZE];
-    snprintf(
-        path, sizeof path, "%s.%lld", step->document.array,
-        (long long)spill_mongo_place_of(&step->document, &step->read.state, step->request->seq));
+    snprintf(path, sizeof path, "%s.%lld", step->document.array,
+             (long long)spill_mongo_place_of(&step->document, &step->read.state,
+                                             step->request->change.seq));
     bson_t filter, update = BSON_INITIALIZER, set;
     unchanged_filter(step, &filter);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    spill_value_append(step->request->elements, &set, path);
+    spill_value_append(step->request->change.element, &set, path);
     bson_append_int64(&set, spill_mongo_path(&step->document, "rev", rev), -1, step->after.rev);
     if (step->document.referenced)
         spill_mongo_set_summary(&step->document, &step->after, &step->top, false, &set);
@@ -161,10 +161,12 @@ static spill_code_t write_page(step_t *step, bool *done, spill_error_t *error)
 {
     static const spill_run_t empty = {0};
     const spill_request_t *request = step->request;
+    const spill_run_t *run = spill_request_run(request);
+    bool creates = request->kind == SPILL_REQUEST_CREATE_PAGE;
     bson_t document, filter;
-    spill_render_page(request->definition, request->owner, &step->after,
-                      request->run ? request->run : &empty, request->ops, false, &document);
-    if (request->kind == SPILL_REQUEST_CREATE_PAGE && !spill_mongo_is_bucket(&step->document))
+    spill_render_page(request->definition, request->owner, &step->after, run ? run : &empty,
+                      creates ? request->create_page.ops : NULL, false, &document);
+    if (creates && !spill_mongo_is_bucket(&step->document))
         open_page(step, &document);
     spill_code_t code;
     if (step->read.state.present) {
@@ -253,12 +255,14 @@ static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
         return code;
     if (spill_mongo_is_bucket(&step->document))
         return delete_page(step, done, error); /* all fields belong to the array */
+    bool stays =
+        step->request->kind == SPILL_REQUEST_DROP_HEAD && step->request->drop_head.document_stays;
     bson_t filter, pipeline;
     unchanged_filter(step, &filter);
     drop_pipeline(step, &pipeline);
     code = spill_mongo_modify(step->store, step->document.collection, &filter, &pipeline, NULL,
                               NULL, done, error);
-    if (code == SPILL_OK && *done && !step->request->document_stays)
+    if (code == SPILL_OK && *done && !stays)
         code = delete_bare(step, error);
     bson_destroy(&filter);
     bson_destroy(&pipeline);
@@ -313,29 +317,26 @@ static int64_t size_of(const spill_run_t *run, int64_t seq)
 static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_t *error)
 {
     const spill_request_t *request = step->request;
-    spill_request_t read = {
-        .kind = SPILL_REQUEST_READ,
-        .definition = request->definition,
-        .owner = request->owner,
-        .page = request->page,
-    };
-    read.want_now = spill_needs_time(request);
+    spill_request_t read = spill_request_reading(request);
+    read.read.want_now = spill_needs_time(request);
     if (concerns_element(request)) {
-        read.want = SPILL_WANT_FORWARD;
-        read.seq = request->seq;
-        read.limit = 1;
+        read.read.want = SPILL_WANT_FORWARD;
+        read.read.seq = request->change.seq;
+        read.read.limit = 1;
     }
     bool window_stats = spill_needs_window_stats(request), journal = spill_needs_journal(request);
-    read.want_top = changes_top(step);
+    read.read.want_top = changes_top(step);
     if (window_stats || journal) {
-        read.want = SPILL_WANT_FORWARD;
-        read.seq = 0;
-        read.limit = INT64_MAX;
+        read.read.want = SPILL_WANT_FORWARD;
+        read.read.seq = 0;
+        read.read.limit = INT64_MAX;
     }
     spill_response_clear(&step->read);
     spill_code_t code = spill_mongo_read(step->store, &read, &step->read, error);
     const spill_run_t *run = &step->read.run;
-    *facts = (spill_facts_t){.old_bytes = size_of(run, request->seq), .now_us = step->read.now_us};
+    *facts = (spill_facts_t){.old_bytes = -1, .now_us = step->read.now_us};
+    if (concerns_element(request))
+        facts->old_bytes = size_of(run, request->change.seq);
     if (window_stats && code == SPILL_OK)
         facts->window_stats = spill_window_stats_after(request, run);
     if (journal && code == SPILL_OK) {
@@ -357,17 +358,17 @@ static bool assume_before(step_t *step)
     spill_state_t *before = &step->read.state;
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
-        return !request->edit;
+        return !request->put_page.replaces;
     case SPILL_REQUEST_CREATE_PAGE:
         return true;
     case SPILL_REQUEST_CUT:
-        *before = (spill_state_t){.first = request->first,
-                                  .pages = request->pages,
-                                  .live = request->slots,
-                                  .live_bytes = request->bytes};
+        *before = (spill_state_t){.first = request->cut.first,
+                                  .pages = request->cut.pages,
+                                  .live = request->cut.slots,
+                                  .live_bytes = request->cut.bytes};
         break;
     case SPILL_REQUEST_SEAL:
-        if (step->document.head || request->close)
+        if (step->document.head || request->seal.close)
             return false;
         *before = (spill_state_t){.live = 1};
         break;
@@ -412,7 +413,7 @@ static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
         if (changes_top(&step))
             spill_mongo_gather_top(request, -1, &step.read, &step.after.top, &step.top);
         code = write_effect(&step, &done, error);
-        if (request->kind == SPILL_REQUEST_CUT && request->run && !step.assumed)
+        if (request->kind == SPILL_REQUEST_CUT && request->cut.run && !step.assumed)
             break; /* appends do not matter: the slots hold other elements than the run */
     }
     if (done && request->kind == SPILL_REQUEST_CUT)

@@ -517,7 +517,9 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
                                          : "unset it before you append");
     }
     state->live = number_of(parser, &iter, "live");
-    if (!state->present && document->head && state->live > 0 && !document->request->unmanaged)
+    const spill_request_t *request = document->request;
+    bool shown = request->kind == SPILL_REQUEST_READ && request->read.unmanaged;
+    if (!state->present && document->head && state->live > 0 && !shown)
         return spill_unmanaged_refuse(document->request->definition, state->live, error);
     return SPILL_OK;
 }

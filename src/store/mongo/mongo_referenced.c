@@ -18,7 +18,7 @@ static bool shows_edited(const spill_request_t *request, const spill_state_t *be
                          const spill_state_t *after)
 {
     return request->kind == SPILL_REQUEST_COMPLETE && before->intent_edit &&
-           spill_top_shows(&after->top, request->seq);
+           spill_top_shows(&after->top, request->change.seq);
 }
 
 bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
@@ -64,10 +64,12 @@ enum { JOURNAL_SHORT = 16, TRIES_MAX = 100 };
 static spill_code_t read_head(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
-    spill_request_t read = *request;
-    read.kind = SPILL_REQUEST_READ;
-    read.want = request->due > 0 && request->due <= JOURNAL_SHORT ? request->want : SPILL_WANT_NONE;
-    read.want_top = request->element_count > 1; /* new elements may rank between shown ones */
+    bool shows = request->append.due > 0 && request->append.due <= JOURNAL_SHORT;
+    spill_request_t read = spill_request_reading(request);
+    read.read.want = shows ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    read.read.limit = request->append.due_limit;
+    read.read.want_top =
+        request->append.element_count > 1; /* new elements may rank between shown ones */
     spill_response_clear(response);
     return spill_mongo_read(store, &read, response, error);
 }
@@ -79,12 +81,11 @@ static void answer(const spill_request_t *request, int64_t seq, const spill_stat
     spill_state_copy(after, &response->state);
     response->outcome = SPILL_DONE;
     response->seq = seq;
-    response->shows_read =
-        request->due > 0 && request->due <= JOURNAL_SHORT && request->want == SPILL_WANT_FORWARD;
-    for (size_t i = 0; response->shows_read && i < request->element_count &&
-                       (int64_t)response->run.count < request->limit;
+    response->shows_read = request->append.due > 0 && request->append.due <= JOURNAL_SHORT;
+    for (size_t i = 0; response->shows_read && i < request->append.element_count &&
+                       (int64_t)response->run.count < request->append.due_limit;
          i++)
-        spill_run_add(&response->run, seq + (int64_t)i, &request->elements[i]);
+        spill_run_add(&response->run, seq + (int64_t)i, &request->append.elements[i]);
 }
 
 /* Try once to append to an existing head. */
@@ -92,8 +93,8 @@ static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_
                                spill_response_t *response, bool *done, spill_error_t *error)
 {
     const spill_request_t *request = document->request;
-    spill_facts_t facts = {.fields_bytes =
-                               response->state.fields_bytes + spill_update_growth(request->update)};
+    spill_facts_t facts = {.fields_bytes = response->state.fields_bytes +
+                                           spill_update_growth(request->append.update)};
     spill_state_t after = {0};
     spill_effect_t effect;
     spill_code_t code = SPILL_OK;
@@ -167,9 +168,10 @@ bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *
 
 static bool is_wanted(const spill_request_t *request, int64_t seq)
 {
-    if (request->want == SPILL_WANT_NONE || request->limit < 1)
+    if (request->read.want == SPILL_WANT_NONE || request->read.limit < 1)
         return false;
-    return request->want == SPILL_WANT_BACKWARD ? seq <= request->seq : seq >= request->seq;
+    return request->read.want == SPILL_WANT_BACKWARD ? seq <= request->read.seq
+                                                     : seq >= request->read.seq;
 }
 
 void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const bson_t *projected,
@@ -206,7 +208,7 @@ static bool gather(void *context, const bson_t *document)
 {
     gathering_t *gathering = context;
     spill_run_t *run = &gathering->response->run;
-    int64_t seq, most = gathering->request->bytes_most;
+    int64_t seq, most = gathering->request->read.bytes_most;
     bson_t element;
     if (spill_mongo_element_of(gathering->request->definition, document, &seq, &element)) {
         spill_value_t value = spill_value_from_document(&element);
@@ -222,9 +224,9 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
                                  int64_t end, spill_response_t *response, spill_error_t *error)
 {
     gathering_t gathering = {.request = request, .response = response};
-    int order = request->want == SPILL_WANT_FORWARD ? 1 : -1;
+    int order = request->read.want == SPILL_WANT_FORWARD ? 1 : -1;
     size_t had = response->run.count, used = response->run.arena.size;
-    int64_t limit = request->limit - (int64_t)had;
+    int64_t limit = request->read.limit - (int64_t)had;
     bson_t pipeline = BSON_INITIALIZER, stage, match;
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
@@ -246,7 +248,7 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
     spill_code_t code = SPILL_INVALID;
     if (ranked)
         code = spill_mongo_each_by(store, collection, &pipeline, "spillway_first",
-                                   request->may_be_old, gather, &gathering, &no_index);
+                                   request->read.may_be_old, gather, &gathering, &no_index);
     if (code != SPILL_OK && ranked && no_index.retryable) {
         if (error)
             *error = no_index;
@@ -255,7 +257,7 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
         run->count = had;
         run->arena.size = used;
         response->stopped = false;
-        code = spill_mongo_each(store, collection, &pipeline, request->may_be_old, gather,
+        code = spill_mongo_each(store, collection, &pipeline, request->read.may_be_old, gather,
                                 &gathering, error);
     }
     bson_destroy(&pipeline);
@@ -269,19 +271,19 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
                                        spill_response_t *response, spill_error_t *error)
 {
-    bool forward = request->want == SPILL_WANT_FORWARD;
-    int64_t watermark = request->watermark, end = request->pages;
-    if (request->want == SPILL_WANT_TOP_N)
+    bool forward = request->read.want == SPILL_WANT_FORWARD;
+    int64_t watermark = request->read.watermark, end = request->read.pages;
+    if (request->read.want == SPILL_WANT_TOP_N)
         return spill_mongo_read_top_n(store, request, response, error);
-    if (forward && request->seq > watermark)
-        watermark = request->seq;
-    if (!forward && request->seq < end - 1)
-        end = request->seq + 1;
-    int64_t width = request->limit < INT32_MAX ? 2 * request->limit : INT32_MAX;
+    if (forward && request->read.seq > watermark)
+        watermark = request->read.seq;
+    if (!forward && request->read.seq < end - 1)
+        end = request->read.seq + 1;
+    int64_t width = request->read.limit < INT32_MAX ? 2 * request->read.limit : INT32_MAX;
     spill_code_t code = SPILL_OK;
     response->outcome = SPILL_DONE;
     while (code == SPILL_OK && !response->stopped && watermark < end &&
-           (int64_t)response->run.count < request->limit) {
+           (int64_t)response->run.count < request->read.limit) {
         int64_t from = forward || end - watermark <= width ? watermark : end - width;
         int64_t to = forward && end - watermark > width ? watermark + width : end;
         code = read_between(store, request, from, to, response, error);

@@ -110,8 +110,7 @@ static int64_t added_bytes(const spill_definition_t *definition, const spill_val
     spill_request_t take = {.kind = pages > 0 ? SPILL_REQUEST_ADOPT_SPLIT : SPILL_REQUEST_ADOPT,
                             .definition = definition,
                             .owner = owner,
-                            .page = SPILL_HEAD,
-                            .op_window = definition->op_window};
+                            .page = SPILL_HEAD};
     int64_t bytes = field_bytes(definition->array, spill_mongo_bookkeeping_bytes(&take, pages));
     if (!measures->has_spill)
         bytes += field_bytes("spill", EMPTY_DOCUMENT);

@@ -15,9 +15,11 @@ typedef struct members {
 
 static void members_of(const spill_request_t *request, members_t *members)
 {
-    members->alone = (spill_member_t){.op = request->op, .count = spill_request_numbers(request)};
-    members->at = request->member_count > 0 ? request->members : &members->alone;
-    members->count = request->member_count > 0 ? request->member_count : 1;
+    bool joined = request->kind == SPILL_REQUEST_APPEND && request->append.member_count > 0;
+    members->alone =
+        (spill_member_t){.op = spill_request_op(request), .count = spill_request_numbers(request)};
+    members->at = joined ? request->append.members : &members->alone;
+    members->count = joined ? request->append.member_count : 1;
 }
 
 static void append_op(bson_t *array, uint32_t index, const spill_op_t *op, int64_t count)
@@ -61,7 +63,7 @@ void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops)
                                   .count = member->count,
                                   .id_bytes = (uint8_t)member->op->id_bytes};
         memcpy(entry.id, member->op->id, member->op->id_bytes);
-        spill_ops_push(ops, &entry, (size_t)request->op_window);
+        spill_ops_push(ops, &entry, (size_t)request->definition->op_window);
         seq += member->count;
     }
 }
@@ -82,7 +84,7 @@ void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t 
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
         bson_append_binary(&ids, key, -1, BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
-        int64_t own = op->base + request->op_window - (int64_t)i;
+        int64_t own = op->base + request->definition->op_window - (int64_t)i;
         below = own < below ? own : below;
     }
     bson_append_array_end(&condition, &ids);

@@ -17,8 +17,8 @@ static bson_t *make_page(const spill_request_t *request)
     spill_effect_t effect;
     bson_t *document = bson_malloc(sizeof *document);
     spill_transition(request, &nothing, &state, &effect);
-    spill_render_page(request->definition, request->owner, &state, request->run, NULL, false,
-                      document);
+    spill_render_page(request->definition, request->owner, &state, request->put_page.run, NULL,
+                      false, document);
     spill_state_release(&state);
     return document;
 }
@@ -89,7 +89,7 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
     bson_append_document_end(&stage, &projection);
     bson_append_document_end(&pipeline, &stage);
     spill_code_t code = spill_mongo_each(store, document.collection, &pipeline,
-                                         requests->may_be_old, add_page, &reading, error);
+                                         requests->read.may_be_old, add_page, &reading, error);
     for (size_t i = 0; i < count; i++)
         responses[i].outcome = SPILL_DONE;
     bson_destroy(&filter);

@@ -21,7 +21,7 @@ void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
     int64_t skipped = roll ? roll->skipped : 0;
-    int64_t count = (int64_t)request->element_count - skipped;
+    int64_t count = (int64_t)request->append.element_count - skipped;
     bool front = spill_grows_at_front(definition);
     bson_t array, each;
     bson_append_document_begin(push, document->array, -1, &array);
@@ -31,7 +31,7 @@ void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
         int64_t place = skipped + spill_place(definition, count, i);
-        spill_value_append(&request->elements[place], &each, key);
+        spill_value_append(&request->append.elements[place], &each, key);
     }
     bson_append_array_end(&array, &each);
     if (front)

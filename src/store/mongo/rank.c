@@ -58,7 +58,7 @@ typedef struct found {
 
 static bool is_full(const search_t *search)
 {
-    return (int64_t)search->response->top_n.count >= search->request->limit;
+    return (int64_t)search->response->top_n.count >= search->request->read.limit;
 }
 
 /* ---- looks ----------------------------------------------------------------------------------- */
@@ -152,13 +152,14 @@ static void add_found(search_t *search, const found_t *found)
     for (size_t i = 0; i < found->top.count && !is_full(search); i++) {
         const spill_top_entry_t *entry = &found->top.at[i];
         spill_value_t value;
-        if (entry->seq == request->seq || spill_top_contains(&search->response->top_n, entry->seq))
+        if (entry->seq == request->read.seq ||
+            spill_top_contains(&search->response->top_n, entry->seq))
             continue;
         search->bytes += entry->size_bytes;
         if (search->bytes <= spill_top_room(request->definition) &&
             spill_mongo_find_in(&found->run, entry->seq, &value))
             spill_run_add(&search->values, entry->seq, &value);
-        spill_top_add(&search->response->top_n, (size_t)request->limit, entry);
+        spill_top_add(&search->response->top_n, (size_t)request->read.limit, entry);
     }
 }
 
@@ -168,8 +169,8 @@ static void add_found(search_t *search, const found_t *found)
 static spill_code_t add_alike(search_t *search, const spill_rank_t *rank, int64_t end,
                               spill_error_t *error)
 {
-    int64_t low = search->request->watermark, width = FIRST_NUMBERS,
-            most = search->request->limit + 1;
+    int64_t low = search->request->read.watermark, width = FIRST_NUMBERS,
+            most = search->request->read.limit + 1;
     found_t found = {0};
     look_t look = {.class = (spill_rank_class_t)rank->class,
                    .equal = rank,
@@ -311,8 +312,8 @@ static spill_code_t find_next(search_t *search, spill_rank_class_t class, const 
     while (code == SPILL_OK && !ends && !*any) {
         look_t look = {.class = class,
                        .below = below ? &bound : NULL,
-                       .low = search->request->watermark,
-                       .end = search->request->pages,
+                       .low = search->request->read.watermark,
+                       .end = search->request->read.pages,
                        .limit = FEW};
         ends = !below || !reach(&bound, width, &from);
         look.from = ends ? NULL : &from;
@@ -333,18 +334,19 @@ static spill_code_t find_next(search_t *search, spill_rank_class_t class, const 
 static spill_code_t search_class(search_t *search, spill_rank_class_t class, spill_error_t *error)
 {
     const spill_request_t *request = search->request;
-    const spill_top_entry_t *start = request->below;
+    const spill_top_entry_t *start = request->read.below;
     bool within = start && start->rank.class == class;
     spill_rank_t value = within ? start->rank : (spill_rank_t){0};
     bool any = true;
     spill_code_t code = SPILL_OK;
     if (within)
-        code = add_alike(search, &value, start->seq < request->pages ? start->seq : request->pages,
-                         error);
+        code =
+            add_alike(search, &value,
+                      start->seq < request->read.pages ? start->seq : request->read.pages, error);
     for (bool bounded = within; code == SPILL_OK && any && !is_full(search); bounded = true) {
         code = find_next(search, class, bounded ? &value : NULL, &value, &any, error);
         if (code == SPILL_OK && any)
-            code = add_alike(search, &value, request->pages, error);
+            code = add_alike(search, &value, request->read.pages, error);
     }
     return code;
 }
@@ -359,17 +361,17 @@ static spill_code_t search_class(search_t *search, spill_rank_class_t class, spi
 static spill_code_t add_unranked(search_t *search, spill_error_t *error)
 {
     const spill_request_t *request = search->request;
-    const spill_top_entry_t *start = request->below;
+    const spill_top_entry_t *start = request->read.below;
     spill_response_t newest = SPILL_RESPONSE_INIT;
     spill_request_t read = *request;
     found_t found = {.search = search};
-    read.want = SPILL_WANT_BACKWARD;
-    read.seq = request->pages - 1;
-    if (start && start->rank.class == SPILL_RANK_NONE && start->seq <= read.seq)
-        read.seq = start->seq - 1;
-    read.limit = request->definition->top_count + request->limit + 1;
+    read.read.want = SPILL_WANT_BACKWARD;
+    read.read.seq = request->read.pages - 1;
+    if (start && start->rank.class == SPILL_RANK_NONE && start->seq <= read.read.seq)
+        read.read.seq = start->seq - 1;
+    read.read.limit = request->definition->top_count + request->read.limit + 1;
     spill_code_t code = SPILL_OK;
-    if (read.seq >= request->watermark)
+    if (read.read.seq >= request->read.watermark)
         code = spill_mongo_read_elements(search->store, &read, &newest, error);
     for (size_t i = 0; code == SPILL_OK && i < newest.run.count; i++) {
         spill_element_t element = spill_run_element(&newest.run, i);
@@ -394,11 +396,11 @@ spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t 
     spill_top_t *top_n = &response->top_n;
     spill_code_t code = SPILL_OK;
     bool ranked = request->definition->sort_field[0] != '\0';
-    int class = request->below ? request->below->rank.class : SPILL_RANK_DATE;
+    int class = request->read.below ? request->read.below->rank.class : SPILL_RANK_DATE;
     if (!ranked)
         class = SPILL_RANK_NONE;
-    for (; code == SPILL_OK && class > SPILL_RANK_NONE && request->watermark < request->pages &&
-           !is_full(&search);
+    for (; code == SPILL_OK && class > SPILL_RANK_NONE &&
+           request->read.watermark < request->read.pages && !is_full(&search);
          class --)
         code = search_class(&search, (spill_rank_class_t) class, error);
     if (code == SPILL_OK && !is_full(&search))

@@ -27,28 +27,28 @@ typedef struct search {
 static void append_page_holding(const search_t *search, bson_t *stages)
 {
     const spill_request_t *request = search->document->request;
-    bool forward = request->want_beyond && request->want == SPILL_WANT_FORWARD;
-    int64_t last = request->seq;
-    if (forward && last < INT64_MAX - request->limit)
-        last += request->limit;
+    bool forward = request->read.want_beyond && request->read.want == SPILL_WANT_FORWARD;
+    int64_t last = request->read.seq;
+    if (forward && last < INT64_MAX - request->read.limit)
+        last += request->read.limit;
     bson_t stage, match;
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     spill_mongo_append_page_owner(request, &match);
     BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(last), "$gt",
                 BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->incarnation));
-    spill_mongo_append_pages(request->definition, request->pages, &match);
+    spill_mongo_append_pages(request->definition, request->read.pages, &match);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
     BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "_id",
                 BCON_INT32(-1), "}", "}", "2", "{", "$limit",
-                BCON_INT32(request->want_beyond ? 2 : 1), "}");
+                BCON_INT32(request->read.want_beyond ? 2 : 1), "}");
 }
 
 /* The number of the page in which a run continues. */
 static int64_t page_beyond(const spill_request_t *request, int64_t page)
 {
-    return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
+    return request->read.want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
 }
 
 /* Match the owner's pages. If a page is one element, only its _id names the owner for certain. */
@@ -105,7 +105,7 @@ static void append_document(const spill_mongo_document_t *document, bson_t *stag
     bson_t stage, filter;
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     int64_t two[] = {request->page, page_beyond(request, request->page)};
-    if (request->want_beyond && request->page >= 0)
+    if (request->read.want_beyond && request->page >= 0)
         spill_mongo_select_pages(document, two, 2, &filter);
     else
         spill_mongo_select(document, &filter);
@@ -140,10 +140,10 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
     char first[SPILL_MONGO_PATH_SIZE], deleted[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
     spill_mongo_ref(document, "first", first);
     spill_mongo_ref(document, "gone", deleted);
-    if (!request->spare)
+    if (!request->read.spare)
         return BCON_NEW("$literal", BCON_INT64(limit));
     bson_t *between;
-    if (request->want == SPILL_WANT_FORWARD)
+    if (request->read.want == SPILL_WANT_FORWARD)
         between = BCON_NEW("$subtract", "[", BCON_UTF8(first), BCON_INT64(seq), "]");
     else
         between = BCON_NEW("$subtract", "[", BCON_INT64(seq), "{", "$add", "[", BCON_UTF8(first),
@@ -175,12 +175,12 @@ static void project_all(const spill_mongo_document_t *document, bson_t *projecti
 static void project_run(const spill_mongo_document_t *document, bson_t *projection)
 {
     const spill_request_t *request = document->request;
-    bool forward = request->want == SPILL_WANT_FORWARD;
-    bool first = forward && request->seq <= 0; /* no number is lower */
-    int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
-    int64_t seq = request->seq;
+    bool forward = request->read.want == SPILL_WANT_FORWARD;
+    bool first = forward && request->read.seq <= 0; /* no number is lower */
+    int64_t limit = request->read.limit < INT32_MAX ? request->read.limit : INT32_MAX;
+    int64_t seq = request->read.seq;
     if (spill_schema_of(request->definition)->keeps_top_n ||
-        (first && limit == INT32_MAX && !request->spare)) {
+        (first && limit == INT32_MAX && !request->read.spare)) {
         project_all(document, projection);
         return;
     }
@@ -227,7 +227,7 @@ static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
 static bool has_id(const spill_request_t *request, const spill_value_t *element)
 {
     spill_buffer_t wanted = SPILL_BUFFER_INIT, own = SPILL_BUFFER_INIT;
-    spill_element_id_key(request->id, &wanted, NULL);
+    spill_element_id_key(request->read.id, &wanted, NULL);
     bool same = spill_element_key(element, request->definition->id_field, &own) &&
                 spill_buffer_equal(&own, &wanted);
     spill_buffer_release(&wanted);
@@ -239,18 +239,18 @@ static bool has_id(const spill_request_t *request, const spill_value_t *element)
 static void choose(const spill_request_t *request, spill_run_t *run)
 {
     size_t from = 0, end = run->count;
-    if (request->want == SPILL_WANT_BACKWARD) {
-        while (end > 0 && run->entries[end - 1].seq > request->seq)
+    if (request->read.want == SPILL_WANT_BACKWARD) {
+        while (end > 0 && run->entries[end - 1].seq > request->read.seq)
             end--;
-        if ((int64_t)end > request->limit)
-            from = end - (size_t)request->limit;
+        if ((int64_t)end > request->read.limit)
+            from = end - (size_t)request->read.limit;
     } else {
-        while (from < end && run->entries[from].seq < request->seq)
+        while (from < end && run->entries[from].seq < request->read.seq)
             from++;
-        if (request->want == SPILL_WANT_FORWARD && (int64_t)(end - from) > request->limit)
-            end = from + (size_t)request->limit;
+        if (request->read.want == SPILL_WANT_FORWARD && (int64_t)(end - from) > request->read.limit)
+            end = from + (size_t)request->read.limit;
     }
-    while (request->want == SPILL_WANT_ID && from < end) {
+    while (request->read.want == SPILL_WANT_ID && from < end) {
         spill_element_t element = spill_run_element(run, from);
         if (has_id(request, &element.value)) {
             end = from + 1;
@@ -286,7 +286,7 @@ static bool read_run(const spill_mongo_document_t *document, const bson_t *proje
     number(state, from, run);
     if (spill_schema_of(document->request->definition)->keeps_top_n)
         choose(document->request, run);
-    if (document->request->want == SPILL_WANT_BACKWARD)
+    if (document->request->read.want == SPILL_WANT_BACKWARD)
         reverse(run);
     return true;
 }
@@ -328,14 +328,14 @@ static void read_fields(const bson_t *projected, bson_t **fields)
 void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection)
 {
     const spill_request_t *request = document->request;
-    bool ops = request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
+    bool ops = request->kind == SPILL_REQUEST_READ && (request->read.op || request->read.want_ops);
     spill_mongo_project_state(document, ops, projection);
-    if (request->want_now)
+    if (request->read.want_now)
         BSON_APPEND_UTF8(projection, "now", "$$NOW");
     bool top_n = spill_schema_of(request->definition)->keeps_top_n;
-    if (request->want == SPILL_WANT_ID && !top_n && (document->head || !document->referenced))
+    if (request->read.want == SPILL_WANT_ID && !top_n && (document->head || !document->referenced))
         spill_mongo_project_element(document, projection);
-    else if (request->want != SPILL_WANT_NONE && (document->head || !document->referenced))
+    else if (request->read.want != SPILL_WANT_NONE && (document->head || !document->referenced))
         project_run(document, projection);
 }
 
@@ -346,7 +346,7 @@ static void append_projection(const spill_mongo_document_t *document, const char
     bson_append_document_begin(stages, key, -1, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
     spill_mongo_project_read(document, &projection);
-    if (document->request->want_fields && document->head)
+    if (document->request->read.want_fields && document->head)
         BSON_APPEND_UTF8(&projection, "fields", "$$ROOT");
     bson_append_document_end(&stage, &projection);
     bson_append_document_end(stages, &stage);
@@ -443,7 +443,7 @@ static bson_t *make_pipeline(const search_t *search)
     else if (request->page == SPILL_PAGE_WITH_ID)
         BCON_APPEND(stages, "3", "{", "$match", "{", "from", "{", "$gte", BCON_INT64(0), "}", "}",
                     "}", "4", "{", "$limit", BCON_INT32(1), "}");
-    if (request->want_fields && document->head)
+    if (request->read.want_fields && document->head)
         append_without_own(request->definition, stages, "2");
     if (search->in_parts) {
         bson_t projection = BSON_INITIALIZER;
@@ -456,7 +456,8 @@ static bson_t *make_pipeline(const search_t *search)
 
 static void look_up_op(const spill_request_t *request, spill_ops_t *ops, spill_response_t *response)
 {
-    const spill_op_entry_t *entry = spill_ops_find(ops, request->op->id, request->op->id_bytes);
+    const spill_op_entry_t *entry =
+        spill_ops_find(ops, request->read.op->id, request->read.op->id_bytes);
     response->op_found = entry != NULL;
     if (entry)
         response->op = *entry;
@@ -469,7 +470,7 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
     spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
     if (code == SPILL_OK && document->referenced && !document->head)
         spill_mongo_decode_referenced(document, projected, state, run);
-    else if (code == SPILL_OK && (state->present || document->request->unmanaged))
+    else if (code == SPILL_OK && (state->present || document->request->read.unmanaged))
         code = read_run(document, projected, state, run)
                    ? SPILL_OK
                    : spill_fail(error, SPILL_CORRUPT,
@@ -496,8 +497,8 @@ static void read_beyond(findings_t *findings, const bson_t *projected)
 /* Does the run begin in this document, so that no element was omitted? */
 static bool begins_within(const spill_request_t *request, const spill_state_t *state)
 {
-    return request->want == SPILL_WANT_FORWARD ? request->seq >= state->first
-                                               : request->seq < spill_state_end(state);
+    return request->read.want == SPILL_WANT_FORWARD ? request->read.seq >= state->first
+                                                    : request->read.seq < spill_state_end(state);
 }
 
 static void read_found(findings_t *findings, const bson_t *projected)
@@ -516,15 +517,15 @@ static void read_found(findings_t *findings, const bson_t *projected)
     if (bson_iter_init_find(&now, projected, "now") && BSON_ITER_HOLDS_DATE_TIME(&now))
         response->now_us = bson_iter_date_time(&now) * 1000;
     if (findings->code == SPILL_OK && response->state.present) {
-        response->spared = request->spare && response->state.pages > 0 &&
+        response->spared = request->read.spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
         spill_mongo_decode_top_run(projected, &response->state, &response->top_run);
         read_fields(projected, &response->fields);
         if (response->fields && spill_mongo_is_bucket(findings->document))
             spill_mongo_bucket_fields(findings->document, &response->fields);
-        if (request->op)
+        if (request->read.op)
             look_up_op(request, &ops, response);
-        if (request->want_ops)
+        if (request->read.want_ops)
             spill_ops_copy(&ops, &response->ops);
     }
     spill_ops_release(&ops);
@@ -534,14 +535,14 @@ static void read_found(findings_t *findings, const bson_t *projected)
 static bool is_meant(const spill_request_t *request, const bson_t *projected)
 {
     bson_iter_t iter, first;
-    if (!request->want_beyond)
+    if (!request->read.want_beyond)
         return true;
     if (request->page >= 0)
         return bson_iter_init_find(&iter, projected, "page") &&
                spill_iter_int64(&iter) == request->page;
     return bson_iter_init(&iter, projected) &&
            bson_iter_find_descendant(&iter, "state.first", &first) &&
-           spill_iter_int64(&first) <= request->seq;
+           spill_iter_int64(&first) <= request->read.seq;
 }
 
 static bool add_document(void *context, const bson_t *projected)
@@ -563,11 +564,11 @@ static spill_code_t find_in_parts(spill_mongo_t *store, const search_t *search,
     search_t whole = {.document = &one, .over = search->over, .in_parts = true};
     findings_t findings = {.document = &one, .response = response, .error = error};
     joined_t joined = {.projected = BSON_INITIALIZER};
-    alone.want_beyond = false;
+    alone.read.want_beyond = false;
     one.request = &alone;
     bson_t *pipeline = make_pipeline(&whole);
     spill_response_clear(response);
-    spill_code_t code = spill_mongo_each(store, one.collection, pipeline, alone.may_be_old,
+    spill_code_t code = spill_mongo_each(store, one.collection, pipeline, alone.read.may_be_old,
                                          join_part, &joined, error);
     if (code == SPILL_OK && joined.count > 0)
         read_found(&findings, &joined.projected);
@@ -583,7 +584,7 @@ static spill_code_t run_search(spill_mongo_t *store, const search_t *search,
     findings_t findings = {.document = search->document, .response = response, .error = error};
     const spill_mongo_document_t *document = search->document;
     spill_code_t code =
-        spill_mongo_each(store, document->collection, pipeline, document->request->may_be_old,
+        spill_mongo_each(store, document->collection, pipeline, document->request->read.may_be_old,
                          add_document, &findings, error);
     bson_destroy(pipeline);
     if (code == SPILL_TOO_BIG)
@@ -601,9 +602,9 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 {
     const spill_request_t *request = document->request;
     int64_t reach = request->definition->largest.page_capacity;
-    if (request->want_beyond && request->want == SPILL_WANT_BACKWARD)
+    if (request->read.want_beyond && request->read.want == SPILL_WANT_BACKWARD)
         reach *= 2;
-    search_t near = {.document = document, .over = request->seq - reach};
+    search_t near = {.document = document, .over = request->read.seq - reach};
     search_t any = {.document = document, .over = -1};
     if (near.over < 0)
         return run_search(store, &any, response, error);
@@ -612,7 +613,7 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
         return code;
     spill_request_t alone = *request; /* there may be many short pages beyond */
     spill_mongo_document_t one = *document;
-    alone.want_beyond = false;
+    alone.read.want_beyond = false;
     one.request = &alone;
     any.document = &one;
     spill_response_clear(response);

@@ -39,9 +39,9 @@ static bson_t *document_bytes(const spill_mongo_document_t *document)
     enum { EMPTY_DOCUMENT = 5 };
     const spill_request_t *request = document->request;
     int64_t base = spill_document_base_bytes(request->definition, request->owner, document->head) +
-                   request->elements_bytes + spill_update_growth(request->update) -
+                   request->append.elements_bytes + spill_update_growth(request->append.update) -
                    SPILL_MONGO_EMPTY_ARRAY;
-    bson_t *after = framing("$$live", (int64_t)request->element_count);
+    bson_t *after = framing("$$live", (int64_t)request->append.element_count);
     bson_t *before = framing("$$live", 0);
     bson_t *deleted = framing("$$gone", 0);
     bson_t *ops = framing("$$ops", 0);
@@ -67,11 +67,11 @@ static bson_t *variables(const spill_mongo_document_t *document)
     bson_t *vars = bson_new();
     spill_mongo_append_length(array, "live", vars);
     spill_mongo_append_length(spill_mongo_ref(document, "gone", path), "gone", vars);
-    BCON_APPEND(vars, "ops", "{", "$max", "[", BCON_INT64(1), "{", "$min", "[", "{", "$add", "[",
-                BCON_UTF8(spill_mongo_ref(document, "n", path)),
-                BCON_INT64(spill_request_ops(request)), "]", "}", BCON_INT64(request->op_window),
-                "]", "}", "]", "}", "array", "{", "$bsonSize", "{", "a", "{", "$ifNull", "[",
-                BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
+    BCON_APPEND(
+        vars, "ops", "{", "$max", "[", BCON_INT64(1), "{", "$min", "[", "{", "$add", "[",
+        BCON_UTF8(spill_mongo_ref(document, "n", path)), BCON_INT64(spill_request_ops(request)),
+        "]", "}", BCON_INT64(request->definition->op_window), "]", "}", "]", "}", "array", "{",
+        "$bsonSize", "{", "a", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
     if (document->head) {
         BCON_APPEND(vars, "root", "{", "$bsonSize", "$$ROOT", "}");
         spill_mongo_append_own_size(request->definition, true, "own", vars);
@@ -84,7 +84,7 @@ static bson_t *variables(const spill_mongo_document_t *document)
 void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter)
 {
     const spill_request_t *request = document->request;
-    int64_t count = (int64_t)request->element_count;
+    int64_t count = (int64_t)request->append.element_count;
     bson_t *vars = variables(document);
     bson_t *bytes = document_bytes(document);
     /* A single element may fill a document up to the size limit. */
@@ -115,7 +115,7 @@ static int64_t quick_bytes(const spill_request_t *request)
 static int64_t open_bytes(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
-    spill_state_t full = {.op_count = request->op_window};
+    spill_state_t full = {.op_count = request->definition->op_window};
     return request->limits.bytes_max - quick_bytes(request) -
            spill_state_document_bytes(request->definition, request->owner, document->head, &full, 0,
                                       0);
@@ -136,8 +136,8 @@ static const char *open_name(const spill_mongo_document_t *document, int64_t inc
 bool spill_mongo_is_quick(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
-    int64_t count = (int64_t)request->element_count;
-    return request->elements_bytes + spill_update_growth(request->update) +
+    int64_t count = (int64_t)request->append.element_count;
+    return request->append.elements_bytes + spill_update_growth(request->append.update) +
                    LONGEST_FRAMING * count <=
                quick_bytes(request) &&
            count <= request->limits.slots_max && request->limits.slots_max < PLACES_MAX &&
@@ -156,7 +156,7 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
     char place[SPILL_NAME_SIZE + 24], open[SPILL_MONGO_PATH_SIZE];
     char name[OPEN_NAME_SIZE], limit[SPILL_MONGO_PATH_SIZE + OPEN_NAME_SIZE];
     snprintf(place, sizeof place, "%s.%lld", document->array,
-             (long long)request->limits.slots_max - (long long)request->element_count);
+             (long long)request->limits.slots_max - (long long)request->append.element_count);
     snprintf(limit, sizeof limit, "%s.%s", spill_mongo_ref(document, "open", open),
              open_name(document, request->incarnation, name));
     if (hint)

@@ -32,7 +32,7 @@ void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *pro
         return;
     BSON_APPEND_UTF8(projection, "top", spill_mongo_ref(document, "top", own));
     BSON_APPEND_UTF8(projection, "shown", spill_mongo_ref(document, "shown", own));
-    if (!document->request->want_top)
+    if (document->request->kind != SPILL_REQUEST_READ || !document->request->read.want_top)
         return;
     const spill_definition_t *definition = document->request->definition;
     snprintf(ref, sizeof ref, "$%s", summary_path(definition, definition->top_field, path));
@@ -84,22 +84,26 @@ static bool find_own(const spill_request_t *request, int64_t from, int64_t seq,
                      spill_value_t *value)
 {
     bool append = request->kind == SPILL_REQUEST_APPEND;
-    int64_t index = append ? seq - from : seq == request->seq ? 0 : -1;
-    if (index < 0 || index >= (int64_t)request->element_count)
+    if (append && seq >= from && seq - from < (int64_t)request->append.element_count) {
+        *value = request->append.elements[seq - from];
+        return true;
+    }
+    if (!spill_request_is_change(request) || seq != request->change.seq || !request->change.element)
         return false;
-    *value = request->elements[index];
+    *value = *request->change.element;
     return true;
 }
 
 void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
                             const spill_response_t *read, spill_top_t *top, spill_run_t *values)
 {
+    const spill_run_t *refill_run = spill_request_refill_run(request);
     spill_run_clear(values);
     for (size_t i = 0; i < top->shown; i++) {
         spill_value_t value;
         int64_t seq = top->at[i].seq;
         if (!find_own(request, from, seq, &value) &&
-            !spill_mongo_find_in(request->refill_run, seq, &value) &&
+            !spill_mongo_find_in(refill_run, seq, &value) &&
             !spill_mongo_find_in(&read->run, seq, &value) &&
             !spill_mongo_find_in(&read->top_run, seq, &value)) {
             spill_top_show(top, request->definition, i); /* another program changed the summary */
@@ -172,7 +176,7 @@ void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
         if (block) { /* insert it between the existing elements */
             for (size_t i = first; i < first + count; i++)
                 spill_run_add(&values, after->top.at[i].seq,
-                              &request->elements[after->top.at[i].seq - from]);
+                              &request->append.elements[after->top.at[i].seq - from]);
             bson_append_document_begin(push, path, -1, &operand);
             append_values(&values, 0, count, "$each", &operand);
             BSON_APPEND_INT64(&operand, "$position", (int64_t)first);

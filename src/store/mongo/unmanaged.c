@@ -26,12 +26,12 @@ static void append_same_run(const spill_mongo_document_t *document, uint32_t num
 {
     static const spill_run_t none = {0};
     const spill_request_t *request = document->request;
-    int64_t bytes = SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(request->run) +
-                    spill_array_framing((int64_t)request->run->count);
+    int64_t bytes = SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(request->adopt.run) +
+                    spill_array_framing((int64_t)request->adopt.run->count);
     char keys[2][12];
     bson_t *live = spill_mongo_live(document);
     bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
-    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->run->count));
+    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->adopt.run->count));
     bson_t *slice = spill_mongo_slice(document, live, rank, count);
     bson_t same, sides, expected;
     for (uint32_t i = 0; i < 2; i++)
@@ -42,7 +42,7 @@ static void append_same_run(const spill_mongo_document_t *document, uint32_t num
     BSON_APPEND_ARRAY_BEGIN(&same, "$eq", &sides);
     BSON_APPEND_DOCUMENT(&sides, "0", slice);
     BSON_APPEND_DOCUMENT_BEGIN(&sides, "1", &expected);
-    spill_unmanaged_append(request->definition, "$literal", request->run, &none, &expected);
+    spill_unmanaged_append(request->definition, "$literal", request->adopt.run, &none, &expected);
     bson_append_document_end(&sides, &expected);
     bson_append_array_end(&same, &sides);
     bson_append_document_end(all, &same);
@@ -159,10 +159,10 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     spill_mongo_select(document, filter);
     BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
     BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
-    append_adopt_guard(document, cuts ? (int64_t)request->run->count : 0, &all);
+    append_adopt_guard(document, cuts ? (int64_t)request->adopt.run->count : 0, &all);
     if (cuts) {
-        BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW", BCON_DATE_TIME(request->until / 1000), "]",
-                    "}");
+        BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW",
+                    BCON_DATE_TIME(request->adopt.until / 1000), "]", "}");
         append_same_run(document, 6, &all);
     }
     bson_append_array_end(&expression, &all);
@@ -176,7 +176,7 @@ static void append_cut_stage(const spill_mongo_document_t *document, const char 
     bson_t stage, set;
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, key, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    spill_mongo_append_without(document, 0, (int64_t)document->request->run->count, &set);
+    spill_mongo_append_without(document, 0, (int64_t)document->request->adopt.run->count, &set);
     bson_append_document_end(&stage, &set);
     bson_append_document_end(pipeline, &stage);
 }
@@ -186,15 +186,15 @@ static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int
 {
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
-    int64_t pages = cuts ? 1 + request->more_pages : 0;
+    int64_t pages = cuts ? 1 + request->adopt.more_pages : 0;
     bson_t stage, set;
     bson_init(pipeline);
     if (cuts)
         append_cut_stage(document, "0", pipeline);
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, cuts ? "1" : "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    set_bookkeeping(document, incarnation, request->slots, pages, &set);
-    set_count(document, request->slots, &set);
+    set_bookkeeping(document, incarnation, request->adopt.slots, pages, &set);
+    set_count(document, request->adopt.slots, &set);
     if (cuts && definition->overflow_field[0] != '\0')
         bson_append_bool(&set, definition->overflow_field, -1, true);
     if (cuts)
@@ -208,13 +208,16 @@ static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_docu
                                     const bson_t *filter, const bson_t *pipeline,
                                     spill_response_t *response, bool *done, spill_error_t *error)
 {
+    spill_request_t read = spill_request_shown(document->request);
+    spill_mongo_document_t shown = *document;
     bson_t fields = BSON_INITIALIZER, after;
-    spill_mongo_project_read(document, &fields);
+    shown.request = &read;
+    spill_mongo_project_read(&shown, &fields);
     spill_code_t code = spill_mongo_modify(store, document->collection, filter, pipeline, &fields,
                                            &after, done, error);
     if (code == SPILL_OK && *done && !spill_mongo_is_unprojected(&after)) {
-        code = spill_mongo_decode_reply(document, &after, &response->state, &response->run, NULL,
-                                        error);
+        code =
+            spill_mongo_decode_reply(&shown, &after, &response->state, &response->run, NULL, error);
         response->shows_read = code == SPILL_OK && response->state.present;
     }
     bson_destroy(&fields);
@@ -236,7 +239,7 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
         bson_t filter, pipeline;
         make_filter(&document, cuts, &filter);
         make_pipeline(&document, cuts, incarnation, &pipeline);
-        if (request->want == SPILL_WANT_NONE)
+        if (request->adopt.shown == 0)
             code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
                                              cuts ? ADOPT_SPLIT_MS : 0, NULL, NULL, &done, error);
         else
@@ -289,7 +292,7 @@ static void set_array(const spill_mongo_document_t *document, bson_t *set)
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
     bson_t older = BSON_INITIALIZER;
-    spill_unmanaged_append(request->definition, "$literal", request->run, &none, &older);
+    spill_unmanaged_append(request->definition, "$literal", request->unmanage.run, &none, &older);
     if (spill_grows_at_front(request->definition))
         BCON_APPEND(set, document->array, "{", "$concatArrays", "[", BCON_UTF8(array),
                     BCON_DOCUMENT(&older), "]", "}");
@@ -308,8 +311,9 @@ static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
     snprintf(array, sizeof array, "$%s", document->array);
     BCON_APPEND(set, document->count, "{", "$cond", "[",
                 BCON_UTF8(spill_mongo_ref(document, "counted", counted)), "{", "$add", "[", "{",
-                "$size", BCON_UTF8(array), "}", BCON_INT32((int32_t)document->request->run->count),
-                "]", "}", "$$REMOVE", "]", "}");
+                "$size", BCON_UTF8(array), "}",
+                BCON_INT32((int32_t)document->request->unmanage.run->count), "]", "}", "$$REMOVE",
+                "]", "}");
 }
 
 /* Remove the bookkeeping first: a document that was full has no room for it and all elements. */
@@ -362,8 +366,9 @@ spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *r
         BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", incarnation),
                     BCON_INT64(request->incarnation), spill_mongo_path(&document, "rev", rev),
                     BCON_INT64(request->rev), spill_mongo_path(&document, "pages", pages),
-                    BCON_INT64(request->pages), spill_mongo_path(&document, "intent", intent), "{",
-                    "$exists", BCON_BOOL(false), "}");
+                    BCON_INT64(request->unmanage.pages),
+                    spill_mongo_path(&document, "intent", intent), "{", "$exists", BCON_BOOL(false),
+                    "}");
         unmanage_pipeline(&document, &pipeline);
         code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
                                   error);

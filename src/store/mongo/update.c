@@ -79,7 +79,7 @@ static void push_ops(const spill_mongo_document_t *document, bson_t *push)
     bson_append_document_begin(push, spill_mongo_path(document, "ops", path), -1, &ops);
     spill_mongo_append_ops(request, "$each", &ops);
     BSON_APPEND_INT32(&ops, "$position", 0);
-    BSON_APPEND_INT32(&ops, "$slice", request->op_window);
+    BSON_APPEND_INT32(&ops, "$slice", request->definition->op_window);
     bson_append_document_end(push, &ops);
 }
 
@@ -89,7 +89,7 @@ static void push_ops(const spill_mongo_document_t *document, bson_t *push)
 static void increment_by_roll(const spill_mongo_document_t *document,
                               const spill_mongo_roll_t *roll, update_t *parts)
 {
-    int64_t count = (int64_t)document->request->element_count - roll->moved;
+    int64_t count = (int64_t)document->request->append.element_count - roll->moved;
     char path[SPILL_MONGO_PATH_SIZE];
     if (!roll->counted && count > 0)
         spill_render_count(&parts->increment, document->count, count);
@@ -109,7 +109,7 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
                                   bson_t *update)
 {
     const spill_request_t *request = document->request;
-    int64_t count = (int64_t)request->element_count;
+    int64_t count = (int64_t)request->append.element_count;
     char path[SPILL_MONGO_PATH_SIZE];
     update_t parts;
     update_init(&parts);
@@ -132,21 +132,21 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
         BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path),
                           spill_request_numbers(request));
     }
-    update_finish(&parts, request->update, update);
+    update_finish(&parts, request->append.update, update);
 }
 
 /* Set the summary of a head that has only the request's elements. */
 static void set_first_summary(const spill_mongo_document_t *document, bson_t *set)
 {
     const spill_request_t *request = document->request;
-    spill_state_t state = {.live = (int64_t)request->element_count};
-    for (size_t i = 0; i < request->element_count; i++) {
-        spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
+    spill_state_t state = {.live = (int64_t)request->append.element_count};
+    for (size_t i = 0; i < request->append.element_count; i++) {
+        spill_sum_t value = spill_sum_of(request->definition, &request->append.elements[i]);
         spill_sum_add(&state.sum, &value);
         if (!spill_schema_of(request->definition)->has_top)
             continue;
         spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, (int64_t)i, &request->elements[i]);
+            spill_top_entry_of(request->definition, (int64_t)i, &request->append.elements[i]);
         spill_top_add(&state.top, (size_t)request->definition->top_count, &entry);
     }
     spill_response_t nothing = SPILL_RESPONSE_INIT;
@@ -165,7 +165,8 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
     const spill_definition_t *definition = request->definition;
     int64_t first = roll ? roll->moved : 0;
     bool top_n = roll && roll->top_n;
-    int64_t count = top_n ? (int64_t)roll->top_n->count : (int64_t)request->element_count - first;
+    int64_t count =
+        top_n ? (int64_t)roll->top_n->count : (int64_t)request->append.element_count - first;
     char path[SPILL_MONGO_PATH_SIZE];
     update_t parts;
     update_init(&parts);
@@ -200,12 +201,12 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
         BSON_APPEND_ARRAY(&parts.set, document->array, &none);
         bson_destroy(&none);
     }
-    update_finish(&parts, request->update, update);
+    update_finish(&parts, request->append.update, update);
 }
 
 void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update)
 {
     update_t parts;
     update_init(&parts);
-    update_finish(&parts, document->request->update, update);
+    update_finish(&parts, document->request->append.update, update);
 }
