@@ -69,19 +69,22 @@ static void batch_clear(batch_t *batch)
     batch->count = 0;
 }
 
+#define RESULT(type, member, ...) SPILL_FIELD(type, spill_append_result_t, member, __VA_ARGS__)
+static const spill_field_t result_fields[] = {
+    RESULT(INT64, first, "first"), RESULT(INT64, count, "count"),
+    RESULT(BOOL, repeated, "repeated"),
+    RESULT(INT64, dropped, "dropped", .flags = SPILL_FIELD_SPARSE),
+    RESULT(INT64, crowded_out, "crowdedOut", .flags = SPILL_FIELD_SPARSE)};
+static const spill_record_t result_record =
+    SPILL_RECORD("result", spill_append_result_t, result_fields);
+
 /* Flush, so that no acknowledgement waits in a buffer, and report a failed write. */
 static spill_code_t print_result(const spill_invocation_t *invocation,
                                  const spill_append_result_t *result, spill_error_t *error)
 {
     int64_t last = result->first + result->count - 1;
     if (invocation->json) {
-        printf("{\"first\":%" PRId64 ",\"count\":%" PRId64 ",\"repeated\":%s", result->first,
-               result->count, result->repeated ? "true" : "false");
-        if (result->dropped > 0)
-            printf(",\"dropped\":%" PRId64, result->dropped);
-        if (result->crowded_out > 0)
-            printf(",\"crowdedOut\":%" PRId64, result->crowded_out);
-        puts("}");
+        spill_cli_print_record(&result_record, result);
     } else if (result->count == 1) {
         printf("%" PRId64 "\n", result->first);
     } else {

@@ -97,15 +97,19 @@ bool spill_cli_parse_moment(const char *text, int64_t *time_ms)
 
 /* ---- append ---------------------------------------------------------------------------------- */
 
+#define APPENDED(type, member, name) SPILL_FIELD(type, spill_bucket_appended_t, member, name)
+static const spill_field_t appended_fields[] = {
+    APPENDED(CHARS, window, "window"), APPENDED(INT64, result.first, "first"),
+    APPENDED(INT64, result.count, "count"), APPENDED(BOOL, result.repeated, "repeated")};
+static const spill_record_t appended_record =
+    SPILL_RECORD("appended", spill_bucket_appended_t, appended_fields);
+
 static void print_appended(const spill_cli_session_t *session,
                            const spill_bucket_appended_t *appended)
 {
     const spill_append_result_t *result = &appended->result;
     if (session->invocation->json) {
-        fputs("{\"window\":", stdout);
-        spill_cli_print_text(appended->window);
-        printf(",\"first\":%" PRId64 ",\"count\":%" PRId64 ",\"repeated\":%s}\n", result->first,
-               result->count, result->repeated ? "true" : "false");
+        spill_cli_print_record(&appended_record, appended);
     } else if (result->count == 1) {
         printf("%s:%" PRId64 "\n", appended->window, result->first);
     } else {
@@ -193,6 +197,19 @@ static spill_code_t set_bound(const spill_cli_session_t *session, const char *op
                             text);
 }
 
+typedef struct element_line {
+    const char *window;
+    int64_t seq;
+    const char *element;
+} element_line_t;
+
+static const spill_field_t element_fields[] = {
+    SPILL_FIELD(TEXT, element_line_t, window, "window"),
+    SPILL_FIELD(INT64, element_line_t, seq, "seq"),
+    SPILL_FIELD(JSON, element_line_t, element, "element")};
+static const spill_record_t element_record =
+    SPILL_RECORD("element", element_line_t, element_fields);
+
 static void print_slice(const spill_cli_session_t *session, const spill_bucket_slice_t *slice)
 {
     for (size_t i = 0; i < slice->count; i++) {
@@ -203,9 +220,8 @@ static void print_slice(const spill_cli_session_t *session, const spill_bucket_s
             continue;
         }
         if (session->invocation->json) {
-            fputs("{\"window\":", stdout);
-            spill_cli_print_text(element->window);
-            printf(",\"seq\":%" PRId64 ",\"element\":%s}\n", element->seq, json);
+            const element_line_t line = {element->window, element->seq, json};
+            spill_cli_print_record(&element_record, &line);
         } else {
             printf("%s:%" PRId64 "\t%s\n", element->window, element->seq, json);
         }
@@ -297,97 +313,127 @@ spill_code_t spill_cli_bucket_exists(const spill_cli_session_t *session, spill_e
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-static void print_amount(const spill_amount_t *amount)
+typedef struct amount_text {
+    char text[32];
+} amount_text_t;
+
+static amount_text_t amount_text(const spill_amount_t *amount)
 {
+    amount_text_t shown;
     if (amount->real)
-        printf("%.17g", amount->value);
+        snprintf(shown.text, sizeof shown.text, "%.17g", amount->value);
     else
-        printf("%" PRId64, amount->whole);
+        snprintf(shown.text, sizeof shown.text, "%" PRId64, amount->whole);
+    return shown;
 }
 
-static void print_numbers(const spill_statistics_t *statistics, bool json)
+/* The statistics of a window, or of all windows of an owner. */
+typedef struct statistics_line {
+    const char *window;
+    int64_t parts;
+    const spill_value_t *owner;
+    int64_t windows;
+    spill_statistics_t statistics;
+    const char *sum, *min, *max;
+} statistics_line_t;
+
+static bool is_window(const void *record)
 {
-    if (json)
-        printf("\"count\":%" PRId64 ",\"values\":%" PRId64 ",\"sum\":", statistics->count,
-               statistics->values);
-    else
-        printf("%" PRId64 " %s, %" PRId64 " %s, sum ", statistics->count,
-               spill_cli_plural(statistics->count, "element", "elements"), statistics->values,
-               spill_cli_plural(statistics->values, "value", "values"));
-    print_amount(&statistics->sum);
-    if (statistics->values == 0)
+    return ((const statistics_line_t *)record)->window != NULL;
+}
+
+static bool is_owner(const void *record)
+{
+    return !is_window(record);
+}
+
+static bool has_values(const void *record)
+{
+    return ((const statistics_line_t *)record)->statistics.values > 0;
+}
+
+#define LINE(type, member, ...) SPILL_FIELD(type, statistics_line_t, member, __VA_ARGS__)
+static const spill_field_t statistics_fields[] = {
+    LINE(TEXT, window, "window", .when = is_window),
+    LINE(INT64, parts, "parts", .when = is_window),
+    LINE(POINTER, owner, "owner", .when = is_owner),
+    LINE(INT64, windows, "windows", .when = is_owner),
+    LINE(INT64, statistics.count, "count"),
+    LINE(INT64, statistics.values, "values"),
+    LINE(JSON, sum, "sum"),
+    LINE(DOUBLE, statistics.average, "average", .when = has_values),
+    LINE(JSON, min, "min", .when = has_values),
+    LINE(JSON, max, "max", .when = has_values)};
+static const spill_record_t statistics_record =
+    SPILL_RECORD("statistics", statistics_line_t, statistics_fields);
+
+static void print_statistics(statistics_line_t line, bool json)
+{
+    const spill_statistics_t *statistics = &line.statistics;
+    amount_text_t sum = amount_text(&statistics->sum), min = amount_text(&statistics->min),
+                  max = amount_text(&statistics->max);
+    line.sum = sum.text;
+    line.min = min.text;
+    line.max = max.text;
+    if (json) {
+        spill_cli_print_record(&statistics_record, &line);
         return;
-    printf(json ? ",\"average\":%.17g,\"min\":" : ", average %.6g, min ", statistics->average);
-    print_amount(&statistics->min);
-    fputs(json ? ",\"max\":" : ", max ", stdout);
-    print_amount(&statistics->max);
+    }
+    if (line.window)
+        printf("%s: ", line.window);
+    else
+        printf("in all %" PRId64 " %s: ", line.windows,
+               spill_cli_plural(line.windows, "window", "windows"));
+    printf("%" PRId64 " %s, %" PRId64 " %s, sum %s", statistics->count,
+           spill_cli_plural(statistics->count, "element", "elements"), statistics->values,
+           spill_cli_plural(statistics->values, "value", "values"), sum.text);
+    if (statistics->values > 0)
+        printf(", average %.6g, min %s, max %s", statistics->average, min.text, max.text);
+    if (line.parts > 1)
+        printf(", in %" PRId64 " parts", line.parts);
+    putchar('\n');
 }
 
 static bool print_window(void *context, const spill_bucket_window_t *window)
 {
     const spill_cli_session_t *session = context;
-    bool json = session->invocation->json;
-    if (json) {
-        fputs("{\"window\":", stdout);
-        spill_cli_print_text(window->window);
-        printf(",\"parts\":%" PRId64 ",", window->parts);
-    } else {
-        printf("%s: ", window->window);
-    }
-    print_numbers(&window->statistics, json);
-    if (!json && window->parts > 1)
-        printf(", in %" PRId64 " parts", window->parts);
-    puts(json ? "}" : "");
+    print_statistics((statistics_line_t){.window = window->window,
+                                         .parts = window->parts,
+                                         .statistics = window->statistics},
+                     session->invocation->json);
     return !ferror(stdout);
-}
-
-static void print_owner(const spill_cli_session_t *session)
-{
-    fputs("{\"owner\":", stdout);
-    spill_cli_print_value(session->owner, false);
 }
 
 spill_code_t spill_cli_bucket_stats(const spill_cli_session_t *session, spill_error_t *error)
 {
-    spill_statistics_t all;
-    int64_t windows;
-    spill_code_t code = spill_cli_bucket_exists(session, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_bucket_windows(session->array, session->owner, NULL, NULL, SPILL_OLDEST_FIRST,
-                                print_window, (void *)(uintptr_t)session, error);
+    statistics_line_t all = {.owner = session->owner};
+    SPILL_TRY(spill_cli_bucket_exists(session, error));
+    spill_code_t code =
+        spill_bucket_windows(session->array, session->owner, NULL, NULL, SPILL_OLDEST_FIRST,
+                             print_window, (void *)(uintptr_t)session, error);
     if (code == SPILL_CANCELLED)
         return spill_cli_flush(error);
-    if (code == SPILL_OK)
-        code = spill_bucket_statistics(session->array, session->owner, NULL, NULL, &all, &windows,
-                                       error);
-    if (code != SPILL_OK)
-        return code;
-    bool json = session->invocation->json;
-    if (json) {
-        print_owner(session);
-        printf(",\"windows\":%" PRId64 ",", windows);
-    } else {
-        printf("in all %" PRId64 " %s: ", windows, spill_cli_plural(windows, "window", "windows"));
-    }
-    print_numbers(&all, json);
-    puts(json ? "}" : "");
+    SPILL_TRY(code);
+    SPILL_TRY(spill_bucket_statistics(session->array, session->owner, NULL, NULL, &all.statistics,
+                                      &all.windows, error));
+    print_statistics(all, session->invocation->json);
     return SPILL_OK;
 }
 
+static const spill_field_t count_fields[] = {LINE(POINTER, owner, "owner"),
+                                             LINE(INT64, statistics.count, "count"),
+                                             LINE(INT64, windows, "windows")};
+static const spill_record_t count_record = SPILL_RECORD("count", statistics_line_t, count_fields);
+
 spill_code_t spill_cli_bucket_count(const spill_cli_session_t *session, spill_error_t *error)
 {
-    spill_statistics_t all;
-    int64_t windows;
-    spill_code_t code =
-        spill_bucket_statistics(session->array, session->owner, NULL, NULL, &all, &windows, error);
-    if (code == SPILL_OK && windows == 0)
+    statistics_line_t all = {.owner = session->owner};
+    SPILL_TRY(spill_bucket_statistics(session->array, session->owner, NULL, NULL, &all.statistics,
+                                      &all.windows, error));
+    if (all.windows == 0)
         return spill_cli_no_owner(session, error);
-    if (code == SPILL_OK) {
-        print_owner(session);
-        printf(",\"count\":%" PRId64 ",\"windows\":%" PRId64 "}\n", all.count, windows);
-    }
-    return code;
+    spill_cli_print_record(&count_record, &all);
+    return SPILL_OK;
 }
 
 /* ---- each window ----------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef SPILL_CLI_CLI_H
 #define SPILL_CLI_CLI_H
 
+#include "bson/record.h"
 #include "cli/command.h"
 
 /*
@@ -158,6 +159,13 @@ void spill_cli_print_value(const spill_value_t *value, bool canonical);
 /* Print a document as one line of Extended JSON on stdout. */
 void spill_cli_print_document(const bson_t *document, bool canonical);
 
+/* Print a record (bson/record.h) as one line of JSON on stdout. Values that JSON cannot express are
+ * null; spill_cli_flush then fails. */
+void spill_cli_print_record(const spill_record_t *type, const void *record);
+
+/* The same, with values as canonical Extended JSON. */
+void spill_cli_print_canonical(const spill_record_t *type, const void *record);
+
 /* Return `one` if the count is 1, else `many`. */
 const char *spill_cli_plural(int64_t count, const char *one, const char *many);
 
@@ -167,9 +175,6 @@ const char *spill_cli_plural(int64_t count, const char *one, const char *many);
  */
 void spill_cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void spill_cli_print_name(const char *name);
-
-/* Print the text as a JSON string with its quotes. */
-void spill_cli_print_text(const char *text);
 
 /* Report on stderr an element that JSON cannot express and is left out; spill_cli_flush then fails.
  */

@@ -184,6 +184,24 @@ static spill_code_t print_dry_run(consolidate_run_t *run, const spill_consolidat
 
 /* ---- acting ---------------------------------------------------------------------------------- */
 
+typedef struct result_line {
+    const char *into, *step;
+    spill_consolidate_result_t result;
+} result_line_t;
+
+#define RESULT(member, name) SPILL_FIELD(INT64, result_line_t, result.member, name)
+static const spill_field_t result_fields[] = {
+    SPILL_FIELD(TEXT, result_line_t, into, "into"),
+    SPILL_FIELD(TEXT, result_line_t, step, "step"),
+    SPILL_FIELD(BOOL, result_line_t, result.done, "before"),
+    RESULT(passes, "passes"),
+    RESULT(inserted, "inserted"),
+    RESULT(replaced, "replaced"),
+    RESULT(deleted, "deleted"),
+    RESULT(documents, "documents"),
+    RESULT(changing, "changing")};
+static const spill_record_t result_record = SPILL_RECORD("result", result_line_t, result_fields);
+
 static const char *step_name(const consolidate_options_t *given)
 {
     if (given->undo)
@@ -211,13 +229,8 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     if (code != SPILL_OK)
         return code;
     run->changing = run->changing || result.changing > 0;
-    printf("{\"into\":");
-    spill_cli_print_text(group->into);
-    printf(",\"step\":\"%s\",\"before\":%s,\"passes\":%" PRId64 ",\"inserted\":%" PRId64
-           ",\"replaced\":%" PRId64 ",\"deleted\":%" PRId64 ",\"documents\":%" PRId64
-           ",\"changing\":%zu}\n",
-           step_name(given), result.done ? "true" : "false", result.passes, result.inserted,
-           result.replaced, result.deleted, result.documents, result.changing);
+    const result_line_t line = {group->into, step_name(given), result};
+    spill_cli_print_record(&result_record, &line);
     if (result.changing > 0 && !run->invocation->quiet)
         fprintf(stderr,
                 "%zu of %zu collections had changed in the last pass: run the same command to "

@@ -170,6 +170,38 @@ static spill_code_t survey_owner(void *context, const spill_value_t *owner, spil
     return code;
 }
 
+typedef struct survey_line {
+    const char *name, *as;
+    spill_layout_t layout;
+    bool has_windows;
+    int64_t owners, elements;
+} survey_line_t;
+
+static const char *layout_name(int layout)
+{
+    return spill_layout_name((spill_layout_t)layout);
+}
+
+static bool has_windows(const void *record)
+{
+    return ((const survey_line_t *)record)->has_windows;
+}
+
+static bool has_owners(const void *record)
+{
+    return !has_windows(record);
+}
+
+#define SURVEY(type, member, ...) SPILL_FIELD(type, survey_line_t, member, __VA_ARGS__)
+static const spill_field_t survey_fields[] = {
+    SURVEY(TEXT, name, "name"),
+    SURVEY(TEXT, as, "as"),
+    SURVEY(ENUM, layout, "layout", .name_of = layout_name),
+    SURVEY(INT64, owners, "windows", .when = has_windows),
+    SURVEY(INT64, owners, "owners", .when = has_owners),
+    SURVEY(INT64, elements, "elements")};
+static const spill_record_t survey_record = SPILL_RECORD("survey", survey_line_t, survey_fields);
+
 /* From layout bucket, each owner counted here is a window. */
 static void print_survey(const convert_run_t *run, const survey_t *survey)
 {
@@ -177,13 +209,9 @@ static void print_survey(const convert_run_t *run, const survey_t *survey)
     const char *name = run->invocation->arguments[1];
     bool windows = spill_schema_of(spill_array_get_definition(survey->array))->has_windows;
     if (run->invocation->json) {
-        fputs("{\"name\":", stdout);
-        spill_cli_print_text(name);
-        fputs(",\"as\":", stdout);
-        spill_cli_print_text(definition->name);
-        printf(",\"layout\":\"%s\",\"%s\":%" PRId64 ",\"elements\":%" PRId64 "}\n",
-               spill_layout_name(definition->layout), windows ? "windows" : "owners",
-               survey->owners, survey->elements);
+        const survey_line_t line = {name,    definition->name, definition->layout,
+                                    windows, survey->owners,   survey->elements};
+        spill_cli_print_record(&survey_record, &line);
         return;
     }
     const char *noun = windows ? spill_cli_plural(survey->owners, "window", "windows")

@@ -15,29 +15,38 @@ static void show_progress(void *context, const spill_copy_result_t *result)
         result->owners, result->elements, (double)result->elements / seconds, result->verified);
 }
 
-static void print_difference_json(const spill_copy_difference_t *difference)
+static bool has_seq(const void *record)
 {
-    fputs("{\"definition\":", stdout);
-    spill_cli_print_text(difference->definition);
-    fputs(",\"owner\":", stdout);
-    spill_cli_print_value(difference->owner, false);
-    if (difference->window) {
-        fputs(",\"window\":", stdout);
-        spill_cli_print_text(difference->window);
-    }
-    if (difference->seq >= 0)
-        printf(",\"seq\":%" PRId64, difference->seq);
-    printf(",\"differences\":%" PRId64 ",\"text\":", difference->count);
-    spill_cli_print_text(difference->text);
-    puts("}");
+    return ((const spill_copy_difference_t *)record)->seq >= 0;
 }
+
+#define DIFFERENCE(type, member, ...)                                                              \
+    SPILL_FIELD(type, spill_copy_difference_t, member, __VA_ARGS__)
+static const spill_field_t difference_fields[] = {
+    DIFFERENCE(TEXT, definition, "definition"),
+    DIFFERENCE(POINTER, owner, "owner"),
+    DIFFERENCE(TEXT, window, "window", .flags = SPILL_FIELD_SPARSE),
+    DIFFERENCE(INT64, seq, "seq", .flags = SPILL_FIELD_OMIT_UNLESS, .when = has_seq),
+    DIFFERENCE(INT64, count, "differences"),
+    DIFFERENCE(TEXT, text, "text")};
+static const spill_record_t difference_record =
+    SPILL_RECORD("difference", spill_copy_difference_t, difference_fields);
+
+#define RESULT(member, ...) SPILL_FIELD(INT64, spill_copy_result_t, member, __VA_ARGS__)
+static const spill_field_t result_fields[] = {
+    RESULT(owners, "owners"),          RESULT(windows, "windows", .flags = SPILL_FIELD_SPARSE),
+    RESULT(elements, "elements"),      RESULT(before, "before"),
+    RESULT(verified, "verified"),      RESULT(dropped, "dropped", .flags = SPILL_FIELD_SPARSE),
+    RESULT(differences, "differences")};
+static const spill_record_t result_record =
+    SPILL_RECORD("result", spill_copy_result_t, result_fields);
 
 static void print_difference(void *context, const spill_copy_difference_t *difference)
 {
     spill_cli_copy_t *copy = context;
     spill_cli_progress_break(&copy->progress);
     if (copy->invocation->json) {
-        print_difference_json(difference);
+        spill_cli_print_record(&difference_record, difference);
         return;
     }
     spill_cli_print("%s: owner ", difference->definition);
@@ -59,14 +68,7 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
     double seconds = spill_cli_progress_seconds(&copy->progress);
     if (!copy->invocation->quiet && result->elements > 0)
         fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
-    printf("{\"owners\":%" PRId64, result->owners);
-    if (result->windows > 0)
-        printf(",\"windows\":%" PRId64, result->windows);
-    printf(",\"elements\":%" PRId64 ",\"before\":%" PRId64 ",\"verified\":%" PRId64,
-           result->elements, result->before, result->verified);
-    if (result->dropped > 0)
-        printf(",\"dropped\":%" PRId64, result->dropped);
-    printf(",\"differences\":%" PRId64 "}\n", result->differences);
+    spill_cli_print_record(&result_record, result);
 }
 
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation)

@@ -1,15 +1,31 @@
 /* count: how many elements an owner has, and where. */
 #include "cli/bucket.h"
 
-#include <inttypes.h>
+typedef struct count_line {
+    const spill_value_t *owner;
+    spill_count_t count;
+    bool has_values; /* the head stores statistics */
+} count_line_t;
 
-/* Print the statistics that the head stores. */
-static void print_values(const spill_count_t *count)
+static bool has_values(const void *record)
 {
-    printf(",\"values\":%" PRId64, count->values);
-    if (count->values > 0)
-        printf(",\"sum\":%.17g,\"average\":%.17g", count->sum, count->average);
+    return ((const count_line_t *)record)->has_values;
 }
+
+static bool has_average(const void *record)
+{
+    return has_values(record) && ((const count_line_t *)record)->count.values > 0;
+}
+
+#define COUNT(type, member, ...) SPILL_FIELD(type, count_line_t, count.member, #member, __VA_ARGS__)
+static const spill_field_t count_fields[] = {SPILL_FIELD(POINTER, count_line_t, owner, "owner"),
+                                             COUNT(INT64, count, .flags = 0),
+                                             COUNT(INT64, head, .flags = 0),
+                                             COUNT(INT64, pages, .flags = 0),
+                                             COUNT(INT64, values, .when = has_values),
+                                             COUNT(DOUBLE, sum, .when = has_average),
+                                             COUNT(DOUBLE, average, .when = has_average)};
+static const spill_record_t count_record = SPILL_RECORD("count", count_line_t, count_fields);
 
 static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
 {
@@ -20,13 +36,9 @@ static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
     if (code == SPILL_OK && !count.exists)
         return spill_cli_no_owner(session, error);
     if (code == SPILL_OK) {
-        fputs("{\"owner\":", stdout);
-        spill_cli_print_value(session->owner, false);
-        printf(",\"count\":%" PRId64 ",\"head\":%" PRId64 ",\"pages\":%" PRId64, count.count,
-               count.head, count.pages);
-        if (spill_array_get_definition(session->array)->value_field[0] != '\0')
-            print_values(&count);
-        puts("}");
+        const spill_definition_t *definition = spill_array_get_definition(session->array);
+        const count_line_t line = {session->owner, count, definition->value_field[0] != '\0'};
+        spill_cli_print_record(&count_record, &line);
     }
     return code;
 }

@@ -142,28 +142,42 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/*
- * `window`: in a bucket, where part 0 is page -1; else "". `top`: the summary of a head, or NULL.
- */
-static void print_place(const spill_cli_place_t *place, const char *window, int64_t page,
-                        const spill_cli_place_t *top, int64_t known)
+typedef struct place_line {
+    const spill_cli_place_t *place;
+    const char *window; /* in a bucket, where part 0 is page -1; else "" */
+    int64_t page;
+    const spill_cli_place_t *top; /* the summary of a head, or NULL */
+    int64_t known;
+} place_line_t;
+
+#define PLACE(type, member, name) SPILL_FIELD(type, spill_cli_place_t, member, name)
+static const spill_field_t collection_fields[] = {PLACE(TEXT, collection, "collection")};
+static const spill_field_t place_fields[] = {
+    PLACE(INT64, first, "first"),       PLACE(INT64, end, "end"),
+    PLACE(INT64, elements, "elements"), PLACE(INT64, limits.slots_max, "elementsMax"),
+    PLACE(INT64, bytes, "bytes"),       PLACE(INT64, limits.bytes_max, "bytesMax")};
+static const spill_field_t top_fields[] = {PLACE(INT64, elements, "topShown"),
+                                           PLACE(INT64, bytes, "topBytes"),
+                                           PLACE(INT64, limits.bytes_max, "topBytesMax")};
+static const spill_record_t collection_record =
+    SPILL_RECORD("collection", spill_cli_place_t, collection_fields);
+static const spill_record_t place_record = SPILL_RECORD("place", spill_cli_place_t, place_fields);
+static const spill_record_t top_record = SPILL_RECORD("top", spill_cli_place_t, top_fields);
+
+static bool has_top(const void *record)
 {
-    fputs("{\"collection\":", stdout);
-    spill_cli_print_text(place->collection);
-    if (window[0] != '\0') {
-        fputs(",\"window\":", stdout);
-        spill_cli_print_text(window);
-    }
-    printf(",\"page\":%" PRId64 ",\"first\":%" PRId64 ",\"end\":%" PRId64 ",\"elements\":%" PRId64
-           ",\"elementsMax\":%" PRId64 ",\"bytes\":%" PRId64 ",\"bytesMax\":%" PRId64,
-           page, place->first, place->end, place->elements, place->limits.slots_max, place->bytes,
-           place->limits.bytes_max);
-    if (top)
-        printf(",\"top\":%" PRId64 ",\"topShown\":%" PRId64 ",\"topBytes\":%" PRId64
-               ",\"topBytesMax\":%" PRId64,
-               known, top->elements, top->bytes, top->limits.bytes_max);
-    puts("}");
+    return ((const place_line_t *)record)->top != NULL;
 }
+
+#define LINE(type, member, name, ...) SPILL_FIELD(type, place_line_t, member, name, __VA_ARGS__)
+static const spill_field_t line_fields[] = {
+    LINE(FIELDS, place, "place", .of = &collection_record),
+    LINE(TEXT, window, "window", .flags = SPILL_FIELD_SPARSE),
+    LINE(INT64, page, "page", .flags = 0),
+    LINE(FIELDS, place, "place", .of = &place_record),
+    LINE(INT64, known, "top", .when = has_top),
+    LINE(FIELDS, top, "top", .of = &top_record)};
+static const spill_record_t line_record = SPILL_RECORD("line", place_line_t, line_fields);
 
 /* Report whether the page is in the middle of many: without --all only a sum shows these. */
 static bool is_left_out(const explain_t *explain, int64_t page)
@@ -183,21 +197,22 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
     int64_t known = 0;
     read_place(explain, page < 0, document, &place);
     place.watermark = explain->watermark;
-    bool has_top = page < 0 && read_top(explain, document, &top, &known);
+    bool shows_top = page < 0 && read_top(explain, document, &top, &known);
     int64_t number = referenced ? place.first : page;
     if (spill_schema_of(explain->definition)->has_windows)
         snprintf(name, sizeof name, "part %" PRId64, page + 1);
     else if (page >= 0)
         snprintf(name, sizeof name, referenced ? "%" PRId64 : "page %" PRId64, number);
     if (explain->session->invocation->json) {
-        print_place(&place, explain->window, number, has_top ? &top : NULL, known);
+        const place_line_t line = {&place, explain->window, number, shows_top ? &top : NULL, known};
+        spill_cli_print_record(&line_record, &line);
     } else if (is_left_out(explain, page)) {
         spill_cli_stretch_add(&explain->stretch, &place);
     } else {
         if (page == explain->pages - DRAWN_AT_EACH_END)
             spill_cli_draw_stretch(&explain->stretch);
         spill_cli_draw_place(&place);
-        if (has_top)
+        if (shows_top)
             spill_cli_draw_top(&top, known);
     }
 }

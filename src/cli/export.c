@@ -3,8 +3,6 @@
 
 #include "util/error.h"
 
-#include <inttypes.h>
-
 typedef struct export_options {
     bool relaxed;
     bool documents;
@@ -19,6 +17,30 @@ typedef struct export_run {
     bool found; /* anything was printed */
 } export_run_t;
 
+typedef struct element_line {
+    const spill_value_t *owner;
+    const char *window;
+    int64_t seq;
+    const char *element;
+} element_line_t;
+
+#define ELEMENT(type, member, ...) SPILL_FIELD(type, element_line_t, member, #member, __VA_ARGS__)
+static const spill_field_t element_fields[] = {
+    ELEMENT(POINTER, owner, .flags = 0), ELEMENT(TEXT, window, .flags = SPILL_FIELD_SPARSE),
+    ELEMENT(INT64, seq, .flags = 0), ELEMENT(JSON, element, .flags = 0)};
+static const spill_record_t element_record =
+    SPILL_RECORD("element", element_line_t, element_fields);
+
+typedef struct document_line {
+    const char *collection, *document;
+} document_line_t;
+
+static const spill_field_t document_fields[] = {
+    SPILL_FIELD(TEXT, document_line_t, collection, "collection"),
+    SPILL_FIELD(JSON, document_line_t, document, "document")};
+static const spill_record_t document_record =
+    SPILL_RECORD("document", document_line_t, document_fields);
+
 /* Stop the walk when the output has failed. */
 static bool print_element(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
@@ -32,13 +54,11 @@ static bool print_element(void *context, const spill_value_t *owner, const spill
     spill_value_t of = *owner;
     char window[SPILL_WINDOW_SIZE];
     bool bucket = run->bucket && spill_bucket_split(owner, &of, window);
-    fputs("{\"owner\":", stdout);
-    spill_cli_print_value(&of, !run->options->relaxed);
-    if (bucket) {
-        fputs(",\"window\":", stdout);
-        spill_cli_print_text(window);
-    }
-    printf(",\"seq\":%" PRId64 ",\"element\":%s}\n", element->seq, json);
+    const element_line_t line = {&of, bucket ? window : NULL, element->seq, json};
+    if (run->options->relaxed)
+        spill_cli_print_record(&element_record, &line);
+    else
+        spill_cli_print_canonical(&element_record, &line);
     bson_free(json);
     return !ferror(stdout);
 }
@@ -53,9 +73,8 @@ static bool print_document(void *context, const char *collection, const bson_t *
         spill_cli_leave_out_document(collection, document);
         return true;
     }
-    fputs("{\"collection\":", stdout);
-    spill_cli_print_text(collection);
-    printf(",\"document\":%s}\n", json);
+    const document_line_t line = {collection, json};
+    spill_cli_print_record(&document_record, &line);
     bson_free(json);
     return !ferror(stdout);
 }

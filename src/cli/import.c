@@ -39,15 +39,17 @@ static void show_progress(void *context, const spill_import_progress_t *progress
                             progress->bytes_total);
 }
 
+#define RESULT(member, ...) SPILL_FIELD(INT64, spill_import_result_t, member, #member, __VA_ARGS__)
+static const spill_field_t result_fields[] = {
+    RESULT(records, .flags = 0), RESULT(repeated, .flags = 0), RESULT(skipped, .flags = 0),
+    RESULT(before, .flags = 0), RESULT(dropped, .flags = SPILL_FIELD_SPARSE)};
+static const spill_record_t result_record =
+    SPILL_RECORD("result", spill_import_result_t, result_fields);
+
 static void print_result(const spill_invocation_t *invocation, const spill_import_result_t *result)
 {
     if (invocation->json) {
-        printf("{\"records\":%" PRId64 ",\"repeated\":%" PRId64 ",\"skipped\":%" PRId64
-               ",\"before\":%" PRId64,
-               result->records, result->repeated, result->skipped, result->before);
-        if (result->dropped > 0)
-            printf(",\"dropped\":%" PRId64, result->dropped);
-        puts("}");
+        spill_cli_print_record(&result_record, result);
         return;
     }
     printf("%" PRId64 " %s imported", result->records,

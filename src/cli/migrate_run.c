@@ -102,18 +102,66 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
+/* What is printed of a step: its counts stand in one of the structs. */
+typedef struct step_line {
+    const char *name, *step;
+    spill_migrate_result_t migrated;
+    int64_t owners;
+    spill_copy_result_t copied;
+    int64_t anew, gone, failed;
+    char hash[17];
+} step_line_t;
+
+#define TEXT(member) SPILL_FIELD(TEXT, step_line_t, member, #member)
+#define MIGRATED(member, name) SPILL_FIELD(INT64, step_line_t, migrated.member, name)
+#define COPIED(member) SPILL_FIELD(INT64, step_line_t, copied.member, #member)
+static const spill_field_t survey_fields[] = {TEXT(name),
+                                              MIGRATED(owners, "owners"),
+                                              MIGRATED(plain, "plain"),
+                                              MIGRATED(full, "full"),
+                                              MIGRATED(elements, "elements"),
+                                              MIGRATED(bytes, "bytes"),
+                                              MIGRATED(moved, "toMove"),
+                                              MIGRATED(pages, "toPages"),
+                                              MIGRATED(failed, "toFail")};
+static const spill_field_t migrated_fields[] = {TEXT(name),
+                                                TEXT(step),
+                                                MIGRATED(owners, "owners"),
+                                                MIGRATED(plain, "taken"),
+                                                MIGRATED(full, "full"),
+                                                MIGRATED(elements, "elements"),
+                                                MIGRATED(moved, "moved"),
+                                                MIGRATED(pages, "pages"),
+                                                MIGRATED(changed, "changed"),
+                                                MIGRATED(failed, "failed")};
+static const spill_field_t finished_fields[] = {TEXT(name), TEXT(step),
+                                                SPILL_FIELD(INT64, step_line_t, owners, "owners"),
+                                                COPIED(verified), COPIED(dropped)};
+static const spill_field_t caught_up_fields[] = {TEXT(name),
+                                                 TEXT(step),
+                                                 COPIED(owners),
+                                                 COPIED(elements),
+                                                 COPIED(before),
+                                                 COPIED(verified),
+                                                 COPIED(dropped),
+                                                 SPILL_FIELD(INT64, step_line_t, anew, "anew"),
+                                                 SPILL_FIELD(INT64, step_line_t, gone, "gone"),
+                                                 SPILL_FIELD(INT64, step_line_t, failed, "failed"),
+                                                 SPILL_FIELD(CHARS, step_line_t, hash, "hash")};
+static const spill_record_t survey_record = SPILL_RECORD("survey", step_line_t, survey_fields);
+static const spill_record_t migrated_record =
+    SPILL_RECORD("migrated", step_line_t, migrated_fields);
+static const spill_record_t finished_record =
+    SPILL_RECORD("finished", step_line_t, finished_fields);
+static const spill_record_t caught_up_record =
+    SPILL_RECORD("caught up", step_line_t, caught_up_fields);
+
 void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
 {
     const spill_migrate_result_t *survey = &run->survey;
     const char *name = run->name;
     if (run->invocation->json) {
-        printf("{\"name\":");
-        spill_cli_print_text(name);
-        printf(",\"owners\":%" PRId64 ",\"plain\":%" PRId64 ",\"full\":%" PRId64
-               ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 ",\"toMove\":%" PRId64
-               ",\"toPages\":%" PRId64 ",\"toFail\":%" PRId64 "}\n",
-               survey->owners, survey->plain, survey->full, survey->elements, survey->bytes,
-               survey->moved, survey->pages, survey->failed);
+        spill_cli_print_record(&survey_record, &(step_line_t){.name = name, .migrated = *survey});
         return;
     }
     spill_cli_print(
@@ -135,24 +183,17 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
                                     const spill_migrate_result_t *result)
 {
-    printf("{\"name\":");
-    spill_cli_print_text(run->name);
-    printf(",\"step\":\"%s\",\"owners\":%" PRId64 ",\"taken\":%" PRId64 ",\"full\":%" PRId64
-           ",\"elements\":%" PRId64 ",\"moved\":%" PRId64 ",\"pages\":%" PRId64
-           ",\"changed\":%" PRId64 ",\"failed\":%" PRId64 "}\n",
-           step, result->owners, result->plain, result->full, result->elements, result->moved,
-           result->pages, result->changed, result->failed);
+    spill_cli_print_record(&migrated_record,
+                           &(step_line_t){.name = run->name, .step = step, .migrated = *result});
     fflush(stdout);
 }
 
 void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t owners,
                                       const spill_copy_result_t *compared)
 {
-    printf("{\"name\":");
-    spill_cli_print_text(run->name);
-    printf(",\"step\":\"finished\",\"owners\":%" PRId64 ",\"verified\":%" PRId64
-           ",\"dropped\":%" PRId64 "}\n",
-           owners, compared->verified, compared->dropped);
+    const step_line_t line = {
+        .name = run->name, .step = "finished", .owners = owners, .copied = *compared};
+    spill_cli_print_record(&finished_record, &line);
     fflush(stdout);
 }
 
@@ -198,15 +239,14 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
 
 static void print_caught_up(const spill_cli_migrate_t *run, const spill_catch_up_result_t *result)
 {
-    const spill_copy_result_t *copied = &result->copied;
-    printf("{\"name\":");
-    spill_cli_print_text(run->name);
-    printf(",\"step\":\"brought\",\"owners\":%" PRId64 ",\"elements\":%" PRId64
-           ",\"before\":%" PRId64 ",\"verified\":%" PRId64 ",\"dropped\":%" PRId64
-           ",\"anew\":%" PRId64 ",\"gone\":%" PRId64 ",\"failed\":%" PRId64
-           ",\"hash\":\"%016" PRIx64 "\"}\n",
-           copied->owners, copied->elements, copied->before, copied->verified, copied->dropped,
-           result->anew, result->gone, result->failed, result->hash);
+    step_line_t line = {.name = run->name,
+                        .step = "brought",
+                        .copied = result->copied,
+                        .anew = result->anew,
+                        .gone = result->gone,
+                        .failed = result->failed};
+    snprintf(line.hash, sizeof line.hash, "%016" PRIx64, result->hash);
+    spill_cli_print_record(&caught_up_record, &line);
     fflush(stdout);
 }
 

@@ -11,6 +11,17 @@ static spill_staged_t staged_of(const spill_cli_migrate_t *run)
         .store = run->store, .uri = run->uri[0] != '\0' ? run->uri : NULL, .planned = run->planned};
 }
 
+typedef struct stage_line {
+    const char *name, *original, *layout;
+    int64_t dropped, refused;
+} stage_line_t;
+
+#define STAGE(type, member) SPILL_FIELD(type, stage_line_t, member, #member)
+static const spill_field_t stage_fields[] = {STAGE(TEXT, name), STAGE(TEXT, original),
+                                             STAGE(TEXT, layout), STAGE(INT64, dropped),
+                                             STAGE(INT64, refused)};
+static const spill_record_t stage_record = SPILL_RECORD("stage", stage_line_t, stage_fields);
+
 /* Print the second stage of an original. */
 static void print_planned(const spill_cli_migrate_t *run, int64_t dropped, int64_t refused)
 {
@@ -18,12 +29,9 @@ static void print_planned(const spill_cli_migrate_t *run, int64_t dropped, int64
     const char *documents = definition->page_collection[0] != '\0' ? definition->page_collection
                                                                    : definition->collection;
     if (run->invocation->json) {
-        printf("{\"name\":");
-        spill_cli_print_text(definition->name);
-        printf(",\"original\":");
-        spill_cli_print_text(run->planned->original.name);
-        printf(",\"layout\":\"%s\",\"dropped\":%" PRId64 ",\"refused\":%" PRId64 "}\n",
-               spill_layout_name(definition->layout), dropped, refused);
+        const stage_line_t line = {definition->name, run->planned->original.name,
+                                   spill_layout_name(definition->layout), dropped, refused};
+        spill_cli_print_record(&stage_record, &line);
         return;
     }
     spill_cli_print("%s: from there they are copied to layout %s%s, in %s", definition->name,

@@ -94,12 +94,16 @@ void spill_cli_leave_out_document(const char *collection, const bson_t *document
     bson_free(json);
 }
 
-void spill_cli_print_text(const char *text)
+void spill_cli_print_record(const spill_record_t *type, const void *record)
 {
-    bson_t storage = BSON_INITIALIZER;
-    spill_value_t value = spill_value_from_utf8(&storage, text);
-    spill_cli_print_value(&value, false);
-    bson_destroy(&storage);
+    left_out += spill_record_print(type, record, false, stdout);
+    putchar('\n');
+}
+
+void spill_cli_print_canonical(const spill_record_t *type, const void *record)
+{
+    left_out += spill_record_print(type, record, true, stdout);
+    putchar('\n');
 }
 
 spill_code_t spill_cli_flush(spill_error_t *error)
@@ -133,36 +137,39 @@ void spill_cli_check_output(void)
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-static void print_finding_json(const spill_finding_t *finding)
-{
-    fputs("{\"definition\":", stdout);
-    spill_cli_print_text(finding->definition);
-    fputs(",\"owner\":", stdout);
-    if (finding->owner)
-        spill_cli_print_value(finding->owner, false);
-    else
-        fputs("null", stdout);
-    printf(",\"page\":%" PRId64 ",\"invariant\":%d,\"text\":", finding->page, finding->invariant);
-    spill_cli_print_text(finding->text);
-    puts("}");
-}
+typedef struct finding_line {
+    const char *definition;
+    const spill_value_t *owner;
+    int64_t page;
+    int64_t invariant;
+    const char *text;
+} finding_line_t;
+
+static const spill_field_t finding_fields[] = {
+    SPILL_FIELD(TEXT, finding_line_t, definition, "definition"),
+    SPILL_FIELD(POINTER, finding_line_t, owner, "owner"),
+    SPILL_FIELD(INT64, finding_line_t, page, "page"),
+    SPILL_FIELD(INT64, finding_line_t, invariant, "invariant"),
+    SPILL_FIELD(TEXT, finding_line_t, text, "text")};
+static const spill_record_t finding_record =
+    SPILL_RECORD("finding", finding_line_t, finding_fields);
 
 void spill_cli_print_store_finding(const spill_invocation_t *invocation, const char *text)
 {
-    if (!invocation->json) {
+    const finding_line_t line = {.page = -1, .text = text};
+    if (invocation->json)
+        spill_cli_print_record(&finding_record, &line);
+    else
         printf("store: %s\n", text);
-        return;
-    }
-    fputs("{\"definition\":null,\"owner\":null,\"page\":-1,\"invariant\":0,\"text\":", stdout);
-    spill_cli_print_text(text);
-    puts("}");
 }
 
 void spill_cli_print_finding(void *context, const spill_finding_t *finding)
 {
     const spill_invocation_t *invocation = context;
     if (invocation->json) {
-        print_finding_json(finding);
+        const finding_line_t line = {finding->definition, finding->owner, finding->page,
+                                     finding->invariant, finding->text};
+        spill_cli_print_record(&finding_record, &line);
         return;
     }
     spill_cli_print("%s: owner ", finding->definition);

@@ -17,18 +17,29 @@ typedef struct read_options {
     const char *cursor;
 } read_options_t;
 
+typedef struct element_line {
+    int64_t seq;
+    const char *element;
+} element_line_t;
+
+static const spill_field_t element_fields[] = {
+    SPILL_FIELD(INT64, element_line_t, seq, "seq"),
+    SPILL_FIELD(JSON, element_line_t, element, "element")};
+static const spill_record_t element_record =
+    SPILL_RECORD("element", element_line_t, element_fields);
+
 static void print_slice(const spill_cli_session_t *session, const spill_slice_t *slice)
 {
     for (size_t i = 0; i < slice->count; i++) {
         const spill_element_t *element = &slice->elements[i];
         char *json = spill_cli_json(&element->value, false);
-        if (json) {
-            printf(session->invocation->json ? "{\"seq\":%" PRId64 ",\"element\":%s}\n"
-                                             : "%" PRId64 "\t%s\n",
-                   element->seq, json);
-        } else {
+        const element_line_t line = {element->seq, json};
+        if (!json)
             spill_cli_leave_out(session->owner, element->seq);
-        }
+        else if (session->invocation->json)
+            spill_cli_print_record(&element_record, &line);
+        else
+            printf("%" PRId64 "\t%s\n", element->seq, json);
         bson_free(json);
     }
 }

@@ -53,6 +53,31 @@ typedef struct log_report {
     bool begun; /* the first line is printed */
 } log_report_t;
 
+#define CUT(type, member, ...) SPILL_FIELD(type, spill_log_cut_t, member, __VA_ARGS__)
+static const spill_field_t damage_fields[] = {CUT(CHARS, file, "log"), CUT(INT64, offset, "offset"),
+                                              CUT(CHARS, reason, "reason")};
+static const spill_record_t damage_record = SPILL_RECORD("damage", spill_log_cut_t, damage_fields);
+
+static bool is_kept(const void *record)
+{
+    return ((const spill_log_cut_t *)record)->kept[0] != '\0';
+}
+
+static const spill_field_t cut_fields[] = {
+    CUT(CHARS, file, "log"),
+    CUT(INT64, offset, "offset"),
+    CUT(INT64, bytes, "bytes"),
+    CUT(INT64, records, "records"),
+    CUT(INT64, owners, "owners"),
+    CUT(INT64, elements, "elements"),
+    CUT(CHARS, kept, "kept", .flags = SPILL_FIELD_NULL_UNLESS, .when = is_kept)};
+static const spill_record_t cut_record = SPILL_RECORD("cut", spill_log_cut_t, cut_fields);
+
+#define LOSS(type, member) SPILL_FIELD(type, spill_log_loss_t, member, #member)
+static const spill_field_t loss_fields[] = {LOSS(TEXT, definition), LOSS(POINTER, owner),
+                                            LOSS(INT64, elements), LOSS(INT64, deleted)};
+static const spill_record_t loss_record = SPILL_RECORD("loss", spill_log_loss_t, loss_fields);
+
 static void print_cut(log_report_t *report)
 {
     const spill_log_cut_t *cut = &report->cut;
@@ -64,11 +89,7 @@ static void print_cut(log_report_t *report)
                cut->reason);
         return;
     }
-    fputs("{\"log\":", stdout);
-    spill_cli_print_text(cut->file);
-    printf(",\"offset\":%" PRId64 ",\"reason\":", cut->offset);
-    spill_cli_print_text(cut->reason);
-    puts("}");
+    spill_cli_print_record(&damage_record, cut);
 }
 
 static void print_loss(void *context, const spill_log_loss_t *loss)
@@ -77,35 +98,20 @@ static void print_loss(void *context, const spill_log_loss_t *loss)
     char number[32];
     print_cut(report);
     snprintf(number, sizeof number, "array %" PRIu32, loss->array_id);
-    const char *name = loss->definition ? loss->definition : number;
-    bool json = report->invocation->json;
-    if (json) {
-        fputs("{\"definition\":", stdout);
-        spill_cli_print_text(name);
-        fputs(",\"owner\":", stdout);
-    } else {
-        spill_cli_print_name(name);
-        fputs(": owner ", stdout);
+    spill_log_loss_t named = *loss;
+    named.definition = loss->definition ? loss->definition : number;
+    if (report->invocation->json) {
+        spill_cli_print_record(&loss_record, &named);
+        return;
     }
+    spill_cli_print_name(named.definition);
+    fputs(": owner ", stdout);
     if (loss->owner)
         spill_cli_print_value(loss->owner, false);
     else
         fputs("null", stdout);
-    printf(json ? ",\"elements\":%" PRId64 ",\"deleted\":%" PRId64 "}\n"
-                : ", behind the cut: %" PRId64 " elements written, %" PRId64 " deletions\n",
+    printf(", behind the cut: %" PRId64 " elements written, %" PRId64 " deletions\n",
            loss->elements, loss->deleted);
-}
-
-static void print_log_summary(const spill_log_cut_t *cut)
-{
-    printf("{\"log\":\"%s\",\"offset\":%" PRId64 ",\"bytes\":%" PRId64 ",\"records\":%" PRId64
-           ",\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"kept\":",
-           cut->file, cut->offset, cut->bytes, cut->records, cut->owners, cut->elements);
-    if (cut->kept[0] != '\0')
-        spill_cli_print_text(cut->kept);
-    else
-        fputs("null", stdout);
-    puts("}");
 }
 
 static spill_exit_t cut_log(log_report_t *report, const char *uri)
@@ -124,7 +130,7 @@ static spill_exit_t cut_log(log_report_t *report, const char *uri)
     if (spill_store_cut_log(uri, false, NULL, NULL, &report->cut, &error) != SPILL_OK)
         return spill_cli_fail(&error);
     if (report->cut.needed)
-        print_log_summary(&report->cut);
+        spill_cli_print_record(&cut_record, &report->cut);
     return SPILL_EXIT_DONE;
 }
 
@@ -145,11 +151,20 @@ static spill_exit_t repair_log(const spill_invocation_t *invocation)
     print_cut(&report);
     if (!options->dry_run)
         return cut_log(&report, uri);
-    print_log_summary(&report.cut);
+    spill_cli_print_record(&cut_record, &report.cut);
     return SPILL_EXIT_FOUND;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
+
+typedef struct result {
+    int64_t owners, findings, finished, left;
+} result_t;
+
+#define RESULT(member) SPILL_FIELD(INT64, result_t, member, #member)
+static const spill_field_t result_fields[] = {RESULT(owners), RESULT(findings), RESULT(finished),
+                                              RESULT(left)};
+static const spill_record_t result_record = SPILL_RECORD("result", result_t, result_fields);
 
 static spill_exit_t run_repair(const spill_invocation_t *invocation)
 {
@@ -171,9 +186,8 @@ static spill_exit_t run_repair(const spill_invocation_t *invocation)
     if (result != SPILL_EXIT_DONE)
         return result;
     int64_t finished = options->dry_run ? 0 : work.total.findings;
-    printf("{\"owners\":%" PRId64 ",\"findings\":%" PRId64 ",\"finished\":%" PRId64
-           ",\"left\":%" PRId64 "}\n",
-           work.total.owners, work.total.findings, finished, work.total.left);
+    const result_t line = {work.total.owners, work.total.findings, finished, work.total.left};
+    spill_cli_print_record(&result_record, &line);
     return work.total.findings > finished || work.total.left > 0 ? SPILL_EXIT_FOUND
                                                                  : SPILL_EXIT_DONE;
 }

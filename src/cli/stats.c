@@ -15,30 +15,46 @@ static const stats_options_t DEFAULTS = {.top = 10};
 
 #define TOP_MAX 1000
 
-static const struct {
-    const char *name;
-    int64_t per_mille;
-} PERCENTILES[] = {{"p50", 500}, {"p90", 900}, {"p99", 990}, {"p99.9", 999}, {"max", 1000}};
+typedef struct percentiles {
+    int64_t p50, p90, p99, p999, max;
+} percentiles_t;
 
-#define PERCENTILE_COUNT (sizeof PERCENTILES / sizeof PERCENTILES[0])
+#define PERCENTILE(member, name) SPILL_FIELD(INT64, percentiles_t, member, name)
+static const spill_field_t percentile_fields[] = {PERCENTILE(p50, "p50"), PERCENTILE(p90, "p90"),
+                                                  PERCENTILE(p99, "p99"), PERCENTILE(p999, "p99.9"),
+                                                  PERCENTILE(max, "max")};
+static const spill_record_t percentile_record =
+    SPILL_RECORD("lengths", percentiles_t, percentile_fields);
 
-static void print_json(const char *name, const spill_stats_t *stats)
+#define OWNER(type, member) SPILL_FIELD(type, spill_stats_owner_t, member, #member)
+static const spill_field_t owner_fields[] = {OWNER(VALUE, owner), OWNER(INT64, elements),
+                                             OWNER(INT64, bytes)};
+static const spill_record_t owner_record = SPILL_RECORD("owner", spill_stats_owner_t, owner_fields);
+
+typedef struct stats_line {
+    const char *definition;
+    spill_stats_t stats;
+    percentiles_t lengths;
+} stats_line_t;
+
+#define STATS(type, member, ...) SPILL_FIELD(type, stats_line_t, member, __VA_ARGS__)
+static const spill_field_t stats_fields[] = {
+    STATS(TEXT, definition, "definition"),
+    STATS(INT64, stats.owners, "owners"),
+    STATS(INT64, stats.elements, "elements"),
+    STATS(INT64, stats.bytes, "bytes"),
+    STATS(RECORD, lengths, "lengths", .of = &percentile_record),
+    STATS(LIST, stats.largest, "largest", .of = &owner_record,
+          .count_offset = offsetof(stats_line_t, stats.largest_count))};
+static const spill_record_t stats_record = SPILL_RECORD("stats", stats_line_t, stats_fields);
+
+static percentiles_t percentiles_of(const spill_stats_t *stats)
 {
-    fputs("{\"definition\":", stdout);
-    spill_cli_print_text(name);
-    printf(",\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 ",\"lengths\":{",
-           stats->owners, stats->elements, stats->bytes);
-    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
-        printf("%s\"%s\":%" PRId64, i ? "," : "", PERCENTILES[i].name,
-               spill_stats_percentile(stats, PERCENTILES[i].per_mille));
-    fputs("},\"largest\":[", stdout);
-    for (size_t i = 0; i < stats->largest_count; i++) {
-        const spill_stats_owner_t *entry = &stats->largest[i];
-        fputs(i ? ",{\"owner\":" : "{\"owner\":", stdout);
-        spill_cli_print_value(&entry->owner, false);
-        printf(",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 "}", entry->elements, entry->bytes);
-    }
-    puts("]}");
+    return (percentiles_t){.p50 = spill_stats_percentile(stats, 500),
+                           .p90 = spill_stats_percentile(stats, 900),
+                           .p99 = spill_stats_percentile(stats, 990),
+                           .p999 = spill_stats_percentile(stats, 999),
+                           .max = spill_stats_percentile(stats, 1000)};
 }
 
 static void print_text(const char *name, const spill_stats_t *stats)
@@ -47,10 +63,10 @@ static void print_text(const char *name, const spill_stats_t *stats)
                     stats->owners, stats->elements, stats->bytes);
     if (stats->elements > 0)
         printf(" (%.1f an element)", (double)stats->bytes / (double)stats->elements);
-    fputs("\nlengths:", stdout);
-    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
-        printf(" %s=%" PRId64, PERCENTILES[i].name,
-               spill_stats_percentile(stats, PERCENTILES[i].per_mille));
+    const percentiles_t lengths = percentiles_of(stats);
+    printf("\nlengths: p50=%" PRId64 " p90=%" PRId64 " p99=%" PRId64 " p99.9=%" PRId64
+           " max=%" PRId64,
+           lengths.p50, lengths.p90, lengths.p99, lengths.p999, lengths.max);
     puts(stats->largest_count > 0 ? "\nlargest owners (elements, bytes, owner):" : "");
     for (size_t i = 0; i < stats->largest_count; i++) {
         const spill_stats_owner_t *entry = &stats->largest[i];
@@ -68,7 +84,7 @@ static spill_code_t stats_of_array(spill_cli_session_t *session, spill_error_t *
     spill_code_t code = spill_stats_collect(session->array, (size_t)options->top, &stats, error);
     bool printable = code == SPILL_OK || code == SPILL_CORRUPT;
     if (printable && session->invocation->json)
-        print_json(name, &stats);
+        spill_cli_print_record(&stats_record, &(stats_line_t){name, stats, percentiles_of(&stats)});
     else if (printable)
         print_text(name, &stats);
     spill_stats_release(&stats);

@@ -14,12 +14,19 @@ typedef struct threshold_options {
 /* The examples of the outlier pattern use heads of 200 KB. */
 static const threshold_options_t DEFAULTS = {.target = 200 * 1000, .element = -1};
 
+typedef struct result {
+    int64_t target, element, threshold;
+} result_t;
+
+#define RESULT(member) SPILL_FIELD(INT64, result_t, member, #member)
+static const spill_field_t result_fields[] = {RESULT(target), RESULT(element), RESULT(threshold)};
+static const spill_record_t result_record = SPILL_RECORD("result", result_t, result_fields);
+
 static void print_threshold(const spill_invocation_t *invocation, int64_t target, int64_t element)
 {
     int64_t threshold = spill_threshold(target, element);
     if (invocation->json) {
-        printf("{\"target\":%" PRId64 ",\"element\":%" PRId64 ",\"threshold\":%" PRId64 "}\n",
-               target, element, threshold);
+        spill_cli_print_record(&result_record, &(result_t){target, element, threshold});
     } else {
         printf("%" PRId64 "\n", threshold);
     }

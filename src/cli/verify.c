@@ -6,6 +6,12 @@
 #include <inttypes.h>
 #include <stdint.h>
 
+#define SUMMARY(member) SPILL_FIELD(INT64, spill_verify_summary_t, member, #member)
+static const spill_field_t summary_fields[] = {SUMMARY(owners), SUMMARY(pages), SUMMARY(elements),
+                                               SUMMARY(findings)};
+static const spill_record_t summary_record =
+    SPILL_RECORD("summary", spill_verify_summary_t, summary_fields);
+
 static spill_code_t verify_array(spill_cli_session_t *session, spill_error_t *error)
 {
     spill_verify_summary_t *total = session->context, summary = {0};
@@ -51,9 +57,7 @@ static spill_exit_t run_verify(const spill_invocation_t *invocation)
     spill_exit_t result = spill_cli_close(NULL, session.store, code, &error);
     if (result != SPILL_EXIT_DONE)
         return result;
-    printf("{\"owners\":%" PRId64 ",\"pages\":%" PRId64 ",\"elements\":%" PRId64
-           ",\"findings\":%" PRId64 "}\n",
-           total.owners, total.pages, total.elements, total.findings);
+    spill_cli_print_record(&summary_record, &total);
     return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
