@@ -33,19 +33,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     spill_paths_init(&paths, &limits);
     spill_walk(walker, &paths, data, size, 0, &result);
     REQUIRE(spill_walk_check(data, size) == (result.damage == NULL));
-    uint64_t told = 0;
+    uint64_t counted = 0;
     for (uint32_t i = 0; i < paths.node_count; i++) {
         const spill_path_t *path = spill_paths_at(&paths, i);
         char text[64];
         spill_path_text(path, text, sizeof text);
-        told += path->index == i ? path->lengths.count : 0;
+        counted += path->index == i ? path->lengths.count : 0;
     }
     bson_iter_t iter;
     if (result.damage) {
-        REQUIRE(told == 0 && paths.sizes.count == 0 && result.damage_at <= size);
+        REQUIRE(counted == 0 && paths.sizes.count == 0 && result.damage_at <= size);
     } else {
         REQUIRE(bson_iter_init_from_data(&iter, data, size));
-        REQUIRE(told == 1 + count_inner(&iter, 1));
+        REQUIRE(counted == 1 + count_inner(&iter, 1));
         REQUIRE(!result.flaw || result.flaw_at < size);
     }
     spill_paths_release(&paths);

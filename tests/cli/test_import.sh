@@ -123,13 +123,13 @@ bad() {
     expect "$code" import "$db" ev "$name" --owner by
     has err "$name:$line: "
     has err "$message"
-    local said="$((line - 1)) records are imported"
-    [ "$line" != 2 ] || said="1 record is imported"
+    local imported="$((line - 1)) records are imported"
+    [ "$line" != 2 ] || imported="1 record is imported"
     if [ "$line" = 1 ]; then
         grep -q "are imported" err && fail "$name: an import of no records reports imported records"
     else
-        has err "spillway: $said; after removing the cause, run the same command"
-        tail -1 err | grep -q "$said" || fail "$name: the error does not come first"
+        has err "spillway: $imported; after removing the cause, run the same command"
+        tail -1 err | grep -q "$imported" || fail "$name: the error does not come first"
     fi
     expect 0 stats "$db" ev --json
     has out "\"elements\":$((line - 1)),"
@@ -143,9 +143,9 @@ bad() {
     clean "$db"
     fresh
     expect "$code" import "$db" ev "$name" --owner by --skip-bad=0
-    sed -i "${line}s/.*/{\"by\": \"mended\"}/" "$name"
+    sed -i "${line}s/.*/{\"by\": \"fixed\"}/" "$name"
     expect 0 import "$db" ev "$name" --owner by
-    counts "$db" ev mended 1
+    counts "$db" ev fixed 1
     expect 0 stats "$db" ev --json
     has out '"elements":10,'
 }

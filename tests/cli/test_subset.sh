@@ -90,19 +90,19 @@ ranked = sorted(rows[1::3], key=lambda row: -row["rating"])
 print(" ".join(str(row["i"] // 3) for row in ranked[:3]))
 END
 tops reviews p1 "$(cat expected)"
-expect 0 convert "$db" reviews --to reference --as apart
-expect 2 read "$db" apart p1 --top
+expect 0 convert "$db" reviews --to reference --as referenced
+expect 2 read "$db" referenced p1 --top
 has err "its layout is 'reference', not 'subset'"
 expect 0 define "$db" best --preset reviews-subset --top 3 --collection best --page-collection \
     best.reviews --quiet
-expect 0 convert "$db" apart --as best
+expect 0 convert "$db" referenced --as best
 tops best p1 "$(cat expected)"
 expect 0 convert "$db" best --to outlier --as arrays
 expect 0 convert "$db" arrays --to subset --as newest
 tops newest p1 '99 98 97'
 expect 0 export "$db" reviews
 sort out >before
-for name in apart best arrays newest; do
+for name in referenced best arrays newest; do
     expect 0 export "$db" "$name"
     sort out | cmp -s - before || fail "the arrays of $name differ from those of reviews"
 done

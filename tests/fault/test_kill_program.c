@@ -151,10 +151,10 @@ static void check_array(scene_t *scene, const char *array)
 {
     const char *verify[] = {"verify", "db", NULL};
     const char *export[] = {"export", "db", array, "--relaxed", NULL};
-    char *said = program_run(scene->folder, verify);
-    if (strstr(said, "\"findings\":0}") == NULL)
-        fail_msg("verify: %s", said);
-    free(said);
+    char *report = program_run(scene->folder, verify);
+    if (strstr(report, "\"findings\":0}") == NULL)
+        fail_msg("verify: %s", report);
+    free(report);
     for (int i = 0; i < OWNERS + FEEDS; i++)
         if (strcmp(scene->owners[i].array, array) == 0)
             scene->owners[i].found = 0;

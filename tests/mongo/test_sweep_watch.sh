@@ -10,7 +10,7 @@ db=${db%/}/sweep
 expect 0 define "$db" events --preset feed-recent --threshold 4 --page 4 --quiet
 expect 0 append "$db" events ada 1 2 3
 
-SPILLWAY_URI=$db "$SPILLWAY" sweep "$db" events --watch --interval 1 --quiet >swept 2>said &
+SPILLWAY_URI=$db "$SPILLWAY" sweep "$db" events --watch --interval 1 --quiet >swept 2>messages &
 watcher=$!
 cleanups+=("kill $watcher 2>/dev/null")
 
@@ -25,15 +25,15 @@ comes() {
 
 comes swept '"step":"swept"'
 "$test_server" kill "$server" || fail "the server does not end"
-comes said '; again in 1 s'
-kill -0 "$watcher" || fail "the watch has ended: $(cat said)"
+comes messages '; again in 1 s'
+kill -0 "$watcher" || fail "the watch has ended: $(cat messages)"
 start_server
 : >swept
 comes swept '"step":"swept"'
 kill -INT "$watcher"
 wait "$watcher"
 status=$?
-[ "$status" = 0 ] || [ "$status" = 130 ] || fail "ended with $status: $(cat said)"
+[ "$status" = 0 ] || [ "$status" = 130 ] || fail "ended with $status: $(cat messages)"
 
 expect 3 sweep "$db" nobody --watch
 has err "'nobody'"
