@@ -6,7 +6,7 @@
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "tools/convert_checkpoint.h"
-#include "tools/copy_owner.h"
+#include "tools/transfer/transfer.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 enum { TRIES_MAX = 3 };
 
 typedef struct catch_up {
-    spill_copy_t copy;
+    spill_transfer_t transfer;
     const spill_migrate_options_t *options;
     spill_catch_up_result_t *result;
     const char *original;
@@ -32,21 +32,19 @@ typedef struct catch_up {
 spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, const char *name,
                                   spill_error_t *error)
 {
-    spill_building_t building = {0};
-    spill_convert_checkpoint_t checkpoint = {0};
-    spill_code_t code = spill_building_load(store, name, &building, error);
-    bool forms = building.stored && !building.undoing && strcmp(building.original, original) == 0;
-    if (code == SPILL_OK && forms)
-        code = spill_convert_checkpoint_load(store, original, &checkpoint, error);
+    SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_TRY(spill_building_load(store, name, &building, error));
+    bool builds = building.stored && !building.undoing && strcmp(building.original, original) == 0;
+    if (builds)
+        SPILL_TRY(spill_convert_checkpoint_load(store, original, &checkpoint, error));
     bool ends = strcmp(checkpoint.as, name) == 0; /* also after the last array: `emptied` */
-    spill_building_release(&building);
-    spill_convert_checkpoint_release(&checkpoint);
-    if (code == SPILL_OK && (!forms || ends))
-        return spill_fail(error, SPILL_REFUSED,
-                          "the migration to '%s' is being finished or undone, or it was: nothing "
-                          "is copied there any longer",
-                          name);
-    return code;
+    if (builds && !ends)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "the migration to '%s' is being finished or undone, or it was: nothing "
+                      "is copied there any longer",
+                      name);
 }
 
 /*
@@ -56,7 +54,7 @@ spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, co
  */
 static spill_code_t check_building(catch_up_t *catch_up, spill_error_t *error)
 {
-    spill_code_t code = spill_catch_up_check(catch_up->copy.source.store, catch_up->original,
+    spill_code_t code = spill_catch_up_check(catch_up->transfer.source.store, catch_up->original,
                                              catch_up->name, error);
     catch_up->over = catch_up->over || code != SPILL_OK;
     return code;
@@ -107,14 +105,14 @@ static spill_code_t skip_owner(catch_up_t *catch_up, const spill_value_t *owner,
 }
 
 static void count_copied(catch_up_t *catch_up, const spill_value_t *owner,
-                         const spill_copied_t *copied, bool anew)
+                         const spill_transferred_t *transferred, bool anew)
 {
     spill_migrated_t migrated = {.owner = owner,
-                                 .elements = copied->elements,
-                                 .hash = copied->hash,
+                                 .elements = transferred->elements,
+                                 .hash = transferred->hash,
                                  .caught_up = true,
                                  .anew = anew};
-    uint64_t hash = copied->hash;
+    uint64_t hash = transferred->hash;
     spill_value_add_hash(owner, &hash);
     catch_up->result->hash += hash;
     catch_up->result->anew += anew ? 1 : 0;
@@ -127,7 +125,7 @@ static void count_copied(catch_up_t *catch_up, const spill_value_t *owner,
 static spill_code_t drop_copy(catch_up_t *catch_up, const spill_value_t *owner,
                               spill_error_t *error)
 {
-    spill_array_t *target = catch_up->copy.target.array;
+    spill_array_t *target = catch_up->transfer.target.array;
     bool windows = spill_schema_of(spill_array_get_definition(target))->has_windows;
     spill_code_t code = SPILL_UNKNOWN;
     /* No later pass visits an owner without a head: if an answer is lost, drop the rest now. */
@@ -148,72 +146,64 @@ static spill_code_t drop_copy(catch_up_t *catch_up, const spill_value_t *owner,
 static spill_code_t finish_drop(catch_up_t *catch_up, const spill_value_t *value,
                                 spill_error_t *error)
 {
-    spill_owner_t owner;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     bool any;
-    spill_code_t code = spill_owner_init(&owner, catch_up->copy.target.array, value, error);
-    if (code == SPILL_OK)
-        code = check_building(catch_up, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_finish_drop(&owner, &any, error);
-    spill_owner_release(&owner);
-    return code;
+    SPILL_TRY(spill_owner_init(&owner, catch_up->transfer.target.array, value, error));
+    SPILL_TRY(check_building(catch_up, error));
+    return spill_outlier_finish_drop(&owner, &any, error);
 }
 
 static spill_code_t drop_left_over(catch_up_t *catch_up, const spill_value_t *owner,
                                    spill_error_t *error)
 {
-    spill_array_t *target = catch_up->copy.target.array;
     spill_count_t count;
-    if (spill_schema_of(spill_array_get_definition(target))->has_windows)
+    if (spill_schema_of(spill_transfer_target(&catch_up->transfer))->has_windows)
         return SPILL_OK; /* windows: see drop_orphan */
-    spill_code_t code = spill_array_count(target, owner, &count, error);
-    return code == SPILL_OK && count.next == 0 ? finish_drop(catch_up, owner, error) : code;
+    SPILL_TRY(spill_array_count(catch_up->transfer.target.array, owner, &count, error));
+    return count.next == 0 ? finish_drop(catch_up, owner, error) : SPILL_OK;
 }
 
-static spill_code_t copy_again(catch_up_t *catch_up, const spill_value_t *owner,
-                               spill_copied_t *copied, bool *anew, spill_error_t *error)
+/* Copy an owner. If it differs, drop its copy and start again. */
+static spill_code_t copy_owner(catch_up_t *catch_up, const spill_value_t *owner,
+                               spill_transferred_t *transferred, bool *anew, spill_error_t *error)
 {
-    spill_copy_result_t *result = catch_up->copy.result;
-    spill_code_t code = drop_left_over(catch_up, owner, error);
-    for (int tries = 0; code == SPILL_OK && tries < TRIES_MAX; tries++) {
+    spill_copy_result_t *result = catch_up->transfer.result;
+    SPILL_TRY(drop_left_over(catch_up, owner, error));
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
         spill_copy_result_t before = *result;
         *anew = tries > 0;
         if (*anew)
-            code = drop_copy(catch_up, owner, error);
-        if (code == SPILL_OK)
-            code = spill_copy_one(&catch_up->copy, owner, copied, error);
-        if (code != SPILL_OK || copied->difference.count == 0)
-            break;
+            SPILL_TRY(drop_copy(catch_up, owner, error));
+        SPILL_TRY(spill_transfer_one(&catch_up->transfer, owner, transferred, error));
+        if (transferred->difference.count == 0)
+            return SPILL_OK;
         before.elements = result->elements;
         *result = before; /* count what was compared and dropped once */
     }
-    return code;
+    spill_owner_t own = {.array = catch_up->transfer.source.array, .value = owner};
+    spill_fail(error, SPILL_CONFLICT,
+               "it changes as fast as it is copied (element %" PRId64
+               ": %s); start again to continue",
+               transferred->difference.seq, transferred->difference.text);
+    return spill_owner_name(&own, SPILL_CONFLICT, error);
 }
 
 static spill_code_t catch_up_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     catch_up_t *catch_up = context;
-    spill_copied_t copied = {0};
+    spill_transferred_t transferred = {0};
     spill_error_t failure = {0};
     bool anew = false;
     spill_code_t code = wait_for_turn(catch_up, 1, error);
     catch_up->owners++;
     if (code != SPILL_OK)
         return code;
-    code = copy_again(catch_up, owner, &copied, &anew, &failure);
-    if (code == SPILL_OK && copied.difference.count > 0) {
-        spill_fail(&failure, SPILL_CONFLICT,
-                   "it changes as fast as it is copied (element %" PRId64
-                   ": %s); start again to continue",
-                   copied.difference.seq, copied.difference.text);
-        spill_owner_t own = {.array = catch_up->copy.source.array, .value = owner};
-        code = spill_owner_name(&own, SPILL_CONFLICT, &failure);
-    }
-    catch_up->copy.result->owners++;
+    code = copy_owner(catch_up, owner, &transferred, &anew, &failure);
+    catch_up->transfer.result->owners++;
     if (code != SPILL_OK)
         return skip_owner(catch_up, owner, code, &failure, error);
-    count_copied(catch_up, owner, &copied, anew);
-    spill_copy_progress(&catch_up->copy);
+    count_copied(catch_up, owner, &transferred, anew);
+    spill_transfer_progress(&catch_up->transfer);
     return SPILL_OK;
 }
 
@@ -243,7 +233,7 @@ spill_code_t spill_catch_up_check_pages(spill_array_t *original, const spill_val
 static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_t *value,
                                   spill_error_t *error)
 {
-    spill_owner_t own = {.array = catch_up->copy.target.array, .value = value};
+    spill_owner_t own = {.array = catch_up->transfer.target.array, .value = value};
     spill_code_t code = SPILL_OK;
     if (catch_up->owners == 0)
         code =
@@ -252,7 +242,7 @@ static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_
                        "kept in '%s': --undo drops it there",
                        catch_up->original, catch_up->name);
     else
-        code = spill_catch_up_check_pages(catch_up->copy.source.array, value, error);
+        code = spill_catch_up_check_pages(catch_up->transfer.source.array, value, error);
     return code == SPILL_REFUSED ? spill_owner_name(&own, code, error) : code;
 }
 
@@ -260,14 +250,13 @@ static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_
 static spill_code_t is_deleted(const catch_up_t *catch_up, const spill_value_t *value, bool *gone,
                                spill_error_t *error)
 {
-    spill_owner_t owner;
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_init(&owner, catch_up->copy.source.array, value, error);
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    *gone = false;
+    spill_code_t code = spill_owner_init(&owner, catch_up->transfer.source.array, value, error);
     if (code == SPILL_OK)
         code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
     *gone = code == SPILL_OK && !head.state.present;
-    spill_response_release(&head);
-    spill_owner_release(&owner);
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
@@ -301,12 +290,12 @@ static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spi
     spill_value_t owner = orphan->owner;
     const char *window;
     bool gone = false;
-    if (spill_schema_of(spill_array_get_definition(catch_up->copy.target.array))->has_windows)
+    if (spill_schema_of(spill_transfer_target(&catch_up->transfer))->has_windows)
         spill_window_split(&orphan->owner, &owner, &window);
     spill_code_t code = is_deleted(catch_up, &owner, &gone, &failure);
     if (code == SPILL_OK)
         code = gone ? check_deleted(catch_up, &owner, &failure)
-                    : spill_catch_up_check_pages(catch_up->copy.source.array, &owner, &failure);
+                    : spill_catch_up_check_pages(catch_up->transfer.source.array, &owner, &failure);
     if (code == SPILL_OK)
         code = finish_drop(catch_up, &orphan->owner, &failure);
     return code == SPILL_OK ? code : skip_owner(catch_up, &owner, code, &failure, error);
@@ -321,6 +310,18 @@ static void show_progress(void *context, const spill_copy_result_t *result)
         catch_up->options->caught_up(catch_up->options->context, result);
 }
 
+static spill_code_t catch_up_all(catch_up_t *catch_up, spill_error_t *error)
+{
+    spill_transfer_t *transfer = &catch_up->transfer;
+    SPILL_TRY(check_building(catch_up, error));
+    SPILL_TRY(spill_transfer_begin(transfer, catch_up->original, error));
+    SPILL_TRY(spill_each_owner(transfer->source.array, catch_up_owner, catch_up, true, error));
+    bool windows = spill_schema_of(spill_transfer_target(transfer))->has_windows;
+    SPILL_TRY((windows ? spill_each_bucket_owner : spill_each_owner)(
+        transfer->target.array, drop_deleted, catch_up, true, error));
+    return spill_each_orphan(transfer->target.array, NULL, drop_orphan, catch_up, error);
+}
+
 spill_code_t spill_catch_up(spill_store_t *store, const char *original, const char *name,
                             const spill_migrate_options_t *options, spill_catch_up_result_t *result,
                             spill_error_t *error)
@@ -332,24 +333,11 @@ spill_code_t spill_catch_up(spill_store_t *store, const char *original, const ch
                                  .turn = wait_for_turn,
                                  .progress = show_progress,
                                  .context = &catch_up};
-    catch_up.copy = (spill_copy_t){.source = {.name = "original", .store = store},
-                                   .target = {.name = "planned", .store = store},
-                                   .options = &copy,
-                                   .result = &result->copied,
-                                   .last = BSON_INITIALIZER};
-    spill_code_t code = check_building(&catch_up, error);
-    if (code == SPILL_OK)
-        code = spill_copy_begin(&catch_up.copy, original, error);
-    if (code == SPILL_OK)
-        code = spill_each_owner(catch_up.copy.source.array, catch_up_owner, &catch_up, true, error);
-    bool windows =
-        code == SPILL_OK &&
-        spill_schema_of(spill_array_get_definition(catch_up.copy.target.array))->has_windows;
-    if (code == SPILL_OK)
-        code = (windows ? spill_each_bucket_owner : spill_each_owner)(
-            catch_up.copy.target.array, drop_deleted, &catch_up, true, error);
-    if (code == SPILL_OK)
-        code = spill_each_orphan(catch_up.copy.target.array, NULL, drop_orphan, &catch_up, error);
-    spill_copy_end(&catch_up.copy);
+    catch_up.transfer = (spill_transfer_t){.source = {.name = "original", .store = store},
+                                           .target = {.name = "planned", .store = store},
+                                           .options = &copy,
+                                           .result = &result->copied};
+    spill_code_t code = catch_up_all(&catch_up, error);
+    spill_transfer_end(&catch_up.transfer);
     return code;
 }

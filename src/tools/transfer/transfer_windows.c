@@ -4,11 +4,13 @@
  * The target's count in a window shows how far a copy has come there. A pass over the source
  * continues from that count, or compares. It gathers elements, sorts them by window, and handles
  * each window's elements together. Appends are applied at most once, as everywhere
- * (copy_elements.c): their ids contain the number in the window.
+ * (writer.h): their ids contain the number in the window.
  */
-#include "tools/copy_owner.h"
+#include "tools/transfer/reader.h"
+#include "tools/transfer/writer.h"
 
 #include "bson/value_hash.h"
+#include "core/array.h"
 #include "core/windows.h"
 #include "util/error.h"
 
@@ -25,21 +27,21 @@ typedef struct place {
     int64_t seen;  /* the number of the source's next element in it */
     int64_t next;  /* of the target */
     int64_t base;  /* of the next operation there */
-    bool looked;   /* next and base were read */
+    bool is_read;  /* next and base were read */
 } place_t;
 
 typedef struct pass {
-    spill_copy_owner_t *owner;
+    spill_transfer_owner_t *owner;
     bool counts;     /* only count the elements of each window */
     bool compares;   /* compare; else append */
     place_t *places; /* ordered by window */
     size_t count;
     size_t capacity;
-    spill_copy_batch_t *batch;              /* gathered elements of any windows */
-    size_t at[SPILL_COPY_BATCH];            /* the index of each one's place; SIZE_MAX: done */
-    int64_t seqs[SPILL_COPY_BATCH];         /* the number of each in the source */
-    spill_value_t values[SPILL_COPY_BATCH]; /* the elements of one window */
-    int64_t numbers[SPILL_COPY_BATCH];
+    spill_transfer_batch_t *batch;              /* gathered elements of any windows */
+    size_t at[SPILL_TRANSFER_BATCH];            /* the index of each one's place; SIZE_MAX: done */
+    int64_t seqs[SPILL_TRANSFER_BATCH];         /* the number of each in the source */
+    spill_value_t values[SPILL_TRANSFER_BATCH]; /* the elements of one window */
+    int64_t numbers[SPILL_TRANSFER_BATCH];
 } pass_t;
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -87,53 +89,62 @@ static size_t make_place(pass_t *pass, const char *window)
 /* ---- the gathered elements of one window ----------------------------------------------------- */
 
 typedef struct group {
-    spill_copy_owner_t window; /* the target's window, as an owner */
+    spill_transfer_owner_t window; /* the target's window, as an owner */
     const spill_value_t *values;
     const int64_t *seqs; /* in the source */
     int64_t first;       /* number of the first element in the window */
     int64_t count;
 } group_t;
 
-static void report_difference(pass_t *pass, int64_t seq, const char *text)
+static void free_slice(spill_slice_t **slice)
 {
-    spill_copy_differs(pass->owner, seq, text);
+    spill_slice_free(*slice);
+}
+
+/*
+ * Compare elements [*from, to) of the group with one read of the target. Advance *from behind what
+ * it has compared.
+ */
+static void compare_slice(pass_t *pass, const group_t *group, const spill_slice_t *slice,
+                          int64_t *from, int64_t to)
+{
+    size_t i = 0;
+    int64_t end = slice->count == 0 || !slice->more
+                      ? to
+                      : slice->elements[slice->count - 1].seq + 1 - group->first;
+    for (; *from < end; ++*from) {
+        bool there = i < slice->count && slice->elements[i].seq == group->first + *from;
+        if (!there)
+            spill_transfer_differs(pass->owner, group->seqs[*from],
+                                   "the target does not have this element");
+        else if (!spill_value_equal(&slice->elements[i].value, &group->values[*from]))
+            spill_transfer_differs(pass->owner, group->seqs[*from],
+                                   "the target has another element of this number");
+        else if (pass->compares)
+            pass->owner->transfer->result->verified++;
+        i += there;
+    }
 }
 
 /* Compare elements [from, to) of the group with the target, which should have them. */
 static spill_code_t compare_group(pass_t *pass, const group_t *group, int64_t from, int64_t to,
                                   spill_error_t *error)
 {
-    const spill_copy_side_t *target = &pass->owner->copy->target;
+    const spill_transfer_side_t *target = &pass->owner->transfer->target;
     spill_read_options_t read;
     spill_read_options_init(&read);
     read.order = SPILL_OLDEST_FIRST;
     read.before = group->first + to;
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && from < to) {
-        spill_slice_t *slice;
+    while (from < to) {
+        SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
         read.after = group->first + from - 1;
         read.limit = to - from;
-        code = spill_array_read(target->array, group->window.target.value, &read, &slice, error);
-        if (code != SPILL_OK)
-            break;
-        size_t i = 0;
-        int64_t end = slice->count == 0 || !slice->more
-                          ? to
-                          : slice->elements[slice->count - 1].seq + 1 - group->first;
-        for (; from < end; from++) {
-            bool there = i < slice->count && slice->elements[i].seq == group->first + from;
-            if (!there)
-                report_difference(pass, group->seqs[from], "the target does not have this element");
-            else if (!spill_value_equal(&slice->elements[i].value, &group->values[from]))
-                report_difference(pass, group->seqs[from],
-                                  "the target has another element of this number");
-            else if (pass->compares)
-                pass->owner->copy->result->verified++;
-            i += there;
-        }
-        spill_slice_free(slice);
+        spill_code_t code =
+            spill_array_read(target->array, group->window.target.value, &read, &slice, error);
+        SPILL_TRY(spill_transfer_failed(target, code, error));
+        compare_slice(pass, group, slice, &from, to);
     }
-    return spill_copy_failed(target, code, error);
+    return SPILL_OK;
 }
 
 static int64_t clamp(int64_t number, int64_t highest)
@@ -144,38 +155,35 @@ static int64_t clamp(int64_t number, int64_t highest)
 /* Append the elements of the group, beginning at index `from`. */
 static spill_code_t append_group(group_t *group, int64_t from, spill_error_t *error)
 {
-    spill_copy_batch_t *batch = spill_copy_batch_new(group->first + from);
-    spill_code_t code = SPILL_OK;
-    for (; code == SPILL_OK && from < group->count; from++)
-        code = spill_copy_push(&group->window, batch, &group->values[from], false, error);
-    if (code == SPILL_OK)
-        code = spill_copy_flush(&group->window, batch, error);
-    spill_copy_batch_free(batch);
-    return code;
+    SPILL_SCOPED(spill_transfer_batch_free)
+    spill_transfer_batch_t *batch = spill_transfer_batch_new(group->first + from);
+    for (; from < group->count; from++)
+        SPILL_TRY(spill_transfer_push(&group->window, batch, &group->values[from], false, error));
+    return spill_transfer_flush(&group->window, batch, error);
 }
 
 /* Append what the target does not have yet; compare the end of what it has. */
 static spill_code_t complete_group(pass_t *pass, group_t *group, place_t *place,
                                    spill_error_t *error)
 {
-    spill_copy_owner_t *window = &group->window;
+    spill_transfer_owner_t *window = &group->window;
     spill_code_t code = SPILL_OK;
     for (int tries = 0; tries < TRIES_MAX; tries++) {
-        if (!place->looked) {
-            code = spill_copy_read_target(window, error);
+        if (!place->is_read) {
+            code = spill_transfer_count_target(window, error);
             if (code != SPILL_OK)
                 break;
         }
-        place->looked = true;
+        place->is_read = true;
         int64_t there = clamp(window->next - group->first, group->count);
-        int64_t from = clamp(window->next - SPILL_COPY_BATCH - group->first, there);
+        int64_t from = clamp(window->next - SPILL_TRANSFER_BATCH - group->first, there);
         pass->owner->live += tries == 0 ? there : 0;
         code = compare_group(pass, group, from, there, error);
         if (code == SPILL_OK && pass->owner->difference.count == 0)
             code = append_group(group, there, error);
         if (code != SPILL_UNKNOWN && code != SPILL_CONFLICT)
             break;
-        place->looked = false;
+        place->is_read = false;
     }
     place->next = window->next;
     place->base = window->base;
@@ -184,27 +192,28 @@ static spill_code_t complete_group(pass_t *pass, group_t *group, place_t *place,
 
 static spill_code_t handle_group(pass_t *pass, place_t *place, group_t *group, spill_error_t *error)
 {
-    const spill_copy_t *copy = pass->owner->copy;
-    bson_t storage = BSON_INITIALIZER;
+    const spill_transfer_t *transfer = pass->owner->transfer;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t name = spill_bucket_name(&storage, pass->owner->target.value, place->window);
-    group->window = (spill_copy_owner_t){.copy = copy, .next = place->next, .base = place->base};
+    group->window =
+        (spill_transfer_owner_t){.transfer = transfer, .next = place->next, .base = place->base};
     group->first = place->seen;
-    spill_code_t code = spill_owner_init(&group->window.target, copy->target.array, &name, error);
+    spill_code_t code =
+        spill_owner_init(&group->window.target, transfer->target.array, &name, error);
     if (code == SPILL_OK)
         code = pass->compares ? compare_group(pass, group, 0, group->count, error)
                               : complete_group(pass, group, place, error);
     place->seen += group->count;
     spill_owner_release(&group->window.target);
-    bson_destroy(&storage);
     return code;
 }
 
 /* Handle all gathered elements, window by window. */
 static spill_code_t handle_gathered(pass_t *pass, spill_error_t *error)
 {
-    spill_copy_batch_t *batch = pass->batch;
+    spill_transfer_batch_t *batch = pass->batch;
     spill_code_t code = SPILL_OK;
-    spill_copy_batch_finish(batch);
+    spill_transfer_batch_finish(batch);
     for (size_t start = 0; code == SPILL_OK && start < batch->count; start++) {
         size_t at = pass->at[start];
         if (at == SIZE_MAX)
@@ -223,22 +232,28 @@ static spill_code_t handle_gathered(pass_t *pass, spill_error_t *error)
     }
     batch->count = 0;
     spill_buffer_clear(&batch->bytes);
-    spill_copy_progress(pass->owner->copy);
+    spill_transfer_progress(pass->owner->transfer);
     return code;
 }
 
 /* ---- a pass over the source ------------------------------------------------------------------ */
 
+static spill_code_t find_window(const pass_t *pass, const spill_element_t *element, char *window,
+                                spill_error_t *error)
+{
+    const spill_transfer_owner_t *owner = pass->owner;
+    spill_code_t code = spill_bucket_window_of(spill_transfer_target(owner->transfer),
+                                               &element->value, window, error);
+    if (code == SPILL_OK)
+        return SPILL_OK;
+    code = spill_fail_prefix(error, code, "element %" PRId64, element->seq);
+    return spill_owner_name(&owner->source, code, error);
+}
+
 static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_error_t *error)
 {
-    const spill_copy_t *copy = pass->owner->copy;
     char window[SPILL_WINDOW_SIZE];
-    spill_code_t code = spill_bucket_window_of(spill_array_get_definition(copy->target.array),
-                                               &element->value, window, error);
-    if (code != SPILL_OK) {
-        code = spill_fail_prefix(error, code, "element %" PRId64, element->seq);
-        return spill_owner_name(&pass->owner->source, code, error);
-    }
+    SPILL_TRY(find_window(pass, element, window, error));
     if (pass->counts) {
         size_t at = make_place(pass, window);
         pass->places[at].seen++;
@@ -246,34 +261,28 @@ static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_e
     }
     if (pass->compares)
         spill_value_add_hash(&element->value, &pass->owner->hash);
-    if (!spill_copy_batch_is_short(pass->batch, &element->value))
-        code = handle_gathered(pass, error);
-    if (code == SPILL_OK) {
-        size_t at = make_place(pass, window);
-        pass->at[pass->batch->count] = at;
-        pass->seqs[pass->batch->count] = element->seq;
-        spill_copy_batch_add(pass->batch, &element->value, false);
-    }
-    return code;
+    if (!spill_transfer_batch_is_short(pass->batch, &element->value))
+        SPILL_TRY(handle_gathered(pass, error));
+    size_t at = make_place(pass, window);
+    pass->at[pass->batch->count] = at;
+    pass->seqs[pass->batch->count] = element->seq;
+    spill_transfer_batch_add(pass->batch, &element->value, false);
+    return SPILL_OK;
 }
 
 static spill_code_t read_source(pass_t *pass, spill_error_t *error)
 {
-    spill_copy_cursor_t cursor;
-    spill_copy_cursor_source(&cursor, pass->owner, 0, pass->owner->end);
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && !cursor.ended &&
-           (pass->compares || pass->owner->difference.count == 0)) {
+    SPILL_SCOPED(spill_transfer_reader_release)
+    spill_transfer_reader_t reader =
+        spill_transfer_reader_of_source(pass->owner, 0, pass->owner->end);
+    while (!reader.ended && (pass->compares || pass->owner->difference.count == 0)) {
         spill_element_t element = {0};
-        code = spill_copy_cursor_get(&cursor, &element, error);
-        if (code == SPILL_OK && !cursor.ended)
-            code = gather(pass, &element, error);
-        cursor.at++;
+        SPILL_TRY(spill_transfer_reader_get(&reader, &element, error));
+        if (!reader.ended)
+            SPILL_TRY(gather(pass, &element, error));
+        reader.at++;
     }
-    if (code == SPILL_OK)
-        code = handle_gathered(pass, error);
-    spill_copy_cursor_release(&cursor);
-    return code;
+    return handle_gathered(pass, error);
 }
 
 /* ---- windows that only the target has -------------------------------------------------------- */
@@ -286,39 +295,33 @@ static spill_code_t check_window(void *context, const spill_value_t *name, const
     pass_t *pass = context;
     size_t index = find_place(pass, window);
     int64_t seen = is_place(pass, index, window) ? pass->places[index].seen : 0;
-    if (pass->owner->copy->drops_windows && seen == 0)
+    if (pass->owner->transfer->drops_windows && seen == 0)
         return SPILL_OK; /* the source has dropped its elements */
     spill_count_t count;
-    spill_owner_t own;
-    spill_array_t *array = pass->owner->copy->target.array;
-    spill_code_t code = spill_owner_init(&own, array, name, error);
-    if (code == SPILL_OK)
-        code = spill_copy_check_dropped(pass->owner, &own, error);
-    spill_owner_release(&own);
-    if (code == SPILL_OK)
-        code = spill_array_count(array, name, &count, error);
-    if (code == SPILL_OK && count.next > seen && count.count > 0)
-        spill_copy_differs_ahead(pass->owner, -1,
-                                 "a window of the target has more elements than the source");
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    spill_array_t *array = pass->owner->transfer->target.array;
+    SPILL_TRY(spill_owner_init(&own, array, name, error));
+    SPILL_TRY(spill_transfer_check_dropped(pass->owner, &own, error));
+    SPILL_TRY(spill_array_count(array, name, &count, error));
+    if (count.next > seen && count.count > 0)
+        spill_transfer_differs_ahead(pass->owner, -1,
+                                     "a window of the target has more elements than the source");
+    return SPILL_OK;
 }
 
-static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
+static spill_code_t compare_windows(pass_t *pass, spill_error_t *error)
 {
-    const spill_copy_side_t *target = &pass->owner->copy->target;
+    const spill_transfer_side_t *target = &pass->owner->transfer->target;
     spill_window_range_t range = {.from = NULL};
     for (size_t i = 0; i < pass->count; i++)
         pass->places[i].seen = pass->places[i].begin;
     pass->owner->difference.count = 0;
     pass->owner->hash = 0;
     pass->compares = true;
-    spill_code_t code = read_source(pass, error);
-    if (code == SPILL_OK)
-        code = spill_copy_failed(target,
-                                 spill_each_window(target->array, pass->owner->target.value, &range,
-                                                   check_window, pass, error),
-                                 error);
-    return code;
+    SPILL_TRY(read_source(pass, error));
+    spill_code_t code = spill_each_window(target->array, pass->owner->target.value, &range,
+                                          check_window, pass, error);
+    return spill_transfer_failed(target, code, error);
 }
 
 /*
@@ -327,39 +330,42 @@ static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
  */
 static spill_code_t find_begins(pass_t *pass, spill_error_t *error)
 {
-    const spill_copy_side_t *target = &pass->owner->copy->target;
+    const spill_transfer_side_t *target = &pass->owner->transfer->target;
     pass->counts = true;
     spill_code_t code = read_source(pass, error);
     pass->counts = false;
     for (size_t i = 0; code == SPILL_OK && i < pass->count; i++) {
         place_t *place = &pass->places[i];
-        bson_t storage = BSON_INITIALIZER;
+        SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
         spill_value_t name = spill_bucket_name(&storage, pass->owner->target.value, place->window);
         spill_count_t count;
         code = spill_array_count(target->array, &name, &count, error);
-        code = spill_copy_failed(target, code, error);
+        code = spill_transfer_failed(target, code, error);
         place->begin = count.next > place->seen ? count.next - place->seen : 0;
         place->seen = place->begin;
-        bson_destroy(&storage);
     }
     return code;
 }
 
-spill_code_t spill_copy_to_windows(spill_copy_owner_t *owner, spill_error_t *error)
+static spill_code_t copy_to_windows(pass_t *pass, spill_error_t *error)
 {
-    spill_copy_result_t *result = owner->copy->result;
+    SPILL_TRY(spill_transfer_count_source(pass->owner, error));
+    if (pass->owner->transfer->drops_windows)
+        SPILL_TRY(find_begins(pass, error));
+    return read_source(pass, error);
+}
+
+spill_code_t spill_transfer_to_windows(spill_transfer_owner_t *owner, spill_error_t *error)
+{
+    const spill_transfer_t *transfer = owner->transfer;
     pass_t *pass = bson_malloc0(sizeof *pass);
     pass->owner = owner;
-    pass->batch = spill_copy_batch_new(0);
-    spill_code_t code = spill_copy_read_source(owner, error);
-    if (code == SPILL_OK && owner->copy->drops_windows)
-        code = find_begins(pass, error);
-    if (code == SPILL_OK)
-        code = read_source(pass, error);
-    result->before += owner->live;
-    if (code == SPILL_OK && !owner->copy->options->unverified)
-        code = compare_all(pass, error);
-    spill_copy_batch_free(pass->batch);
+    pass->batch = spill_transfer_batch_new(0);
+    spill_code_t code = copy_to_windows(pass, error);
+    transfer->result->before += owner->live;
+    if (code == SPILL_OK && !transfer->options->unverified)
+        code = compare_windows(pass, error);
+    spill_transfer_batch_free(&pass->batch);
     bson_free(pass->places);
     bson_free(pass);
     return code;

@@ -1,0 +1,201 @@
+#include "tools/transfer/reader.h"
+
+#include "util/error.h"
+
+#include <string.h>
+
+spill_transfer_reader_t spill_transfer_reader_of_source(const spill_transfer_owner_t *owner,
+                                                        int64_t from, int64_t to)
+{
+    return (spill_transfer_reader_t){.side = &owner->transfer->source,
+                                     .owner = &owner->source,
+                                     .to = to,
+                                     .stretch.next = from,
+                                     .ended = from >= to,
+                                     .joins = owner->transfer->joins_windows,
+                                     .first = owner->begin};
+}
+
+spill_transfer_reader_t spill_transfer_reader_of_target(const spill_transfer_owner_t *owner,
+                                                        int64_t from, int64_t to)
+{
+    return (spill_transfer_reader_t){.side = &owner->transfer->target,
+                                     .owner = &owner->target,
+                                     .to = to,
+                                     .stretch.next = from,
+                                     .ended = from >= to};
+}
+
+void spill_transfer_reader_release(spill_transfer_reader_t *reader)
+{
+    spill_stretch_release(&reader->stretch);
+    spill_bucket_slice_free(reader->slice);
+}
+
+int64_t spill_transfer_next_limit(int64_t limit, size_t count, int64_t bytes)
+{
+    enum { MOST = 200, BYTES_MOST = 2 * 1024 * 1024 };
+    return spill_run_next_limit(limit, MOST, BYTES_MOST, (int64_t)count, bytes);
+}
+
+/* ---- the windows of a source as one array: in their order, numbered from 0 ------------------- */
+
+typedef struct search {
+    spill_transfer_reader_t *reader;
+    int64_t from;
+} search_t;
+
+static bool find_window(void *context, const spill_bucket_window_t *window)
+{
+    const search_t *search = context;
+    spill_transfer_reader_t *reader = search->reader;
+    if (reader->first + window->statistics.count <= search->from) {
+        reader->first += window->statistics.count;
+        return true;
+    }
+    memcpy(reader->window, window->window, strlen(window->window) + 1);
+    return false;
+}
+
+/* Find the window with number `from`; the windows before it have reader->first elements. */
+static spill_code_t find_start(spill_transfer_reader_t *reader, int64_t from, spill_error_t *error)
+{
+    search_t search = {.reader = reader, .from = from};
+    if (from == 0)
+        return SPILL_OK;
+    spill_code_t code = spill_bucket_windows(reader->side->array, reader->owner->value, NULL, NULL,
+                                             SPILL_OLDEST_FIRST, find_window, &search, error);
+    if (code == SPILL_OK)
+        reader->ended = true; /* the windows have fewer elements */
+    return code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
+static spill_code_t read_slice(spill_transfer_reader_t *reader, spill_error_t *error)
+{
+    spill_bucket_slice_t *last = reader->slice;
+    spill_bucket_read_options_t read;
+    spill_bucket_read_options_init(&read);
+    read.order = SPILL_OLDEST_FIRST;
+    read.limit = reader->limit > 0 ? reader->limit : SPILL_TRANSFER_FIRST_READ;
+    if (last) {
+        read.cursor_window = last->cursor_window;
+        read.cursor_seq = last->cursor_seq;
+        reader->first += (int64_t)last->count;
+    } else if (reader->window[0] != '\0') {
+        read.from = reader->window;
+    }
+    spill_code_t code =
+        spill_bucket_read(reader->side->array, reader->owner->value, &read, &reader->slice, error);
+    spill_bucket_slice_free(last);
+    reader->at = 0;
+    reader->limit = read.limit;
+    if (code == SPILL_OK) {
+        int64_t bytes = 0;
+        for (size_t i = 0; i < reader->slice->count; i++)
+            bytes += reader->slice->elements[i].value.size_bytes;
+        reader->limit = spill_transfer_next_limit(read.limit, reader->slice->count, bytes);
+    }
+    return code;
+}
+
+/* Read slices until one has the element at the reader, or until the end. */
+static spill_code_t read_windows(spill_transfer_reader_t *reader, spill_error_t *error)
+{
+    int64_t from = reader->stretch.next;
+    if (!reader->ended && !reader->slice)
+        SPILL_TRY(find_start(reader, from, error));
+    while (!reader->ended && (!reader->slice || reader->at == reader->slice->count)) {
+        reader->ended = reader->slice && !reader->slice->more;
+        if (reader->ended)
+            break;
+        SPILL_TRY(read_slice(reader, error));
+        if (reader->first < from) {
+            int64_t before = from - reader->first;
+            size_t count = reader->slice->count;
+            reader->at = before < (int64_t)count ? (size_t)before : count;
+        }
+    }
+    return SPILL_OK;
+}
+
+/* ---- one array ------------------------------------------------------------------------------- */
+
+static spill_code_t read_stretches(spill_transfer_reader_t *reader, spill_error_t *error)
+{
+    spill_stretch_t *stretch = &reader->stretch;
+    while (!reader->ended && (!stretch->run || reader->at == stretch->run->count)) {
+        reader->ended = stretch->last || stretch->next >= reader->to;
+        if (reader->ended)
+            break;
+        SPILL_TRY(spill_stretch_read(reader->owner, stretch, error));
+        reader->at = 0;
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_transfer_reader_get(spill_transfer_reader_t *reader, spill_element_t *element,
+                                       spill_error_t *error)
+{
+    spill_code_t code = reader->joins ? read_windows(reader, error) : read_stretches(reader, error);
+    if (code != SPILL_OK)
+        return spill_transfer_failed(reader->side, code, error);
+    if (reader->ended)
+        return SPILL_OK;
+    if (reader->joins)
+        *element = (spill_element_t){.seq = reader->first + (int64_t)reader->at,
+                                     .value = reader->slice->elements[reader->at].value};
+    else
+        *element = spill_run_element(reader->stretch.run, reader->at);
+    reader->ended = element->seq >= reader->to;
+    return SPILL_OK;
+}
+
+spill_code_t spill_transfer_reader_fetch_head(spill_transfer_reader_t *reader, spill_error_t *error)
+{
+    spill_stretch_t *stretch = &reader->stretch;
+    spill_request_t read = spill_owner_request(reader->owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = INT64_MAX;
+    SPILL_TRY(spill_transfer_failed(
+        reader->side, spill_owner_call(reader->owner, &read, &stretch->head, error), error));
+    stretch->run = &stretch->head.run;
+    stretch->last = true;
+    while (reader->at < stretch->run->count &&
+           stretch->run->entries[reader->at].seq < stretch->next)
+        reader->at++;
+    return SPILL_OK;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+spill_code_t spill_transfer_count_source(spill_transfer_owner_t *owner, spill_error_t *error)
+{
+    const spill_transfer_side_t *source = &owner->transfer->source;
+    const spill_value_t *value = owner->source.value;
+    spill_count_t here = {0};
+    spill_code_t code;
+    if (owner->transfer->joins_windows) {
+        spill_statistics_t statistics = {0};
+        code = spill_bucket_statistics(source->array, value, NULL, NULL, &statistics, NULL, error);
+        here.count = here.next = statistics.count;
+    } else {
+        code = spill_array_count(source->array, value, &here, error);
+    }
+    owner->begin = 0;
+    owner->end = here.next;
+    owner->has = here.count;
+    return spill_transfer_failed(source, code, error);
+}
+
+spill_code_t spill_transfer_count_target(spill_transfer_owner_t *owner, spill_error_t *error)
+{
+    const spill_transfer_side_t *target = &owner->transfer->target;
+    const spill_value_t *value = owner->target.value;
+    spill_count_t there = {0};
+    spill_code_t code = spill_array_op_base(target->array, value, &owner->base, error);
+    if (code == SPILL_OK)
+        code = spill_array_count(target->array, value, &there, error);
+    owner->next = there.next;
+    owner->live = there.count;
+    return spill_transfer_failed(target, code, error);
+}
