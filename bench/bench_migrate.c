@@ -129,8 +129,8 @@ static void bench_speed(bench_t *bench)
         spill_store_counters(bench->store, &before);
         double mine = migrate(bench, array, NULL, &result);
         spill_store_counters(bench->store, &after);
-        if (result.plain != bench->owners)
-            measure_stop("%lld arrays were adopted", (long long)result.plain);
+        if (result.unmanaged != bench->owners)
+            measure_stop("%lld arrays were adopted", (long long)result.unmanaged);
         spill_array_close(array);
         calls = after.calls - before.calls;
         on_server_drop(&bench->on, name);

@@ -68,15 +68,15 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
     BSON_APPEND_INT64(&line, "elements", migrated->elements);
     if (migrated->failed) {
         BSON_APPEND_UTF8(&line, "failed", migrated->failed->message);
-    } else if (migrated->given_back) {
+    } else if (migrated->unmanaged) {
         BSON_APPEND_BOOL(&line, "givenBack", true);
-    } else if (migrated->gone) {
+    } else if (migrated->deleted) {
         BSON_APPEND_BOOL(&line, "gone", true);
     } else if (migrated->caught_up) {
         BSON_APPEND_BOOL(&line, "brought", true);
-        BSON_APPEND_BOOL(&line, "anew", migrated->anew);
+        BSON_APPEND_BOOL(&line, "anew", migrated->recopied);
     } else {
-        BSON_APPEND_BOOL(&line, "taken", migrated->taken);
+        BSON_APPEND_BOOL(&line, "taken", migrated->adopted);
         if (migrated->at_once)
             BSON_APPEND_BOOL(&line, "full", true);
         BSON_APPEND_INT64(&line, "moved", migrated->moved);
@@ -108,7 +108,7 @@ typedef struct step_line {
     spill_migrate_result_t migrated;
     int64_t owners;
     spill_copy_result_t copied;
-    int64_t anew, gone, failed;
+    int64_t recopied, deleted, failed;
     char hash[17];
 } step_line_t;
 
@@ -117,7 +117,7 @@ typedef struct step_line {
 #define COPIED(member) SPILL_FIELD(INT64, step_line_t, copied.member, #member)
 static const spill_field_t survey_fields[] = {TEXT(name),
                                               MIGRATED(owners, "owners"),
-                                              MIGRATED(plain, "plain"),
+                                              MIGRATED(unmanaged, "plain"),
                                               MIGRATED(full, "full"),
                                               MIGRATED(elements, "elements"),
                                               MIGRATED(bytes, "bytes"),
@@ -127,7 +127,7 @@ static const spill_field_t survey_fields[] = {TEXT(name),
 static const spill_field_t migrated_fields[] = {TEXT(name),
                                                 TEXT(step),
                                                 MIGRATED(owners, "owners"),
-                                                MIGRATED(plain, "taken"),
+                                                MIGRATED(unmanaged, "taken"),
                                                 MIGRATED(full, "full"),
                                                 MIGRATED(elements, "elements"),
                                                 MIGRATED(moved, "moved"),
@@ -144,8 +144,8 @@ static const spill_field_t caught_up_fields[] = {TEXT(name),
                                                  COPIED(before),
                                                  COPIED(verified),
                                                  COPIED(dropped),
-                                                 SPILL_FIELD(INT64, step_line_t, anew, "anew"),
-                                                 SPILL_FIELD(INT64, step_line_t, gone, "gone"),
+                                                 SPILL_FIELD(INT64, step_line_t, recopied, "anew"),
+                                                 SPILL_FIELD(INT64, step_line_t, deleted, "gone"),
                                                  SPILL_FIELD(INT64, step_line_t, failed, "failed"),
                                                  SPILL_FIELD(CHARS, step_line_t, hash, "hash")};
 static const spill_record_t survey_record = SPILL_RECORD("survey", step_line_t, survey_fields);
@@ -168,7 +168,7 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
         "%s: %s.%s, %" PRId64 " %s to reshape, of which %" PRId64 " are unmanaged; %" PRId64
         " of %" PRId64 " elements go to about %" PRId64 " %s in %s\n",
         name, run->definition->collection, run->definition->array, survey->owners,
-        spill_cli_plural(survey->owners, "array", "arrays"), survey->plain, survey->moved,
+        spill_cli_plural(survey->owners, "array", "arrays"), survey->unmanaged, survey->moved,
         survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
         run->definition->page_collection);
     if (survey->full > 0)
@@ -242,8 +242,8 @@ static void print_caught_up(const spill_cli_migrate_t *run, const spill_catch_up
     step_line_t line = {.name = run->name,
                         .step = "brought",
                         .copied = result->copied,
-                        .anew = result->anew,
-                        .gone = result->gone,
+                        .recopied = result->recopied,
+                        .deleted = result->deleted,
                         .failed = result->failed};
     snprintf(line.hash, sizeof line.hash, "%016" PRIx64, result->hash);
     spill_cli_print_record(&caught_up_record, &line);

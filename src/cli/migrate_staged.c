@@ -131,7 +131,7 @@ spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *er
     int64_t failed = run->failed;
     spill_code_t code = spill_staged_find_stage(&staged, &stage, error);
     run->definition = &run->planned->original;
-    if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
+    if (code == SPILL_OK && stage == SPILL_STAGE_COPYING)
         code = spill_cli_staged_catch_up(run, error);
     if (code == SPILL_OK && run->failed > failed)
         return refuse_finish(run, run->failed - failed, error);
@@ -177,7 +177,7 @@ spill_code_t spill_cli_staged_check(spill_cli_migrate_t *run, bool execute, bool
     if (finish && stage == SPILL_STAGE_NONE)
         return spill_fail(error, SPILL_REFUSED,
                           "no migration to '%s' was begun: there is nothing to finish", run->name);
-    bool going_on = stage == SPILL_STAGE_NONE || stage == SPILL_STAGE_BRINGING;
+    bool going_on = stage == SPILL_STAGE_NONE || stage == SPILL_STAGE_COPYING;
     *begins = going_on;
     run->unfinished = run->unfinished || (going_on && execute && !finish);
     return SPILL_OK;

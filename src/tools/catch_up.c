@@ -5,7 +5,7 @@
 #include "core/building.h"
 #include "definition/schema.h"
 #include "definition/window.h"
-#include "tools/convert_checkpoint.h"
+#include "tools/convert.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"
 
@@ -105,17 +105,17 @@ static spill_code_t skip_owner(catch_up_t *catch_up, const spill_value_t *owner,
 }
 
 static void count_copied(catch_up_t *catch_up, const spill_value_t *owner,
-                         const spill_transferred_t *transferred, bool anew)
+                         const spill_transferred_t *transferred, bool recopied)
 {
     spill_migrated_t migrated = {.owner = owner,
                                  .elements = transferred->elements,
                                  .hash = transferred->hash,
                                  .caught_up = true,
-                                 .anew = anew};
+                                 .recopied = recopied};
     uint64_t hash = transferred->hash;
     spill_value_add_hash(owner, &hash);
     catch_up->result->hash += hash;
-    catch_up->result->anew += anew ? 1 : 0;
+    catch_up->result->recopied += recopied ? 1 : 0;
     report_owner(catch_up, &migrated);
 }
 
@@ -165,14 +165,15 @@ static spill_code_t drop_left_over(catch_up_t *catch_up, const spill_value_t *ow
 
 /* Copy an owner. If it differs, drop its copy and start again. */
 static spill_code_t copy_owner(catch_up_t *catch_up, const spill_value_t *owner,
-                               spill_transferred_t *transferred, bool *anew, spill_error_t *error)
+                               spill_transferred_t *transferred, bool *recopied,
+                               spill_error_t *error)
 {
     spill_copy_result_t *result = catch_up->transfer.result;
     SPILL_TRY(drop_left_over(catch_up, owner, error));
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         spill_copy_result_t before = *result;
-        *anew = tries > 0;
-        if (*anew)
+        *recopied = tries > 0;
+        if (*recopied)
             SPILL_TRY(drop_copy(catch_up, owner, error));
         SPILL_TRY(spill_transfer_one(&catch_up->transfer, owner, transferred, error));
         if (transferred->difference.count == 0)
@@ -193,16 +194,16 @@ static spill_code_t catch_up_owner(void *context, const spill_value_t *owner, sp
     catch_up_t *catch_up = context;
     spill_transferred_t transferred = {0};
     spill_error_t failure = {0};
-    bool anew = false;
+    bool recopied = false;
     spill_code_t code = wait_for_turn(catch_up, 1, error);
     catch_up->owners++;
     if (code != SPILL_OK)
         return code;
-    code = copy_owner(catch_up, owner, &transferred, &anew, &failure);
+    code = copy_owner(catch_up, owner, &transferred, &recopied, &failure);
     catch_up->transfer.result->owners++;
     if (code != SPILL_OK)
         return skip_owner(catch_up, owner, code, &failure, error);
-    count_copied(catch_up, owner, &transferred, anew);
+    count_copied(catch_up, owner, &transferred, recopied);
     spill_transfer_progress(&catch_up->transfer);
     return SPILL_OK;
 }
@@ -247,16 +248,16 @@ static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_
 }
 
 /* Report whether the original has neither a head for this owner nor an unmanaged array. */
-static spill_code_t is_deleted(const catch_up_t *catch_up, const spill_value_t *value, bool *gone,
-                               spill_error_t *error)
+static spill_code_t is_deleted(const catch_up_t *catch_up, const spill_value_t *value,
+                               bool *deleted, spill_error_t *error)
 {
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
-    *gone = false;
+    *deleted = false;
     spill_code_t code = spill_owner_init(&owner, catch_up->transfer.source.array, value, error);
     if (code == SPILL_OK)
         code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
-    *gone = code == SPILL_OK && !head.state.present;
+    *deleted = code == SPILL_OK && !head.state.present;
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
@@ -264,17 +265,17 @@ static spill_code_t drop_deleted(void *context, const spill_value_t *owner, spil
 {
     catch_up_t *catch_up = context;
     spill_error_t failure = {0};
-    bool gone = false;
-    spill_code_t code = is_deleted(catch_up, owner, &gone, &failure);
-    if (code == SPILL_OK && gone)
+    bool deleted = false;
+    spill_code_t code = is_deleted(catch_up, owner, &deleted, &failure);
+    if (code == SPILL_OK && deleted)
         code = check_deleted(catch_up, owner, &failure);
-    if (code == SPILL_OK && gone)
+    if (code == SPILL_OK && deleted)
         code = drop_copy(catch_up, owner, &failure);
     if (code != SPILL_OK)
         return skip_owner(catch_up, owner, code, &failure, error);
-    spill_migrated_t migrated = {.owner = owner, .gone = true};
-    catch_up->result->gone += gone ? 1 : 0;
-    if (gone)
+    spill_migrated_t migrated = {.owner = owner, .deleted = true};
+    catch_up->result->deleted += deleted ? 1 : 0;
+    if (deleted)
         report_owner(catch_up, &migrated);
     return SPILL_OK;
 }
@@ -289,13 +290,14 @@ static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spi
     spill_error_t failure = {0};
     spill_value_t owner = orphan->owner;
     const char *window;
-    bool gone = false;
+    bool deleted = false;
     if (spill_schema_of(spill_transfer_target(&catch_up->transfer))->has_windows)
         spill_window_split(&orphan->owner, &owner, &window);
-    spill_code_t code = is_deleted(catch_up, &owner, &gone, &failure);
+    spill_code_t code = is_deleted(catch_up, &owner, &deleted, &failure);
     if (code == SPILL_OK)
-        code = gone ? check_deleted(catch_up, &owner, &failure)
-                    : spill_catch_up_check_pages(catch_up->transfer.source.array, &owner, &failure);
+        code = deleted
+                   ? check_deleted(catch_up, &owner, &failure)
+                   : spill_catch_up_check_pages(catch_up->transfer.source.array, &owner, &failure);
     if (code == SPILL_OK)
         code = finish_drop(catch_up, &orphan->owner, &failure);
     return code == SPILL_OK ? code : skip_owner(catch_up, &owner, code, &failure, error);

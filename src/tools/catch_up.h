@@ -14,10 +14,10 @@
 /* A pass adds to these numbers. */
 typedef struct spill_catch_up_result {
     spill_copy_result_t copied; /* `differences`: owners that changed during every attempt */
-    int64_t anew;               /* owners copied again from the start: they had been edited */
-    int64_t gone;   /* owners dropped: the application has removed their document or array */
-    int64_t failed; /* owners that were skipped */
-    uint64_t hash;  /* sum of one hash per owner: equal for equal arrays, in any order */
+    int64_t recopied;           /* owners copied again from the start: they had been edited */
+    int64_t deleted; /* owners dropped: the application has removed their document or array */
+    int64_t failed;  /* owners that were skipped */
+    uint64_t hash;   /* sum of one hash per owner: equal for equal arrays, in any order */
 } spill_catch_up_result_t;
 
 /*

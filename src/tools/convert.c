@@ -4,7 +4,8 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
-#include "tools/convert_checkpoint.h"
+#include "store/job.h"
+#include "tools/drop_definition.h"
 #include "tools/import_checkpoint.h"
 #include "util/error.h"
 
@@ -120,6 +121,60 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
     return spill_definition_check(definition, error);
 }
 
+/* ---- the job checkpoint -----------------------------------------------------------------------
+ */
+
+static const spill_job_field_t checkpoint_fields[] = {
+    {.name = "as",
+     .type = SPILL_JOB_TEXT,
+     .offset = offsetof(spill_convert_checkpoint_t, as),
+     .size = SPILL_NAME_SIZE,
+     .required = true},
+    {.name = "emptied",
+     .type = SPILL_JOB_FLAG,
+     .offset = offsetof(spill_convert_checkpoint_t, emptied),
+     .required = true},
+};
+
+static const spill_job_kind_t checkpoint_kind = {
+    .suffix = ":convert",
+    .activity = "the conversion of",
+    .named = true,
+    .fields = checkpoint_fields,
+    .count = sizeof checkpoint_fields / sizeof *checkpoint_fields,
+    .size = sizeof(spill_convert_checkpoint_t),
+    .stored = offsetof(spill_convert_checkpoint_t, stored)};
+
+bool spill_convert_checkpoint_stands(const spill_convert_checkpoint_t *checkpoint)
+{
+    return checkpoint->stored && !checkpoint->emptied;
+}
+
+void spill_convert_checkpoint_release(spill_convert_checkpoint_t *checkpoint)
+{
+    spill_job_release(&checkpoint_kind, checkpoint);
+}
+
+spill_code_t spill_convert_checkpoint_load(spill_store_t *store, const char *name,
+                                           spill_convert_checkpoint_t *checkpoint,
+                                           spill_error_t *error)
+{
+    return spill_job_load(&(spill_job_catalog_t){.store = store}, &checkpoint_kind, name,
+                          checkpoint, error);
+}
+
+spill_code_t spill_convert_checkpoint_save(spill_store_t *store, const char *name, const char *as,
+                                           bool emptied, spill_convert_checkpoint_t *checkpoint,
+                                           spill_error_t *error)
+{
+    spill_convert_checkpoint_t next = {.emptied = emptied, .stored = checkpoint->stored};
+    snprintf(next.as, sizeof next.as, "%s", as);
+    SPILL_TRY(spill_job_save(&(spill_job_catalog_t){.store = store}, &checkpoint_kind, name, &next,
+                             error));
+    *checkpoint = next;
+    return SPILL_OK;
+}
+
 /* ---- copying arrays -------------------------------------------------------------------------- */
 
 static spill_code_t refuse_itself(const char *name, const char *as, spill_error_t *error)
@@ -146,22 +201,19 @@ static spill_code_t refuse_dropped(const char *name, const spill_convert_checkpo
 spill_code_t spill_convert_check(spill_store_t *store, const char *name, const char *as,
                                  spill_error_t *error)
 {
-    spill_convert_checkpoint_t checkpoint = {0};
-    spill_code_t code = refuse_itself(name, as, error);
-    if (code == SPILL_OK)
-        code = spill_convert_checkpoint_load(store, name, &checkpoint, error);
-    if (code == SPILL_OK && spill_convert_checkpoint_stands(&checkpoint))
-        code = refuse_dropped(name, &checkpoint, error);
-    spill_convert_checkpoint_release(&checkpoint);
-    return code;
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_TRY(refuse_itself(name, as, error));
+    SPILL_TRY(spill_convert_checkpoint_load(store, name, &checkpoint, error));
+    return spill_convert_checkpoint_stands(&checkpoint) ? refuse_dropped(name, &checkpoint, error)
+                                                        : SPILL_OK;
 }
 
 spill_code_t spill_convert(spill_store_t *store, const char *name,
                            const spill_copy_options_t *options, spill_copy_result_t *result,
                            spill_error_t *error)
 {
-    spill_code_t code = spill_convert_check(store, name, options->as, error);
-    return code == SPILL_OK ? spill_copy(store, store, name, options, result, error) : code;
+    SPILL_TRY(spill_convert_check(store, name, options->as, error));
+    return spill_copy(store, store, name, options, result, error);
 }
 
 /* ---- the end of the old documents ------------------------------------------------------------ */
@@ -212,48 +264,26 @@ static spill_code_t compare_all(spill_store_t *store, const char *name,
     compared.unverified = false;
     compared.dropping = dropping;
     int64_t differences = result->differences, ahead = result->ahead;
-    spill_code_t code = spill_copy(store, store, name, &compared, result, error);
+    SPILL_TRY(spill_copy(store, store, name, &compared, result, error));
     differences = result->differences - differences;
     ahead = result->ahead - ahead;
-    if (code != SPILL_OK || differences == 0)
-        return code;
+    if (differences == 0)
+        return SPILL_OK;
     if (options->building && !dropping)
         return refuse_changed(name, differences, error);
     return dropping ? refuse_rest(name, options->as, differences, error)
                     : refuse_differences(name, options->as, differences, ahead, error);
 }
 
-static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    spill_code_t code = spill_array_drop_owner(context, owner, error);
-    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
-}
-
-/* `building`: the arrays were migrated in place, in the application's documents. */
-static spill_code_t drop_owners(spill_store_t *store, const char *name, bool building,
-                                spill_error_t *error)
-{
-    spill_array_t *array;
-    spill_code_t code = spill_array_open(store, name, &array, error);
-    if (code != SPILL_OK)
-        return code;
-    array->documents_stay = building;
-    code = spill_each_owner(array, drop_owner, array, false, error);
-    spill_array_close(array);
-    return code;
-}
-
 static spill_code_t check_end(void *context, const spill_value_t *value, spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_owner_t owner;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     spill_code_t code = spill_owner_init(&owner, context, value, error);
     if (code == SPILL_OK)
         code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
     if (code == SPILL_OK && head.state.present)
         code = spill_outlier_may_end(&owner, &head.state, error);
-    spill_owner_release(&owner);
-    spill_response_release(&head);
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
@@ -263,10 +293,8 @@ static spill_code_t check_ends(spill_store_t *store, const char *name, spill_err
     spill_array_t *array;
     if (!store->ops->others_write)
         return SPILL_OK;
-    spill_code_t code = spill_array_open(store, name, &array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_each_owner(array, check_end, array, false, error);
+    SPILL_TRY(spill_array_open(store, name, &array, error));
+    spill_code_t code = spill_each_owner(array, check_end, array, false, error);
     spill_array_close(array);
     return code;
 }
@@ -281,51 +309,43 @@ static spill_code_t drop_all(spill_store_t *store, const char *name,
                              spill_convert_checkpoint_t *checkpoint, spill_error_t *error)
 {
     const char *as = options->as;
-    spill_code_t code = SPILL_OK;
     if (!spill_convert_checkpoint_stands(checkpoint)) {
-        code = spill_import_checkpoints_drop(store, name, error); /* also an older conversion's */
+        SPILL_TRY(
+            spill_import_checkpoints_drop(store, name, error)); /* an older conversion's too */
         spill_convert_checkpoint_release(checkpoint);
-        if (code == SPILL_OK)
-            code = spill_convert_checkpoint_save(store, name, as, false, checkpoint, error);
+        SPILL_TRY(spill_convert_checkpoint_save(store, name, as, false, checkpoint, error));
     }
-    if (code == SPILL_OK)
-        code = drop_owners(store, name, options->building, error);
-    if (code == SPILL_OK)
-        code = spill_convert_checkpoint_save(store, name, as, true, checkpoint, error);
-    return code == SPILL_OK ? spill_store_drop(store, name, error) : code;
+    /* options->building: the arrays were migrated in place, in the application's documents */
+    SPILL_TRY(spill_drop_owners(store, name, options->building, false, error));
+    SPILL_TRY(spill_convert_checkpoint_save(store, name, as, true, checkpoint, error));
+    return spill_store_drop(store, name, error);
 }
 
 spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
                                   const spill_copy_options_t *options, spill_copy_result_t *result,
                                   spill_error_t *error)
 {
-    spill_convert_checkpoint_t checkpoint = {0};
-    spill_code_t code = refuse_itself(name, options->as, error);
-    if (code == SPILL_OK)
-        code = spill_convert_checkpoint_load(store, name, &checkpoint, error);
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_TRY(refuse_itself(name, options->as, error));
+    SPILL_TRY(spill_convert_checkpoint_load(store, name, &checkpoint, error));
     bool dropping = spill_convert_checkpoint_stands(&checkpoint);
-    if (code == SPILL_OK && dropping && strcmp(checkpoint.as, options->as) != 0)
-        code = refuse_dropped(name, &checkpoint, error);
-    if (code == SPILL_OK)
-        code = compare_all(store, name, options, dropping, result, error);
-    if (code == SPILL_OK && !dropping)
-        code = check_ends(store, name, error);
-    if (code == SPILL_OK)
-        code = drop_all(store, name, options, &checkpoint, error);
-    spill_convert_checkpoint_release(&checkpoint);
-    return code;
+    if (dropping && strcmp(checkpoint.as, options->as) != 0)
+        return refuse_dropped(name, &checkpoint, error);
+    SPILL_TRY(compare_all(store, name, options, dropping, result, error));
+    if (!dropping)
+        SPILL_TRY(check_ends(store, name, error));
+    return drop_all(store, name, options, &checkpoint, error);
 }
 
 spill_code_t spill_convert_finished(spill_store_t *store, const char *name, const char *as,
                                     bool *finished, spill_error_t *error)
 {
     spill_definition_t definition;
-    spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
     *finished = false;
     spill_code_t code = spill_store_definition(store, as, &definition, error);
     if (code == SPILL_OK)
         code = spill_convert_checkpoint_load(store, name, &checkpoint, error);
     *finished = code == SPILL_OK && strcmp(checkpoint.as, as) == 0;
-    spill_convert_checkpoint_release(&checkpoint);
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }

@@ -14,15 +14,15 @@
 
 /* What must be done, or was done. Calls add to these numbers. */
 typedef struct spill_migrate_result {
-    int64_t owners;   /* visited: their arrays must be reshaped, or are unmanaged by an undo */
-    int64_t plain;    /* of these, owners of unmanaged arrays */
-    int64_t full;     /* of these, full or nearly full documents; adopted and cut in one update */
-    int64_t elements; /* in their arrays */
-    int64_t bytes;    /* of their arrays */
-    int64_t moved;    /* elements moved to pages */
-    int64_t pages;    /* pages that received them */
-    int64_t changed;  /* pages that clients changed before they could be compared */
-    int64_t failed;   /* owners that were skipped */
+    int64_t owners;    /* visited: their arrays must be reshaped, or are unmanaged by an undo */
+    int64_t unmanaged; /* of these, owners of unmanaged arrays */
+    int64_t full;      /* of these, full or nearly full documents; adopted and cut in one update */
+    int64_t elements;  /* in their arrays */
+    int64_t bytes;     /* of their arrays */
+    int64_t moved;     /* elements moved to pages */
+    int64_t pages;     /* pages that received them */
+    int64_t changed;   /* pages that clients changed before they could be compared */
+    int64_t failed;    /* owners that were skipped */
 } spill_migrate_result_t;
 
 /* What was done for one owner. */
@@ -30,13 +30,13 @@ typedef struct spill_migrated {
     const spill_value_t *owner;
     int64_t elements; /* in its array, when it was visited or unmanaged */
     int64_t moved, pages;
-    uint64_t hash;   /* of the moved, or compared, elements in their order */
-    bool taken;      /* the array was unmanaged and is adopted */
-    bool at_once;    /* the update that adopted it also cut it */
-    bool given_back; /* the array is unmanaged again */
-    bool caught_up;  /* copied to the planned definition and compared (tools/catch_up.h) */
-    bool anew;       /* that copy was made again from the start */
-    bool gone;       /* dropped from the planned definition: the original has no such owner */
+    uint64_t hash;  /* of the moved, or compared, elements in their order */
+    bool adopted;   /* the array was unmanaged and is adopted */
+    bool at_once;   /* the update that adopted it also cut it */
+    bool unmanaged; /* the array is unmanaged again */
+    bool caught_up; /* copied to the planned definition and compared (tools/catch_up.h) */
+    bool recopied;  /* that copy was made again from the start */
+    bool deleted;   /* dropped from the planned definition: the original has no such owner */
     const spill_error_t *failed; /* why the owner was skipped, or NULL */
 } spill_migrated_t;
 

@@ -6,8 +6,7 @@
 #include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "tools/convert.h"
-#include "tools/convert_checkpoint.h"
-#include "tools/emptied.h"
+#include "tools/drop_definition.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -54,15 +53,20 @@ static spill_code_t check_definitions(const spill_staged_t *staged, spill_error_
     return code;
 }
 
+static void close_reader(spill_raw_reader_t **reader)
+{
+    spill_raw_reader_close(*reader);
+}
+
 static spill_code_t check_collection(spill_raw_reader_t *reader, const char *collection,
                                      spill_error_t *error)
 {
     const uint8_t *data = NULL;
     uint32_t size;
     spill_raw_reader_begin(reader, collection, 0);
-    spill_code_t code = spill_raw_reader_next(reader, &data, &size, error);
-    if (code != SPILL_OK || !data)
-        return code;
+    SPILL_TRY(spill_raw_reader_next(reader, &data, &size, error));
+    if (!data)
+        return SPILL_OK;
     return spill_fail(
         error, SPILL_REFUSED,
         "there is a collection '%s' with documents already, and no migration has created "
@@ -75,32 +79,30 @@ static spill_code_t check_collections(const spill_staged_t *staged, spill_error_
 {
     const spill_definition_t *definition = &staged->planned->definition;
     const spill_definition_t *original = &staged->planned->original;
-    spill_raw_reader_t *reader = NULL;
+    const char *pages = definition->page_collection;
+    SPILL_SCOPED(close_reader) spill_raw_reader_t *reader = NULL;
     if (!staged->uri)
         return SPILL_OK;
-    spill_code_t code = spill_raw_reader_open(staged->uri, NULL, &reader, error);
-    if (code == SPILL_OK && strcmp(definition->collection, original->collection) != 0)
-        code = check_collection(reader, definition->collection, error);
-    if (code == SPILL_OK && definition->page_collection[0] != '\0' &&
-        strcmp(definition->page_collection, definition->collection) != 0)
-        code = check_collection(reader, definition->page_collection, error);
-    spill_raw_reader_close(reader);
-    return code;
+    SPILL_TRY(spill_raw_reader_open(staged->uri, NULL, &reader, error));
+    if (strcmp(definition->collection, original->collection) != 0)
+        SPILL_TRY(check_collection(reader, definition->collection, error));
+    if (pages[0] != '\0' && strcmp(pages, definition->collection) != 0)
+        SPILL_TRY(check_collection(reader, pages, error));
+    return SPILL_OK;
 }
 
 static spill_code_t check_new(const spill_staged_t *staged, spill_error_t *error)
 {
     bool defined;
-    spill_code_t code = is_defined(staged, planned_name(staged), &defined, error);
-    if (code == SPILL_OK && defined)
+    SPILL_TRY(is_defined(staged, planned_name(staged), &defined, error));
+    if (defined)
         return spill_fail(
             error, SPILL_REFUSED,
             "there is a definition '%s' already, and no migration has created it: choose "
             "another name in the plan",
             planned_name(staged));
-    if (code == SPILL_OK)
-        code = check_definitions(staged, error);
-    return code == SPILL_OK ? check_collections(staged, error) : code;
+    SPILL_TRY(check_definitions(staged, error));
+    return check_collections(staged, error);
 }
 
 /* ---- the stage ------------------------------------------------------------------------------- */
@@ -140,23 +142,21 @@ static spill_code_t check_same(const spill_staged_t *staged, const spill_definit
 static spill_code_t find_begun_stage(const spill_staged_t *staged, const spill_building_t *building,
                                      spill_stage_t *stage, spill_error_t *error)
 {
-    spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
     bool planned = false, original = false;
-    *stage = building->undoing ? SPILL_STAGE_UNDOING : SPILL_STAGE_BRINGING;
-    spill_code_t code = check_original(staged, building, error);
-    if (code == SPILL_OK)
-        code = check_same(staged, &staged->planned->definition, &planned, error);
-    if (code == SPILL_OK)
-        code = check_same(staged, &staged->planned->original, &original, error);
-    if (code == SPILL_OK && !building->undoing && planned && original)
-        code =
-            spill_convert_checkpoint_load(staged->store, original_name(staged), &checkpoint, error);
+    *stage = building->undoing ? SPILL_STAGE_UNDOING : SPILL_STAGE_COPYING;
+    SPILL_TRY(check_original(staged, building, error));
+    SPILL_TRY(check_same(staged, &staged->planned->definition, &planned, error));
+    SPILL_TRY(check_same(staged, &staged->planned->original, &original, error));
+    if (building->undoing || !planned)
+        return SPILL_OK;
+    if (original)
+        SPILL_TRY(spill_convert_checkpoint_load(staged->store, original_name(staged), &checkpoint,
+                                                error));
     /* emptied or not: all its elements are in the planned definition */
-    bool ends = !original || strcmp(checkpoint.as, planned_name(staged)) == 0;
-    if (!building->undoing && planned && ends)
+    if (!original || strcmp(checkpoint.as, planned_name(staged)) == 0)
         *stage = SPILL_STAGE_DROPPING;
-    spill_convert_checkpoint_release(&checkpoint);
-    return code;
+    return SPILL_OK;
 }
 
 /* No checkpoint exists. If the original is defined without arrays, another run defined it to begin
@@ -165,25 +165,24 @@ static spill_code_t find_ended_stage(const spill_staged_t *staged, spill_stage_t
                                      spill_error_t *error)
 {
     bool finished = false;
-    spill_code_t code = spill_convert_finished(staged->store, original_name(staged),
-                                               planned_name(staged), &finished, error);
-    *stage = finished ? SPILL_STAGE_FINISHED : SPILL_STAGE_NONE;
-    return code == SPILL_OK && !finished ? check_new(staged, error) : code;
+    *stage = SPILL_STAGE_NONE;
+    SPILL_TRY(spill_convert_finished(staged->store, original_name(staged), planned_name(staged),
+                                     &finished, error));
+    if (!finished)
+        return check_new(staged, error);
+    *stage = SPILL_STAGE_FINISHED;
+    return SPILL_OK;
 }
 
 spill_code_t spill_staged_find_stage(const spill_staged_t *staged, spill_stage_t *stage,
                                      spill_error_t *error)
 {
-    spill_building_t building = {0};
+    SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
     *stage = SPILL_STAGE_NONE;
-    spill_code_t code = spill_planned_check(staged->planned, error);
-    if (code == SPILL_OK)
-        code = spill_building_load(staged->store, planned_name(staged), &building, error);
-    if (code == SPILL_OK)
-        code = building.stored ? find_begun_stage(staged, &building, stage, error)
-                               : find_ended_stage(staged, stage, error);
-    spill_building_release(&building);
-    return code;
+    SPILL_TRY(spill_planned_check(staged->planned, error));
+    SPILL_TRY(spill_building_load(staged->store, planned_name(staged), &building, error));
+    return building.stored ? find_begun_stage(staged, &building, stage, error)
+                           : find_ended_stage(staged, stage, error);
 }
 
 /* ---- begin ----------------------------------------------------------------------------------- */
@@ -221,18 +220,18 @@ static spill_code_t fail_begun(const spill_staged_t *staged, spill_error_t *erro
  */
 static spill_code_t replace_earlier(const spill_staged_t *staged, spill_error_t *error)
 {
-    spill_convert_checkpoint_t checkpoint = {0};
+    SPILL_SCOPED(spill_convert_checkpoint_release) spill_convert_checkpoint_t checkpoint = {0};
     const char *name = original_name(staged);
     bool defined = false;
-    spill_code_t code = spill_convert_checkpoint_load(staged->store, name, &checkpoint, error);
-    if (code == SPILL_OK)
-        code = is_defined(staged, planned_name(staged), &defined, error);
-    if (code == SPILL_OK && !defined && spill_convert_checkpoint_stands(&checkpoint))
-        code = spill_convert_check(staged->store, name, planned_name(staged), error);
-    else if (code == SPILL_OK && !defined && checkpoint.as[0] != '\0')
-        code = spill_convert_checkpoint_save(staged->store, name, "", true, &checkpoint, error);
-    spill_convert_checkpoint_release(&checkpoint);
-    return code;
+    SPILL_TRY(spill_convert_checkpoint_load(staged->store, name, &checkpoint, error));
+    SPILL_TRY(is_defined(staged, planned_name(staged), &defined, error));
+    if (defined)
+        return SPILL_OK;
+    if (spill_convert_checkpoint_stands(&checkpoint))
+        return spill_convert_check(staged->store, name, planned_name(staged), error);
+    if (checkpoint.as[0] == '\0')
+        return SPILL_OK;
+    return spill_convert_checkpoint_save(staged->store, name, "", true, &checkpoint, error);
 }
 
 /*
@@ -241,42 +240,35 @@ static spill_code_t replace_earlier(const spill_staged_t *staged, spill_error_t 
  */
 static spill_code_t save_building(const spill_staged_t *staged, spill_error_t *error)
 {
-    spill_building_t building = {0};
+    SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
+    const char *name = planned_name(staged);
     bool defined = false;
-    spill_code_t code = spill_building_save(staged->store, planned_name(staged),
-                                            original_name(staged), false, &building, error);
-    spill_building_release(&building);
-    if (code == SPILL_OK)
-        code = is_defined(staged, planned_name(staged), &defined, error);
-    if (code == SPILL_OK && defined)
-        code = spill_building_end(staged->store, planned_name(staged), error);
-    return code == SPILL_OK && defined ? fail_begun(staged, error) : code;
+    SPILL_TRY(
+        spill_building_save(staged->store, name, original_name(staged), false, &building, error));
+    SPILL_TRY(is_defined(staged, name, &defined, error));
+    if (!defined)
+        return SPILL_OK;
+    SPILL_TRY(spill_building_end(staged->store, name, error));
+    return fail_begun(staged, error);
 }
 
 /* Save the checkpoint first: every client that reads the definition sees that it is building. */
 spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_stage_t stage;
-    spill_code_t code = spill_staged_find_stage(staged, &stage, error);
-    if (code == SPILL_OK && stage != SPILL_STAGE_NONE && stage != SPILL_STAGE_BRINGING)
-        code = refuse_stage(staged, stage, error);
-    if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
-        code =
-            spill_convert_check(staged->store, original_name(staged), planned_name(staged), error);
-    if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
-        code = save_building(staged, error);
-    if (code == SPILL_OK)
-        code = replace_earlier(staged, error);
-    if (code == SPILL_OK)
-        code =
-            spill_catch_up_check(staged->store, original_name(staged), planned_name(staged), error);
-    if (code == SPILL_OK)
-        code = spill_store_define(staged->store, &staged->planned->original, error);
-    if (code == SPILL_OK)
-        code = spill_store_define(staged->store, &staged->planned->definition, error);
-    return code == SPILL_OK ? spill_catch_up_check(staged->store, original_name(staged),
-                                                   planned_name(staged), error)
-                            : code;
+    const char *original = original_name(staged), *planned = planned_name(staged);
+    SPILL_TRY(spill_staged_find_stage(staged, &stage, error));
+    if (stage != SPILL_STAGE_NONE && stage != SPILL_STAGE_COPYING)
+        return refuse_stage(staged, stage, error);
+    if (stage == SPILL_STAGE_NONE) {
+        SPILL_TRY(spill_convert_check(staged->store, original, planned, error));
+        SPILL_TRY(save_building(staged, error));
+    }
+    SPILL_TRY(replace_earlier(staged, error));
+    SPILL_TRY(spill_catch_up_check(staged->store, original, planned, error));
+    SPILL_TRY(spill_store_define(staged->store, &staged->planned->original, error));
+    SPILL_TRY(spill_store_define(staged->store, &staged->planned->definition, error));
+    return spill_catch_up_check(staged->store, original, planned, error);
 }
 
 /* ---- finish ---------------------------------------------------------------------------------- */
@@ -289,10 +281,8 @@ static spill_code_t pass_original(const spill_staged_t *staged, pass_fn pass,
                                   spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_array_t *array;
-    spill_code_t code = spill_array_open(staged->store, original_name(staged), &array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = pass(array, options, result, error);
+    SPILL_TRY(spill_array_open(staged->store, original_name(staged), &array, error));
+    spill_code_t code = pass(array, options, result, error);
     spill_array_close(array);
     return code;
 }
@@ -317,53 +307,29 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
                                  .building = true,
                                  .progress = options->caught_up,
                                  .context = options->context};
-    spill_code_t code = spill_staged_find_stage(staged, &stage, error);
-    if (code == SPILL_OK && stage == SPILL_STAGE_FINISHED)
+    SPILL_TRY(spill_staged_find_stage(staged, &stage, error));
+    if (stage == SPILL_STAGE_FINISHED)
         return SPILL_OK;
-    if (code == SPILL_OK && stage != SPILL_STAGE_BRINGING && stage != SPILL_STAGE_DROPPING)
-        code = refuse_stage(staged, stage, error);
-    if (code == SPILL_OK)
-        code = is_defined(staged, original_name(staged), &defined, error);
-    if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
-        code = pass_original(staged, check_pages, options, &ignored, error);
-    if (code == SPILL_OK && defined)
-        code = spill_convert_finish(staged->store, original_name(staged), &copy, result, error);
-    return code == SPILL_OK ? spill_building_end(staged->store, planned_name(staged), error) : code;
+    if (stage != SPILL_STAGE_COPYING && stage != SPILL_STAGE_DROPPING)
+        return refuse_stage(staged, stage, error);
+    SPILL_TRY(is_defined(staged, original_name(staged), &defined, error));
+    if (stage == SPILL_STAGE_COPYING)
+        SPILL_TRY(pass_original(staged, check_pages, options, &ignored, error));
+    if (defined)
+        SPILL_TRY(spill_convert_finish(staged->store, original_name(staged), &copy, result, error));
+    return spill_building_end(staged->store, planned_name(staged), error);
 }
 
 /* ---- undo ------------------------------------------------------------------------------------ */
 
 static spill_code_t save_undoing(const spill_staged_t *staged, spill_error_t *error)
 {
-    spill_building_t building = {0};
-    spill_code_t code = spill_building_load(staged->store, planned_name(staged), &building, error);
-    if (code == SPILL_OK && !building.stored)
-        code = fail_begun(staged, error);
-    if (code == SPILL_OK)
-        code = spill_building_save(staged->store, planned_name(staged), original_name(staged), true,
-                                   &building, error);
-    spill_building_release(&building);
-    return code;
-}
-
-static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    spill_code_t code = spill_array_drop_owner(context, owner, error);
-    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
-}
-
-static spill_code_t drop_owners(const spill_staged_t *staged, spill_error_t *error)
-{
-    spill_array_t *array;
-    spill_code_t code = spill_array_open(staged->store, planned_name(staged), &array, error);
-    if (code != SPILL_OK)
-        return code;
-    array->building = false;
-    array->documents_stay =
-        strcmp(array->definition.collection, staged->planned->original.collection) == 0;
-    code = spill_each_owner(array, drop_owner, array, false, error);
-    spill_array_close(array);
-    return code;
+    SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
+    const char *name = planned_name(staged);
+    SPILL_TRY(spill_building_load(staged->store, name, &building, error));
+    if (!building.stored)
+        return fail_begun(staged, error);
+    return spill_building_save(staged->store, name, original_name(staged), true, &building, error);
 }
 
 /* Empty the collections, by their stored names, while the definition that names them still exists.
@@ -371,15 +337,16 @@ static spill_code_t drop_owners(const spill_staged_t *staged, spill_error_t *err
 static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_definition_t stored;
-    spill_code_t code = save_undoing(staged, error);
-    if (code == SPILL_OK)
-        code = spill_store_definition(staged->store, planned_name(staged), &stored, error);
+    const char *name = planned_name(staged);
+    SPILL_TRY(save_undoing(staged, error));
+    spill_code_t code = spill_store_definition(staged->store, name, &stored, error);
     if (code != SPILL_OK)
         return code == SPILL_NOT_FOUND ? SPILL_OK : code;
-    code = drop_owners(staged, error);
-    if (code == SPILL_OK && staged->uri)
-        code = spill_drop_emptied(staged->store, staged->uri, &stored, error);
-    return code == SPILL_OK ? spill_store_drop(staged->store, planned_name(staged), error) : code;
+    bool same = strcmp(stored.collection, staged->planned->original.collection) == 0;
+    SPILL_TRY(spill_drop_owners(staged->store, name, same, true, error));
+    if (staged->uri)
+        SPILL_TRY(spill_drop_emptied(staged->store, staged->uri, &stored, error));
+    return spill_store_drop(staged->store, name, error);
 }
 
 /* A run that ended after it saved the checkpoint has defined no original: nothing to undo. */
@@ -388,20 +355,19 @@ static spill_code_t undo_original(const spill_staged_t *staged, bool begun, pass
                                   spill_migrate_result_t *result, spill_error_t *error)
 {
     bool defined = true;
-    spill_code_t code = SPILL_OK;
     if (begun)
-        code = is_defined(staged, original_name(staged), &defined, error);
-    return code == SPILL_OK && defined ? pass_original(staged, pass, options, result, error) : code;
+        SPILL_TRY(is_defined(staged, original_name(staged), &defined, error));
+    return defined ? pass_original(staged, pass, options, result, error) : SPILL_OK;
 }
 
 /* After an earlier undo the original still exists, but has nothing left to undo. */
 static spill_code_t check_undo_stage(const spill_staged_t *staged, spill_stage_t *stage,
                                      spill_error_t *error)
 {
-    spill_code_t code = spill_staged_find_stage(staged, stage, error);
-    if (code == SPILL_OK && (*stage == SPILL_STAGE_DROPPING || *stage == SPILL_STAGE_FINISHED))
-        code = refuse_stage(staged, *stage, error);
-    return code;
+    SPILL_TRY(spill_staged_find_stage(staged, stage, error));
+    if (*stage == SPILL_STAGE_DROPPING || *stage == SPILL_STAGE_FINISHED)
+        return refuse_stage(staged, *stage, error);
+    return SPILL_OK;
 }
 
 spill_code_t spill_staged_check_undo(const spill_staged_t *staged,
@@ -409,11 +375,9 @@ spill_code_t spill_staged_check_undo(const spill_staged_t *staged,
                                      spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_stage_t stage;
-    spill_code_t code = check_undo_stage(staged, &stage, error);
+    SPILL_TRY(check_undo_stage(staged, &stage, error));
     bool begun = stage != SPILL_STAGE_NONE;
-    return code == SPILL_OK
-               ? undo_original(staged, begun, spill_migrate_check_undo, options, result, error)
-               : code;
+    return undo_original(staged, begun, spill_migrate_check_undo, options, result, error);
 }
 
 spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate_options_t *options,
@@ -421,17 +385,13 @@ spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate
 {
     spill_stage_t stage;
     spill_migrate_result_t measured = {0};
-    spill_code_t code = check_undo_stage(staged, &stage, error);
+    SPILL_TRY(check_undo_stage(staged, &stage, error));
     bool begun = stage != SPILL_STAGE_NONE;
-    if (code == SPILL_OK)
-        code = undo_original(staged, begun, spill_migrate_check_undo, options, &measured, error);
-    if (code == SPILL_OK && begun)
-        code = drop_planned(staged, error);
-    if (code == SPILL_OK)
-        code = undo_original(staged, begun, spill_migrate_undo, options, result, error);
-    return code == SPILL_OK && begun
-               ? spill_building_end(staged->store, planned_name(staged), error)
-               : code;
+    SPILL_TRY(undo_original(staged, begun, spill_migrate_check_undo, options, &measured, error));
+    if (begun)
+        SPILL_TRY(drop_planned(staged, error));
+    SPILL_TRY(undo_original(staged, begun, spill_migrate_undo, options, result, error));
+    return begun ? spill_building_end(staged->store, planned_name(staged), error) : SPILL_OK;
 }
 
 /* ---- elements that a cap will not keep ------------------------------------------------------- */

@@ -16,7 +16,7 @@
 
 typedef enum spill_stage {
     SPILL_STAGE_NONE,     /* not begun, or undone */
-    SPILL_STAGE_BRINGING, /* arrays are copied, or may be */
+    SPILL_STAGE_COPYING,  /* arrays are copied, or may be */
     SPILL_STAGE_DROPPING, /* everything was compared; the original is being dropped */
     SPILL_STAGE_FINISHED,
     SPILL_STAGE_UNDOING /* the planned definition is being dropped */

@@ -404,8 +404,8 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
 static void see(void *context, const spill_migrated_t *migrated)
 {
     world_t *world = context;
-    world->anew += migrated->anew;
-    world->gone += migrated->gone;
+    world->anew += migrated->recopied;
+    world->gone += migrated->deleted;
 }
 
 static void open_world(world_t *world, const staged_goal_t *goal, spill_store_t *store,
@@ -468,7 +468,7 @@ static spill_code_t run_finish(world_t *world, int64_t *failed, spill_error_t *e
     spill_copy_result_t result = {0};
     spill_stage_t stage;
     spill_code_t code = spill_staged_find_stage(&world->staged, &stage, error);
-    if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
+    if (code == SPILL_OK && stage == SPILL_STAGE_COPYING)
         code = run_catch_up(world, failed, error);
     if (code != SPILL_OK || *failed > 0)
         return code;

@@ -9,7 +9,7 @@
 #include "support/embedded.h"
 #include "support/fault_store.h"
 #include "support/model_store.h"
-#include "tools/convert_checkpoint.h"
+#include "tools/convert.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "core/building.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded.h"
-#include "tools/convert_checkpoint.h"
+#include "tools/convert.h"
 #include "tools/import_checkpoint.h"
 
 #include <stdio.h>

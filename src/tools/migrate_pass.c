@@ -1,0 +1,251 @@
+#include "tools/migrate_pass.h"
+
+#include "core/array.h"
+#include "tools/parallel.h"
+#include "util/error.h"
+
+#include <spillway/verify.h>
+
+spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,
+                                              const spill_migrate_options_t *options,
+                                              spill_migrate_result_t *result)
+{
+    return (spill_migrate_pass_t){.array = array,
+                                  .options = options,
+                                  .result = result,
+                                  .report_lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .throttle_lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+/* ---- owners to reshape ----------------------------------------------------------------------- */
+
+/* A walk over these owners, each once, in the store's order. */
+typedef struct walk {
+    spill_migrate_pass_t *pass;
+    spill_migrate_visit_fn visit;
+    size_t at_a_time; /* owners per query */
+    bson_t found;
+    bson_iter_t iter; /* in `found` */
+    spill_buffer_t after;
+    bool ended; /* no owners are left behind `after` */
+} walk_t;
+
+static void release_walk(walk_t *walk)
+{
+    bson_destroy(&walk->found);
+    spill_buffer_release(&walk->after);
+}
+
+/* From this size on, a document may have no room for the bytes that ADOPT adds, about 300. */
+static int64_t document_bytes(const spill_migrate_options_t *options)
+{
+    enum { ROOM_BYTES = 1024 };
+    return options && options->full_bytes > 0 ? options->full_bytes
+                                              : SPILL_DOCUMENT_BYTES_MAX - ROOM_BYTES;
+}
+
+/* Query the next owners into `found`. */
+static spill_code_t find_oversized(walk_t *walk, spill_error_t *error)
+{
+    const spill_array_t *array = walk->pass->array;
+    const spill_bounds_t *bounds = &array->definition.bounds;
+    spill_buffer_t last = SPILL_BUFFER_INIT;
+    spill_oversized_query_t query = {.after = walk->after.data,
+                                     .after_bytes = walk->after.size,
+                                     .limit = walk->at_a_time,
+                                     .slots = bounds->threshold + bounds->page_capacity,
+                                     .bytes = bounds->head_bytes_max,
+                                     .counts = true,
+                                     .full = document_bytes(walk->pass->options)};
+    bson_destroy(&walk->found);
+    spill_code_t code = array->store->ops->oversized(
+        array->store, &array->definition, &array->binding, &query, &walk->found, &last, error);
+    if (code != SPILL_OK)
+        bson_init(&walk->found);
+    bson_iter_init(&walk->iter, &walk->found);
+    spill_buffer_clear(&walk->after);
+    spill_buffer_append(&walk->after, last.data, last.size);
+    spill_buffer_release(&last);
+    return code;
+}
+
+/* *item: a document with the next owner as its field, or NULL. */
+static spill_code_t next_oversized(void *context, void **item, spill_error_t *error)
+{
+    walk_t *walk = context;
+    spill_code_t code = SPILL_OK;
+    bool any = bson_iter_next(&walk->iter);
+    if (!any && !walk->ended) {
+        code = find_oversized(walk, error);
+        any = code == SPILL_OK && bson_iter_next(&walk->iter);
+        walk->ended = !any;
+    }
+    bson_t *one = any ? bson_new() : NULL;
+    if (one)
+        bson_append_iter(one, NULL, 0, &walk->iter);
+    *item = one;
+    return code;
+}
+
+static spill_code_t visit_one(void *context, void *item, spill_error_t *error)
+{
+    const walk_t *walk = context;
+    bson_t *one = item;
+    bson_iter_t iter;
+    spill_oversized_t oversized;
+    spill_code_t code = SPILL_OK;
+    if (bson_iter_init(&iter, one) && bson_iter_next(&iter) &&
+        spill_oversized_read(&iter, &oversized))
+        code = walk->visit(walk->pass, &oversized, error);
+    bson_destroy(one);
+    return code;
+}
+
+spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
+                                size_t at_a_time, spill_error_t *error)
+{
+    SPILL_SCOPED(release_walk)
+    walk_t walk = {.pass = pass, .visit = visit, .at_a_time = at_a_time, .found = BSON_INITIALIZER};
+    size_t threads = pass->options ? (size_t)pass->options->threads : 1;
+    bson_iter_init(&walk.iter, &walk.found);
+    return spill_parallel(threads, next_oversized, visit_one, &walk, error);
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+bool spill_migrate_is_owner_failure(spill_code_t code)
+{
+    return code == SPILL_REFUSED || code == SPILL_TOO_BIG || code == SPILL_CORRUPT ||
+           code == SPILL_CONFLICT || code == SPILL_INVALID;
+}
+
+/* `added`: what this owner adds to the result. */
+spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
+                                  const spill_error_t *failure, const spill_migrate_result_t *added,
+                                  spill_migrated_t *migrated, spill_error_t *error)
+{
+    const spill_migrate_options_t *options = pass->options;
+    spill_migrate_result_t *result = pass->result;
+    bool skipped = spill_migrate_is_owner_failure(code), continues = code == SPILL_OK || skipped;
+    migrated->failed = skipped ? failure : NULL;
+    pthread_mutex_lock(&pass->report_lock);
+    result->owners += added->owners;
+    result->unmanaged += skipped ? 0 : added->unmanaged;
+    result->full += skipped ? 0 : added->full;
+    result->elements += added->elements;
+    result->bytes += added->bytes;
+    result->moved += added->moved;
+    result->pages += added->pages;
+    result->changed += added->changed;
+    result->failed += skipped ? 1 : 0;
+    if (continues && options->migrated)
+        options->migrated(options->context, migrated);
+    if (continues && options->progress)
+        options->progress(options->context, result);
+    pthread_mutex_unlock(&pass->report_lock);
+    if (!continues && error)
+        *error = *failure;
+    return continues ? SPILL_OK : code;
+}
+
+spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,
+                                spill_error_t *error)
+{
+    spill_throttle_t *throttle = pass->options->throttle;
+    *started_us = 0;
+    if (!throttle)
+        return SPILL_OK;
+    pthread_mutex_lock(&pass->throttle_lock);
+    bool continues = spill_throttle_wait(throttle);
+    *started_us = spill_throttle_now_us(throttle);
+    pthread_mutex_unlock(&pass->throttle_lock);
+    return continues ? SPILL_OK : spill_walk_stopped(error);
+}
+
+void spill_migrate_end_turn(spill_migrate_pass_t *pass, int64_t elements, int64_t started_us)
+{
+    spill_throttle_t *throttle = pass->options->throttle;
+    if (!throttle)
+        return;
+    pthread_mutex_lock(&pass->throttle_lock);
+    spill_throttle_ran(throttle, elements, spill_throttle_now_us(throttle) - started_us);
+    pthread_mutex_unlock(&pass->throttle_lock);
+}
+
+spill_code_t spill_migrate_report_failure(spill_migrate_pass_t *pass, const spill_value_t *owner,
+                                          spill_code_t code, const spill_error_t *failure,
+                                          spill_error_t *error)
+{
+    const spill_migrate_result_t nothing = {0};
+    spill_migrated_t migrated = {.owner = owner};
+    return code == SPILL_OK ? SPILL_OK
+                            : spill_migrate_report(pass, code, failure, &nothing, &migrated, error);
+}
+
+/* ---- pages without a head -------------------------------------------------------------------- */
+
+/*
+ * Report whether the pass visited the unmanaged array beside the pages. It refused and reported
+ * that array, so do not report it again.
+ */
+static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_unmanaged_request(owner, 1);
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    *visited = code == SPILL_OK && !head.state.present && head.run.count > 0;
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+/* Free an abandoned copy of a full document that was deleted or emptied afterwards. */
+static spill_code_t free_abandoned(const spill_owner_t *owner, bool *freed, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
+    *freed = false;
+    SPILL_TRY(spill_owner_read_state(owner, 0, &page, error));
+    if (!page.state.present || page.state.lease <= 0 || !page.state.closed)
+        return SPILL_OK;
+    SPILL_TRY(spill_free_pages(owner, error));
+    *freed = true;
+    return SPILL_OK;
+}
+
+/* SPILL_REFUSED, with the reason, unless the pages are freed or their array was visited. */
+static spill_code_t examine_orphan(const spill_migrate_pass_t *pass, const spill_orphan_t *orphan,
+                                   spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    char text[SPILL_FINDING_TEXT_SIZE];
+    bool done;
+    SPILL_TRY(spill_owner_init(&owner, pass->array, &orphan->owner, error));
+    SPILL_TRY(was_visited(&owner, &done, error));
+    if (!done)
+        SPILL_TRY(free_abandoned(&owner, &done, error));
+    if (done)
+        return SPILL_OK;
+    spill_orphan_tell(orphan, text, sizeof text);
+    spill_fail(error, SPILL_REFUSED, "%s", text);
+    return spill_owner_name(&owner, SPILL_REFUSED, error);
+}
+
+static spill_code_t report_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    spill_migrate_pass_t *pass = context;
+    spill_error_t failure;
+    bool stays = false;
+    if (!orphan->dropped)
+        SPILL_TRY(spill_orphan_stays(pass->array, orphan, &stays, error));
+    if (!stays)
+        return SPILL_OK;
+    spill_code_t code = examine_orphan(pass, orphan, &failure);
+    return spill_migrate_report_failure(pass, &orphan->owner, code, &failure, error);
+}
+
+/* Report owners whose document was deleted or replaced. One search, and two reads for each. */
+spill_code_t spill_migrate_report_orphans(spill_migrate_pass_t *pass, spill_error_t *error)
+{
+    spill_array_t *array = pass->array;
+    return array->store->ops->others_write
+               ? spill_each_orphan(array, NULL, report_orphan, pass, error)
+               : SPILL_OK;
+}

@@ -1,0 +1,60 @@
+/* What the files of a migration in place share: a pass over an array's owners. */
+#ifndef SPILL_TOOLS_MIGRATE_PASS_H
+#define SPILL_TOOLS_MIGRATE_PASS_H
+
+#include "layout/reshape.h"
+#include "tools/migrate.h"
+
+#include <pthread.h>
+
+/*
+ * How many owners one query returns: when they are only counted, and when each is reshaped while
+ * the next query runs.
+ */
+enum { SPILL_OWNERS_SURVEYED = 256, SPILL_OWNERS_AT_A_TIME = 16 };
+
+/*
+ * Several threads may each work on one owner. The throttle has a lock of its own: a thread that
+ * waits for its turn holds it, and later threads queue behind it.
+ */
+typedef struct spill_migrate_pass {
+    spill_array_t *array;
+    const spill_migrate_options_t *options; /* NULL: one thread, and no reports */
+    spill_migrate_result_t *result;
+    pthread_mutex_t report_lock;   /* held over `result`, and while the callbacks run */
+    pthread_mutex_t throttle_lock; /* held over the throttle */
+} spill_migrate_pass_t;
+
+spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,
+                                              const spill_migrate_options_t *options,
+                                              spill_migrate_result_t *result);
+
+/* Call a function for each owner with an oversized or unmanaged array, once, by several threads. */
+typedef spill_code_t (*spill_migrate_visit_fn)(spill_migrate_pass_t *pass,
+                                               const spill_oversized_t *oversized,
+                                               spill_error_t *error);
+spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
+                                size_t at_a_time, spill_error_t *error);
+
+/* Wait for the throttle before an owner is changed, and report the duration to it afterwards. */
+spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,
+                                spill_error_t *error);
+void spill_migrate_end_turn(spill_migrate_pass_t *pass, int64_t elements, int64_t started_us);
+
+/*
+ * Report an owner, and add to the result what it adds. `code` and `failure` are its outcome. If the
+ * failure concerns this owner only, the result is SPILL_OK.
+ */
+spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
+                                  const spill_error_t *failure, const spill_migrate_result_t *added,
+                                  spill_migrated_t *migrated, spill_error_t *error);
+
+/* The same for an owner that adds nothing: report it only if it failed. */
+spill_code_t spill_migrate_report_failure(spill_migrate_pass_t *pass, const spill_value_t *owner,
+                                          spill_code_t code, const spill_error_t *failure,
+                                          spill_error_t *error);
+
+/* Report owners whose document was deleted or replaced. One search, and two reads for each. */
+spill_code_t spill_migrate_report_orphans(spill_migrate_pass_t *pass, spill_error_t *error);
+
+#endif
