@@ -84,9 +84,7 @@ static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
                                    .limit = spill_throttle_chunk_size(&run->throttle)};
     bson_iter_t iter;
     spill_raw_admin_batch_release(&walk->batch);
-    spill_code_t code = wait_for_turn(run, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(wait_for_turn(run, error));
     walk->began_us = spill_throttle_now_us(&run->throttle);
     if (bson_iter_init(&iter, &walk->after) && bson_iter_next(&iter)) {
         after = spill_value_from_iter(&iter);
@@ -110,53 +108,41 @@ static spill_code_t walk_advance(walk_t *walk, spill_error_t *error)
         run->options->progress(run->options->context, &run->progress);
     if (count == 0)
         return SPILL_OK;
-    spill_code_t code = spill_transform_id_of(walk->batch.documents[count - 1], &id, error);
-    if (code == SPILL_OK) {
-        bson_t after = BSON_INITIALIZER; /* `id` may borrow from the old one */
-        spill_value_append(&id, &after, "id");
-        bson_destroy(&walk->after);
-        bson_steal(&walk->after, &after);
-    }
-    return code;
+    SPILL_TRY(spill_transform_id_of(walk->batch.documents[count - 1], &id, error));
+    bson_t after = BSON_INITIALIZER; /* `id` may borrow from the old one */
+    spill_value_append(&id, &after, "id");
+    bson_destroy(&walk->after);
+    bson_steal(&walk->after, &after);
+    return SPILL_OK;
 }
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
 static spill_code_t add_to_digest(const walk_t *walk, spill_digest_t *digest, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
-        if (walk->of_slice) {
-            bson_t document;
-            code = spill_transform_reverse(&walk->copy_pass->slice, walk->batch.documents[i],
-                                           &document, error);
-            if (code == SPILL_OK)
-                spill_digest_add(digest, &document);
-            bson_destroy(&document);
-        } else {
-            spill_digest_add(digest, walk->batch.documents[i]);
-        }
+    for (size_t i = 0; i < walk->batch.count; i++) {
+        const bson_t *found = walk->batch.documents[i];
+        SPILL_SCOPED(bson_destroy) bson_t document = BSON_INITIALIZER;
+        if (walk->of_slice)
+            SPILL_TRY(spill_transform_reverse(&walk->copy_pass->slice, found, &document, error));
+        spill_digest_add(digest, walk->of_slice ? &document : found);
     }
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_copy_pass_digest(spill_copy_pass_t *copy_pass, bool of_slice,
                                     spill_digest_t *digest, spill_error_t *error)
 {
-    walk_t walk;
-    spill_code_t code;
+    SPILL_SCOPED(walk_release) walk_t walk;
     *digest = (spill_digest_t){0};
     walk_init(&walk, copy_pass, of_slice, false);
     walk.counted = of_slice == copy_pass->back;
     do {
-        code = walk_next(&walk, error);
-        if (code == SPILL_OK)
-            code = add_to_digest(&walk, digest, error);
-        if (code == SPILL_OK)
-            code = walk_advance(&walk, error);
-    } while (code == SPILL_OK && !walk.batch.end);
-    walk_release(&walk);
-    return code;
+        SPILL_TRY(walk_next(&walk, error));
+        SPILL_TRY(add_to_digest(&walk, digest, error));
+        SPILL_TRY(walk_advance(&walk, error));
+    } while (!walk.batch.end);
+    return SPILL_OK;
 }
 
 /* ---- documents by their _ids ----------------------------------------------------------------- */
@@ -186,32 +172,36 @@ static void index_release(index_t *index)
     bson_free(index->entries);
 }
 
+/* The _id of a document or, with a slice, its transformed _id, which `storage` holds. */
+static spill_code_t index_id(const bson_t *document, const spill_share_t *slice, bson_t *storage,
+                             spill_value_t *id, spill_error_t *error)
+{
+    bson_iter_t iter;
+    SPILL_TRY(spill_transform_id_of(document, id, error));
+    if (!slice)
+        return SPILL_OK;
+    spill_transform_id(slice, id, storage, "");
+    bson_iter_init_find(&iter, storage, "");
+    *id = spill_value_from_iter(&iter);
+    return SPILL_OK;
+}
+
 /* Index a batch by its own _ids or, with a slice, by the transformed _ids. */
 static spill_code_t index_make(index_t *index, const spill_raw_admin_batch_t *batch,
-                               const spill_share_t *imaged, spill_error_t *error)
+                               const spill_share_t *slice, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     *index = (index_t){.entries = bson_malloc0((batch->count + 1) * sizeof(entry_t))};
-    for (size_t i = 0; i < batch->count && code == SPILL_OK; i++) {
-        bson_t storage = BSON_INITIALIZER;
+    for (size_t i = 0; i < batch->count; i++) {
+        SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
         spill_value_t id;
-        code = spill_transform_id_of(batch->documents[i], &id, error);
-        if (code == SPILL_OK && imaged) {
-            bson_iter_t iter;
-            spill_transform_id(imaged, &id, &storage, "");
-            bson_iter_init_find(&iter, &storage, "");
-            id = spill_value_from_iter(&iter);
-        }
-        if (code == SPILL_OK) {
-            entry_t *entry = &index->entries[index->count++];
-            entry->index = i;
-            code = spill_owner_key(&id, &entry->key, error);
-        }
-        bson_destroy(&storage);
+        SPILL_TRY(index_id(batch->documents[i], slice, &storage, &id, error));
+        entry_t *entry = &index->entries[index->count++];
+        entry->index = i;
+        SPILL_TRY(spill_owner_key(&id, &entry->key, error));
     }
     if (index->count > 1)
         qsort(index->entries, index->count, sizeof *index->entries, compare_keys);
-    return code;
+    return SPILL_OK;
 }
 
 static const entry_t *index_find(const index_t *index, const spill_value_t *id)
@@ -288,8 +278,8 @@ static spill_code_t write_own(spill_copy_pass_t *copy_pass, const char *to,
                               spill_raw_admin_write_t *writes, size_t count, spill_error_t *error)
 {
     spill_raw_admin_t *admin = copy_pass->run->admin;
-    spill_code_t code = spill_consolidate_check_own(copy_pass->run, error);
-    return code == SPILL_OK ? admin->ops->write(admin, to, writes, count, error) : code;
+    SPILL_TRY(spill_consolidate_check_own(copy_pass->run, error));
+    return admin->ops->write(admin, to, writes, count, error);
 }
 
 /* Write. Leave what a unique index refuses to the next pass, and delete what is in its way. */
@@ -300,141 +290,154 @@ static spill_code_t write_chunk(spill_copy_pass_t *copy_pass, spill_raw_admin_wr
     size_t refused = 0;
     if (count == 0)
         return SPILL_OK;
-    spill_code_t code = write_own(copy_pass, to, writes, count, error);
-    for (size_t i = 0; i < count && code == SPILL_OK; i++)
+    SPILL_TRY(write_own(copy_pass, to, writes, count, error));
+    for (size_t i = 0; i < count; i++)
         if (writes[i].duplicate && writes[i].kind == SPILL_RAW_ADMIN_REPLACE) {
             writes[refused] = writes[i];
             writes[refused++].kind = SPILL_RAW_ADMIN_DELETE;
         }
-    return code == SPILL_OK && refused > 0 ? write_own(copy_pass, to, writes, refused, error)
-                                           : code;
+    return refused > 0 ? write_own(copy_pass, to, writes, refused, error) : SPILL_OK;
 }
 
-/* Read the documents of these _ids, and write the transformed documents that are missing or differ.
- */
-static spill_code_t copy_chunk(spill_copy_pass_t *copy_pass,
-                               const spill_raw_admin_batch_t *transformed_documents,
-                               spill_error_t *error)
+static void free_writes(spill_raw_admin_write_t **writes)
+{
+    bson_free(*writes);
+}
+
+/* Room for as many writes as there are documents. */
+static spill_raw_admin_write_t *new_writes(const spill_raw_admin_batch_t *documents)
+{
+    return bson_malloc0((documents->count + 1) * sizeof(spill_raw_admin_write_t));
+}
+
+/* Read the documents with the _ids of the transformed documents. */
+static spill_code_t read_same_ids(const spill_copy_pass_t *copy_pass,
+                                  const spill_raw_admin_batch_t *transformed,
+                                  spill_raw_admin_batch_t *there, spill_error_t *error)
 {
     spill_raw_admin_t *admin = copy_pass->run->admin;
-    bson_t ids = BSON_INITIALIZER;
-    spill_raw_admin_batch_t there = {0};
-    index_t index = {0};
-    size_t count = 0;
-    spill_value_t id;
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++) {
-        code = spill_transform_id_of(transformed_documents->documents[i], &id, error);
+    SPILL_SCOPED(bson_destroy) bson_t ids = BSON_INITIALIZER;
+    for (size_t i = 0; i < transformed->count; i++) {
+        spill_value_t id;
+        SPILL_TRY(spill_transform_id_of(transformed->documents[i], &id, error));
         add_id(&ids, (uint32_t)i, &id);
     }
     spill_raw_admin_read_t what = {
         .collection = copy_pass->back ? copy_pass->old : copy_pass->joint, .ids = &ids};
-    if (code == SPILL_OK && transformed_documents->count > 0)
-        code = admin->ops->read(admin, &what, &there, error);
-    if (code == SPILL_OK)
-        code = index_make(&index, &there, NULL, error);
-    spill_raw_admin_write_t *writes =
-        bson_malloc0((transformed_documents->count + 1) * sizeof *writes);
-    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++) {
-        spill_transform_id_of(transformed_documents->documents[i], &id, NULL);
+    return transformed->count > 0 ? admin->ops->read(admin, &what, there, error) : SPILL_OK;
+}
+
+/* Write the transformed documents that are missing or differ. */
+static spill_code_t copy_chunk(spill_copy_pass_t *copy_pass,
+                               const spill_raw_admin_batch_t *transformed, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t there = {0};
+    SPILL_SCOPED(index_release) index_t index = {0};
+    SPILL_SCOPED(free_writes) spill_raw_admin_write_t *writes = new_writes(transformed);
+    size_t count = 0;
+    SPILL_TRY(read_same_ids(copy_pass, transformed, &there, error));
+    SPILL_TRY(index_make(&index, &there, NULL, error));
+    for (size_t i = 0; i < transformed->count; i++) {
+        spill_value_t id;
+        spill_transform_id_of(transformed->documents[i], &id, NULL);
         const entry_t *entry = index_find(&index, &id);
         const bson_t *found = entry ? there.documents[entry->index] : NULL;
         if (found)
-            code = check_owner(copy_pass, found, &id, error);
-        if (code == SPILL_OK &&
-            plan_write(copy_pass, transformed_documents->documents[i], found, &writes[count]))
-            count++;
+            SPILL_TRY(check_owner(copy_pass, found, &id, error));
+        count += plan_write(copy_pass, transformed->documents[i], found, &writes[count]);
     }
-    if (code == SPILL_OK)
-        code = write_chunk(copy_pass, writes, count, error);
-    bson_free(writes);
-    index_release(&index);
-    spill_raw_admin_batch_release(&there);
-    bson_destroy(&ids);
-    return code;
+    return write_chunk(copy_pass, writes, count, error);
 }
 
 /* Insert without reading; `refused` gets the documents that something is in the way of. */
 static spill_code_t insert_chunk(spill_copy_pass_t *copy_pass,
-                                 const spill_raw_admin_batch_t *transformed_documents,
+                                 const spill_raw_admin_batch_t *transformed,
                                  spill_raw_admin_batch_t *refused, spill_error_t *error)
 {
-    spill_raw_admin_write_t *writes =
-        bson_malloc0((transformed_documents->count + 1) * sizeof *writes);
-    for (size_t i = 0; i < transformed_documents->count; i++)
+    SPILL_SCOPED(free_writes) spill_raw_admin_write_t *writes = new_writes(transformed);
+    if (transformed->count == 0)
+        return SPILL_OK;
+    for (size_t i = 0; i < transformed->count; i++)
         writes[i] = (spill_raw_admin_write_t){.kind = SPILL_RAW_ADMIN_INSERT,
-                                              .document = transformed_documents->documents[i]};
-    spill_code_t code = SPILL_OK;
-    if (transformed_documents->count > 0)
-        code = write_own(copy_pass, copy_pass->joint, writes, transformed_documents->count, error);
-    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++) {
+                                              .document = transformed->documents[i]};
+    SPILL_TRY(write_own(copy_pass, copy_pass->joint, writes, transformed->count, error));
+    for (size_t i = 0; i < transformed->count; i++) {
         if (writes[i].duplicate)
-            spill_raw_admin_batch_add(refused, transformed_documents->documents[i]);
+            spill_raw_admin_batch_add(refused, transformed->documents[i]);
         else
             copy_pass->moved.inserted++;
     }
-    bson_free(writes);
-    return code;
+    return SPILL_OK;
 }
 
-static spill_code_t transform_documents(const walk_t *walk,
-                                        spill_raw_admin_batch_t *transformed_documents,
+static spill_code_t transform_documents(const walk_t *walk, spill_raw_admin_batch_t *transformed,
                                         spill_error_t *error)
 {
     const spill_copy_pass_t *copy_pass = walk->copy_pass;
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
-        bson_t transformed;
+    for (size_t i = 0; i < walk->batch.count; i++) {
+        SPILL_SCOPED(bson_destroy) bson_t one = BSON_INITIALIZER;
         const bson_t *document = walk->batch.documents[i];
-        code = copy_pass->back
-                   ? spill_transform_reverse(&copy_pass->slice, document, &transformed, error)
-                   : spill_transform_make(&copy_pass->slice, document, &transformed, error);
-        if (code == SPILL_OK)
-            spill_raw_admin_batch_add(transformed_documents, &transformed);
-        bson_destroy(&transformed);
+        SPILL_TRY(copy_pass->back
+                      ? spill_transform_reverse(&copy_pass->slice, document, &one, error)
+                      : spill_transform_make(&copy_pass->slice, document, &one, error));
+        spill_raw_admin_batch_add(transformed, &one);
     }
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t catch_up_chunk(walk_t *walk, bool fresh, spill_error_t *error)
 {
-    spill_raw_admin_batch_t transformed_documents = {0}, refused = {0};
-    spill_code_t code = transform_documents(walk, &transformed_documents, error);
-    if (code == SPILL_OK && fresh)
-        code = insert_chunk(walk->copy_pass, &transformed_documents, &refused, error);
-    if (code == SPILL_OK)
-        code = copy_chunk(walk->copy_pass, fresh ? &refused : &transformed_documents, error);
-    spill_raw_admin_batch_release(&transformed_documents);
-    spill_raw_admin_batch_release(&refused);
-    return code;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t transformed = {0};
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t refused = {0};
+    SPILL_TRY(transform_documents(walk, &transformed, error));
+    if (!fresh)
+        return copy_chunk(walk->copy_pass, &transformed, error);
+    SPILL_TRY(insert_chunk(walk->copy_pass, &transformed, &refused, error));
+    return copy_chunk(walk->copy_pass, &refused, error);
 }
 
 spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill_error_t *error)
 {
-    walk_t walk;
-    spill_code_t code;
+    SPILL_SCOPED(walk_release) walk_t walk;
     bson_t *place = copy_pass->run->place.after;
     walk_init(&walk, copy_pass, copy_pass->back, false);
     walk.counted = fresh;
     if (fresh)
         bson_concat(&walk.after, place);
     do {
-        code = walk_next(&walk, error);
-        if (code == SPILL_OK)
-            code = catch_up_chunk(&walk, fresh, error);
-        if (code == SPILL_OK)
-            code = walk_advance(&walk, error);
-        if (code == SPILL_OK && fresh && !walk.batch.end) {
+        SPILL_TRY(walk_next(&walk, error));
+        SPILL_TRY(catch_up_chunk(&walk, fresh, error));
+        SPILL_TRY(walk_advance(&walk, error));
+        if (fresh && !walk.batch.end) {
             bson_reinit(place);
             bson_concat(place, &walk.after);
-            code = spill_consolidate_place_save(copy_pass->run, error);
+            SPILL_TRY(spill_consolidate_place_save(copy_pass->run, error));
         }
-    } while (code == SPILL_OK && !walk.batch.end);
-    walk_release(&walk);
-    return code;
+    } while (!walk.batch.end);
+    return SPILL_OK;
 }
 
 /* ---- deleting -------------------------------------------------------------------------------- */
+
+/* Append the _ids that the original of a document may have. */
+static spill_code_t add_original_ids(const spill_copy_pass_t *copy_pass, const bson_t *document,
+                                     bson_t *ids, uint32_t *count, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
+    bson_iter_t iter;
+    spill_value_t id, other;
+    SPILL_TRY(spill_transform_id_of(document, &id, error));
+    if (copy_pass->back) {
+        add_id(ids, (*count)++, &id); /* the application may have written this _id */
+        spill_transform_id(&copy_pass->slice, &id, &storage, "");
+    } else {
+        spill_transform_original_id(&copy_pass->slice, &id, &storage, "");
+    }
+    bson_iter_init_find(&iter, &storage, "");
+    other = spill_value_from_iter(&iter);
+    add_id(ids, (*count)++, &other);
+    return SPILL_OK;
+}
 
 /* Find the documents from which those of a chunk were made, by _id, as far as they exist. */
 static spill_code_t find_originals(const walk_t *walk, spill_raw_admin_batch_t *there,
@@ -442,66 +445,40 @@ static spill_code_t find_originals(const walk_t *walk, spill_raw_admin_batch_t *
 {
     const spill_copy_pass_t *copy_pass = walk->copy_pass;
     spill_raw_admin_t *admin = copy_pass->run->admin;
-    bson_t ids = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t ids = BSON_INITIALIZER;
     uint32_t count = 0;
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
-        bson_t storage = BSON_INITIALIZER;
-        bson_iter_t iter;
-        spill_value_t id, other;
-        code = spill_transform_id_of(walk->batch.documents[i], &id, error);
-        if (code == SPILL_OK) {
-            if (copy_pass->back) {
-                add_id(&ids, count++, &id); /* the application may have written this _id */
-                spill_transform_id(&copy_pass->slice, &id, &storage, "");
-            } else {
-                spill_transform_original_id(&copy_pass->slice, &id, &storage, "");
-            }
-            bson_iter_init_find(&iter, &storage, "");
-            other = spill_value_from_iter(&iter);
-            add_id(&ids, count++, &other);
-        }
-        bson_destroy(&storage);
-    }
+    for (size_t i = 0; i < walk->batch.count; i++)
+        SPILL_TRY(add_original_ids(copy_pass, walk->batch.documents[i], &ids, &count, error));
     spill_raw_admin_read_t what = {.collection =
                                        copy_pass->back ? copy_pass->joint : copy_pass->old,
                                    .filter = copy_pass->back ? &copy_pass->filter : NULL,
                                    .ids = &ids,
                                    .ids_only = true};
-    if (code == SPILL_OK && count > 0)
-        code = admin->ops->read(admin, &what, there, error);
-    bson_destroy(&ids);
-    return code;
+    return count > 0 ? admin->ops->read(admin, &what, there, error) : SPILL_OK;
 }
 
 /* With `back`, transform the documents found into the old form. */
 static spill_code_t restore_ids(const spill_copy_pass_t *copy_pass, spill_raw_admin_batch_t *found,
                                 spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; i < found->count && code == SPILL_OK && copy_pass->back; i++) {
-        bson_t document;
-        code = spill_transform_reverse(&copy_pass->slice, found->documents[i], &document, error);
-        if (code == SPILL_OK) {
-            bson_destroy(found->documents[i]);
-            found->documents[i] = bson_copy(&document);
-        }
-        bson_destroy(&document);
+    for (size_t i = 0; i < found->count && copy_pass->back; i++) {
+        SPILL_SCOPED(bson_destroy) bson_t document = BSON_INITIALIZER;
+        SPILL_TRY(
+            spill_transform_reverse(&copy_pass->slice, found->documents[i], &document, error));
+        bson_destroy(found->documents[i]);
+        found->documents[i] = bson_copy(&document);
     }
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_copy_pass_check_source(spill_copy_pass_t *copy_pass, spill_error_t *error)
 {
     spill_consolidate_run_t *run = copy_pass->run;
     const char *from = copy_pass->back ? copy_pass->joint : copy_pass->old;
-    spill_code_t code = spill_consolidate_list(run, error);
-    if (code != SPILL_OK ||
-        spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-        return code;
-    code = spill_consolidate_check_own(run, error); /* fails if another run has put it aside */
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    if (spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
+        return SPILL_OK;
+    SPILL_TRY(spill_consolidate_check_own(run, error)); /* fails if another run put it aside */
     return spill_fail(error, SPILL_REFUSED,
                       "the collection '%s' no longer exists, and what '%s' has of it stays: rename "
                       "it back or, if it is meant to be empty, create it empty",
@@ -511,49 +488,40 @@ spill_code_t spill_copy_pass_check_source(spill_copy_pass_t *copy_pass, spill_er
 static spill_code_t remove_chunk(walk_t *walk, spill_error_t *error)
 {
     spill_copy_pass_t *copy_pass = walk->copy_pass;
-    spill_raw_admin_batch_t there = {0};
-    index_t index = {0};
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t there = {0};
+    SPILL_SCOPED(index_release) index_t index = {0};
+    SPILL_SCOPED(free_writes) spill_raw_admin_write_t *writes = new_writes(&walk->batch);
     size_t count = 0;
-    spill_code_t code = find_originals(walk, &there, error);
-    if (code == SPILL_OK)
-        code = restore_ids(copy_pass, &there, error);
-    if (code == SPILL_OK)
-        code = index_make(&index, &there, copy_pass->back ? NULL : &copy_pass->slice, error);
-    spill_raw_admin_write_t *writes = bson_malloc0((walk->batch.count + 1) * sizeof *writes);
-    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
+    SPILL_TRY(find_originals(walk, &there, error));
+    SPILL_TRY(restore_ids(copy_pass, &there, error));
+    SPILL_TRY(index_make(&index, &there, copy_pass->back ? NULL : &copy_pass->slice, error));
+    for (size_t i = 0; i < walk->batch.count; i++) {
         spill_value_t id;
-        code = spill_transform_id_of(walk->batch.documents[i], &id, error);
-        if (code != SPILL_OK || index_find(&index, &id))
+        SPILL_TRY(spill_transform_id_of(walk->batch.documents[i], &id, error));
+        if (index_find(&index, &id))
             continue;
         writes[count++] =
             (spill_raw_admin_write_t){.kind = SPILL_RAW_ADMIN_DELETE,
                                       .id = id,
                                       .filter = copy_pass->back ? NULL : &copy_pass->filter};
     }
-    if (code == SPILL_OK && count > 0) /* check after the originals were read, not before */
-        code = spill_copy_pass_check_source(copy_pass, error);
-    if (code == SPILL_OK)
-        code = write_chunk(copy_pass, writes, count, error);
-    if (code == SPILL_OK)
-        copy_pass->moved.deleted += (int64_t)count;
-    bson_free(writes);
-    index_release(&index);
-    spill_raw_admin_batch_release(&there);
-    return code;
+    if (count == 0)
+        return SPILL_OK;
+    /* check after the originals were read, not before */
+    SPILL_TRY(spill_copy_pass_check_source(copy_pass, error));
+    SPILL_TRY(write_chunk(copy_pass, writes, count, error));
+    copy_pass->moved.deleted += (int64_t)count;
+    return SPILL_OK;
 }
 
 spill_code_t spill_copy_pass_remove(spill_copy_pass_t *copy_pass, spill_error_t *error)
 {
-    walk_t walk;
-    spill_code_t code;
+    SPILL_SCOPED(walk_release) walk_t walk;
     walk_init(&walk, copy_pass, !copy_pass->back, true);
     do {
-        code = walk_next(&walk, error);
-        if (code == SPILL_OK)
-            code = remove_chunk(&walk, error);
-        if (code == SPILL_OK)
-            code = walk_advance(&walk, error);
-    } while (code == SPILL_OK && !walk.batch.end);
-    walk_release(&walk);
-    return code;
+        SPILL_TRY(walk_next(&walk, error));
+        SPILL_TRY(remove_chunk(&walk, error));
+        SPILL_TRY(walk_advance(&walk, error));
+    } while (!walk.batch.end);
+    return SPILL_OK;
 }
