@@ -61,26 +61,6 @@ static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_
     return SPILL_OK;
 }
 
-static void set_bound(int64_t given, int64_t *bound)
-{
-    if (given > 0)
-        *bound = given;
-}
-
-void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *definition)
-{
-    set_bound(bounds->threshold, &definition->bounds.threshold);
-    set_bound(bounds->page_capacity, &definition->bounds.page_capacity);
-    set_bound(bounds->head_bytes_max, &definition->bounds.head_bytes_max);
-    if (spill_schema_of(definition)->has_pages)
-        set_bound(bounds->head_bytes_max, &definition->bounds.page_bytes_max);
-    set_bound(bounds->page_bytes_max, &definition->bounds.page_bytes_max);
-    if (spill_schema_of(definition)->has_windows && bounds->threshold == 0)
-        set_bound(bounds->page_capacity, &definition->bounds.threshold); /* equal documents */
-    if (spill_schema_of(definition)->has_windows && bounds->page_capacity == 0)
-        set_bound(bounds->threshold, &definition->bounds.page_capacity);
-}
-
 spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
                         const spill_copy_options_t *options, spill_copy_result_t *result,
                         spill_error_t *error)

@@ -70,13 +70,15 @@ typedef struct spill_transferred {
 
 /*
  * A transfer, owner by owner: begin, one call for each owner, end (in every case). Before, set
- * stores, names of sides, options and result, and zero the rest. (transfer.c)
+ * stores, names of sides, options and result, and zero the rest. (transfer_run.c)
  */
 spill_code_t spill_transfer_begin(spill_transfer_t *transfer, const char *name,
                                   spill_error_t *error);
 spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_value_t *value,
                                 spill_transferred_t *transferred, spill_error_t *error);
 void spill_transfer_end(spill_transfer_t *transfer);
+
+/* ---- what all files use (transfer.c) --------------------------------------------------------- */
 
 /* The definition of each side. */
 const spill_definition_t *spill_transfer_source(const spill_transfer_t *transfer);

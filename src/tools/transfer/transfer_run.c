@@ -1,0 +1,165 @@
+/* Beginning and ending a transfer, and one owner of it. */
+#include "tools/transfer/transfer.h"
+
+#include "core/array.h"
+#include "definition/schema.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* ---- the target's bounds --------------------------------------------------------------------- */
+
+static void set_bound(int64_t given, int64_t *bound)
+{
+    if (given > 0)
+        *bound = given;
+}
+
+void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *definition)
+{
+    set_bound(bounds->threshold, &definition->bounds.threshold);
+    set_bound(bounds->page_capacity, &definition->bounds.page_capacity);
+    set_bound(bounds->head_bytes_max, &definition->bounds.head_bytes_max);
+    if (spill_schema_of(definition)->has_pages)
+        set_bound(bounds->head_bytes_max, &definition->bounds.page_bytes_max);
+    set_bound(bounds->page_bytes_max, &definition->bounds.page_bytes_max);
+    if (spill_schema_of(definition)->has_windows && bounds->threshold == 0)
+        set_bound(bounds->page_capacity, &definition->bounds.threshold); /* equal documents */
+    if (spill_schema_of(definition)->has_windows && bounds->page_capacity == 0)
+        set_bound(bounds->threshold, &definition->bounds.page_capacity);
+}
+
+/* ---- both sides ------------------------------------------------------------------------------ */
+
+/* A transfer of a definition onto itself would append each owner's elements to it without end. */
+static spill_code_t refuse_same_store(const spill_transfer_t *transfer, const char *name,
+                                      spill_error_t *error)
+{
+    const char *as = transfer->options->as;
+    bool same;
+    if (as && strcmp(as, name) != 0)
+        return SPILL_OK;
+    SPILL_TRY(spill_store_same(transfer->source.store, transfer->target.store, &same, error));
+    return same ? spill_fail(error, SPILL_INVALID, "source and target are the same store")
+                : SPILL_OK;
+}
+
+/* Make the definition for the target. */
+static spill_code_t make_definition(const spill_transfer_t *transfer,
+                                    const spill_definition_t *source,
+                                    spill_definition_t *definition, spill_error_t *error)
+{
+    const char *as = transfer->options->as;
+    spill_code_t code =
+        spill_store_definition(transfer->target.store, as ? as : source->name, definition, error);
+    if (code == SPILL_NOT_FOUND && !as)
+        *definition = *source;
+    else if (code != SPILL_OK)
+        return code;
+    else if (!as)
+        SPILL_TRY(spill_definition_compatible(definition, source, error));
+    spill_copy_set_bounds(&transfer->options->bounds, definition);
+    return SPILL_OK;
+}
+
+/* If source and target have the same windows, each window is copied as an owner. */
+static void compare_windows(spill_transfer_t *transfer, const spill_definition_t *source,
+                            const spill_definition_t *target)
+{
+    bool same = source->layout == target->layout && source->window == target->window &&
+                strcmp(source->window_source, target->window_source) == 0 &&
+                strcmp(source->time_field, target->time_field) == 0;
+    transfer->joins_windows = spill_schema_of(source)->has_windows && !same;
+    transfer->makes_windows = spill_schema_of(target)->has_windows && !same;
+    transfer->drops_windows = transfer->joins_windows && transfer->options->dropping;
+}
+
+static spill_code_t define_target(spill_transfer_t *transfer, const char *name,
+                                  spill_error_t *error)
+{
+    spill_definition_t source, definition;
+    const spill_transfer_side_t *target = &transfer->target;
+    SPILL_TRY(spill_transfer_failed(
+        &transfer->source, spill_store_definition(transfer->source.store, name, &source, error),
+        error));
+    SPILL_TRY(spill_transfer_failed(target, make_definition(transfer, &source, &definition, error),
+                                    error));
+    compare_windows(transfer, &source, &definition);
+    return spill_transfer_failed(target, spill_store_define(target->store, &definition, error),
+                                 error);
+}
+
+static spill_code_t open_side(spill_transfer_side_t *side, const char *name, spill_error_t *error)
+{
+    SPILL_TRY(spill_transfer_failed(side, spill_array_open(side->store, name, &side->array, error),
+                                    error));
+    side->array->retains = false; /* later appends trim; a transfer must compare everything */
+    spill_code_t code =
+        spill_store_definitions(side->store, &side->definitions, &side->definition_count, error);
+    return spill_transfer_failed(side, code, error);
+}
+
+static void close_side(spill_transfer_side_t *side)
+{
+    spill_array_close(side->array);
+    bson_free(side->definitions);
+}
+
+spill_code_t spill_transfer_begin(spill_transfer_t *transfer, const char *name,
+                                  spill_error_t *error)
+{
+    const char *as = transfer->options->as;
+    SPILL_TRY(refuse_same_store(transfer, name, error));
+    SPILL_TRY(define_target(transfer, name, error));
+    SPILL_TRY(open_side(&transfer->source, name, error));
+    SPILL_TRY(open_side(&transfer->target, as ? as : name, error));
+    if (!transfer->options->building)
+        return SPILL_OK;
+    spill_array_t *target = transfer->target.array;
+    target->building = false;
+    target->documents_stay =
+        strcmp(target->definition.collection, transfer->source.array->definition.collection) == 0;
+    return SPILL_OK;
+}
+
+void spill_transfer_end(spill_transfer_t *transfer)
+{
+    close_side(&transfer->source);
+    close_side(&transfer->target);
+}
+
+/* ---- one owner ------------------------------------------------------------------------------- */
+
+/* An owner that stands for several windows is not one document: it needs no key. */
+static spill_code_t init_side(spill_owner_t *owner, spill_array_t *array, bool windows,
+                              const spill_value_t *value, spill_error_t *error)
+{
+    *owner = (spill_owner_t){.array = array, .value = value, .key = SPILL_BUFFER_INIT};
+    return windows ? SPILL_OK : spill_owner_init(owner, array, value, error);
+}
+
+static spill_code_t transfer_owner(spill_transfer_owner_t *owner, const spill_value_t *value,
+                                   spill_error_t *error)
+{
+    const spill_transfer_t *transfer = owner->transfer;
+    SPILL_TRY(
+        init_side(&owner->source, transfer->source.array, transfer->joins_windows, value, error));
+    SPILL_TRY(
+        init_side(&owner->target, transfer->target.array, transfer->makes_windows, value, error));
+    return transfer->makes_windows ? spill_transfer_to_windows(owner, error)
+                                   : spill_transfer_to_array(owner, error);
+}
+
+spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_value_t *value,
+                                spill_transferred_t *transferred, spill_error_t *error)
+{
+    spill_transfer_owner_t owner = {.transfer = transfer};
+    owner.difference.definition = spill_transfer_source(transfer)->name;
+    owner.difference.owner = value;
+    spill_code_t code = transfer_owner(&owner, value, error);
+    *transferred = (spill_transferred_t){
+        .difference = owner.difference, .elements = owner.has, .hash = owner.hash};
+    spill_owner_release(&owner.source);
+    spill_owner_release(&owner.target);
+    return code;
+}
