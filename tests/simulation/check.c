@@ -1,6 +1,6 @@
 /*
- * Are the answers right? Every request that took effect has made a version of the plain array, so
- * what a call answered has to hold at one of the versions between its beginning and its end.
+ * Check the answers of calls. Each request that took effect made a version of the plain array. An
+ * answer is correct if it holds at one of the versions between the call's beginning and its end.
  */
 #include "world.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- appends --------------------------------------------------------------------------------- */
 
-/* Does the batch fit a page? Byte bounds may split it sooner. */
+/* Does the batch fit a page by its element count? Byte bounds may split it earlier. */
 static bool fits_page(const sim_client_t *client, const sim_append_t *append)
 {
     const spill_definition_t *definition = spill_array_get_definition(client->array);
@@ -25,7 +25,7 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
     if (result->count != append->skip + append->count)
         sim_fail(world, "append #%d: %d elements, %lld acknowledged", index, append->count,
                  (long long)result->count);
-    bool moved = false; /* applied to a later owner of the name once more: not promised otherwise */
+    bool moved = false; /* a later owner of the name got elements of it, too: no promise then */
     for (int i = 0; i < append->count; i++) {
         const sim_origin_t *origin = &first[i];
         moved = moved || origin->applied > 1 || origin->generation != first->generation;
@@ -84,7 +84,8 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
         if (!world->settings.padded)
             sim_fail(world, "append #%d: too big", index);
         break;
-    case SPILL_CONFLICT: /* a batch split in another way before, and its elements changed since */
+    /* an earlier try split the batch elsewhere, and its elements changed since */
+    case SPILL_CONFLICT:
         if (append->count == 1 || !append->unknown || !append->has_op)
             sim_fail(world, "append #%d: conflict", index);
         break;
@@ -102,7 +103,7 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-/* The elements of one version's incarnation: a stretch of plain->elements. */
+/* The elements of the incarnation that existed at a version: a range of plain->elements. */
 typedef struct stretch {
     const sim_model_element_t *first;
     size_t count;
@@ -128,7 +129,7 @@ static bool in_range(const spill_read_options_t *options, int64_t seq)
     return seq > options->after && seq < options->before;
 }
 
-/* The id of what was read, or -1 when its bytes are not what was written. */
+/* Return the id of a read element, or -1 if its bytes differ from those written. */
 static int64_t read_id(const sim_world_t *world, const spill_element_t *element)
 {
     int padding;
@@ -137,9 +138,9 @@ static int64_t read_id(const sim_world_t *world, const spill_element_t *element)
     return known && world->origins[id].padding == padding ? id : -1;
 }
 
-/* Is the slice what a read of this one version gives? */
-static bool matches(const sim_world_t *world, const sim_model_t *plain, int32_t version,
-                    const spill_read_options_t *options, const spill_slice_t *slice)
+/* Does a read of exactly this version return the slice? */
+static bool matches_version(const sim_world_t *world, const sim_model_t *plain, int32_t version,
+                            const spill_read_options_t *options, const spill_slice_t *slice)
 {
     stretch_t stretch = stretch_of(plain, version);
     int64_t skip = options->skip;
@@ -172,7 +173,7 @@ static bool only_appends(const sim_model_t *plain, sim_span_t span)
     return true;
 }
 
-/* Was the element there with the value that was read, at some moment of the span? */
+/* Did the element exist with this value at some version of the span? */
 static bool was_there(const sim_world_t *world, const sim_model_t *plain, sim_span_t span,
                       const spill_element_t *element)
 {
@@ -195,7 +196,7 @@ static bool contains(const spill_slice_t *slice, int64_t seq)
     return false;
 }
 
-/* Should the slice have reached this number? `last`: the last number it has. */
+/* Should the slice include this number? `last` is the last number in the slice. */
 static bool reached(const spill_read_options_t *options, const spill_slice_t *slice, int64_t last,
                     int64_t seq)
 {
@@ -205,11 +206,12 @@ static bool reached(const spill_read_options_t *options, const spill_slice_t *sl
 }
 
 /*
- * A read of several documents while elements changed: each element that it has was there at some
- * moment, in order; and it has each one that was there all the while.
+ * Check a read of several documents while elements changed. Each element that it returned must have
+ * existed at some version, in order. It must return every element that existed at all versions.
  */
-static const char *loosely(const sim_world_t *world, const sim_model_t *plain, sim_span_t span,
-                           const spill_read_options_t *options, const spill_slice_t *slice)
+static const char *matches_several_versions(const sim_world_t *world, const sim_model_t *plain,
+                                            sim_span_t span, const spill_read_options_t *options,
+                                            const spill_slice_t *slice)
 {
     bool oldest_first = options->order == SPILL_OLDEST_FIRST;
     if ((int64_t)slice->count > options->limit)
@@ -221,7 +223,7 @@ static const char *loosely(const sim_world_t *world, const sim_model_t *plain, s
         if (i > 0 && (element->seq > slice->elements[i - 1].seq) != oldest_first)
             return "elements out of order";
         if (!was_there(world, plain, span, element))
-            return "an element that was not there";
+            return "an element that did not exist";
     }
     if (options->skip > 0 ||
         plain->moments[span.from].generation != plain->moments[span.to].generation)
@@ -239,7 +241,8 @@ static const char *loosely(const sim_world_t *world, const sim_model_t *plain, s
     return NULL;
 }
 
-static void describe(const sim_world_t *world, const spill_slice_t *slice, char *text, size_t size)
+static void describe_slice(const sim_world_t *world, const spill_slice_t *slice, char *text,
+                           size_t size)
 {
     size_t at = 0;
     text[0] = '\0';
@@ -257,15 +260,15 @@ void sim_check_read(sim_client_t *client, int owner, sim_span_t span,
     if (client->reads > 1)
         sim_saw(world, SIM_READ_TWO_DOCUMENTS);
     for (int32_t v = span.to; v >= span.from; v--)
-        if (matches(world, plain, v, options, slice))
+        if (matches_version(world, plain, v, options, slice))
             return;
     const char *wrong = "no moment of the read had these elements";
     if (client->reads > 1 && !only_appends(plain, span)) {
         sim_saw(world, SIM_READ_AMID_CHANGE);
-        wrong = loosely(world, plain, span, options, slice);
+        wrong = matches_several_versions(world, plain, span, options, slice);
     }
     char elements[256];
-    describe(world, slice, elements, sizeof elements);
+    describe_slice(world, slice, elements, sizeof elements);
     if (wrong)
         sim_fail(world,
                  "owner %d, versions %d to %d: read %s first, limit %lld skip %lld before %lld "
@@ -287,17 +290,20 @@ void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spi
             return;
     }
     const sim_model_moment_t *now = sim_model_now(plain);
-    sim_fail(client->world,
-             "owner %d: counted %lld, next %lld; there are %d (%d of them being removed), next "
-             "%lld, and that did not hold before",
-             owner, (long long)count->count, (long long)count->next, (int)now->live,
-             (int)now->pending, (long long)now->next);
+    sim_fail(
+        client->world,
+        "owner %d: counted %lld, next %lld; the array has %d (%d with a pending removal), next "
+        "%lld, and no earlier version matches",
+        owner, (long long)count->count, (long long)count->next, (int)now->live, (int)now->pending,
+        (long long)now->next);
 }
 
-/* What statistics follow from the plain array at one version; in parts the order of sums differs.
+/*
+ * The statistics of the plain array at one version. A sum over several parts may be added in
+ * another order.
  */
-static void fold(const sim_world_t *world, const sim_model_t *plain, int32_t version,
-                 spill_window_stats_t *window_stats, int64_t *count)
+static void statistics_at(const sim_world_t *world, const sim_model_t *plain, int32_t version,
+                          spill_window_stats_t *window_stats, int64_t *count)
 {
     stretch_t stretch = stretch_of(plain, version);
     *window_stats = (spill_window_stats_t){0};
@@ -313,7 +319,7 @@ static void fold(const sim_world_t *world, const sim_model_t *plain, int32_t ver
     }
 }
 
-static bool near(double left, double right)
+static bool nearly_equal(double left, double right)
 {
     double scale = fabs(left) > 1 ? fabs(left) : 1;
     return fabs(left - right) <= scale * 1e-9;
@@ -327,17 +333,17 @@ void sim_check_statistics(sim_client_t *client, int owner, sim_span_t span,
     spill_window_stats_t window_stats = {0};
     int64_t count = 0;
     if (client->reads > 1 && span.from != span.to)
-        return; /* of several moments */
+        return; /* the parts were read at different versions */
     for (int32_t v = span.to; v >= span.from; v--) {
-        fold(world, plain, v, &window_stats, &count);
+        statistics_at(world, plain, v, &window_stats, &count);
         if (statistics->count == count && statistics->values == window_stats.values &&
-            near(statistics->sum.value, window_stats.run) &&
+            nearly_equal(statistics->sum.value, window_stats.run) &&
             (window_stats.values == 0 || (statistics->min.value == window_stats.min.value &&
                                           statistics->max.value == window_stats.max.value)))
             return;
     }
     sim_fail(world,
-             "owner %d: statistics of %lld elements, %lld values, sum %g; no version has these, "
+             "owner %d: statistics of %lld elements, %lld values, sum %g; no version has them, "
              "the last has %lld, %lld, %g",
              owner, (long long)statistics->count, (long long)statistics->values,
              statistics->sum.value, (long long)count, (long long)window_stats.values,
@@ -346,7 +352,9 @@ void sim_check_statistics(sim_client_t *client, int owner, sim_span_t span,
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-/* Was there a moment without this element? One whose removal is counted may be missed, too. */
+/*
+ * Was the element missing at some version? An element with a pending removal may be missing, too.
+ */
 static bool was_missing(const sim_model_t *plain, sim_span_t span, int64_t seq)
 {
     for (int32_t v = span.from; v <= span.to; v++) {
@@ -414,7 +422,8 @@ void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_co
             return;
         }
     }
-    sim_fail(world, "owner %d: a removal of %lld was acknowledged, but was not made, or not by it",
+    sim_fail(world,
+             "owner %d: a removal of %lld was acknowledged, but this client did not remove it",
              owner, (long long)seq);
 }
 
@@ -447,13 +456,13 @@ void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code
             return;
     if (!was_without_owner(plain, span))
         sim_fail(client->world, "owner %d: a drop was acknowledged, but not made", owner);
-    else /* somebody else's was, before, and left pages */
+    else /* another client dropped the owner before and left pages */
         sim_saw(client->world, SIM_DROP_FINISHED);
 }
 
 /*
- * A summary is left with what fits the bounds of who changed it last; so by larger ones it may be
- * short, and by the smaller ones it is not.
+ * Whoever changes a summary keeps only the elements that fit its own bounds. So a client with
+ * larger bounds may find a summary with fewer elements than fit.
  */
 static bool has_larger_head(const sim_client_t *client)
 {
@@ -478,7 +487,7 @@ void sim_check_finding(void *context, const spill_finding_t *finding)
     if (strstr(finding->text, "left of an owner that was dropped")) {
         const sim_model_moment_t *now = sim_model_now(&world->plains[owner]);
         if (now->exists && now->generation == 1)
-            sim_fail(world, "owner %d: verify: left of a drop, but there was none", owner);
+            sim_fail(world, "owner %d: verify: left of a drop, but no drop happened", owner);
         return;
     }
     sim_fail(world, "owner %d: verify: page %lld, I%d: %s", owner, (long long)finding->page,

@@ -1,4 +1,4 @@
-/* Are the answers right where elements are meant by their ids, by count, or by their time? */
+/* Check the answers of calls that select elements by id, by a filter, by count or by time. */
 #include "world.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static bool has_id(const sim_model_t *plain, const sim_model_element_t *element,
 
 /*
  * Did an edit give the element the id while it was live, or after a trim had removed it? The client
- * of such a late edit read the head before the trim, and so may a client that then finds the id.
+ * of such a late edit read the head before the trim. Another client that reads the same head finds
+ * the id.
  */
 static bool had_id(const sim_model_t *plain, int64_t seq, sim_span_t span, int64_t id)
 {
@@ -31,8 +32,8 @@ static bool had_id(const sim_model_t *plain, int64_t seq, sim_span_t span, int64
     return false;
 }
 
-/* The lowest number with the id at that version, or -1. */
-static int64_t lowest(const sim_model_t *plain, int32_t version, int64_t id)
+/* Return the lowest number with the id at that version, or -1. */
+static int64_t lowest_with_id(const sim_model_t *plain, int32_t version, int64_t id)
 {
     if (!plain->moments[version].exists)
         return -1;
@@ -45,8 +46,8 @@ static int64_t lowest(const sim_model_t *plain, int32_t version, int64_t id)
     return -1;
 }
 
-/* Was there one of them all the while, with this id, and no removal of it under way? */
-static bool was_throughout(const sim_model_t *plain, sim_span_t span, int64_t id)
+/* Did some element have this id at every version of the span, without a pending removal? */
+static bool existed_throughout(const sim_model_t *plain, sim_span_t span, int64_t id)
 {
     for (size_t i = 0; i < plain->element_count; i++) {
         const sim_model_element_t *element = &plain->elements[i];
@@ -75,7 +76,7 @@ void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t
     if (code == SPILL_TOO_BIG && world->settings.padded)
         return;
     if (code != SPILL_OK) {
-        if (code != SPILL_NOT_FOUND || was_throughout(plain, span, id))
+        if (code != SPILL_NOT_FOUND || existed_throughout(plain, span, id))
             sim_fail(world, "owner %d: %s by id %lld: %s", owner, what, (long long)id,
                      spill_code_name(code));
         sim_saw(world, SIM_ID_ABSENT);
@@ -85,10 +86,11 @@ void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t
     if (!had_id(plain, seq, span, id))
         sim_fail(world, "owner %d: %s by id %lld found %lld, which never had it", owner, what,
                  (long long)id, (long long)seq);
-    int64_t first = lowest(plain, span.from, id);
-    bool pending = plain->moments[span.from].pending > 0; /* may be found, or not */
+    int64_t first = lowest_with_id(plain, span.from, id);
+    /* its removal is pending: it may be found or not */
+    bool pending = plain->moments[span.from].pending > 0;
     if (only_appends(plain, span) && !pending && first >= 0 && first != seq)
-        sim_fail(world, "owner %d: %s by id %lld found %lld, and %lld has it, too", owner, what,
+        sim_fail(world, "owner %d: %s by id %lld found %lld, but %lld has it, too", owner, what,
                  (long long)id, (long long)seq, (long long)first);
 }
 
@@ -112,9 +114,10 @@ void sim_check_removed_where(sim_client_t *client, int owner, sim_span_t span, s
     if (code != SPILL_OK)
         sim_fail(world, "owner %d: a removal by a filter failed: %s", owner, spill_code_name(code));
     else if (limit > 0 && removed > limit)
-        sim_fail(world, "owner %d: %lld were removed by a filter, and the limit was %lld", owner,
+        sim_fail(world, "owner %d: a filter removed %lld, but the limit was %lld", owner,
                  (long long)removed, (long long)limit);
-    else if ((limit == 0 || removed < limit) && was_throughout(plain, span, client->removing.id))
+    else if ((limit == 0 || removed < limit) &&
+             existed_throughout(plain, span, client->removing.id))
         sim_fail(world, "owner %d: a removal by a filter left an element that matches", owner);
     if (removed > 0)
         sim_saw(world, SIM_REMOVED_WHERE);
@@ -122,7 +125,7 @@ void sim_check_removed_where(sim_client_t *client, int owner, sim_span_t span, s
 
 /* ---- trims ----------------------------------------------------------------------------------- */
 
-/* Was the element older, as it was when the trim was asked for, or at some moment since? */
+/* Was the element older than the time at some version since the trim was requested? */
 static bool was_older(const sim_model_t *plain, const sim_model_element_t *element, sim_span_t span,
                       int64_t time_ms)
 {
@@ -134,7 +137,7 @@ static bool was_older(const sim_model_t *plain, const sim_model_element_t *eleme
     return false;
 }
 
-/* What is younger by the clock of any client, retention keeps. */
+/* Retention keeps every element that is younger than this by the clock of some client. */
 static int64_t kept_ms(const sim_world_t *world)
 {
     const sim_settings_t *settings = &world->settings;
@@ -163,14 +166,16 @@ void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
         sim_span_t span = {trimming->from, before};
         if (element->died == sim_model_version(plain) &&
             !was_older(plain, element, span, trimming->time_ms))
-            sim_fail(world, "owner %d: a trim by time took %lld, which is not older", owner,
+            sim_fail(world, "owner %d: a trim by time removed %lld, which is not older", owner,
                      (long long)element->seq);
     }
 }
 
-/* Of the elements that were there when it was asked, the first one left at that version is young.
+/*
+ * Is the first element left at that version young? Only elements that existed at version `from`
+ * count.
  */
-static bool begins_young(const sim_model_t *plain, int32_t from, int32_t version, int64_t time_ms)
+static bool first_is_young(const sim_model_t *plain, int32_t from, int32_t version, int64_t time_ms)
 {
     const sim_model_moment_t *asked = &plain->moments[from];
     for (size_t i = 0; i < plain->element_count; i++) {
@@ -182,7 +187,10 @@ static bool begins_young(const sim_model_t *plain, int32_t from, int32_t version
     return true;
 }
 
-/* An edit counts although it reached its element late, after another client had trimmed it. */
+/*
+ * Was the element edited? A late edit counts although another client had trimmed the element
+ * before.
+ */
 static bool was_edited(const sim_model_t *plain, sim_span_t span)
 {
     for (size_t i = 0; i < plain->edit_count; i++)
@@ -210,7 +218,8 @@ void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_c
         const sim_model_moment_t *moment = &plain->moments[v];
         bool few =
             trimming->time_ms == 0 && moment->live - moment->pending <= trimming->keep + appended;
-        bool young = trimming->time_ms > 0 && begins_young(plain, span.from, v, trimming->time_ms);
+        bool young =
+            trimming->time_ms > 0 && first_is_young(plain, span.from, v, trimming->time_ms);
         if (!moment->exists || few || young || (trimming->time_ms > 0 && was_edited(plain, span)))
             return;
     }

@@ -1,4 +1,4 @@
-/* What clients do: random calls of the public API, each answer checked. */
+/* The behaviour of clients: random calls of the public API. Each answer is checked. */
 #include "world.h"
 
 #include "layout/layout.h"
@@ -32,7 +32,7 @@ spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, i
                : sim_value_make(bytes, id, padding);
 }
 
-/* A number; in a bucket its window. */
+/* The owner's name: a number, or for a bucket its window. */
 spill_value_t sim_owner_value(const sim_world_t *world, int owner)
 {
     static const int64_t numbers[SIM_OWNERS_MAX] = {0, 1};
@@ -88,7 +88,7 @@ static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t ge
     client->base_incarnations[owner] = generation;
 }
 
-/* As a copy appends, where its source has numbers of no element. */
+/* Append like a copy job whose source skips numbers. */
 static spill_code_t append_skipping(sim_client_t *client, const sim_append_t *append,
                                     const spill_value_t *elements, const spill_op_t *op,
                                     spill_append_result_t *result, spill_error_t *error)
@@ -160,12 +160,12 @@ bool sim_client_append(sim_client_t *client, int index)
     if (code == SPILL_OK)
         learn_base(client, owner, result.op_base,
                    world->origins[append->first_value + append->count - 1].generation);
-    bool stale = code == SPILL_UNKNOWN && client->faults_met == 0; /* it will not get better */
+    bool stale = code == SPILL_UNKNOWN && client->faults_met == 0; /* no later try can succeed */
     return code != SPILL_UNKNOWN || stale || !append->has_op || append->tries >= 4;
 }
 
-/* Try until the answer is final; a crashed client leaves it to the one that takes its place. */
-static void append_to_the_end(sim_client_t *client, int index)
+/* Retry until the answer is final. The replacement of a crashed client continues the append. */
+static void append_until_final(sim_client_t *client, int index)
 {
     while (!sim_client_append(client, index)) {
         if (client->crashed || client->world->failure[0]) {
@@ -180,7 +180,10 @@ static void append_to_the_end(sim_client_t *client, int index)
     client->pending = -1;
 }
 
-/* A value of n that was seen before the first try: what the last answer said, or a fresh look. */
+/*
+ * Get an operation base that was valid before the first try: from the last answer, or by a new
+ * read.
+ */
 static void refresh_base(sim_client_t *client, int owner)
 {
     int64_t base;
@@ -189,7 +192,10 @@ static void refresh_base(sim_client_t *client, int owner)
     int32_t from = sim_model_version(plain);
     spill_value_t value = sim_owner_value(client->world, owner);
     spill_code_t code = spill_array_op_base(client->array, &value, &base, &error);
-    /* Of which owner of the name it is, is only certain when there was one all the while. */
+    /*
+     * The base belongs to a known incarnation only if that incarnation existed during the whole
+     * call.
+     */
     if (code == SPILL_OK && plain->moments[from].generation == sim_model_now(plain)->generation)
         learn_base(client, owner, base, plain->moments[from].generation);
 }
@@ -211,7 +217,7 @@ static void do_append(sim_client_t *client, int owner, int count)
     world->appends[index].updates = sim_random_chance(&world->random, 100) &&
                                     !world->settings.bucket && world->appends[index].skip == 0;
     world->appends[index].fill = count > 1 && sim_random_chance(&world->random, 400);
-    append_to_the_end(client, index);
+    append_until_final(client, index);
 }
 
 /* ---- the other calls ------------------------------------------------------------------------- */
@@ -239,7 +245,7 @@ static void report_call(sim_client_t *client, const char *what, int owner, int64
               (long long)seq, spill_code_name(code));
 }
 
-static int64_t some_number(sim_world_t *world, int owner)
+static int64_t any_number(sim_world_t *world, int owner)
 {
     int64_t next = sim_model_now(&world->plains[owner])->next;
     return sim_random_between(&world->random, 0, (int)next);
@@ -258,9 +264,9 @@ static void do_read(sim_client_t *client, int owner)
     options.order = sim_random_below(random, 2) ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
     options.limit = sim_random_chance(random, 300) ? 100 : sim_random_between(random, 1, 5);
     if (sim_random_chance(random, 300))
-        options.before = some_number(world, owner);
+        options.before = any_number(world, owner);
     if (sim_random_chance(random, 300))
-        options.after = some_number(world, owner) - 1;
+        options.after = any_number(world, owner) - 1;
     if (sim_random_chance(random, 300))
         options.skip = sim_random_between(random, 0, 6);
     spill_value_t value = sim_owner_value(client->world, owner);
@@ -276,7 +282,7 @@ static void do_read(sim_client_t *client, int owner)
     spill_slice_free(slice);
 }
 
-/* In a bucket: what its documents say without a look at the elements. */
+/* Read a bucket's statistics from its documents, without reading elements. */
 static void do_statistics(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
@@ -313,7 +319,10 @@ static void do_count(sim_client_t *client, int owner)
         sim_fail(client->world, "owner %d: a count failed: %s", owner, error.message);
 }
 
-/* An element that is there, or was; its first value, one that was never used, or one in between. */
+/*
+ * Choose a value for an edit of an existing or earlier element: its first value, a new value, or a
+ * later one of the array.
+ */
 static int64_t value_to_set(sim_world_t *world, int owner, int64_t seq)
 {
     const sim_model_t *plain = &world->plains[owner];
@@ -323,8 +332,8 @@ static int64_t value_to_set(sim_world_t *world, int owner, int64_t seq)
     return sim_value_new(world, owner, -1, random_padding(world));
 }
 
-/* One of the ids that elements share, as another type than theirs. */
-static spill_value_t some_id(sim_world_t *world, int64_t *id)
+/* Choose an id that elements share, encoded with another type than theirs. */
+static spill_value_t any_id(sim_world_t *world, int64_t *id)
 {
     *id = sim_random_below(&world->random, SIM_IDS);
     return (spill_value_t){
@@ -334,13 +343,13 @@ static spill_value_t some_id(sim_world_t *world, int64_t *id)
 static void do_edit(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
-    int64_t seq = some_number(world, owner);
+    int64_t seq = any_number(world, owner);
     int64_t value = value_to_set(world, owner, seq);
     sim_value_bytes_t bytes;
     spill_value_t element = sim_value_of(world, &bytes, value);
     spill_value_t whose = sim_owner_value(world, owner);
     int64_t id;
-    spill_value_t by = some_id(world, &id);
+    spill_value_t by = any_id(world, &id);
     bool by_id = sim_random_chance(&world->random, 300);
     spill_error_t error;
     int32_t from = version_of(client, owner);
@@ -361,7 +370,7 @@ static void do_find(sim_client_t *client, int owner)
 {
     int64_t id;
     int64_t seq;
-    spill_value_t by = some_id(client->world, &id);
+    spill_value_t by = any_id(client->world, &id);
     spill_value_t whose = sim_owner_value(client->world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
@@ -371,7 +380,7 @@ static void do_find(sim_client_t *client, int owner)
         sim_check_id(client, owner, span_since(client, owner, from), code, id, seq, "find");
 }
 
-/* All with an id, or the first few of them. */
+/* Remove all elements with an id, or the first few. */
 static void do_remove_where(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
@@ -399,10 +408,10 @@ static void do_remove(sim_client_t *client, int owner)
         do_remove_where(client, owner);
         return;
     }
-    int64_t seq = some_number(client->world, owner);
+    int64_t seq = any_number(client->world, owner);
     spill_value_t whose = sim_owner_value(client->world, owner);
     int64_t id;
-    spill_value_t by = some_id(client->world, &id);
+    spill_value_t by = any_id(client->world, &id);
     bool by_id = sim_random_chance(&client->world->random, 400);
     spill_error_t error;
     int32_t from = version_of(client, owner);
@@ -423,7 +432,7 @@ sim_trimming_t sim_retention(const sim_world_t *world)
     return (sim_trimming_t){.retains = true, .keep = world->settings.keep_elements};
 }
 
-/* All but the newest few, or those before a time. */
+/* Trim to the newest few elements, or to those after a time. */
 static void do_trim_to(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
@@ -452,7 +461,7 @@ static void do_trim(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
     client->trimming = (sim_trimming_t){0};
-    int64_t below = some_number(world, owner) + sim_random_below(&world->random, 2);
+    int64_t below = any_number(world, owner) + sim_random_below(&world->random, 2);
     spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
@@ -497,7 +506,10 @@ static spill_bounds_t larger_bounds(const spill_bounds_t *left, const spill_boun
 #undef LARGER
 }
 
-/* With the byte bounds of the simulation, which no definition may have. */
+/*
+ * Open the array with the byte bounds of the simulation, which are smaller than a definition
+ * allows.
+ */
 bool sim_client_open(sim_client_t *client)
 {
     sim_world_t *world = client->world;
@@ -515,7 +527,9 @@ bool sim_client_open(sim_client_t *client)
     return true;
 }
 
-/* Save other bounds; this client takes them, the others go on with those that they know. */
+/*
+ * Save other bounds and use them here. The other clients continue with the bounds that they know.
+ */
 static void do_define(sim_client_t *client)
 {
     sim_world_t *world = client->world;
@@ -541,7 +555,7 @@ static bool export_element(void *context, const spill_value_t *owner,
     return true;
 }
 
-/* An export is checked as a read of everything, oldest first. */
+/* Check an export as a read of all elements, oldest first. */
 static void do_export(sim_client_t *client, int owner)
 {
     spill_run_t run = {0};
@@ -567,7 +581,7 @@ static void do_export(sim_client_t *client, int owner)
     spill_run_release(&run);
 }
 
-/* What others do meanwhile is found as half done, and helped. */
+/* Repair the owner. It may find operations of other clients in progress and finish them. */
 static void do_repair(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
@@ -610,7 +624,7 @@ static sim_action_t choose_action(sim_world_t *world)
     return action;
 }
 
-static void act(sim_client_t *client)
+static void run_action(sim_client_t *client)
 {
     sim_world_t *world = client->world;
     int owner = sim_random_below(&world->random, world->settings.owners);
@@ -668,8 +682,8 @@ static void act(sim_client_t *client)
 }
 
 /*
- * Before a public call: wait for a turn here, so that the call begins when its first request is
- * carried out, and not sooner.
+ * Wait for a turn before a public call, so that the call begins only when its first request is
+ * carried out.
  */
 bool sim_begin_call(sim_client_t *client)
 {
@@ -691,14 +705,14 @@ void sim_client_run(void *context)
     client->trimming = sim_retention(world);
     client->removing.active = false;
     if (sim_begin_call(client) && sim_client_open(client)) {
-        /* Every other client opened the array when other bounds were in force. */
+        /* Every second client opened the array under other bounds. */
         client->array->definition.bounds = world->settings.bounds[client->index % 2];
         if (client->pending >= 0)
-            append_to_the_end(client, client->pending);
+            append_until_final(client, client->pending);
         while (client->actions_left > 0 && !client->crashed && !world->failure[0]) {
             client->actions_left--;
             if (sim_begin_call(client))
-                act(client);
+                run_action(client);
         }
     }
     spill_array_close(client->array);

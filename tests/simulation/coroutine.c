@@ -1,9 +1,9 @@
 /*
- * A coroutine's stack is made once with makecontext and lives for many bodies. Switching goes
- * through _setjmp and _longjmp, which make no system call; where a sanitizer watches, through
- * swapcontext and the sanitizer's own announcements.
+ * makecontext creates each coroutine's stack once; many bodies use it, one after another. Switches
+ * use _setjmp and _longjmp, which make no system call. Under a sanitizer they use swapcontext and
+ * announce each switch to it.
  */
-#undef _FORTIFY_SOURCE /* its longjmp takes another stack for a mistake */
+#undef _FORTIFY_SOURCE /* its longjmp rejects a jump to another stack */
 
 #include "coroutine.h"
 
@@ -41,7 +41,7 @@ struct sim_coroutine {
     sim_body_fn body;
     void *context;
     bool active;
-    bool entered; /* has it run at all? */
+    bool entered; /* did it ever run? */
     void *memory; /* a guard page, then the stack */
     size_t memory_bytes;
     void *stack;
@@ -128,7 +128,7 @@ static void switch_out(sim_coroutine_t *coroutine)
 
 #endif
 
-/* makecontext passes ints: the pointer comes in two halves. Runs one body after another. */
+/* Run one body after another. makecontext passes ints, so the pointer comes in two halves. */
 static void enter(unsigned high, unsigned low)
 {
     sim_coroutine_t *coroutine =

@@ -1,6 +1,6 @@
 /*
- * Coroutines: each simulated client runs in one, on a stack of its own, and only one runs at a
- * time. The address and thread sanitizers are told of every switch.
+ * Coroutines: each simulated client runs in one, on its own stack, and only one runs at a time.
+ * Every switch is announced to the address and thread sanitizers.
  */
 #ifndef SIM_COROUTINE_H
 #define SIM_COROUTINE_H
@@ -10,22 +10,22 @@
 typedef struct sim_coroutine sim_coroutine_t;
 typedef void (*sim_body_fn)(void *context);
 
-/* A stack with nothing to run yet. */
+/* Create a stack with nothing to run yet. */
 sim_coroutine_t *sim_coroutine_new(void);
 
-/* Only while its body is not under way. NULL is allowed. */
+/* Free the stack. Only while no body is active. NULL is allowed. */
 void sim_coroutine_free(sim_coroutine_t *coroutine);
 
-/* The next resume enters `body`. Only while no body is under way. */
+/* The next resume enters `body`. Only while no body is active. */
 void sim_coroutine_start(sim_coroutine_t *coroutine, sim_body_fn body, void *context);
 
-/* From outside: run it until it yields or its body returns. */
+/* Called from outside: run the body until it yields or returns. */
 void sim_coroutine_resume(sim_coroutine_t *coroutine);
 
-/* From inside: back to whoever resumed it. */
+/* Called from inside: return to the caller of resume. */
 void sim_coroutine_yield(sim_coroutine_t *coroutine);
 
-/* Is a body under way (started, not returned)? */
+/* Is a body active, that is, started and not returned? */
 bool sim_coroutine_active(const sim_coroutine_t *coroutine);
 
 #endif

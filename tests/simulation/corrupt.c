@@ -1,8 +1,8 @@
 /*
- * Elements apart: now and then somebody spoils a head's summary, as arithmetic and other programs
- * may. Until repair has made it anew it is not looked at; then it is right at once, and stays so.
- * And of any array somebody makes the count of removed elements wrong, once all is quiet: repair
- * makes it right.
+ * Corrupt bookkeeping on purpose. Layouts with referenced elements: now and then give a head's
+ * summary wrong values, as other programs may. The checks skip a corrupted summary until repair
+ * rebuilds it; from then on it must be correct. Any layout: at the end of a schedule, make the
+ * count of removed elements wrong. Repair must correct it.
  */
 #include "world.h"
 
@@ -12,7 +12,7 @@
 
 bool sim_is_corrupted(const sim_world_t *world, int owner)
 {
-    return world->spoiled[owner];
+    return world->corrupted[owner];
 }
 
 void sim_corrupt(sim_client_t *client, int owner)
@@ -40,10 +40,10 @@ void sim_corrupt(sim_client_t *client, int owner)
             spill_top_remove(&top, top.at[sim_random_below(&random, (int)top.count)].seq);
         code = sim_execute(world, &request, &response, NULL);
         if (code != SPILL_OK || response.outcome != SPILL_DONE)
-            sim_fail(world, "owner %d: its summary cannot be spoiled", owner);
-        sim_trace(world, "       the summary of owner %d is spoiled", owner);
-        world->spoiled[owner] = true;
-        world->spoils[owner]++;
+            sim_fail(world, "owner %d: its summary cannot be corrupted", owner);
+        sim_trace(world, "       the summary of owner %d is corrupted", owner);
+        world->corrupted[owner] = true;
+        world->corruptions[owner]++;
     }
     spill_top_release(&top);
     spill_response_release(&response);
@@ -74,7 +74,7 @@ bool sim_miscount(sim_client_t *client, int owner)
         code = sim_execute(world, &request, &response, NULL);
         done = code == SPILL_OK && response.outcome == SPILL_DONE;
         if (!done)
-            sim_fail(world, "owner %d: its counts cannot be spoiled", owner);
+            sim_fail(world, "owner %d: its counts cannot be corrupted", owner);
     }
     spill_response_release(&response);
     spill_owner_release(&own);
@@ -83,8 +83,8 @@ bool sim_miscount(sim_client_t *client, int owner)
 
 void sim_observe_corrupted(sim_world_t *world, int owner, const spill_request_t *request)
 {
-    if (request->kind == SPILL_REQUEST_RECOUNT && world->spoiled[owner])
+    if (request->kind == SPILL_REQUEST_RECOUNT && world->corrupted[owner])
         sim_saw(world, SIM_SUMMARY_FIXED);
     if (request->kind == SPILL_REQUEST_RECOUNT || request->kind == SPILL_REQUEST_DROP_HEAD)
-        world->spoiled[owner] = false;
+        world->corrupted[owner] = false;
 }

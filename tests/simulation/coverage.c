@@ -142,7 +142,8 @@ sim_event_t sim_request_event(const spill_request_t *request, const spill_state_
     case SPILL_REQUEST_DROP_PAGE:
         return done ? SIM_DROP_PAGE_DONE : SIM_DROP_PAGE_REFUSED;
     case SPILL_REQUEST_READ:
-    case SPILL_REQUEST_ADOPT: /* no client here lays arrays of others out: model/test_migrate */
+    /* no simulated client adopts unmanaged arrays: see model/test_migrate */
+    case SPILL_REQUEST_ADOPT:
     case SPILL_REQUEST_ADOPT_SPLIT:
     case SPILL_REQUEST_UNMANAGE:
     case SPILL_REQUEST_KIND_COUNT:

@@ -1,7 +1,7 @@
 /*
- * What the schedules reached: every request done and refused and why, every kind of fault, and the
- * turns of the protocols that matter. A run in which something was never reached proves little
- * about it, so the runner fails then.
+ * Count what the schedules reached: each request, done or refused and why; each kind of fault; and
+ * the important events of the protocols. A run that never reached an event proves little about it,
+ * so the runner then fails.
  */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
@@ -17,9 +17,9 @@
     X(READ_ABSENT, "READ of an absent document")                                                   \
     X(APPEND_DONE_HEAD, "APPEND done in a head")                                                   \
     X(APPEND_DONE_PAGE, "APPEND done in a page")                                                   \
-    X(APPEND_CREATED, "APPEND made the head")                                                      \
+    X(APPEND_CREATED, "APPEND created the head")                                                   \
     X(APPEND_REPEATED, "APPEND refused: operation seen")                                           \
-    X(APPEND_STALE, "APPEND refused: window passed")                                               \
+    X(APPEND_STALE, "APPEND refused: older than the operation window")                             \
     X(APPEND_SEALED, "APPEND refused: sealed")                                                     \
     X(APPEND_FULL, "APPEND refused: full")                                                         \
     X(APPEND_ABSENT, "APPEND refused: absent, or another epoch")                                   \
@@ -52,7 +52,7 @@
     X(PREPARE_DONE, "PREPARE done")                                                                \
     X(PREPARE_REV, "PREPARE refused: rev, or absent")                                              \
     X(DELETE_DONE, "DELETE done")                                                                  \
-    X(DELETE_GONE, "DELETE refused: gone already")                                                 \
+    X(DELETE_GONE, "DELETE refused: already deleted")                                              \
     X(DELETE_INCARNATION, "DELETE refused: epoch, or absent")                                      \
     X(COMPLETE_DONE, "COMPLETE done")                                                              \
     X(COMPLETE_REV, "COMPLETE refused: rev, or absent")                                            \
@@ -63,73 +63,73 @@
     X(EMPTY_PAGE_DONE, "EMPTY_PAGE done")                                                          \
     X(EMPTY_PAGE_REFUSED, "EMPTY_PAGE refused")                                                    \
     X(UPDATE_FIELDS_DONE, "UPDATE_FIELDS done")                                                    \
-    X(UPDATE_FIELDS_CREATED, "UPDATE_FIELDS made the head")                                        \
+    X(UPDATE_FIELDS_CREATED, "UPDATE_FIELDS created the head")                                     \
     X(DROP_HEAD_DONE, "DROP_HEAD done")                                                            \
     X(DROP_HEAD_PAGES, "DROP_HEAD refused: pages")                                                 \
     X(DROP_HEAD_INCARNATION, "DROP_HEAD refused: epoch, or absent")                                \
     X(DROP_PAGE_DONE, "DROP_PAGE done")                                                            \
     X(DROP_PAGE_REFUSED, "DROP_PAGE refused: absent, or a later owner's")
 
-/* X(name, text): turns of the protocols, as seen from outside. */
+/* X(name, text): protocol events, as seen from outside. */
 #define SIM_TURN_EVENTS(X)                                                                         \
     X(SPILL_BY_ANOTHER, "a page was put by one client and cut by another")                         \
-    X(PAGE_ADOPTED, "a put was refused and its page cut all the same")                             \
+    X(PAGE_ADOPTED, "a put was refused, yet its client cut the page")                              \
     X(INTENT_BY_ANOTHER, "a removal was finished by another client")                               \
-    X(EDIT_REFERENCED, "an edit of a document of one element was made")                            \
-    X(EDIT_BY_ANOTHER, "... was ended by another client")                                          \
-    X(EDIT_FORESTALLED, "... came too late: another had ended it as not made")                     \
+    X(EDIT_REFERENCED, "a referenced element was edited")                                          \
+    X(EDIT_BY_ANOTHER, "... and another client completed the edit")                                \
+    X(EDIT_FORESTALLED, "... too late: another client had completed it as not made")               \
     X(TOP_READ, "the elements of a summary were read")                                             \
-    X(TOP_REFILLED, "one that left a summary was replaced by what ranks next")                     \
-    X(TOP_BY_JOURNAL, "... by one of the journal")                                                 \
-    X(TOP_EDITED, "an edit ended with its element in a summary")                                   \
-    X(SUMMARY_FIXED, "a spoiled summary was made anew")                                            \
-    X(COUNTS_FIXED, "a count that did not fit was made anew")                                      \
-    X(TOP_PARTLY_SHOWN, "a summary had no room for all of its elements")                           \
-    X(REPEAT_RECOGNIZED, "a retry was answered with its first try's numbers")                      \
-    X(REPEAT_BY_SUCCESSOR, "... by the client that took a crashed one's place")                    \
+    X(TOP_REFILLED, "an element that left a summary was replaced by the next in rank")             \
+    X(TOP_BY_JOURNAL, "... from the journal")                                                      \
+    X(TOP_EDITED, "an edit was completed with its element in a summary")                           \
+    X(SUMMARY_FIXED, "a corrupted summary was rebuilt")                                            \
+    X(COUNTS_FIXED, "a wrong count was corrected")                                                 \
+    X(TOP_PARTLY_SHOWN, "a summary could not hold all of its elements")                            \
+    X(REPEAT_RECOGNIZED, "a retry returned the numbers of its first try")                          \
+    X(REPEAT_BY_SUCCESSOR, "... to the client that replaced a crashed one")                        \
     X(RETRY_STALE, "a retry came too late: unknown")                                               \
     X(EARLY_SEAL, "a document was sealed before it was full")                                      \
     X(BATCH_ONE_STEP, "a batch was appended in one step")                                          \
     X(BATCH_SPLIT, "a batch was split")                                                            \
     X(BATCH_FILLS, "a batch that fits a page was split to fill a document")                        \
-    X(OVERSIZE_ALONE, "an element over the byte bound has a document alone")                       \
-    X(BYTES_FULL, "a document was full in bytes before it was in slots")                           \
-    X(OWNER_AGAIN, "an owner was made again after it was dropped")                                 \
-    X(DROP_FINISHED, "a drop freed what another left that died")                                   \
-    X(REPAIRED, "repair finished what others left that died")                                      \
+    X(OVERSIZE_ALONE, "an element over the byte bound has its own document")                       \
+    X(BYTES_FULL, "a document was full by bytes before it was full by slots")                      \
+    X(OWNER_AGAIN, "an owner was created again after it was dropped")                              \
+    X(DROP_FINISHED, "a drop finished a drop of a crashed client")                                 \
+    X(REPAIRED, "repair finished operations of crashed clients")                                   \
     X(OTHER_BOUNDS, "a spill moved fewer or more elements than the bounds in force")               \
-    X(UPDATE_WITH_APPEND, "an append carried an update of other fields")                           \
-    X(READ_TWO_DOCUMENTS, "a read went over several documents")                                    \
+    X(UPDATE_WITH_APPEND, "an append updated other fields, too")                                   \
+    X(READ_TWO_DOCUMENTS, "a read covered several documents")                                      \
     X(READ_AMID_CHANGE, "... while elements were edited or removed")                               \
     X(ID_FOUND, "an element was found by its id")                                                  \
-    X(ID_IN_PAGE, "... after two documents were looked at")                                        \
+    X(ID_IN_PAGE, "... after a search of two documents")                                           \
     X(ID_ABSENT, "no element with an id was found")                                                \
     X(REMOVED_WHERE, "elements were removed by a filter")                                          \
     X(TRIMMED_TO_COUNT, "an owner was trimmed to a number of elements")                            \
     X(TRIMMED_TO_TIME, "... to a time")                                                            \
     X(RETAINED, "... by an append, to what the definition keeps")                                  \
-    X(RETAINED_YOUNG, "... to what is not older than it keeps")                                    \
-    X(WINDOWS_REMOVED, "an element was removed by its id, wherever among two windows")             \
+    X(RETAINED_YOUNG, "... to the age that the definition keeps")                                  \
+    X(WINDOWS_REMOVED, "an element was removed by its id from one of two windows")                 \
     X(WINDOWS_REMOVED_LATER, "... in the second one")                                              \
     X(WINDOWS_TRIMMED, "an owner's windows were trimmed to a number of elements")                  \
     X(WINDOWS_TRIMMED_WITHIN, "... within one")                                                    \
-    X(WINDOWS_DROPPED, "an owner's windows were dropped up to one")                                \
+    X(WINDOWS_DROPPED, "an owner's windows were dropped before a given one")                       \
     X(WINDOWS_DROPPED_BOTH, "... or all")                                                          \
-    X(TRIMMED_PAGE_PUT, "a late put brought back a page that was trimmed")                         \
+    X(TRIMMED_PAGE_PUT, "a late put restored a trimmed page")                                      \
     X(CAPPED, "an append dropped the oldest elements of a capped head")                            \
     X(CAPPED_BY_BYTES, "... to fit it in bytes")                                                   \
-    X(CAPPED_WITHIN_BATCH, "... and the first of its own, a batch larger than the cap")            \
+    X(CAPPED_WITHIN_BATCH, "... and the first elements of its own batch, larger than the cap")     \
     X(CAPPED_GONE, "... past removed numbers")                                                     \
     X(TOP_N, "an append dropped the lowest element of a capped head")                              \
     X(TOP_N_BETWEEN, "... between others")                                                         \
-    X(TOP_N_NOT_KEPT, "... which was its own")                                                     \
+    X(TOP_N_NOT_KEPT, "... which it had just appended")                                            \
     X(TOP_N_BY_BYTES, "... to fit it in bytes")                                                    \
-    X(TOP_N_EDITED, "... that an edit had put there")                                              \
+    X(TOP_N_EDITED, "... which an edit had changed")                                               \
     X(SKIPPED, "an append skipped numbers before its elements")                                    \
     X(PAUSED, "a client paused between tries")                                                     \
     X(DEFINED_AGAIN, "bounds were changed while clients ran")
 
-/* X(name, text): what the network and the clients suffer. */
+/* X(name, text): faults of the network and of clients. */
 #define SIM_FAULT_EVENTS(X)                                                                        \
     X(CRASH_BEFORE, "client crashed before its request was carried out")                           \
     X(CRASH_AFTER, "client crashed after its request was carried out")                             \
@@ -160,13 +160,13 @@ typedef struct sim_coverage {
 const char *sim_event_text(sim_event_t event);
 
 /*
- * The event that the answer to a request is. `before` is the document's state as it was just before
- * the request was carried out.
+ * Return the event for the answer to a request. `before` is the document's state just before the
+ * request was carried out.
  */
 sim_event_t sim_request_event(const spill_request_t *request, const spill_state_t *before,
                               bool op_seen, bool done);
 
-/* Print all counters; returns how many are zero, of those that `expected` tells to look at. */
+/* Print all counters. Return how many of the events selected by `expected` have the count zero. */
 int sim_coverage_report(const sim_coverage_t *coverage, bool (*expected)(sim_event_t event),
                         FILE *file);
 

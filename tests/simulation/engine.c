@@ -1,7 +1,7 @@
 /*
- * The shared store: the model store, or the embedded store's own code on an ordered engine in
- * memory. The latter can be on a machine that crashes: what was not synced is lost, and of a write
- * that was under way either all or nothing is left.
+ * The shared store: the model store, or the embedded store's code on an ordered engine in memory.
+ * The machine of the embedded store can crash. It then loses all unsynced data; a write in progress
+ * is kept entirely or not at all.
  */
 #include "world.h"
 
@@ -10,7 +10,7 @@
 #include "support/model_store.h"
 #include "util/error.h"
 
-/* An engine before the engine in memory, to be there when the machine crashes. */
+/* An engine that forwards to the engine in memory and can be dropped when the machine crashes. */
 typedef struct sim_kv {
     spill_kv_t base;
     spill_kv_t *inner;
@@ -91,7 +91,7 @@ void sim_engine_close(sim_world_t *world)
     world->disk = NULL;
 }
 
-/* The embedded store is a part of the program: with the machine, all clients are gone. */
+/* The embedded store runs inside the program, so a crash of the machine also ends all clients. */
 void sim_machine_crash(sim_world_t *world)
 {
     spill_error_t error;

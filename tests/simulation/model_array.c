@@ -40,8 +40,8 @@ const sim_model_moment_t *sim_model_now(const sim_model_t *plain)
     return &plain->moments[plain->moment_count - 1];
 }
 
-/* The new version's moment, a copy of the last one to be changed. */
-static sim_model_moment_t *change(sim_model_t *plain, sim_change_t kind)
+/* Add a version: return its moment, a copy of the last one for the caller to change. */
+static sim_model_moment_t *new_moment(sim_model_t *plain, sim_change_t kind)
 {
     GROW(plain->moments, plain->moment_count, plain->moment_capacity);
     sim_model_moment_t *moment = &plain->moments[plain->moment_count++];
@@ -52,7 +52,7 @@ static sim_model_moment_t *change(sim_model_t *plain, sim_change_t kind)
 
 void sim_model_create(sim_model_t *plain, int64_t incarnation)
 {
-    sim_model_moment_t *moment = change(plain, SIM_CHANGE_CREATE);
+    sim_model_moment_t *moment = new_moment(plain, SIM_CHANGE_CREATE);
     moment->exists = true;
     moment->generation++;
     plain->incarnation = incarnation;
@@ -77,12 +77,12 @@ const char *sim_model_append(sim_model_t *plain, int64_t seq, int64_t skip, cons
                              size_t count)
 {
     if (!sim_model_now(plain)->exists)
-        return "an append to an owner that is not there";
+        return "an append to an absent owner";
     if (seq < sim_model_now(plain)->next)
         return "a sequence number was given twice";
     if (seq > sim_model_now(plain)->next)
         return "a sequence number was left out";
-    sim_model_moment_t *moment = change(plain, SIM_CHANGE_APPEND);
+    sim_model_moment_t *moment = new_moment(plain, SIM_CHANGE_APPEND);
     for (int64_t i = 0; i < skip; i++)
         add_element(plain, seq + i, SIM_NO_VALUE, sim_model_version(plain));
     for (size_t i = 0; i < count; i++)
@@ -131,8 +131,8 @@ const char *sim_model_edit(sim_model_t *plain, int64_t seq, int64_t value)
 {
     sim_model_element_t *element = find_alive(plain, seq);
     if (!element)
-        return "an edit of an element that is not there";
-    change(plain, SIM_CHANGE_EDIT);
+        return "an edit of an absent element";
+    new_moment(plain, SIM_CHANGE_EDIT);
     note_edit(plain, element, sim_model_version(plain), value);
     return NULL;
 }
@@ -153,15 +153,15 @@ const char *sim_model_prepare(sim_model_t *plain, int64_t seq)
 {
     sim_model_element_t *element = find_alive(plain, seq);
     if (!element)
-        return "the removal of an element that is not there was counted";
+        return "the removal of an absent element was counted";
     if (element->pending)
         return "a removal was counted twice";
     element->pending = true;
-    change(plain, SIM_CHANGE_PREPARE)->pending++;
+    new_moment(plain, SIM_CHANGE_PREPARE)->pending++;
     return NULL;
 }
 
-static void bury(sim_model_t *plain, sim_model_moment_t *moment, sim_model_element_t *element)
+static void mark_dead(sim_model_t *plain, sim_model_moment_t *moment, sim_model_element_t *element)
 {
     element->died = sim_model_version(plain);
     moment->live--;
@@ -174,8 +174,8 @@ const char *sim_model_delete(sim_model_t *plain, int64_t seq)
 {
     sim_model_element_t *element = find_alive(plain, seq);
     if (!element)
-        return "a removal of an element that is not there";
-    bury(plain, change(plain, SIM_CHANGE_DELETE), element);
+        return "a removal of an absent element";
+    mark_dead(plain, new_moment(plain, SIM_CHANGE_DELETE), element);
     return NULL;
 }
 
@@ -183,25 +183,25 @@ const char *sim_model_trim(sim_model_t *plain, int64_t watermark)
 {
     const sim_model_moment_t *now = sim_model_now(plain);
     if (!now->exists)
-        return "a trim of an owner that is not there";
+        return "a trim of an absent owner";
     if (watermark < now->watermark || watermark > now->next)
-        return "a trim to a number that was not given yet, or was trimmed before";
-    sim_model_moment_t *moment = change(plain, SIM_CHANGE_TRIM);
+        return "a trim to a number that no element has yet, or that was trimmed before";
+    sim_model_moment_t *moment = new_moment(plain, SIM_CHANGE_TRIM);
     moment->watermark = watermark;
     for (size_t i = plain->generation_start; i < plain->element_count; i++)
         if (plain->elements[i].seq < watermark && plain->elements[i].died == SIM_ALIVE)
-            bury(plain, moment, &plain->elements[i]);
+            mark_dead(plain, moment, &plain->elements[i]);
     return NULL;
 }
 
 const char *sim_model_drop(sim_model_t *plain)
 {
     if (!sim_model_now(plain)->exists)
-        return "a drop of an owner that is not there";
-    sim_model_moment_t *moment = change(plain, SIM_CHANGE_DROP);
+        return "a drop of an absent owner";
+    sim_model_moment_t *moment = new_moment(plain, SIM_CHANGE_DROP);
     for (size_t i = plain->generation_start; i < plain->element_count; i++)
         if (plain->elements[i].died == SIM_ALIVE)
-            bury(plain, moment, &plain->elements[i]);
+            mark_dead(plain, moment, &plain->elements[i]);
     moment->exists = false;
     moment->next = 0;
     moment->watermark = 0;
@@ -217,7 +217,7 @@ const char *sim_model_fall(sim_model_t *plain, int64_t first, int64_t cap, bool 
     int32_t fell = 0;
     for (size_t i = plain->generation_start; i < plain->element_count; i++)
         if (plain->elements[i].seq < first && plain->elements[i].died == SIM_ALIVE) {
-            bury(plain, moment, &plain->elements[i]);
+            mark_dead(plain, moment, &plain->elements[i]);
             fell++;
         }
     if (fell > 0)
@@ -226,11 +226,10 @@ const char *sim_model_fall(sim_model_t *plain, int64_t first, int64_t cap, bool 
     if (fell < most)
         return "more elements than the cap allows";
     if (fell > most && exactly)
-        return "an element fell off that there was room for";
+        return "an element that fits was dropped";
     if (fell > most && moment->live == 0)
-        return "the newest element fell off";
-    return moment->watermark == first ? NULL
-                                      : "the head does not begin with an element that is there";
+        return "the newest element was dropped";
+    return moment->watermark == first ? NULL : "the head does not begin with a live element";
 }
 
 const char *sim_model_fall_one(sim_model_t *plain, int64_t seq)
@@ -238,8 +237,8 @@ const char *sim_model_fall_one(sim_model_t *plain, int64_t seq)
     sim_model_moment_t *moment = &plain->moments[plain->moment_count - 1];
     sim_model_element_t *element = find_alive(plain, seq);
     if (!element)
-        return "an element that is not there fell off";
-    bury(plain, moment, element);
+        return "an absent element was dropped";
+    mark_dead(plain, moment, element);
     moment->change = SIM_CHANGE_TRIM;
     return NULL;
 }

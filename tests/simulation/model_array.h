@@ -1,7 +1,7 @@
 /*
- * The plain array that an owner's documents stand for, with its whole history: each change makes a
- * new version, and the array as it was at any version can be asked for. A change that a plain array
- * could not make (a number given twice, an edit of an element that is not there) is a failure.
+ * The plain array that an owner's documents represent, with its whole history. Each change makes a
+ * new version, and the array can be queried at any version. A change that a plain array cannot make
+ * (a number assigned twice, an edit of an absent element) is a failure.
  */
 #ifndef SIM_MODEL_ARRAY_H
 #define SIM_MODEL_ARRAY_H
@@ -11,23 +11,23 @@
 #include <stdint.h>
 
 #define SIM_ALIVE INT32_MAX
-#define SIM_NO_VALUE (-1) /* of a number that was skipped: its element was never there */
+#define SIM_NO_VALUE (-1) /* the value of a skipped number, which no element has */
 
 typedef struct sim_model_element {
     int64_t seq;
     int32_t generation;
-    int64_t incarnation; /* of that incarnation */
+    int64_t incarnation; /* the incarnation of its owner */
     int32_t born;
-    int32_t died;      /* the version that it is no longer in; SIM_ALIVE */
+    int32_t died;      /* the first version without it; SIM_ALIVE */
     int32_t last_edit; /* into edits, or -1 */
     int64_t value;     /* as appended */
-    bool pending;      /* its removal is counted, not yet carried out */
-    bool claimed;      /* a client was told that it removed it */
+    bool pending;      /* its removal was counted and is pending */
+    bool claimed;      /* a client's call reported that it removed the element */
 } sim_model_element_t;
 
 typedef struct sim_model_edit {
     int32_t version;
-    int32_t previous; /* the element's edit before, or -1 */
+    int32_t previous; /* the element's previous edit, or -1 */
     int64_t value;
 } sim_model_edit_t;
 
@@ -42,9 +42,9 @@ typedef enum sim_change {
     SIM_CHANGE_DROP
 } sim_change_t;
 
-/* What held from a version on, until the next. */
+/* The state of the array from one version until the next. */
 typedef struct sim_model_moment {
-    sim_change_t change; /* that made this version */
+    sim_change_t change; /* the change that made this version */
     bool exists;
     int32_t generation;
     int32_t live;
@@ -64,21 +64,21 @@ typedef struct sim_model {
     size_t moment_count, moment_capacity;
 } sim_model_t;
 
-/* Empty, for the next schedule; keeps memory. A zeroed one is fit for it. */
+/* Empty it for the next schedule, but keep its memory. A zeroed one can be used at once. */
 void sim_model_clear(sim_model_t *plain);
 void sim_model_release(sim_model_t *plain);
 
 int32_t sim_model_version(const sim_model_t *plain);
 const sim_model_moment_t *sim_model_now(const sim_model_t *plain);
 
-/* Each returns NULL, or what is wrong (a static text); nothing is changed then. */
+/* The functions that return text return NULL, or what is wrong (static); then nothing changed. */
 void sim_model_create(sim_model_t *plain, int64_t incarnation);
 const char *sim_model_append(sim_model_t *plain, int64_t seq, int64_t skip, const int64_t *values,
                              size_t count);
 const char *sim_model_edit(sim_model_t *plain, int64_t seq, int64_t value);
 /*
- * An edit that reached a page after its element was trimmed, or after its owner (the incarnation
- * `incarnation`) was dropped. The caller read the head before, so the edit counts as made right
+ * Record an edit that reached a page after its element was trimmed, or after its owner (of that
+ * `incarnation`) was dropped. Its caller read the head before, so the edit counts as made just
  * before the trim or the drop. No version shows it; its version is the one in which the element
  * died.
  */
@@ -88,25 +88,27 @@ const char *sim_model_delete(sim_model_t *plain, int64_t seq);
 const char *sim_model_trim(sim_model_t *plain, int64_t watermark);
 const char *sim_model_drop(sim_model_t *plain);
 /*
- * Capped: in the version that the last append made, elements below `first` fell off, to be at most
- * `cap`. `exactly`: no bound in bytes can have asked for more.
+ * Capped: the last append dropped the elements below `first`, to keep at most `cap`. `exactly`: no
+ * byte bound can have required more.
  */
 const char *sim_model_fall(sim_model_t *plain, int64_t first, int64_t cap, bool exactly);
-/* Capped, keeping the best: ... the element fell off. */
+/* Capped, top-N: the last append dropped this element. */
 const char *sim_model_fall_one(sim_model_t *plain, int64_t seq);
-/* Capped: what is not there any more at the beginning is below `low`. */
+/* Capped: raise the trim watermark above the dropped elements at the beginning. */
 void sim_model_lift(sim_model_t *plain);
 
-/* The element of that number in the present incarnation, or in the one of a version; or NULL. */
+/*
+ * Return the element with that number in the present incarnation, or at a version; NULL if absent.
+ */
 sim_model_element_t *sim_model_find(const sim_model_t *plain, int64_t seq);
 const sim_model_element_t *sim_model_find_at(const sim_model_t *plain, int32_t version,
                                              int64_t seq);
 
-/* Its value at a version, or -1 when it was not there. */
+/* Return the element's value at a version, or -1 if it did not exist. */
 int64_t sim_model_value(const sim_model_t *plain, const sim_model_element_t *element,
                         int32_t version);
 
-/* Was there such an edit of the element after `from`, up to `to`? */
+/* Was the element edited to that value after `from`, up to `to`? */
 bool sim_model_edited(const sim_model_t *plain, const sim_model_element_t *element, int64_t value,
                       int32_t from, int32_t to);
 

@@ -1,6 +1,6 @@
 /*
- * Versions that look right and are not: each weakens one guard of the protocol, or is a client that
- * does without it. The simulation has to find a failure in each, and none in ours in the same
+ * Plausible but wrong versions of the protocol: each weakens one guard, or is a client without a
+ * guard. The simulation must find a failure in each, and none in the real protocol under the same
  * schedules. docs/internals/simulation.md lists them.
  */
 #ifndef SIM_NAIVE_H
@@ -11,19 +11,20 @@
 typedef struct sim_naive {
     const char *name;
     sim_execute_fn execute; /* NULL: the store's own guards */
-    sim_body_fn body;       /* NULL: our clients */
+    sim_body_fn body;       /* NULL: the usual clients */
     void (*finish)(sim_world_t *world);
     void (*adjust)(sim_world_t *world);
-    sim_execute_fn ours; /* how requests are carried out where ours is tried; NULL: as they are */
-    const char *shows;   /* what the failure says */
-    int schedules;       /* within which it has to fail so */
+    /* how requests are carried out when the real protocol runs; NULL: as usual */
+    sim_execute_fn real;
+    const char *shows; /* a part of the expected failure's text */
+    int schedules;     /* the failure must occur within this number */
 } sim_naive_t;
 
-/* One owner, these weights, no padding; the same bounds for every client. */
+/* One owner, these weights, no padding; all clients have the same bounds. */
 void sim_naive_weigh(sim_settings_t *settings, const int *weights);
 void sim_naive_bound(sim_settings_t *settings, int64_t threshold, int64_t page);
 
-/* A weakened guard (naive_store.c). */
+/* Weakened guards (naive_store.c). */
 extern const sim_naive_t sim_naive_put_replaces;
 extern const sim_naive_t sim_naive_put_compares_contents;
 extern const sim_naive_t sim_naive_cut_compares_contents;
@@ -35,7 +36,7 @@ extern const sim_naive_t sim_naive_trim_deletes_pages;
 extern const sim_naive_t sim_naive_sealed_page_deleted;
 extern const sim_naive_t sim_naive_stored_counter;
 
-/* A naive client (naive_client.c). */
+/* Naive clients (naive_client.c). */
 extern const sim_naive_t sim_naive_count_by_max;
 extern const sim_naive_t sim_naive_batch_larger_than_page;
 extern const sim_naive_t sim_naive_check_then_act;

@@ -1,4 +1,4 @@
-/* Clients that go about it in their own way, with the same atomic steps as ours. */
+/* Clients with a protocol of their own, built from the same atomic steps. */
 #include "naive.h"
 
 #include "layout/outlier.h"
@@ -7,11 +7,11 @@
 
 static const spill_limits_t no_limits = {INT64_MAX / 2, INT64_MAX / 2};
 
-/* ---- what they share ------------------------------------------------------------------------- */
+/* ---- shared by several clients --------------------------------------------------------------- */
 
 typedef void (*act_fn)(sim_client_t *client, const spill_owner_t *owner);
 
-static void run(void *context, act_fn act)
+static void run_naive_client(void *context, act_fn act)
 {
     sim_client_t *client = context;
     sim_world_t *world = client->world;
@@ -29,8 +29,9 @@ static void run(void *context, act_fn act)
     client->array = NULL;
 }
 
-static spill_code_t push(sim_client_t *client, const spill_owner_t *owner, int append, int64_t page,
-                         int64_t incarnation, spill_limits_t limits, spill_response_t *response)
+static spill_code_t push_element(sim_client_t *client, const spill_owner_t *owner, int append,
+                                 int64_t page, int64_t incarnation, spill_limits_t limits,
+                                 spill_response_t *response)
 {
     const sim_append_t *record = &client->world->appends[append];
     sim_value_bytes_t bytes[SIM_BATCH_MAX];
@@ -55,7 +56,7 @@ static int one_element(sim_client_t *client)
     return append;
 }
 
-/* {OPERATOR: {count: number}} on the head's other fields. */
+/* Apply {OPERATOR: {count: number}} to the head's other fields. */
 static void update_count(const spill_owner_t *owner, const char *operator, int64_t number)
 {
     bson_t *update = BCON_NEW(operator, "{", "count", BCON_INT64(number), "}");
@@ -85,7 +86,7 @@ static void compare_count(sim_world_t *world, bool only_above)
         count = bson_iter_as_int64(&iter);
     int64_t live = sim_model_now(&world->plains[0])->live;
     if (only_above ? count > live : count != live)
-        sim_fail(world, "the head says %lld elements, there are %lld", (long long)count,
+        sim_fail(world, "the head says %lld elements, but has %lld", (long long)count,
                  (long long)live);
     spill_response_release(&head);
     spill_owner_release(&owner);
@@ -117,7 +118,8 @@ static void adjust_counts(sim_world_t *world)
 static void append_and_raise(sim_client_t *client, const spill_owner_t *owner)
 {
     spill_response_t response = SPILL_RESPONSE_INIT;
-    if (push(client, owner, one_element(client), SPILL_HEAD, 0, no_limits, &response) == SPILL_OK)
+    if (push_element(client, owner, one_element(client), SPILL_HEAD, 0, no_limits, &response) ==
+        SPILL_OK)
         update_count(owner, "$max", response.state.live);
     spill_response_release(&response);
 }
@@ -148,7 +150,7 @@ static void act_count_by_max(sim_client_t *client, const spill_owner_t *owner)
 
 static void count_by_max(void *context)
 {
-    run(context, act_count_by_max);
+    run_naive_client(context, act_count_by_max);
 }
 
 const sim_naive_t sim_naive_count_by_max = {.name = "$max on a count that removals lower",
@@ -168,14 +170,15 @@ static void adjust_crashes(sim_world_t *world)
 static void act_increment_after(sim_client_t *client, const spill_owner_t *owner)
 {
     spill_response_t response = SPILL_RESPONSE_INIT;
-    if (push(client, owner, one_element(client), SPILL_HEAD, 0, no_limits, &response) == SPILL_OK)
+    if (push_element(client, owner, one_element(client), SPILL_HEAD, 0, no_limits, &response) ==
+        SPILL_OK)
         update_count(owner, "$inc", 1);
     spill_response_release(&response);
 }
 
 static void increment_after(void *context)
 {
-    run(context, act_increment_after);
+    run_naive_client(context, act_increment_after);
 }
 
 const sim_naive_t sim_naive_count_incremented_after = {.name = "the count is incremented after",
@@ -193,7 +196,7 @@ static void adjust_batches(sim_world_t *world)
     sim_naive_weigh(&world->settings, weights);
 }
 
-/* "A batch that does not fit waits until there is room." */
+/* Believed: "A batch that does not fit waits until it does." */
 static void act_batch(sim_client_t *client, const spill_owner_t *owner)
 {
     const spill_bounds_t *bounds = &client->array->definition.bounds;
@@ -202,7 +205,8 @@ static void act_batch(sim_client_t *client, const spill_owner_t *owner)
     client->world->appends[append].code = SPILL_UNKNOWN;
     spill_code_t code = SPILL_OK;
     while (code != SPILL_CANCELLED && !client->world->failure[0]) {
-        code = push(client, owner, append, SPILL_HEAD, 0, spill_page_limits(bounds), &response);
+        code = push_element(client, owner, append, SPILL_HEAD, 0, spill_page_limits(bounds),
+                            &response);
         if (code == SPILL_OK && response.outcome == SPILL_DONE)
             break;
     }
@@ -211,7 +215,7 @@ static void act_batch(sim_client_t *client, const spill_owner_t *owner)
 
 static void batch_waits(void *context)
 {
-    run(context, act_batch);
+    run_naive_client(context, act_batch);
 }
 
 const sim_naive_t sim_naive_batch_larger_than_page = {.name = "a batch larger than a page",
@@ -220,7 +224,7 @@ const sim_naive_t sim_naive_batch_larger_than_page = {.name = "a batch larger th
                                                       .shows = "no end in sight",
                                                       .schedules = 10};
 
-/* ---- the sources' own bugs ------------------------------------------------------------------- */
+/* ---- bugs in the published recipes ----------------------------------------------------------- */
 
 static void adjust_appends(sim_world_t *world)
 {
@@ -230,7 +234,7 @@ static void adjust_appends(sim_world_t *world)
     world->settings.keep = SPILL_KEEP_OLDEST;
 }
 
-/* Is any document over its bound? */
+/* Check that no document exceeds its bound. */
 static void finish_bounds(sim_world_t *world)
 {
     sim_client_t *client = &world->clients[SIM_CLIENTS_MAX];
@@ -252,20 +256,20 @@ static void finish_bounds(sim_world_t *world)
     spill_owner_release(&owner);
 }
 
-/* "The count says that there is room." */
+/* Believed: "The count says whether the element fits." */
 static void act_check(sim_client_t *client, const spill_owner_t *owner)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_error_t error;
     if (spill_owner_read_state(owner, SPILL_HEAD, &head, &error) == SPILL_OK &&
         head.state.live < client->array->definition.bounds.threshold)
-        push(client, owner, one_element(client), SPILL_HEAD, 0, no_limits, &head);
+        push_element(client, owner, one_element(client), SPILL_HEAD, 0, no_limits, &head);
     spill_response_release(&head);
 }
 
 static void check_then_act(void *context)
 {
-    run(context, act_check);
+    run_naive_client(context, act_check);
 }
 
 const sim_naive_t sim_naive_check_then_act = {.name = "check the count, then act",
@@ -290,7 +294,9 @@ static void make_next_page(const spill_owner_t *owner, const spill_state_t *befo
     spill_response_release(&response);
 }
 
-/* "The head says which page is the last one." It is pushed to without a further look. */
+/*
+ * Believed: "The head says which page is the last one." The client pushes to it without checking.
+ */
 static void act_read_referenced(sim_client_t *client, const spill_owner_t *owner)
 {
     const spill_bounds_t *bounds = &client->array->definition.bounds;
@@ -305,13 +311,14 @@ static void act_read_referenced(sim_client_t *client, const spill_owner_t *owner
     if (last.state.present && spill_state_slots(&last.state) >= most)
         make_next_page(owner, &last.state, page + 1);
     else
-        push(client, owner, one_element(client), page, last.state.incarnation, no_limits, &last);
+        push_element(client, owner, one_element(client), page, last.state.incarnation, no_limits,
+                     &last);
     spill_response_release(&last);
 }
 
 static void read_referenced(void *context)
 {
-    run(context, act_read_referenced);
+    run_naive_client(context, act_read_referenced);
 }
 
 const sim_naive_t sim_naive_page_number_read_separately = {.name =
@@ -328,7 +335,7 @@ static void adjust_faults(sim_world_t *world)
     world->settings.faults = 80;
 }
 
-/* "There was no answer: once more." */
+/* Believed: "No answer came, so send it once more." */
 static void act_retry(sim_client_t *client, const spill_owner_t *owner)
 {
     enum { TRIES = 3 };
@@ -336,13 +343,13 @@ static void act_retry(sim_client_t *client, const spill_owner_t *owner)
     int append = one_element(client);
     spill_code_t code = SPILL_UNKNOWN;
     for (int i = 0; i < TRIES && code == SPILL_UNKNOWN; i++)
-        code = push(client, owner, append, SPILL_HEAD, 0, no_limits, &response);
+        code = push_element(client, owner, append, SPILL_HEAD, 0, no_limits, &response);
     spill_response_release(&response);
 }
 
 static void retry_without_id(void *context)
 {
-    run(context, act_retry);
+    run_naive_client(context, act_retry);
 }
 
 const sim_naive_t sim_naive_retry_without_id = {.name = "an append is tried again without an id",
@@ -352,7 +359,7 @@ const sim_naive_t sim_naive_retry_without_id = {.name = "an append is tried agai
                                                 .shows = "appended twice",
                                                 .schedules = 1000};
 
-/* "The newest elements come from the head alone." */
+/* Believed: "The newest elements come from the head alone." */
 static void act_fast_path(sim_client_t *client, const spill_owner_t *owner)
 {
     sim_world_t *world = client->world;
@@ -383,7 +390,7 @@ static void act_fast_path(sim_client_t *client, const spill_owner_t *owner)
 
 static void fast_path(void *context)
 {
-    run(context, act_fast_path);
+    run_naive_client(context, act_fast_path);
 }
 
 const sim_naive_t sim_naive_head_has_the_newest = {.name = "the newest come from the head alone",

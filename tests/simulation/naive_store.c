@@ -1,4 +1,4 @@
-/* Guards that are weaker than they have to be, over the model store's documents. */
+/* Weakened guards, over the model store's documents. Each quotes the belief behind it. */
 #include "naive.h"
 
 #include "support/model_store.h"
@@ -24,7 +24,7 @@ static model_document_t *document_of(sim_world_t *world, const spill_request_t *
     return model_document(world->store, request, false);
 }
 
-/* The head, or a page, of the owner that a request speaks of. */
+/* Return the head, or a page, of the request's owner. */
 static model_document_t *other_document(sim_world_t *world, const spill_request_t *request,
                                         int64_t page)
 {
@@ -64,7 +64,7 @@ static void adjust_spills(sim_world_t *world)
     world->settings.actions_each = 6;
 }
 
-/* "Writing the page is idempotent: whoever writes it writes the same run." */
+/* Believed: "Writing a page is idempotent, because every client writes the same run." */
 static spill_code_t put_replaces(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
@@ -80,7 +80,7 @@ const sim_naive_t sim_naive_put_replaces = {.name = "spill replaces the page, th
                                             .shows = "should be",
                                             .schedules = 20000};
 
-/* "A page that is there is taken when it has my run, and replaced when it has not." */
+/* Believed: "Adopt an existing page if it has my run, else replace it." */
 static spill_code_t put_compares(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
@@ -121,7 +121,7 @@ static void adjust_copies(sim_world_t *world)
     world->settings.faults = 60;
 }
 
-/* "The head may be cut when its run still equals my copy." */
+/* Believed: "The head may be cut if its run still equals my copy." */
 static spill_code_t cut_compares(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
@@ -155,7 +155,7 @@ static void adjust_retries(sim_world_t *world)
     world->settings.bounds[1] = world->settings.bounds[0];
 }
 
-/* "The last operations are remembered: a retry is recognized." */
+/* Believed: "The head remembers the last operations, so a retry is recognized." */
 static spill_code_t window_alone(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
@@ -183,7 +183,7 @@ static void adjust_windows(sim_world_t *world)
     sim_naive_bound(&world->settings, 1, 2);
 }
 
-/* "Each document remembers its own operations." */
+/* Believed: "Each document remembers its own operations, so a retry is recognized." */
 static spill_code_t window_each(sim_world_t *world, const spill_request_t *request,
                                 spill_response_t *response, spill_error_t *error)
 {
@@ -209,7 +209,10 @@ static void adjust_removals(sim_world_t *world)
     sim_naive_weigh(&world->settings, weights);
 }
 
-/* "Removing is a pull." The numbers of the elements behind it follow from their places. */
+/*
+ * Believed: "Removing is a pull." The numbers of later elements follow from their positions, so
+ * they change.
+ */
 static spill_code_t removal_deletes(sim_world_t *world, const spill_request_t *request,
                                     spill_response_t *response, spill_error_t *error)
 {
@@ -233,7 +236,7 @@ const sim_naive_t sim_naive_removal_deletes = {.name = "removal as a plain pull"
 
 /* ---- deleting pages -------------------------------------------------------------------------- */
 
-/* A sweeper that has seen that page `page` is not one of the head's. */
+/* A sweeper: a client that has seen that no head refers to page `page`. */
 typedef struct sweeper {
     bool seen;
     int64_t page;
@@ -248,7 +251,7 @@ static void adjust_sweeper(sim_world_t *world)
     adjust_spills(world);
 }
 
-/* "A page at or above overflowPages was left behind by a crash: it may be deleted." */
+/* Believed: "A page at or above overflowPages was left by a crash and may be deleted." */
 static spill_code_t sweep_orphans(sim_world_t *world, const spill_request_t *request,
                                   spill_response_t *response, spill_error_t *error)
 {
@@ -282,7 +285,7 @@ static void adjust_trims(sim_world_t *world)
     world->settings.crashes = 0;
 }
 
-/* Delete the owner's pages that end at or below `low`. */
+/* Delete the owner's pages that end at or below the trim watermark. */
 static void delete_pages(sim_world_t *world, const spill_request_t *request, int64_t pages,
                          int64_t watermark)
 {
@@ -296,9 +299,9 @@ static void delete_pages(sim_world_t *world, const spill_request_t *request, int
 }
 
 /*
- * "A trim deletes the pages; what is there is the array." With pages of one element each a trim is
- * always a matter of whole pages. The head does not remember how far it was trimmed: that shows by
- * the first page that is there.
+ * Believed: "A trim deletes pages; the pages that exist are the array." With pages of one element
+ * each, a trim always deletes whole pages. The head does not store how far it was trimmed: the
+ * first existing page shows that.
  */
 static spill_code_t trim_deletes(sim_world_t *world, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
@@ -332,7 +335,10 @@ static void adjust_sealed(sim_world_t *world)
     world->settings.keep = SPILL_KEEP_OLDEST;
 }
 
-/* "A sealed page below the trim holds nothing: it may be deleted." Here, the last of them. */
+/*
+ * Believed: "A sealed page below the trim is empty, so it may be deleted." This deletes the last
+ * such page.
+ */
 static spill_code_t sealed_deleted(sim_world_t *world, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error)
 {
@@ -361,7 +367,7 @@ const sim_naive_t sim_naive_sealed_page_deleted = {.name = "deleting a sealed pa
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* The next number, as clients that maintain it store it beside the array. */
+/* The next number, which old clients store beside the array and maintain themselves. */
 static int64_t next_number;
 
 static void adjust_legacy(sim_world_t *world)
@@ -373,7 +379,7 @@ static void adjust_legacy(sim_world_t *world)
     world->settings.keep = SPILL_KEEP_NEWEST;
 }
 
-/* A writer of old pushes onto the array, and knows of nothing else. */
+/* Push onto the array like an old writer, which knows nothing of the bookkeeping. */
 static void legacy_push(sim_world_t *world, const spill_request_t *request)
 {
     enum { EVERY = 7, ROOM = 6 };
@@ -387,7 +393,7 @@ static void legacy_push(sim_world_t *world, const spill_request_t *request)
     spill_value_t value = sim_value_of(world, &bytes, id);
     model_document_insert(head, head->count, &value);
     sim_trace(world, "       an old writer pushes v%lld", (long long)id);
-    world->appends[append].code = SPILL_UNKNOWN; /* nobody waits for an answer */
+    world->appends[append].code = SPILL_UNKNOWN; /* no client waits for an answer */
     sim_model_append(&world->plains[0], sim_model_now(&world->plains[0])->next, 0, &id, 1);
 }
 
@@ -398,7 +404,7 @@ static spill_code_t with_legacy(sim_world_t *world, const spill_request_t *reque
     return sim_execute(world, request, response, error);
 }
 
-/* "Each append takes its number from a counter, and raises it." */
+/* Believed: "Each append takes its number from a counter and raises it." */
 static spill_code_t stored_counter(sim_world_t *world, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error)
 {
@@ -414,6 +420,6 @@ static spill_code_t stored_counter(sim_world_t *world, const spill_request_t *re
 const sim_naive_t sim_naive_stored_counter = {.name = "numbers from a stored counter",
                                               .execute = stored_counter,
                                               .adjust = adjust_legacy,
-                                              .ours = with_legacy,
+                                              .real = with_legacy,
                                               .shows = "given twice",
                                               .schedules = 1000};

@@ -1,7 +1,7 @@
 /*
- * The shared store as a client sees it. Before a request is carried out the client waits for its
- * turn; then chance decides what becomes of the request and of its answer. A crashed client never
- * touches the shared store again: whatever it still asks for fails, until it has unwound.
+ * The shared store as a client sees it. Each request waits for the client's turn; then chance
+ * decides what happens to the request and to its answer. A crashed client never reaches the shared
+ * store again: all its calls fail until it has returned from them.
  */
 #include "world.h"
 
@@ -37,7 +37,7 @@ static const char *const fate_texts[] = {
 
 /*
  * May the request arrive a second time? An append without an operation id and an update of other
- * fields have no guard against that, and no promise.
+ * fields have no guard against a second delivery.
  */
 static bool repeatable(const spill_request_t *request)
 {
@@ -249,8 +249,8 @@ static spill_code_t carry_out(sim_world_t *world, int client, const spill_reques
 }
 
 /*
- * The machine crashes while the request is carried out. Nobody gets an answer; if the write reached
- * the disk, the request took effect.
+ * The machine crashes during the request. No client gets an answer. If the write reached the disk,
+ * the request took effect.
  */
 static void crash_machine(sim_world_t *world, int client, const spill_request_t *request)
 {
@@ -346,8 +346,7 @@ static spill_code_t port_call(spill_store_t *store, const spill_request_t *reque
     return spill_fail(error, SPILL_UNKNOWN, "no answer came");
 }
 
-/* ---- the other functions of a store: passed on, no faults --------------------------------------
- */
+/* ---- the other functions of a store: forwarded, without faults ------------------------------- */
 
 static spill_store_t *shared(spill_store_t *store)
 {
@@ -427,7 +426,7 @@ static spill_code_t port_finish(spill_store_t *store, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* Of every second seed the clients think that other programs write to documents, too. */
+/* For every second seed, the clients assume that other programs write to documents, too. */
 #define PORT_OPS(others)                                                                           \
     {                                                                                              \
         .name = "simulated client", .others_write = (others), .call = port_call,                   \

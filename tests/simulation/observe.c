@@ -1,8 +1,8 @@
 /*
- * What requests mean. Each request that took effect is one atomic step of some operation, so the
- * plain arrays follow the shared store step by step: this is where an operation takes its place in
- * the order of things. What readers are told is checked against the plain arrays in check.c, and
- * the documents themselves at the end of a schedule.
+ * The effects of requests on the plain arrays. Each request that took effect is one atomic step of
+ * an operation, so the plain arrays follow the shared store step by step; this fixes the order of
+ * operations. check.c compares the answers that readers get with the plain arrays, and the end of a
+ * schedule compares the documents.
  */
 #include "world.h"
 
@@ -44,9 +44,9 @@ void sim_observe_before(sim_world_t *world, const spill_request_t *request)
 /* ---- appends --------------------------------------------------------------------------------- */
 
 /*
- * Is it promised that the append is not applied to this owner again? A base is a value of one
- * incarnation's n and says nothing about a later owner of that name; 0 is one of every n, but the
- * later parts of a split batch count on the parts before.
+ * Is it promised that the append is not applied to this owner again? A base belongs to one
+ * incarnation and says nothing about a later owner of that name. The base 0 is valid for every
+ * incarnation, but the later parts of a split batch rely on the earlier parts.
  */
 static bool promised(const sim_append_t *append, const spill_request_t *request, int32_t generation)
 {
@@ -57,10 +57,10 @@ static bool promised(const sim_append_t *append, const spill_request_t *request,
 }
 
 /*
- * Was the beginning of the append last applied to an earlier owner of the name? Then parts of that
- * try may have come to this owner, and it has not been seen whole.
+ * Did the beginning of the append last reach an earlier owner of the name? Then parts of that try
+ * may have reached this owner, but no try as a whole.
  */
-static bool torn(const sim_world_t *world, int64_t value, int32_t generation)
+static bool may_be_partial(const sim_world_t *world, int64_t value, int32_t generation)
 {
     if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0)
         return false;
@@ -69,12 +69,12 @@ static bool torn(const sim_world_t *world, int64_t value, int32_t generation)
     return append->has_op && first->applied > 0 && first->generation != generation;
 }
 
-/* One element of an append took its place. */
-static void place(sim_world_t *world, int owner, const spill_request_t *request, int64_t value,
-                  int64_t seq, bool is_torn)
+/* Record the number of one appended element. */
+static void place_element(sim_world_t *world, int owner, const spill_request_t *request,
+                          int64_t value, int64_t seq, bool is_torn)
 {
     if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0) {
-        sim_fail(world, "owner %d: an element was appended that nobody asked for", owner);
+        sim_fail(world, "owner %d: an element was appended that no client sent", owner);
         return;
     }
     const sim_model_t *plain = &world->plains[owner];
@@ -91,7 +91,7 @@ static void place(sim_world_t *world, int owner, const spill_request_t *request,
     origin->version = sim_model_version(plain);
 }
 
-/* Does the document have its one element although it is over the byte bound? */
+/* Does the document hold a single element that exceeds the byte bound? */
 static bool alone_over_bound(const spill_request_t *request, const spill_state_t *state)
 {
     return spill_state_document_bytes(request->definition, request->owner,
@@ -104,7 +104,7 @@ static bool is_capped(const sim_world_t *world)
     return world->settings.layout == SPILL_LAYOUT_CAPPED;
 }
 
-/* What the append has dropped to make its room. */
+/* Record the elements that a capped head dropped to fit the append. */
 static void observe_fall(sim_world_t *world, int owner, const spill_request_t *request,
                          const spill_response_t *response)
 {
@@ -145,10 +145,10 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)response->seq);
     bool is_torn = request->append.element_count > 0 &&
-                   torn(world, values[0], sim_model_now(plain)->generation);
+                   may_be_partial(world, values[0], sim_model_now(plain)->generation);
     for (size_t i = 0; i < request->append.element_count && !world->failure[0]; i++)
-        place(world, owner, request, values[i], response->seq + request->append.skip + (int64_t)i,
-              is_torn);
+        place_element(world, owner, request, values[i],
+                      response->seq + request->append.skip + (int64_t)i, is_torn);
     if (request->append.update && !world->failure[0]) {
         world->appends[world->origins[values[0]].append].updated++;
         world->hits[owner]++;
@@ -162,29 +162,32 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
         observe_fall(world, owner, request, response);
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
+/* ---- other requests -------------------------------------------------------------------------- */
 
 static void observe_update(sim_world_t *world, int owner, const spill_request_t *request)
 {
     sim_model_t *plain = &world->plains[owner];
     if (!sim_model_now(plain)->exists) {
-        sim_observe_before(world, request); /* the incarnation is the store's choice */
+        sim_observe_before(world, request); /* the store chooses the incarnation */
         sim_model_create(plain, world->before.state.incarnation);
     }
     world->hits[owner] += request->append.update != NULL;
 }
 
 /*
- * An edit that was under way when its element was trimmed, or its owner dropped, may still reach a
- * document that nobody reads any more.
+ * Does the request reach a document that no client reads any longer? An edit in progress may, if
+ * its element was trimmed or its owner dropped.
  */
-static bool beyond(const sim_model_t *plain, const spill_request_t *request, int64_t seq)
+static bool is_unreachable(const sim_model_t *plain, const spill_request_t *request, int64_t seq)
 {
     const sim_model_moment_t *now = sim_model_now(plain);
     return !now->exists || plain->incarnation != request->incarnation || seq < now->watermark;
 }
 
-/* Elements apart: either the new element, or by another who finishes the edit, the one before. */
+/*
+ * Referenced elements: the put writes the new element. If another client completes the edit, it
+ * writes the previous one.
+ */
 static const char *observe_put(sim_world_t *world, int owner, const spill_request_t *request)
 {
     sim_model_t *plain = &world->plains[owner];
@@ -192,14 +195,14 @@ static const char *observe_put(sim_world_t *world, int owner, const spill_reques
         return NULL;
     spill_element_t element = spill_run_element(request->put_page.run, 0);
     int64_t value = sim_value_id(&element.value, NULL);
-    if (beyond(plain, request, request->page)) {
+    if (is_unreachable(plain, request, request->page)) {
         sim_model_edit_late(plain, request->incarnation, request->page, value);
         return NULL;
     }
     const sim_model_element_t *now = sim_model_find(plain, request->page);
     if (!now || (value != world->traces[owner].edited_value &&
                  value != sim_model_value(plain, now, sim_model_version(plain))))
-        return "an element was put that nobody asked for";
+        return "an element was put that no client sent";
     sim_saw(world, SIM_EDIT_REFERENCED);
     return sim_model_edit(plain, request->page, value);
 }
@@ -222,7 +225,7 @@ static const char *observe_complete(sim_world_t *world, int owner, const spill_r
     }
     const sim_model_element_t *element = sim_model_find(plain, request->change.seq);
     if (element == NULL || element->died == SIM_ALIVE)
-        return "a removal was ended before the element was gone";
+        return "a removal was completed before its element was deleted";
     return NULL;
 }
 
@@ -237,7 +240,7 @@ static void observe_change(sim_world_t *world, int owner, int client,
         sim_check_removing(&world->clients[client], owner, request->change.seq);
     switch (request->kind) {
     case SPILL_REQUEST_EDIT:
-        if (!beyond(plain, request, request->change.seq))
+        if (!is_unreachable(plain, request, request->change.seq))
             wrong = sim_model_edit(plain, request->change.seq,
                                    sim_value_id(request->change.element, NULL));
         else
@@ -254,7 +257,7 @@ static void observe_change(sim_world_t *world, int owner, int client,
         wrong = observe_put(world, owner, request);
         break;
     case SPILL_REQUEST_DELETE:
-        if (!beyond(plain, request, request->change.seq))
+        if (!is_unreachable(plain, request, request->change.seq))
             wrong = sim_model_delete(plain, request->change.seq);
         break;
     case SPILL_REQUEST_COMPLETE:
@@ -281,8 +284,9 @@ static void observe_change(sim_world_t *world, int owner, int client,
 }
 
 /*
- * Elements apart: the head's sum is that of the elements after every step. One whose removal is
- * counted is out of it; one that is being edited stands for what the intent says.
+ * Referenced elements: after every step the head's sum equals the sum of the elements. It excludes
+ * an element with a pending removal. For an element being edited it has the value that the intent
+ * names.
  */
 static void check_sum(sim_world_t *world, int owner, const spill_request_t *request)
 {
@@ -307,7 +311,7 @@ static void check_sum(sim_world_t *world, int owner, const spill_request_t *requ
                  (long long)sum.values);
 }
 
-/* ---- who did what ---------------------------------------------------------------------------- */
+/* ---- which client did what ------------------------------------------------------------------- */
 
 static void observe_turns(sim_world_t *world, int owner, int client, const spill_request_t *request)
 {

@@ -1,4 +1,4 @@
-/* One schedule: a fresh store, clients that take turns, and the reckoning when all is quiet. */
+/* One schedule: a fresh store, clients that take turns, and the final checks. */
 #include "world.h"
 
 #include "layout/owner.h"
@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* A schedule that takes more requests than this will not come to an end. */
+/* A schedule with more requests than this never ends. */
 enum { CALLS_MAX = 20000 };
 
 void sim_fail(sim_world_t *world, const char *format, ...)
@@ -87,8 +87,8 @@ void sim_schedule_begin(sim_world_t *world)
         sim_model_clear(&world->plains[i]);
         world->hits[i] = 0;
         world->drop_begun[i] = false;
-        world->spoiled[i] = false;
-        world->spoils[i] = 0;
+        world->corrupted[i] = false;
+        world->corruptions[i] = 0;
         world->traces[i] = (sim_traces_t){-1, -1, -1, -1, false};
     }
     sim_engine_open(world);
@@ -140,7 +140,7 @@ bool sim_turn(sim_client_t *client)
     return !client->crashed;
 }
 
-/* The client has returned. One that crashed is replaced: the next one goes on with its list. */
+/* The client has returned. If it crashed, replace it; the replacement continues its list. */
 static void finish_client(sim_world_t *world, sim_client_t *client)
 {
     sim_port_close(client);
@@ -198,7 +198,7 @@ void sim_schedule_play(sim_world_t *world)
     give_up(world);
 }
 
-/* ---- end ------------------------------------------------------------------------------------- */
+/* ---- final checks ---------------------------------------------------------------------------- */
 
 typedef struct reckoning {
     sim_world_t *world;
@@ -218,7 +218,7 @@ static bool compare_element(void *context, const spill_value_t *owner,
         reckoning->at++;
     int64_t id = sim_value_id(&element->value, NULL);
     if (reckoning->at == plain->element_count)
-        sim_fail(world, "owner %d, at the end: %lld:v%lld should not be there", reckoning->owner,
+        sim_fail(world, "owner %d, at the end: %lld:v%lld should not exist", reckoning->owner,
                  (long long)element->seq, (long long)id);
     else {
         const sim_model_element_t *expected = &plain->elements[reckoning->at++];
@@ -272,8 +272,8 @@ static bool compare_hits(void *context, const char *collection, const bson_t *do
 }
 
 /*
- * The append that forces what is left over to be finished. *dropped: with it the owner was dropped,
- * so that the base that it had said nothing any more.
+ * Append once more: that completes an unfinished operation. *dropped: it completed a drop, so the
+ * base that was read before it was no longer valid.
  */
 static spill_code_t last_append(sim_world_t *world, sim_client_t *client, int owner, bool *dropped)
 {
@@ -291,8 +291,8 @@ static spill_code_t last_append(sim_world_t *world, sim_client_t *client, int ow
     return world->appends[index].code;
 }
 
-/* ... and a removal that finds nothing. */
-static void touch(sim_world_t *world, sim_client_t *client, int owner)
+/* Complete unfinished operations: by an append, and by a removal that finds nothing. */
+static void complete_unfinished(sim_world_t *world, sim_client_t *client, int owner)
 {
     bool dropped;
     spill_code_t code = last_append(world, client, owner, &dropped);
@@ -304,7 +304,7 @@ static void touch(sim_world_t *world, sim_client_t *client, int owner)
     spill_error_t error;
     int64_t beyond = sim_model_now(&world->plains[owner])->next;
     if (spill_array_remove(client->array, &value, beyond, &error) != SPILL_NOT_FOUND)
-        sim_fail(world, "owner %d, at the end: an element was removed that is not there", owner);
+        sim_fail(world, "owner %d, at the end: an absent element was removed", owner);
     if (sim_model_now(&world->plains[owner])->pending > 0)
         sim_fail(world, "owner %d, at the end: a removal was not finished", owner);
 }
@@ -314,7 +314,7 @@ static int64_t larger(int64_t left, int64_t right)
     return left > right ? left : right;
 }
 
-/* Are the elements' times in their order? A late append may be of earlier ones, and an edit. */
+/* Are the elements in order of their times? Late appends and edits may break that order. */
 static bool in_order_of_time(const sim_model_t *plain)
 {
     int64_t last = -1;
@@ -328,9 +328,9 @@ static bool in_order_of_time(const sim_model_t *plain)
 }
 
 /*
- * Retention by age: what is older stays at most as long as definition.h says. A value is appended a
- * second; appends go on until each kind of document must have been filled. What stands behind a
- * younger element stays.
+ * Retention by age keeps old elements at most as long as definition.h promises. Append one value
+ * per second until each kind of document must have been filled. Old elements behind a younger one
+ * stay.
  */
 static void check_retained(sim_world_t *world, sim_client_t *client, int owner)
 {
@@ -347,14 +347,14 @@ static void check_retained(sim_world_t *world, sim_client_t *client, int owner)
     int64_t kept = larger(settings->keep_elements, young);
     int64_t most = settings->padded ? kept + threshold + page : larger(kept, threshold) + page;
     most = capped ? young : most;
-    if (settings->bucket) /* parts go as a whole */
+    if (settings->bucket) /* a part is dropped only as a whole */
         most += larger(threshold, page);
     if (sim_model_now(plain)->live > most && in_order_of_time(plain))
         sim_fail(world, "owner %d, at the end: %d elements were kept, not at most %lld", owner,
                  sim_model_now(plain)->live, (long long)most);
 }
 
-static void reckon(sim_world_t *world, sim_client_t *client, int owner)
+static void check_owner(sim_world_t *world, sim_client_t *client, int owner)
 {
     compare_export(world, client, owner);
     spill_value_t value = sim_owner_value(world, owner);
@@ -378,7 +378,7 @@ static void reckon(sim_world_t *world, sim_client_t *client, int owner)
     verify(world, client, owner);
 }
 
-/* With keep oldest tombstones stay. */
+/* No page is left, except tombstones if the array keeps the oldest. */
 static void check_no_page(sim_world_t *world, sim_client_t *client, int owner)
 {
     spill_owner_t own;
@@ -386,7 +386,7 @@ static void check_no_page(sim_world_t *world, sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     spill_code_t code = spill_owner_init(&own, client->array, &value, &error);
-    int64_t pages = (int64_t)world->origin_count + 2; /* no owner can have had more */
+    int64_t pages = (int64_t)world->origin_count + 2; /* no owner can have had more pages */
     for (int64_t number = 0; code == SPILL_OK && number < pages; number++) {
         code = spill_owner_read_state(&own, number, &page, &error);
         if (code == SPILL_OK && page.state.present &&
@@ -400,7 +400,10 @@ static void check_no_page(sim_world_t *world, sim_client_t *client, int owner)
     spill_owner_release(&own);
 }
 
-/* Whoever died while dropping: a drop leaves nothing of this owner, nor of earlier ones. */
+/*
+ * Drop the owner. Even after clients crashed in drops, no page of this owner or an earlier one is
+ * left.
+ */
 static void drop(sim_world_t *world, sim_client_t *client, int owner)
 {
     spill_value_t value = sim_owner_value(world, owner);
@@ -416,7 +419,10 @@ static void drop(sim_world_t *world, sim_client_t *client, int owner)
     check_no_page(world, client, owner);
 }
 
-/* Whoever died: what repair finds it finishes; what was spoiled is right. */
+/*
+ * Repair the owner. Even after clients crashed, it completes unfinished operations and corrects
+ * corrupted bookkeeping.
+ */
 static void repair(sim_world_t *world, sim_client_t *client, int owner)
 {
     spill_value_t value = sim_owner_value(world, owner);
@@ -438,7 +444,7 @@ static void repair(sim_world_t *world, sim_client_t *client, int owner)
         sim_saw(world, miscounted ? SIM_COUNTS_FIXED : SIM_REPAIRED);
     if (sim_model_now(&world->plains[owner])->pending > 0)
         sim_fail(world, "owner %d, at the end: repair did not finish a removal", owner);
-    world->spoiled[owner] = false;
+    world->corrupted[owner] = false;
     verify(world, client, owner);
 }
 
@@ -446,7 +452,8 @@ static void check_appends(sim_world_t *world)
 {
     for (size_t i = 0; i < world->append_count; i++) {
         const sim_append_t *append = &world->appends[i];
-        bool again = false; /* for a later owner of the name: its update, too */
+        /* part of it reached a later owner of the name, maybe its update, too */
+        bool again = false;
         for (int j = 0; j < append->count; j++) {
             const sim_origin_t *origin = &world->origins[append->first_value + j];
             if (append->code == SPILL_OK && origin->applied == 0)
@@ -458,7 +465,7 @@ static void check_appends(sim_world_t *world)
     }
 }
 
-static void reckon_all(sim_world_t *world, sim_client_t *client)
+static void check_all_owners(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
@@ -466,9 +473,9 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
             repair(world, client, owner);
         if (!sim_model_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
             drop(world, client, owner);
-        touch(world, client, owner);
+        complete_unfinished(world, client, owner);
         check_retained(world, client, owner);
-        reckon(world, client, owner);
+        check_owner(world, client, owner);
         if (world->hits[owner] > 0) {
             reckoning_t reckoning = {.world = world, .owner = owner};
             spill_value_t value = sim_owner_value(world, owner);
@@ -495,7 +502,7 @@ void sim_schedule_end(sim_world_t *world)
         if (world->finish)
             world->finish(world);
         else
-            reckon_all(world, client);
+            check_all_owners(world, client);
     }
     spill_array_close(client->array);
     sim_port_close(client);
@@ -514,8 +521,9 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     world->seed = seed;
     world->random = (sim_random_t){seed};
     sim_settings_choose(&world->settings, world->engine, &world->random);
-    bool naive = world->execute || world->body || world->adjust; /* of the outlier layout */
-    /* Not by chance: what the others of these seeds do stays. */
+    /* they are written for the layout outlier */
+    bool naive = world->execute || world->body || world->adjust;
+    /* Not chosen by chance, so that the other choices of these seeds stay the same. */
     world->settings.referenced =
         !naive && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
     if (world->settings.referenced && seed / 3 % 2 == 0)

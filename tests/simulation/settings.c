@@ -1,6 +1,6 @@
 #include "world.h"
 
-/* How likely each action is, in several temperaments. */
+/* How likely each action is, in several profiles. */
 static const int temperaments[][SIM_ACTION_KINDS] = {
     /*                 append batch read count edit remove trim drop update define export verify */
     /* everything */ {40, 10, 20, 8, 10, 8, 3, 2, 2, 1, 2, 2},
@@ -15,8 +15,8 @@ static const int temperaments[][SIM_ACTION_KINDS] = {
 enum { TEMPERAMENTS = sizeof temperaments / sizeof temperaments[0] };
 
 /*
- * Byte bounds as small as these no definition may have (definition/limits.h); clients that are
- * simulated set them past its check, to have few bytes to move.
+ * No definition may have byte bounds as small as these (definition/limits.h). Simulated clients set
+ * them after that check, so that a test moves few bytes.
  */
 enum {
     BYTES_LOW = 700,
@@ -70,7 +70,7 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
         settings->bounds[1] = choose_bounds(random, settings->padded, settings->op_window);
     if (sim_random_chance(random, 250))
         settings->keep_elements = sim_random_between(random, 1, 6);
-    /* Decided apart, so that seeds go on to mean what they did. */
+    /* Chosen from a separate source, so that the other choices of existing seeds stay the same. */
     sim_random_t referenced = {random->state ^ 0x6275636b6574u};
     settings->bucket = settings->keep == SPILL_KEEP_OLDEST && sim_random_chance(&referenced, 350);
     if (settings->bucket)
@@ -104,7 +104,7 @@ void sim_settings_cap(sim_settings_t *settings, uint64_t seed)
     for (int i = 0; i < 2; i++) {
         settings->bounds[i].page_capacity = 0;
         settings->bounds[i].page_bytes_max = 0;
-        if (settings->top_n) /* each element fits alone: longer ones are refused */
+        if (settings->top_n) /* each element fits alone; larger ones are refused */
             settings->bounds[i].head_bytes_max += SIM_PADDING_MAX;
     }
 }
@@ -114,7 +114,7 @@ void sim_settings_top(sim_settings_t *settings, uint64_t seed)
     static const char *const fields[] = {SIM_ID_FIELD, SIM_VALUE_FIELD, "", SIM_TIME_FIELD};
     settings->top = (int)(seed / 6 % 3) + 1;
     settings->sort_field = fields[seed / 18 % 4];
-    for (int i = 0; i < 2; i++) /* half is set aside, and what is noted of the top is beside it */
+    for (int i = 0; i < 2; i++) /* half is reserved, and the top-N has its own bookkeeping */
         settings->bounds[i].head_bytes_max = 2 * settings->bounds[i].head_bytes_max + 600;
 }
 

@@ -1,6 +1,7 @@
 /*
- * Each version that looks right and is not: the simulation finds a failure in it, and none in ours
- * in the same schedules. One test for each row of the table in docs/internals/simulation.md.
+ * Plausible but wrong versions: the simulation finds a failure in each of them, and none in the
+ * real protocol under the same schedules. One test for each row of the table in
+ * docs/internals/simulation.md.
  */
 #include "naive.h"
 
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* The first seed in which it fails as it should; 0: in none of them. */
+/* Return the first seed with the expected failure, or 0. */
 static uint64_t find_failure(const sim_naive_t *naive, char *failure, size_t size)
 {
     sim_coverage_t coverage = {0};
@@ -29,17 +30,17 @@ static uint64_t find_failure(const sim_naive_t *naive, char *failure, size_t siz
     return found;
 }
 
-static void expect_none_in_ours(const sim_naive_t *naive, uint64_t last)
+static void expect_real_protocol_passes(const sim_naive_t *naive, uint64_t last)
 {
     enum { AT_LEAST = 1000 };
     sim_coverage_t coverage = {0};
     sim_world_t world;
     sim_world_init(&world, SIM_MODEL, &coverage);
-    world.execute = naive->ours;
+    world.execute = naive->real;
     world.adjust = naive->adjust;
     for (uint64_t seed = 1; seed <= last || seed <= AT_LEAST; seed++)
         if (!sim_schedule_run(&world, seed))
-            fail_msg("ours, where '%s' is tried, seed %llu: %s", naive->name,
+            fail_msg("the real protocol, in the schedules of '%s', seed %llu: %s", naive->name,
                      (unsigned long long)seed, world.failure);
     sim_world_release(&world);
 }
@@ -52,7 +53,7 @@ static void expect_failure(const sim_naive_t *naive)
         fail_msg("'%s' did not fail in %d schedules", naive->name, naive->schedules);
     print_message("'%s' fails in schedule %llu: %s\n", naive->name, (unsigned long long)seed,
                   failure);
-    expect_none_in_ours(naive, seed);
+    expect_real_protocol_passes(naive, seed);
 }
 
 #define NAIVE_TESTS(X)                                                                             \

@@ -1,7 +1,7 @@
 /*
- * Random schedules. SPILLWAY_SCHEDULES says how many (20000), SPILLWAY_SEED where to begin (1),
- * SPILLWAY_ENGINE on which store (model or embedded; by default three quarters on the one, a
- * quarter on the other). With one schedule alone everything that happens in it is printed.
+ * Random schedules. SPILLWAY_SCHEDULES is their number (20000), SPILLWAY_SEED the first seed (1),
+ * SPILLWAY_ENGINE the store (model or embedded; by default three quarters run on model, one quarter
+ * on embedded). A single schedule prints everything that happens in it.
  */
 #include "world.h"
 
@@ -33,8 +33,8 @@ static const char *engine_name(sim_engine_t engine)
     return engine == SIM_MODEL ? "model" : "embedded";
 }
 
-/* How many of the schedules are for this engine. */
-static uint64_t share(sim_engine_t engine)
+/* The number of schedules for this engine. */
+static uint64_t share_of_engine(sim_engine_t engine)
 {
     const char *chosen = getenv("SPILLWAY_ENGINE");
     if (chosen && chosen[0])
@@ -43,7 +43,7 @@ static uint64_t share(sim_engine_t engine)
     return engine == SIM_EMBEDDED ? embedded : schedules() - embedded;
 }
 
-/* Run the schedule that failed once more and print what happens. */
+/* Run the failed schedule again and print what happens. */
 static void explain(sim_world_t *world, uint64_t seed)
 {
     char failure[sizeof world->failure];
@@ -52,7 +52,7 @@ static void explain(sim_world_t *world, uint64_t seed)
     fprintf(stderr, "\nseed %" PRIu64 ", %s store: %s\n", seed, engine_name(world->engine),
             failure);
     if (sim_schedule_run(world, seed) || strcmp(failure, world->failure) != 0)
-        fprintf(stderr, "it went otherwise this time: the simulation is not deterministic\n");
+        fprintf(stderr, "this run differs: the simulation is not deterministic\n");
     fprintf(stderr,
             "again: SPILLWAY_ENGINE=%s SPILLWAY_SCHEDULES=1 SPILLWAY_SEED=%" PRIu64
             " tests/simulation/test_simulation\n\n",
@@ -61,9 +61,9 @@ static void explain(sim_world_t *world, uint64_t seed)
     fail_msg("seed %" PRIu64 ", %s store: %s", seed, engine_name(world->engine), failure);
 }
 
-static void run(sim_engine_t engine)
+static void run_schedules(sim_engine_t engine)
 {
-    uint64_t count = share(engine);
+    uint64_t count = share_of_engine(engine);
     uint64_t first = number_from("SPILLWAY_SEED", 1);
     sim_world_t world;
     sim_world_init(&world, engine, &coverage);
@@ -78,13 +78,13 @@ static void run(sim_engine_t engine)
 static void memory_store(void **state)
 {
     (void)state;
-    run(SIM_MODEL);
+    run_schedules(SIM_MODEL);
 }
 
 static void embedded_store(void **state)
 {
     (void)state;
-    run(SIM_EMBEDDED);
+    run_schedules(SIM_EMBEDDED);
 }
 
 static bool both_engines(sim_event_t event)
@@ -93,8 +93,8 @@ static bool both_engines(sim_event_t event)
     return schedules() >= SCHEDULES_DEFAULT && getenv("SPILLWAY_ENGINE") == NULL;
 }
 
-/* Schedules that never meet a case say nothing about it. */
-static void everything_was_reached(void **state)
+/* Every counted event occurred in some schedule. */
+static void every_event_was_reached(void **state)
 {
     (void)state;
     int missing = sim_coverage_report(&coverage, both_engines, stdout);
@@ -102,8 +102,8 @@ static void everything_was_reached(void **state)
     assert_int_equal(missing, 0);
 }
 
-/* The same seed does the same things: a failure can be looked at again. */
-static void seeds_repeat(void **state)
+/* The same seed makes the same decisions, so that a failure can be replayed. */
+static void same_seed_repeats_schedule(void **state)
 {
     (void)state;
     sim_coverage_t first = {0};
@@ -123,8 +123,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_store),
         cmocka_unit_test(embedded_store),
-        cmocka_unit_test(everything_was_reached),
-        cmocka_unit_test(seeds_repeat),
+        cmocka_unit_test(every_event_was_reached),
+        cmocka_unit_test(same_seed_repeats_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

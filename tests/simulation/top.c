@@ -1,6 +1,7 @@
 /*
- * Layout subset: after every step the head's top is that of the plain array, and readers are told
- * one that it was. Readers of a capped array that keeps the best are told all of it, as it ranks.
+ * Layout subset: after every step the head's top equals that of the plain array, and readers get a
+ * top that existed at some version. A capped array that keeps the top-N returns all of its elements
+ * by rank.
  */
 #include "world.h"
 
@@ -13,7 +14,9 @@ static spill_top_entry_t entry_of(const sim_world_t *world, int64_t seq, int64_t
     return spill_top_entry_of(&world->definition, seq, &element);
 }
 
-/* What ranks highest at a version, but for elements whose removal is counted, and number `without`.
+/*
+ * Collect the highest-ranked elements at a version, without those with a pending removal and
+ * without number `without`.
  */
 static void rank_version(const sim_world_t *world, int owner, int32_t version, int64_t without,
                          spill_top_t *top)
@@ -36,7 +39,8 @@ static void rank_version(const sim_world_t *world, int owner, int32_t version, i
 
 /* ---- after each step ------------------------------------------------------------------------- */
 
-static void see(sim_world_t *world, const spill_request_t *request, const spill_state_t *head)
+static void note_events(sim_world_t *world, const spill_request_t *request,
+                        const spill_state_t *head)
 {
     const spill_top_t *before = &world->top_before;
     if (head->top.shown < head->top.count)
@@ -54,8 +58,8 @@ static void see(sim_world_t *world, const spill_request_t *request, const spill_
 }
 
 /*
- * While an edit is under way its element may be in the top as it was: then the others are compared,
- * and one may be missing.
+ * During an edit the top may hold its element's old value. Then compare the other elements; one may
+ * be missing.
  */
 void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *request)
 {
@@ -75,15 +79,15 @@ void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *reque
         sim_fail(world, "owner %d: the top has %zu elements, from %lld on, not %zu from %lld on",
                  owner, kept.count, kept.count > 0 ? (long long)kept.at[0].seq : -1, expected.count,
                  expected.count > 0 ? (long long)expected.at[0].seq : -1);
-    see(world, request, head);
+    note_events(world, request, head);
     spill_top_release(&expected);
     spill_top_release(&kept);
 }
 
-/* ---- what readers are told ------------------------------------------------------------------- */
+/* ---- answers to readers ---------------------------------------------------------------------- */
 
-static bool matches(const sim_world_t *world, int owner, int32_t version,
-                    const spill_slice_t *slice, spill_top_t *top)
+static bool matches_version(const sim_world_t *world, int owner, int32_t version,
+                            const spill_slice_t *slice, spill_top_t *top)
 {
     const sim_model_t *plain = &world->plains[owner];
     rank_version(world, owner, version, -1, top);
@@ -99,7 +103,7 @@ static bool matches(const sim_world_t *world, int owner, int32_t version,
     return true;
 }
 
-/* Removals and edits have two steps, between which a top is that of no version. */
+/* Removals and edits have two steps. Between them a top matches no version. */
 static bool only_whole_steps(const sim_world_t *world, int owner, sim_span_t span)
 {
     const sim_model_t *plain = &world->plains[owner];
@@ -119,8 +123,8 @@ void sim_check_top(sim_client_t *client, int owner, bool at_the_end)
     spill_slice_t *slice;
     spill_error_t error;
     spill_top_t top = {0};
-    int spoils = world->spoils[owner];
-    bool spoiled = sim_is_corrupted(world, owner);
+    int corruptions = world->corruptions[owner];
+    bool corrupted = sim_is_corrupted(world, owner);
     spill_code_t code = spill_array_top(client->array, &value, INT64_MAX, &slice, &error);
     span.to = sim_model_version(plain);
     if (code != SPILL_OK) {
@@ -129,13 +133,13 @@ void sim_check_top(sim_client_t *client, int owner, bool at_the_end)
         return;
     }
     sim_saw(world, SIM_TOP_READ);
-    spoiled = spoiled || spoils != world->spoils[owner];
-    bool found = spoiled || (!at_the_end && !only_whole_steps(world, owner, span));
+    corrupted = corrupted || corruptions != world->corruptions[owner];
+    bool found = corrupted || (!at_the_end && !only_whole_steps(world, owner, span));
     for (int32_t v = span.from; !found && v <= span.to; v++)
-        found = matches(world, owner, v, slice, &top);
-    bool all = spoiled || slice->count == top.count || world->settings.padded || !at_the_end;
+        found = matches_version(world, owner, v, slice, &top);
+    bool all = corrupted || slice->count == top.count || world->settings.padded || !at_the_end;
     if (!found || !all)
-        sim_fail(world, "owner %d: a top of %zu elements was read, that was none", owner,
+        sim_fail(world, "owner %d: a top of %zu elements was read that matches no version", owner,
                  slice->count);
     spill_top_release(&top);
     spill_slice_free(slice);

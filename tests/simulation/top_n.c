@@ -1,17 +1,17 @@
-/* Capped, keeping the best: what each append drops are the elements that rank lowest. */
+/* Capped arrays with a top-N: each append drops the elements that rank lowest. */
 #include "world.h"
 
-/* What is known while the elements of a head are gone through. */
+/* The elements of a head before an append, split into kept and dropped. */
 typedef struct fall {
     sim_world_t *world;
     sim_model_t *plain;
     const spill_request_t *request;
     const spill_response_t *response;
-    spill_top_t kept, dropped; /* as they rank */
+    spill_top_t kept, dropped; /* by rank */
 } fall_t;
 
-/* Each element that there was, by whether the head still has it. */
-static void sort_out(fall_t *fall)
+/* Sort each earlier element by whether the head still has it. */
+static void split_kept_and_dropped(fall_t *fall)
 {
     const sim_model_t *plain = fall->plain;
     for (size_t i = plain->generation_start; i < plain->element_count; i++) {
@@ -28,17 +28,17 @@ static void sort_out(fall_t *fall)
     }
 }
 
-static const char *judge(const fall_t *fall)
+static const char *check_dropped(const fall_t *fall)
 {
     int64_t cap = fall->request->limits.slots_max;
     int64_t all = (int64_t)(fall->kept.count + fall->dropped.count);
     int64_t most = all > cap ? all - cap : 0;
     if (fall->kept.count != (size_t)fall->response->state.live)
-        return "the head has not the elements that its numbers say";
+        return "the head has not the elements that its counts say";
     if ((int64_t)fall->dropped.count < most)
         return "more elements than the cap allows";
     if ((int64_t)fall->dropped.count > most && !fall->world->settings.padded)
-        return "an element was dropped that there was room for";
+        return "an element that fits was dropped";
     if (fall->kept.count == 0)
         return "the best element was dropped";
     if (fall->dropped.count > 0 &&
@@ -47,7 +47,7 @@ static const char *judge(const fall_t *fall)
     return NULL;
 }
 
-static void see(const fall_t *fall)
+static void note_events(const fall_t *fall)
 {
     sim_world_t *world = fall->world;
     if (fall->dropped.count == 0)
@@ -70,14 +70,14 @@ void sim_observe_top_n(sim_world_t *world, int owner, const spill_request_t *req
 {
     fall_t fall = {
         .world = world, .plain = &world->plains[owner], .request = request, .response = response};
-    sort_out(&fall);
-    const char *wrong = judge(&fall);
-    see(&fall);
+    split_kept_and_dropped(&fall);
+    const char *wrong = check_dropped(&fall);
+    note_events(&fall);
     for (size_t i = 0; !wrong && i < fall.dropped.count; i++)
         wrong = sim_model_fall_one(fall.plain, fall.dropped.at[i].seq);
     sim_model_lift(fall.plain);
     if (!wrong && sim_model_now(fall.plain)->watermark != response->state.first)
-        wrong = "the head does not begin with an element that is there";
+        wrong = "the head does not begin with a live element";
     if (wrong)
         sim_fail(world, "owner %d: %s", owner, wrong);
     spill_top_release(&fall.kept);

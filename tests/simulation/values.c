@@ -9,7 +9,7 @@
  *      4  12 'v' 00, int64                         11
  *     15  03 'at' 00, length 12, 10 'k' 00, int32, 00   16
  *     31  09 't' 00, int64                         11
- *     42  05 'p' 00, length, subtype, padding       8 + padding, where there is any
+ *     42  05 'p' 00, length, subtype, padding       8 + padding, if any
  *         00
  */
 enum { AT_V = 4, AT_DOCUMENT = 15, AT_K = 26, AT_T = 31, AT_P = 42, PADDING = 50 };
@@ -70,7 +70,7 @@ spill_value_t sim_value_make_document(sim_value_bytes_t *bytes, int64_t id, int 
         BSON_APPEND_INT64(&document, "rating", INT64_MAX / 2 + id);
     else if (id % 5 != 0)
         BSON_APPEND_INT64(&document, "rating", id % 11 - 5);
-    else /* no value; but all documents have one size, so that each fits in another's place */
+    else /* no value field; all documents have one size, so that each fits in place of another */
         BSON_APPEND_DATE_TIME(&document, "rating", id);
     assert(document.len <= sizeof bytes->bytes);
     memcpy(bytes->bytes, bson_get_data(&document), document.len);

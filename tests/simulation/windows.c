@@ -1,6 +1,6 @@
 /*
- * Operations on all windows of an owner. Each window is an owner of the plain arrays, which follow
- * the steps on it; here the answers are checked, which are about both.
+ * Operations on all windows of an owner. Each window is an owner of the plain arrays, which
+ * observe.c keeps up to date. This file checks answers about several windows.
  */
 #include "world.h"
 
@@ -20,7 +20,8 @@ static sim_span_t span_of(const both_t *both, int window)
     return (sim_span_t){both->from[window], sim_model_version(unmanaged_of(both, window))};
 }
 
-static void report(const both_t *both, const char *call, int64_t number, spill_code_t code)
+static void report_windows_call(const both_t *both, const char *call, int64_t number,
+                                spill_code_t code)
 {
     sim_trace(both->client->world, "       client %d   %s of all windows, %lld: %s",
               both->client->index, call, (long long)number, spill_code_name(code));
@@ -28,7 +29,10 @@ static void report(const both_t *both, const char *call, int64_t number, spill_c
 
 /* ---- by id ----------------------------------------------------------------------------------- */
 
-/* It is in no earlier window, all the while; nor in any, where none was found. */
+/*
+ * An earlier window must not have held the id during the whole call. If none was found, no window
+ * did.
+ */
 static void remove_by_id(const both_t *both)
 {
     sim_client_t *client = both->client;
@@ -39,7 +43,7 @@ static void remove_by_id(const both_t *both)
     spill_error_t error;
     spill_code_t code =
         spill_bucket_remove_id(client->array, &both->owner, &by, window, &seq, &error);
-    report(both, "removal by id", seq, code);
+    report_windows_call(both, "removal by id", seq, code);
     if (sim_failed_by_fault(client, code))
         return;
     int found = code != SPILL_OK ? SIM_OWNERS_MAX : strcmp(window, SIM_SECOND_WINDOW) == 0;
@@ -61,7 +65,7 @@ static void remove_by_id(const both_t *both)
  * Count what was appended to a window since, or the removals that other clients have begun since.
  * The trim may finish such a removal.
  */
-static int64_t came(const both_t *both, int window, sim_change_t change)
+static int64_t changed_since(const both_t *both, int window, sim_change_t change)
 {
     const sim_model_t *plain = unmanaged_of(both, window);
     sim_span_t span = span_of(both, window);
@@ -94,10 +98,10 @@ static void trim_keep(const both_t *both)
     client->trimming = (sim_trimming_t){0};
     spill_code_t code = spill_bucket_trim_keep(client->array, &both->owner, keep, &error);
     client->trimming = sim_retention(world);
-    report(both, "trim keep", keep, code);
+    report_windows_call(both, "trim keep", keep, code);
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
-        live += came(both, i, SIM_CHANGE_APPEND);
-        pending += came(both, i, SIM_CHANGE_PREPARE);
+        live += changed_since(both, i, SIM_CHANGE_APPEND);
+        pending += changed_since(both, i, SIM_CHANGE_PREPARE);
     }
     taken = client->taken - taken;
     if (taken > (live > keep ? live - keep : 0) + pending)
@@ -112,7 +116,7 @@ static void trim_keep(const both_t *both)
                                                                     : SIM_WINDOWS_TRIMMED);
 }
 
-/* ---- whole windows --------------------------------------------------------------------------- */
+/* ---- dropping whole windows ------------------------------------------------------------------ */
 
 static void drop_before(const both_t *both)
 {
@@ -125,7 +129,7 @@ static void drop_before(const both_t *both)
         world->drop_begun[owner] = true;
     spill_code_t code = spill_bucket_drop_before(client->array, &both->owner,
                                                  all ? NULL : SIM_SECOND_WINDOW, &dropped, &error);
-    report(both, "drop", dropped, code);
+    report_windows_call(both, "drop", dropped, code);
     if (sim_failed_by_fault(client, code))
         return;
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)

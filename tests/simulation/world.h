@@ -4,11 +4,11 @@
  *
  *   settings.c   what a seed decides beforehand: bounds, clients, faults, habits
  *   engine.c     the shared store; crashes of its machine
- *   network.c    the store as a client sees it: whose turn it is, faults, late deliveries
- *   observe.c    what each request that took effect means to the plain arrays
- *   corrupt.c      summaries and counts that somebody spoils
- *   client.c     random calls of the public API; check.c: are their answers right?
- *   schedule.c   one schedule from beginning to end, and the checks when all is quiet
+ *   network.c    the store as a client sees it: turns, faults, late deliveries
+ *   observe.c    how each request that took effect changes the plain arrays
+ *   corrupt.c      wrong summaries and counts, made on purpose
+ *   client.c     random calls of the public API; check.c checks their answers
+ *   schedule.c   one schedule from beginning to end, and the final checks
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -54,29 +54,29 @@ typedef struct sim_settings {
     spill_layout_t layout;
     spill_keep_t keep;
     bool referenced;        /* layout reference, or with a top */
-    int top;                /* ... layout subset, of so many elements */
-    const char *sort_field; /* ... that rank by this */
-    bool top_n;             /* capped: those that rank highest by it stay */
-    bool bucket;            /* layout bucket, which keeps the oldest */
-    bool windows;           /* ... and the owners are two windows of one */
+    int top;                /* layout subset: the number of its elements; else 0 */
+    const char *sort_field; /* layout subset: the field that ranks them */
+    bool top_n;             /* capped: keep the elements that rank highest by sort_field */
+    bool bucket;            /* layout bucket, which keeps the oldest elements */
+    bool windows;           /* layout bucket: the owners are two windows of one owner */
     int clients;
     int owners;
     int actions_each;
     int32_t op_window;
-    spill_bounds_t bounds[2]; /* clients take one or the other */
+    spill_bounds_t bounds[2]; /* each client has one of the two */
     bool padded;              /* elements of several sizes, and small byte bounds */
-    int sticky;               /* in 1000: the client that ran runs on */
+    int sticky;               /* in 1000 turns: the same client runs again */
     int faults;               /* in 1000 requests */
     int late;                 /* in 1000 steps: a late request is delivered */
     int crashes;              /* clients that may crash */
-    int machine_crashes;      /* times that the store may lose what it has not synced */
+    int machine_crashes;      /* times that the machine may crash and lose unsynced data */
     int keep_elements;        /* retention; 0: none */
-    int keep_seconds;         /* the same by age: then each value takes a second */
+    int keep_seconds;         /* retention by age; appended values are one second apart */
     int skew_us;              /* how far clients' clocks may differ */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;
 
-/* One append as the application sees it: kept through retries. */
+/* One append of the application, remembered through its retries. */
 typedef struct sim_append {
     int owner;
     int64_t first_value; /* its elements are first_value, first_value + 1, ... */
@@ -85,22 +85,22 @@ typedef struct sim_append {
     uint8_t id[8];
     int64_t base;
     int32_t base_generation;
-    int64_t skip;    /* capped, keeping the best: so many numbers before its elements */
-    bool fill;       /* documents to their bounds */
+    int64_t skip;    /* capped, top-N: skip this number of sequence numbers first */
+    bool fill;       /* fill documents to their bounds */
     bool updates;    /* also raises a field of the head */
-    int updated;     /* times that it did */
+    int updated;     /* times that the field was raised */
     int32_t started; /* version of the plain array at the first try */
     int tries;
-    bool unknown;      /* an answer was lost, or a client crashed */
-    spill_code_t code; /* of the last try */
+    bool unknown;      /* an answer was lost or a client crashed */
+    spill_code_t code; /* the code of the last try */
 } sim_append_t;
 
-/* Where a value came from and went to. */
+/* The origin of a value and where it was appended. */
 typedef struct sim_origin {
-    int32_t append; /* into world.appends; -1: an edit's */
+    int32_t append; /* index into world.appends; -1: an edit */
     int32_t padding;
-    bool second;     /* of two windows: it is for the second one */
-    int32_t applied; /* times */
+    bool second;     /* with two windows: in the second one */
+    int32_t applied; /* times that it was appended */
     int32_t generation;
     int32_t version;
     int64_t seq;
@@ -108,64 +108,69 @@ typedef struct sim_origin {
 
 typedef struct sim_world sim_world_t;
 
-/* What carries the documents. */
+/* The store under the simulation. */
 typedef enum sim_engine { SIM_MODEL, SIM_EMBEDDED } sim_engine_t;
 
-/* What a client that trims by count or by time asked for, or its append by retention. */
+/* The request of a client that trims by count or time, or of its append by retention. */
 typedef struct sim_trimming {
     bool retains;
     int64_t keep;
-    int64_t time_ms; /* 0: not by time; by retention: now less keep_seconds */
-    int32_t from;    /* version of the plain array when it was asked, or the append was begun */
+    int64_t time_ms; /* 0: not by time; by retention: now minus keep_seconds */
+    /* version of the plain array when the trim was requested or the append began */
+    int32_t from;
 } sim_trimming_t;
 
-/* What a client that removes by a filter asked for. */
+/* The request of a client that removes by a filter. */
 typedef struct sim_removing {
     bool active;
     int64_t id;
-    int32_t from; /* version of the plain array when it was asked */
+    int32_t from; /* version of the plain array when it was requested */
 } sim_removing_t;
 
-/* A client: a store of its own before the shared one (`port`, the first member), and a coroutine.
+/*
+ * A client: a coroutine, and its own store object in front of the shared store (`port`, the first
+ * member).
  */
 typedef struct sim_client {
     spill_store_t port;
     sim_world_t *world;
     int index;
-    int life; /* how many had this place before */
+    int life; /* the number of crashed clients that it replaces */
     sim_coroutine_t *coroutine;
     spill_array_t *array;
-    bool crashed;  /* every call fails, until it has returned from all of them */
-    bool reliable; /* no faults, no turns: the client of the last checks */
-    bool began;    /* the first request of a public call needs no turn of its own */
+    bool crashed;  /* every call fails until it has returned from all of them */
+    bool reliable; /* no faults and no turns: the client that makes the final checks */
+    bool began;    /* the first request of a public call reuses the call's turn */
     int actions_left;
-    int pending; /* an append that is to be tried again, or -1 */
+    int pending; /* the append to retry, or -1 */
     int64_t bases[SIM_OWNERS_MAX];
     int32_t base_incarnations[SIM_OWNERS_MAX];
-    /* The present public call. */
+    /* Of the current public call. */
     int reads; /* documents read */
     int faults_met;
-    bool append_again;   /* an append request of it will arrive once more */
-    int64_t refused_put; /* page and src of a put that was refused, or -1 */
+    bool append_again;   /* one of its append requests will arrive again */
+    int64_t refused_put; /* page and source_rev of a refused put, or -1 */
     int64_t refused_src;
     sim_trimming_t trimming;
     sim_removing_t removing;
-    int64_t taken; /* elements that its steps took out of the plain arrays */
+    int64_t taken; /* elements that its steps removed from the plain arrays */
 } sim_client_t;
 
-/* A request on its way, to be carried out late. */
+/* A request to be delivered late. */
 typedef struct sim_late {
     spill_request_t *request;
     int client;
 } sim_late_t;
 
-/* Who last put a page, announced a removal, ...: to see others finish it. */
+/*
+ * The last client to put a page, prepare a removal, ...: detects when another client finishes it.
+ */
 typedef struct sim_traces {
     int put_client;
     int64_t put_page;
     int intent_client;
-    int64_t edited_value; /* what the last edit in a page is to put there */
-    bool editing;         /* ... which is under way */
+    int64_t edited_value; /* the value that the last edit in a page will write */
+    bool editing;         /* that edit is in progress */
 } sim_traces_t;
 
 typedef spill_code_t (*sim_execute_fn)(sim_world_t *world, const spill_request_t *request,
@@ -180,31 +185,31 @@ struct sim_world {
 
     sim_engine_t engine;
     spill_store_t *store; /* the shared one */
-    disk_t *disk;         /* under an embedded one */
+    disk_t *disk;         /* the disk of an embedded store */
     bool machine_dies;    /* at the next write */
-    bool write_survives;  /* did it reach the disk all the same? */
-    /* For naive versions (naive.h); NULL: ours. */
+    bool write_survives;  /* that write still reached the disk */
+    /* Hooks of naive versions (naive.h); NULL: the real protocol. */
     sim_execute_fn execute;             /* how the store carries out requests */
     sim_body_fn body;                   /* what a client does */
-    void (*adjust)(sim_world_t *world); /* settings that bring out the difference */
-    void (*finish)(sim_world_t *world); /* the reckoning */
-    void *naive;                        /* what they remember */
+    void (*adjust)(sim_world_t *world); /* settings that expose the difference */
+    void (*finish)(sim_world_t *world); /* its final checks */
+    void *naive;                        /* data of the naive version */
     spill_definition_t definition;
     int64_t now_us;
     int64_t calls;
 
-    sim_client_t clients[SIM_CLIENTS_MAX + 1]; /* the last: the reliable one */
+    sim_client_t clients[SIM_CLIENTS_MAX + 1]; /* the last one makes the final checks */
     sim_client_t *running;
     sim_late_t *late;
     size_t late_count, late_capacity;
-    bool late_now; /* one of them is being delivered */
+    bool late_now; /* a late request is being delivered */
 
     sim_model_t plains[SIM_OWNERS_MAX];
     bool drop_begun[SIM_OWNERS_MAX]; /* a client has called a drop, or a trim that may drop */
     sim_traces_t traces[SIM_OWNERS_MAX];
-    int64_t hits[SIM_OWNERS_MAX]; /* the field that appends raise */
-    bool spoiled[SIM_OWNERS_MAX]; /* the summary is not that of the elements, perhaps */
-    int spoils[SIM_OWNERS_MAX];   /* times that it was spoiled */
+    int64_t hits[SIM_OWNERS_MAX];    /* the value of the field that appends raise */
+    bool corrupted[SIM_OWNERS_MAX];  /* the summary may differ from the elements */
+    int corruptions[SIM_OWNERS_MAX]; /* times that the summary was corrupted */
     sim_append_t *appends;
     size_t append_count, append_capacity;
     sim_origin_t *origins; /* by value id */
@@ -212,15 +217,15 @@ struct sim_world {
 
     spill_response_t before; /* scratch of observe.c */
     spill_top_t top_before;
-    char failure[512]; /* what went wrong first; "" while nothing did */
+    char failure[512]; /* the first failure; "" if none */
 };
 
 /* ---- settings.c ------------------------------------------------------------------------------ */
 
 void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_random_t *random);
-/* ... of arrays with a top, which the seed decides. */
+/* Turn them into settings of an array with a top, derived from the seed. */
 void sim_settings_top(sim_settings_t *settings, uint64_t seed);
-/* Make it a schedule of capped arrays. */
+/* Turn them into settings of a capped array. */
 void sim_settings_cap(sim_settings_t *settings, uint64_t seed);
 void sim_settings_print(const sim_settings_t *settings, FILE *file);
 
@@ -235,7 +240,7 @@ void sim_machine_crash(sim_world_t *world);
 void sim_port_open(sim_client_t *client);
 void sim_port_close(sim_client_t *client);
 
-/* Deliver one of the late requests, chosen by chance. There is one. */
+/* Deliver one of the late requests, chosen by chance. At least one exists. */
 void sim_deliver_late(sim_world_t *world);
 void sim_discard_late(sim_world_t *world);
 
@@ -245,29 +250,34 @@ spill_code_t sim_execute(sim_world_t *world, const spill_request_t *request,
 
 /* ---- observe.c ------------------------------------------------------------------------------- */
 
-/* The document as it is now, into response->state; response->seq stays. */
+/* Read the document's present state into response->state; response->seq stays. */
 void sim_read_state(sim_world_t *world, const spill_request_t *request, spill_response_t *response);
 
-/* ... into world->before. */
+/* Read the state before a request into world->before. */
 void sim_observe_before(sim_world_t *world, const spill_request_t *request);
 
-/* A request was carried out (or refused): what that means. `client` is who sent it. */
+/* Follow a request of `client` that was carried out or refused. */
 void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
                  const spill_response_t *response);
 
-/* Which owner a request speaks of; or a value that sim_owner_value made. */
+/*
+ * Return the owner that a request names. The second function does so for a value made by
+ * sim_owner_value.
+ */
 int sim_owner_of(const spill_request_t *request);
 int sim_owner_number(const spill_value_t *value);
 
-/* ---- corrupt.c ---------------------------------------------------------------------------------
- */
+/* ---- corrupt.c ------------------------------------------------------------------------------- */
 
 bool sim_is_corrupted(const sim_world_t *world, int owner);
-/* Elements apart: perhaps spoil the head's summary, behind the backs of all. */
+/*
+ * Layouts with referenced elements: perhaps corrupt the head's summary without any client's
+ * knowledge.
+ */
 void sim_corrupt(sim_client_t *client, int owner);
-/* Perhaps make the count of the owner's removed elements too large. True: it was done. */
+/* Perhaps make the count of the owner's removed elements too large. True: it was changed. */
 bool sim_miscount(sim_client_t *client, int owner);
-/* A step on the head was done: a recount mends it, and a drop. */
+/* Note a step on the head: a recount or a drop ends a corruption. */
 void sim_observe_corrupted(sim_world_t *world, int owner, const spill_request_t *request);
 
 /* ---- client.c -------------------------------------------------------------------------------- */
@@ -278,28 +288,31 @@ void sim_client_run(void *client);
 /* Wait for a turn before a public call. False: the client has crashed. */
 bool sim_begin_call(sim_client_t *client);
 
-/* Try an append (again), on the client's array; check the answer. True: the answer is final. */
+/*
+ * Try an append, or retry it, through the client's array, and check the answer. True: the answer is
+ * final.
+ */
 bool sim_client_append(sim_client_t *client, int append);
 
-/* When a client does not trim itself, its appends do, down to what the definition keeps. */
+/* If a client does not trim itself, its appends trim to what the definition keeps. */
 sim_trimming_t sim_retention(const sim_world_t *world);
 
-/* Open the array, or open it again: with the bounds that are in force. */
+/* Open the array, or reopen it, with the current bounds. */
 bool sim_client_open(sim_client_t *client);
 
-/* A new append of `count` elements to remember. */
+/* Record a new append of `count` elements. */
 int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
 
-/* Values never used before. */
+/* Return values that were never used before. */
 int64_t sim_value_new(sim_world_t *world, int owner, int32_t append, int padding);
-/* Is an error what a fault explains? */
+/* Does a fault explain the error? */
 bool sim_failed_by_fault(const sim_client_t *client, spill_code_t code);
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id);
 spill_value_t sim_owner_value(const sim_world_t *world, int owner);
 
 /* ---- windows.c ------------------------------------------------------------------------------- */
 
-/* Several windows: an operation on all of an owner's, perhaps. False: none was made. */
+/* Perhaps make an operation on all windows of an owner. False: it made none. */
 bool sim_act_on_windows(sim_client_t *client);
 
 /* ---- check.c, check_id.c
@@ -316,7 +329,7 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
 void sim_check_read(sim_client_t *client, int owner, sim_span_t span,
                     const spill_read_options_t *options, const spill_slice_t *slice);
 void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spill_count_t *count);
-/* When nobody changes anything meanwhile, or the window has one document. */
+/* Checked only if no other client changes anything meanwhile, or the window has one document. */
 void sim_check_statistics(sim_client_t *client, int owner, sim_span_t span,
                           const spill_statistics_t *statistics);
 void sim_check_edit(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
@@ -324,50 +337,53 @@ void sim_check_edit(sim_client_t *client, int owner, sim_span_t span, spill_code
 void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                       int64_t seq);
 /*
- * By id: `seq` is what was answered (-1: none), and `what` names the call. A change itself is
- * checked by its number besides.
+ * By id: `seq` is the answer (-1: none), and `what` names the call. Changes are also checked by
+ * their number.
  */
 void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t code, int64_t id,
                   int64_t seq, const char *what);
-/* All that client->removing asked for, or `limit` (0: none) of them, were removed. */
+/*
+ * Check that the call removed everything that client->removing matches, or `limit` (0: no limit)
+ * elements.
+ */
 void sim_check_removed_where(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                              int64_t limit, int64_t removed);
-/* It is about to remove an element that matched, as it was at some moment. */
+/* Check that the element to be removed matched the filter at some version. */
 void sim_check_removing(sim_client_t *client, int owner, int64_t seq);
-/* By count or by time, as client->trimming has it. */
+/* Check a trim by count or by time, as client->trimming says. */
 void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                        int64_t below);
-/* A TRIM that this client sent took effect: it took no more than was asked for. (check_id.c) */
+/* Check a TRIM of this client that took effect: it removed no more than requested. (check_id.c) */
 void sim_check_trimmed(sim_client_t *client, int owner, int32_t before);
 void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                     int64_t below);
 /*
- * Layout subset: read the top, and check it; at the end, when all is quiet, it is exactly that of
- * the plain array. (top.c)
+ * Layout subset: read the top and check it. At the end of a schedule it must equal that of the
+ * plain array. (top.c)
  */
-/* Capped, keeping the best: what an append has dropped. (top_n.c) */
+/* Capped, top-N: check what an append dropped. (top_n.c) */
 void sim_observe_top_n(sim_world_t *world, int owner, const spill_request_t *request,
                        const spill_response_t *response);
 
 void sim_check_top(sim_client_t *client, int owner, bool at_the_end);
-/* ... the head's, after a step on it, as it is in world->before. */
+/* Check the head's top after a step on it; world->before is the state before. */
 void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *request);
 void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code_t code);
 
 /*
- * A finding of the verifier is a failure; `world` is a sim_world_t. But where an owner was dropped,
- * an operation that counts on a base of the earlier owner may stand twice in the later one's
- * window, and a drop that was begun is found.
+ * Report a finding of the verifier as a failure. Two findings are allowed after an owner was
+ * dropped: a drop in progress, and an operation id that occurs twice in the window of the later
+ * owner, because it relied on a base of the earlier one.
  */
 void sim_check_finding(void *client, const spill_finding_t *finding);
 
 /* ---- schedule.c ------------------------------------------------------------------------------ */
 
-/* A world to run schedules in, one after another; and its end. */
+/* Initialize and release a world, which runs schedules one after another. */
 void sim_world_init(sim_world_t *world, sim_engine_t engine, sim_coverage_t *coverage);
 void sim_world_release(sim_world_t *world);
 
-/* Run the schedule of a seed. False: world->failure says what is wrong. */
+/* Run the schedule of a seed. False: world->failure has the reason. */
 bool sim_schedule_run(sim_world_t *world, uint64_t seed);
 
 /* The parts of a schedule, for tests that script one. */
@@ -376,10 +392,10 @@ void sim_schedule_play(sim_world_t *world);
 void sim_schedule_end(sim_world_t *world);
 void sim_schedule_clear(sim_world_t *world);
 
-/* From inside a client: let others run. False: this client has crashed. */
+/* Called by a client: let other clients run. False: this client has crashed. */
 bool sim_turn(sim_client_t *client);
 
-/* Remember the first failure. */
+/* Record the first failure. */
 void sim_fail(sim_world_t *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_trace(sim_world_t *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static inline void sim_saw(sim_world_t *world, sim_event_t event)
