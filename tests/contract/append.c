@@ -2,9 +2,9 @@
 
 #include "store/transition.h"
 
-/* ---- making a head --------------------------------------------------------------------------- */
+/* ---- creating a head ------------------------------------------------------------------------- */
 
-static void an_append_makes_the_head_where_it_may(void **state)
+static void append_creates_head_if_allowed(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -26,7 +26,7 @@ static void an_append_makes_the_head_where_it_may(void **state)
     fixture_close(&fixture);
 }
 
-static void an_append_does_not_make_a_head_again(void **state)
+static void append_does_not_create_head_twice(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -44,7 +44,7 @@ static void an_append_does_not_make_a_head_again(void **state)
     fixture_close(&fixture);
 }
 
-static void an_append_needs_its_page(void **state)
+static void append_needs_existing_page(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
@@ -75,7 +75,7 @@ static void slots_are_bounded(void **state)
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
     remove.change.seq = 1;
-    assert_done(&fixture, &remove); /* a removal does not make room: 3 slots are taken */
+    assert_done(&fixture, &remove); /* a removal frees no slot: 3 slots are used */
 
     int64_t numbers[] = {103, 104};
     spill_value_t elements[] = {number_value(&numbers[0]), number_value(&numbers[1])};
@@ -106,7 +106,7 @@ static void bytes_are_bounded(void **state)
     append.append.elements_bytes = 500;
     assert_refused(&fixture, &append);
 
-    /* The bound is that of spill_state_document_bytes, to the byte. */
+    /* The limit is spill_state_document_bytes, to the byte. */
     spill_state_t *head = &fixture.response.state;
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     assert_done(&fixture, &read);
@@ -124,9 +124,9 @@ static void bytes_are_bounded(void **state)
 
 /*
  * A document without the array may have other fields. A client that reads why its append was
- * refused has to come to the same answer as the store, or it tries the same append for ever.
+ * refused must reach the same conclusion as the store; otherwise it retries forever.
  */
-static void a_read_explains_why_a_new_head_is_full(void **state)
+static void read_explains_why_new_head_is_full(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -158,7 +158,7 @@ static void a_read_explains_why_a_new_head_is_full(void **state)
     fixture_close(&fixture);
 }
 
-static void an_element_over_the_bound_has_a_document_alone(void **state)
+static void element_over_bound_gets_own_document(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -181,7 +181,7 @@ static void an_element_over_the_bound_has_a_document_alone(void **state)
     fixture_close(&fixture);
 }
 
-static void a_sealed_document_takes_nothing(void **state)
+static void sealed_document_refuses_appends(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
@@ -209,7 +209,7 @@ static spill_outcome_t append_op(fixture_t *fixture, const char *id, int64_t bas
     return call(fixture, &append);
 }
 
-static void an_operation_happens_once(void **state)
+static void operation_is_applied_once(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -217,7 +217,7 @@ static void an_operation_happens_once(void **state)
     assert_int_equal(fixture.response.state.op_count, 1);
     assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_REFUSED_GUARD);
     assert_int_equal(append_op(&fixture, "b", 0, 2), SPILL_DONE);
-    append_numbers(&fixture, SPILL_HEAD, 100, 1); /* without an operation: n stays */
+    append_numbers(&fixture, SPILL_HEAD, 100, 1); /* without an operation: op_count stays */
     assert_document(&fixture, SPILL_HEAD, "rev+0 n=2 | 0=7 1=7 2=7 3=100");
     assert_ops(&fixture, SPILL_HEAD, "a@0:0+1 b@1:1+2");
 
@@ -235,14 +235,15 @@ static void an_operation_happens_once(void **state)
     fixture_close(&fixture);
 }
 
-static void what_the_window_forgot_is_refused(void **state)
+static void operation_older_than_window_is_refused(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_DONE);
     assert_int_equal(append_op(&fixture, "b", 1, 1), SPILL_DONE);
     assert_int_equal(append_op(&fixture, "c", 1, 1), SPILL_DONE);
-    assert_int_equal(append_op(&fixture, "d", 1, 1), SPILL_DONE); /* n was 3, base + window 4 */
+    /* op_count was 3, base + window is 4 */
+    assert_int_equal(append_op(&fixture, "d", 1, 1), SPILL_DONE);
     assert_ops(&fixture, SPILL_HEAD, "b@1:1+1 c@2:2+1 d@3:3+1");
     assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_REFUSED_GUARD); /* stale */
     assert_int_equal(append_op(&fixture, "e", 1, 1), SPILL_REFUSED_GUARD); /* 4 >= 1 + 3 */
@@ -268,7 +269,7 @@ static void a_window_can_shrink_and_grow(void **state)
     fixture_close(&fixture);
 }
 
-static void an_id_is_all_its_bytes(void **state)
+static void operation_ids_compare_all_bytes(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -285,7 +286,7 @@ static void an_id_is_all_its_bytes(void **state)
 
 /* ---- the head's other fields ----------------------------------------------------------------- */
 
-static void other_fields_change_with_an_append(void **state)
+static void append_updates_other_fields(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -301,7 +302,7 @@ static void other_fields_change_with_an_append(void **state)
     assert_done(&fixture, &append);
     assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\", \"posts\" : 2 }");
     append.limits.slots_max = 2;
-    assert_refused(&fixture, &append); /* all of it or nothing */
+    assert_refused(&fixture, &append); /* all or nothing */
     fixture_reopen(&fixture);
     assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\", \"posts\" : 2 }");
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=1 1=1");
@@ -309,7 +310,7 @@ static void other_fields_change_with_an_append(void **state)
     fixture_close(&fixture);
 }
 
-static void other_fields_take_room(void **state)
+static void other_fields_count_for_byte_bound(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -334,7 +335,7 @@ static void other_fields_take_room(void **state)
     fixture_close(&fixture);
 }
 
-static void a_wrong_update_changes_nothing(void **state)
+static void invalid_update_changes_nothing(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -354,7 +355,7 @@ static void a_wrong_update_changes_nothing(void **state)
     fixture_close(&fixture);
 }
 
-static void fields_change_alone(void **state)
+static void fields_update_without_append(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -371,7 +372,7 @@ static void fields_change_alone(void **state)
     fixture_close(&fixture);
 }
 
-static void fields_stay_within_a_document(void **state)
+static void updated_fields_fit_document(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -392,21 +393,21 @@ static void fields_stay_within_a_document(void **state)
 
 void add_append_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, an_append_makes_the_head_where_it_may);
-    SUITE_ADD(suite, an_append_does_not_make_a_head_again);
-    SUITE_ADD(suite, an_append_needs_its_page);
+    SUITE_ADD(suite, append_creates_head_if_allowed);
+    SUITE_ADD(suite, append_does_not_create_head_twice);
+    SUITE_ADD(suite, append_needs_existing_page);
     SUITE_ADD(suite, slots_are_bounded);
     SUITE_ADD(suite, bytes_are_bounded);
-    SUITE_ADD(suite, a_read_explains_why_a_new_head_is_full);
-    SUITE_ADD(suite, an_element_over_the_bound_has_a_document_alone);
-    SUITE_ADD(suite, a_sealed_document_takes_nothing);
-    SUITE_ADD(suite, an_operation_happens_once);
-    SUITE_ADD(suite, what_the_window_forgot_is_refused);
+    SUITE_ADD(suite, read_explains_why_new_head_is_full);
+    SUITE_ADD(suite, element_over_bound_gets_own_document);
+    SUITE_ADD(suite, sealed_document_refuses_appends);
+    SUITE_ADD(suite, operation_is_applied_once);
+    SUITE_ADD(suite, operation_older_than_window_is_refused);
     SUITE_ADD(suite, a_window_can_shrink_and_grow);
-    SUITE_ADD(suite, an_id_is_all_its_bytes);
-    SUITE_ADD(suite, other_fields_change_with_an_append);
-    SUITE_ADD(suite, other_fields_take_room);
-    SUITE_ADD(suite, a_wrong_update_changes_nothing);
-    SUITE_ADD(suite, fields_change_alone);
-    SUITE_ADD(suite, fields_stay_within_a_document);
+    SUITE_ADD(suite, operation_ids_compare_all_bytes);
+    SUITE_ADD(suite, append_updates_other_fields);
+    SUITE_ADD(suite, other_fields_count_for_byte_bound);
+    SUITE_ADD(suite, invalid_update_changes_nothing);
+    SUITE_ADD(suite, fields_update_without_append);
+    SUITE_ADD(suite, updated_fields_fit_document);
 }

@@ -1,4 +1,7 @@
-/* Windows and statistics, by the public API: what it says follows from a plain list of elements. */
+/*
+ * Windows and statistics through the public API: the answers must follow from a plain list of
+ * elements.
+ */
 #include "suite.h"
 
 #include "simulation/random.h"
@@ -11,10 +14,10 @@
 
 enum { WINDOWS = 5, MOST = 64 };
 
-/* One window, element by element: -1 where it is gone, else what its value is made from. */
+/* The elements of one window in order: the number that made each value, or -1 if it was deleted. */
 typedef struct plain {
     int seeds[MOST];
-    int64_t count; /* numbers given */
+    int64_t count; /* assigned numbers */
 } plain_t;
 
 typedef struct world {
@@ -34,23 +37,23 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
-/* "2026-03" of months from March on. */
-static void name_of(int window, char text[SPILL_WINDOW_SIZE])
+/* Month 0 is "2026-03". */
+static void window_name(int window, char text[SPILL_WINDOW_SIZE])
 {
     snprintf(text, SPILL_WINDOW_SIZE, "2026-%02d", 3 + window);
 }
 
-/* The month's first day and `seed` minutes. */
-static int64_t time_of(int window, int seed)
+/* The first day of the month plus `seed` minutes. */
+static int64_t time_in_window(int window, int seed)
 {
     static const int64_t days[WINDOWS + 1] = {0, 31, 61, 92, 122, 153};
     return INT64_C(1772323200000) + days[window] * 86400000 + (int64_t)seed * 60000;
 }
 
-static spill_value_t element_of(int window, int seed, bson_t *storage)
+static spill_value_t make_element(int window, int seed, bson_t *storage)
 {
     bson_init(storage);
-    BSON_APPEND_DATE_TIME(storage, "createdAt", time_of(window, seed));
+    BSON_APPEND_DATE_TIME(storage, "createdAt", time_in_window(window, seed));
     BSON_APPEND_INT32(storage, "seed", seed);
     if (seed % 4 == 1)
         BSON_APPEND_DOUBLE(storage, "rating", (double)seed / 3);
@@ -78,7 +81,7 @@ static void world_close(world_t *world)
     world->kind->close(world->store);
 }
 
-static int some(world_t *world, int bound)
+static int random_below(world_t *world, int bound)
 {
     return sim_random_below(&world->random, bound);
 }
@@ -94,9 +97,9 @@ static void append(world_t *world, int count)
     size_t groups;
     spill_error_t error;
     for (int i = 0; i < count; i++) {
-        windows[i] = some(world, WINDOWS);
-        seeds[i] = some(world, 1000);
-        elements[i] = element_of(windows[i], seeds[i], &storage[i]);
+        windows[i] = random_below(world, WINDOWS);
+        seeds[i] = random_below(world, 1000);
+        elements[i] = make_element(windows[i], seeds[i], &storage[i]);
     }
     expect_ok(spill_bucket_append(world->array, &world->owner, elements, (size_t)count, NULL,
                                   &appended, &groups, &error),
@@ -118,16 +121,16 @@ static void append(world_t *world, int count)
 
 static void change(world_t *world, bool edit)
 {
-    int window = some(world, WINDOWS);
+    int window = random_below(world, WINDOWS);
     plain_t *plain = &world->windows[window];
-    int64_t seq = some(world, (int)plain->count + 1);
+    int64_t seq = random_below(world, (int)plain->count + 1);
     bool there = seq < plain->count && plain->seeds[seq] >= 0;
-    int seed = some(world, 1000);
+    int seed = random_below(world, 1000);
     char text[SPILL_WINDOW_SIZE];
     bson_t storage, name = BSON_INITIALIZER;
     spill_error_t error;
-    name_of(window, text);
-    spill_value_t element = element_of(window, seed, &storage);
+    window_name(window, text);
+    spill_value_t element = make_element(window, seed, &storage);
     spill_value_t owner = spill_bucket_name(&name, &world->owner, text);
     spill_code_t code = edit ? spill_array_edit(world->array, &owner, seq, &element, &error)
                              : spill_array_remove(world->array, &owner, seq, &error);
@@ -144,15 +147,15 @@ static void add_unmanaged(const world_t *world, int window, int seed,
                           spill_window_stats_t *window_stats)
 {
     bson_t storage;
-    spill_value_t element = element_of(window, seed, &storage);
+    spill_value_t element = make_element(window, seed, &storage);
     spill_window_stats_add(window_stats, &world->definition, &element);
     bson_destroy(&storage);
 }
 
-/* The windows that are there, compared one by one. */
+/* A comparison of the existing windows, one by one. */
 typedef struct comparison {
     const world_t *world;
-    int next; /* window */
+    int next; /* the expected window */
     int step;
     int64_t part;
 } comparison_t;
@@ -164,7 +167,7 @@ static bool compare_window(void *context, const spill_bucket_window_t *window)
     while (world->windows[comparison->next].count == 0)
         comparison->next += comparison->step;
     char text[SPILL_WINDOW_SIZE];
-    name_of(comparison->next, text);
+    window_name(comparison->next, text);
     assert_string_equal(window->window, text);
     const plain_t *plain = &world->windows[comparison->next];
     spill_statistics_t all = {0}, one;
@@ -210,7 +213,7 @@ static void compare_windows(const world_t *world, int64_t part)
     }
 }
 
-/* All that lies in [from, to), in pieces of a few, by cursor. */
+/* Compare all elements in [from, to), read in small pieces by cursor. */
 static void compare_read(world_t *world, bool newest_first, int64_t from, int64_t to)
 {
     spill_bucket_read_options_t options;
@@ -225,23 +228,23 @@ static void compare_read(world_t *world, bool newest_first, int64_t from, int64_
     bool more = true;
     while (more) {
         spill_bucket_slice_t *slice;
-        options.limit = 1 + some(world, 5);
+        options.limit = 1 + random_below(world, 5);
         expect_ok(spill_bucket_read(world->array, &world->owner, &options, &slice, &error), &error);
         for (size_t i = 0; i < slice->count;) {
             const plain_t *plain = &world->windows[window];
-            if (at < 0 || at >= plain->count) { /* the next window */
+            if (at < 0 || at >= plain->count) { /* continue in the next window */
                 window += newest_first ? -1 : 1;
                 assert_in_range(window, 0, WINDOWS - 1);
                 at = newest_first ? world->windows[window].count - 1 : 0;
                 continue;
             }
             int seed = plain->seeds[at];
-            int64_t time = seed >= 0 ? time_of(window, seed) : 0;
+            int64_t time = seed >= 0 ? time_in_window(window, seed) : 0;
             if (seed >= 0 && time >= from && time < to) {
                 char text[SPILL_WINDOW_SIZE];
                 bson_t storage;
-                name_of(window, text);
-                spill_value_t expected = element_of(window, seed, &storage);
+                window_name(window, text);
+                spill_value_t expected = make_element(window, seed, &storage);
                 assert_string_equal(slice->elements[i].window, text);
                 assert_int_equal(slice->elements[i].seq, at);
                 assert_true(spill_value_equal(&slice->elements[i].value, &expected));
@@ -257,11 +260,12 @@ static void compare_read(world_t *world, bool newest_first, int64_t from, int64_
         options.cursor_seq = slice->cursor_seq;
         spill_bucket_slice_free(slice);
     }
-    /* Nothing was left out behind the last one. */
+    /* No element is missing after the last one that was read. */
     for (; window >= 0 && window < WINDOWS;) {
         const plain_t *plain = &world->windows[window];
         for (; at >= 0 && at < plain->count; at += newest_first ? -1 : 1) {
-            int64_t time = plain->seeds[at] >= 0 ? time_of(window, plain->seeds[at]) : INT64_MAX;
+            int64_t time =
+                plain->seeds[at] >= 0 ? time_in_window(window, plain->seeds[at]) : INT64_MAX;
             assert_false(plain->seeds[at] >= 0 && time >= from && time < to);
         }
         window += newest_first ? -1 : 1;
@@ -270,13 +274,14 @@ static void compare_read(world_t *world, bool newest_first, int64_t from, int64_
     }
 }
 
-static void compare(world_t *world, int64_t part)
+static void compare_with_plain(world_t *world, int64_t part)
 {
     compare_windows(world, part);
     compare_read(world, true, INT64_MIN, INT64_MAX);
     compare_read(world, false, INT64_MIN, INT64_MAX);
-    int64_t from = time_of(some(world, WINDOWS), some(world, 1000));
-    compare_read(world, some(world, 2) == 0, from, time_of(some(world, WINDOWS), 500));
+    int64_t from = time_in_window(random_below(world, WINDOWS), random_below(world, 1000));
+    compare_read(world, random_below(world, 2) == 0, from,
+                 time_in_window(random_below(world, WINDOWS), 500));
     spill_verify_summary_t summary;
     spill_error_t error;
     expect_ok(spill_array_verify(world->array, NULL, NULL, NULL, &summary, &error), &error);
@@ -293,13 +298,13 @@ static void statistics_and_reads_follow_from_the_elements(void **state)
         world_open(&world, kind, 7 + i, parts[i]);
         append(&world, 1);
         for (int step = 0; step < (kind->slow ? 40 : 60); step++) {
-            int roll = some(&world, 10);
+            int roll = random_below(&world, 10);
             if (roll < 5)
-                append(&world, parts[i] == 1 ? 1 : 1 + some(&world, parts[i] == 3 ? 1 : 4));
+                append(&world, parts[i] == 1 ? 1 : 1 + random_below(&world, parts[i] == 3 ? 1 : 4));
             else
                 change(&world, roll < 7);
             if (step % 20 == 19)
-                compare(&world, parts[i]);
+                compare_with_plain(&world, parts[i]);
         }
         world_close(&world);
     }
@@ -312,7 +317,7 @@ static void append_one(world_t *world, const char *owner, int window, int seed)
     bson_t storage, name = BSON_INITIALIZER;
     size_t count;
     spill_error_t error;
-    spill_value_t element = element_of(window, seed, &storage);
+    spill_value_t element = make_element(window, seed, &storage);
     spill_value_t value = spill_value_from_utf8(&name, owner);
     expect_ok(spill_bucket_append(world->array, &value, &element, 1, NULL, NULL, &count, &error),
               &error);
@@ -371,12 +376,13 @@ static void windows_are_listed_by_owner_and_dropped(void **state)
     assert_windows(&world, "bike", "2026-06", "2026-04", "");
     assert_windows(&world, "car", NULL, NULL, "");
     int64_t dropped;
-    expect_ok(spill_bucket_drop_older(world.array, &world.owner, time_of(2, 7), &dropped, &error),
-              &error);
+    expect_ok(
+        spill_bucket_drop_older(world.array, &world.owner, time_in_window(2, 7), &dropped, &error),
+        &error);
     assert_int_equal(dropped, 2);
     assert_windows(&world, "bike", NULL, NULL, "2026-05:1 2026-06:1 2026-07:1 ");
     assert_windows(&world, "bik", NULL, "2026-03", "2026-03:1 ");
-    append_one(&world, "bike", 1, 9); /* again, from 0 */
+    append_one(&world, "bike", 1, 9); /* the numbers start at 0 again */
     assert_windows(&world, "bike", NULL, "2026-05", "2026-04:1 2026-05:1 ");
     expect_ok(spill_bucket_drop_before(world.array, &world.owner, NULL, &dropped, &error), &error);
     assert_int_equal(dropped, 4);
@@ -387,7 +393,7 @@ static void windows_are_listed_by_owner_and_dropped(void **state)
     world_close(&world);
 }
 
-/* Numbers that are one owner whatever their type, and more windows than are listed at a time. */
+/* Numbers of different types are the same owner. More windows than one list request returns. */
 static void many_windows_of_one_owner(void **state)
 {
     enum { YEARS = 230 };
@@ -441,14 +447,14 @@ static void many_windows_of_one_owner(void **state)
     world_close(&world);
 }
 
-static void operations_are_known_by_window(void **state)
+static void operations_belong_to_one_window(void **state)
 {
     world_t world;
     spill_error_t error;
     world_open(&world, *state, 1, 2);
     bson_t storage[3];
-    spill_value_t elements[3] = {element_of(1, 1, &storage[0]), element_of(0, 2, &storage[1]),
-                                 element_of(1, 3, &storage[2])};
+    spill_value_t elements[3] = {make_element(1, 1, &storage[0]), make_element(0, 2, &storage[1]),
+                                 make_element(1, 3, &storage[2])};
     spill_bucket_base_t *bases;
     spill_bucket_appended_t *appended;
     size_t count;
@@ -461,7 +467,7 @@ static void operations_are_known_by_window(void **state)
     options.op_id = "op";
     options.op_id_bytes = 2;
     options.bases = bases;
-    options.base_count = 1; /* the second window has none: nothing is done */
+    options.base_count = 1; /* the second window has no base: nothing is done */
     assert_int_equal(spill_bucket_append(world.array, &world.owner, elements, 3, &options,
                                          &appended, &count, &error),
                      SPILL_INVALID);
@@ -488,19 +494,19 @@ static void operations_are_known_by_window(void **state)
     world_close(&world);
 }
 
-static void what_is_refused(void **state)
+static void invalid_calls_are_refused(void **state)
 {
     world_t world;
     spill_error_t error;
     world_open(&world, *state, 1, 2);
     append_one(&world, "bike", 0, 1);
     bson_t storage, name = BSON_INITIALIZER;
-    spill_value_t element = element_of(1, 1, &storage);
+    spill_value_t element = make_element(1, 1, &storage);
     spill_value_t owner = spill_bucket_name(&name, &world.owner, "2026-03");
     spill_append_result_t result;
     spill_append_options_t options;
     spill_append_options_init(&options);
-    /* An element of April, in March. */
+    /* An element of April, in the window of March. */
     assert_int_equal(spill_array_append(world.array, &owner, &element, 1, NULL, &result, &error),
                      SPILL_INVALID);
     assert_int_equal(spill_array_edit(world.array, &owner, 0, &element, &error), SPILL_INVALID);
@@ -508,7 +514,7 @@ static void what_is_refused(void **state)
     bson_t *update = BCON_NEW("$set", "{", "a", BCON_INT32(1), "}");
     assert_int_equal(spill_array_update(world.array, &owner, update, &error), SPILL_INVALID);
     bson_destroy(update);
-    /* An owner alone is no window. */
+    /* An owner alone does not name a window. */
     spill_slice_t *slice;
     assert_int_equal(spill_array_read(world.array, &world.owner, NULL, &slice, &error),
                      SPILL_INVALID);
@@ -529,7 +535,7 @@ static void what_is_refused(void **state)
 
 /* ---- ids, filters and trims over windows ----------------------------------------------------- */
 
-/* With ids: the seed, which several elements may share. */
+/* With ids: the id is the seed, which several elements may share. */
 static void open_with_ids(world_t *world, const contract_kind_t *kind, int64_t part)
 {
     spill_error_t error;
@@ -563,7 +569,7 @@ static spill_code_t remove_id(world_t *world, int id, char window[SPILL_WINDOW_S
     return spill_bucket_remove_id(world->array, &world->owner, &value, window, &seq, &error);
 }
 
-/* The verifier, and the store's own check with it, find nothing; all elements of the owner. */
+/* The verifier and the store's own check find nothing; the owner has this number of elements. */
 static void assert_sound_with(world_t *world, int64_t elements)
 {
     spill_verify_summary_t summary;
@@ -576,17 +582,17 @@ static void assert_sound_with(world_t *world, int64_t elements)
     assert_int_equal(all.count, elements);
 }
 
-static void elements_are_found_by_id_in_any_window(void **state)
+static void find_by_id_searches_all_windows(void **state)
 {
     world_t world;
     char window[SPILL_WINDOW_SIZE];
     int64_t seq;
     spill_error_t error;
     open_with_ids(&world, *state, 2);
-    for (int i = 0; i < WINDOWS; i++) /* three in each: the last is in a second part */
+    for (int i = 0; i < WINDOWS; i++) /* three in each window, the last in a second part */
         for (int k = 0; k < 3; k++)
             append_one(&world, "bike", i, 10 * i + k);
-    append_one(&world, "bike", 2, 0); /* the same id as the first one of March */
+    append_one(&world, "bike", 2, 0); /* the same id as the first element of March */
     append_one(&world, "boat", 0, 99);
     assert_found(&world, 0, "2026-03:0");
     assert_found(&world, 2, "2026-03:2");
@@ -602,7 +608,7 @@ static void elements_are_found_by_id_in_any_window(void **state)
     assert_string_equal(window, "");
     bson_t storage;
     int id = 41, other = 44;
-    spill_value_t element = element_of(4, other, &storage);
+    spill_value_t element = make_element(4, other, &storage);
     spill_value_t by = {
         .data = (const uint8_t *)&id, .size_bytes = sizeof id, .type = BSON_TYPE_INT32};
     expect_ok(spill_bucket_edit_id(world.array, &world.owner, &by, &element, window, &seq, &error),
@@ -611,7 +617,7 @@ static void elements_are_found_by_id_in_any_window(void **state)
     assert_int_equal(seq, 1);
     assert_found(&world, 41, NULL);
     assert_found(&world, 44, "2026-07:1");
-    id = 12; /* of April, where an element of July cannot be */
+    id = 12; /* an April date: no element of July has it */
     assert_int_equal(
         spill_bucket_edit_id(world.array, &world.owner, &by, &element, window, &seq, &error),
         SPILL_INVALID);
@@ -623,7 +629,7 @@ static void elements_are_found_by_id_in_any_window(void **state)
     world_close(&world);
 }
 
-static void elements_that_match_go_from_every_window(void **state)
+static void remove_where_covers_all_windows(void **state)
 {
     world_t world;
     int64_t removed;
@@ -647,9 +653,11 @@ static void elements_that_match_go_from_every_window(void **state)
     world_close(&world);
 }
 
-/* Parts of two: in the window that a trim ends in, the head's elements one by one, then by parts.
+/*
+ * Parts of two elements. In the window where a trim ends, it removes single elements from the head,
+ * but only whole parts behind it.
  */
-static void old_windows_go_and_old_parts(void **state)
+static void trim_drops_old_windows_and_parts(void **state)
 {
     world_t world;
     spill_error_t error;
@@ -657,19 +665,24 @@ static void old_windows_go_and_old_parts(void **state)
     for (int i = 0; i < WINDOWS; i++)
         for (int k = 0; k < 5; k++)
             append_one(&world, "bike", i, 10 * i + k);
-    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 11), &error), &error);
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_in_window(1, 11), &error),
+              &error);
     assert_sound_with(&world, 19);
     assert_windows(&world, "bike", NULL, NULL, "2026-04:3 2026-05:3 2026-06:3 2026-07:3 ");
     assert_found(&world, 10, NULL);
     assert_found(&world, 11, "2026-04:1");
-    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 13), &error), &error);
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_in_window(1, 13), &error),
+              &error);
     assert_sound_with(&world, 18); /* the second part has 12 and 13 */
     assert_found(&world, 12, "2026-04:2");
-    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 14), &error), &error);
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_in_window(1, 14), &error),
+              &error);
     assert_sound_with(&world, 16);
     assert_found(&world, 14, "2026-04:4");
-    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 500), &error), &error);
-    assert_sound_with(&world, 16); /* the last part takes more elements: it stays */
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_in_window(1, 500), &error),
+              &error);
+    /* the last part has more elements than the trim may remove: it stays */
+    assert_sound_with(&world, 16);
     append_one(&world, "bike", 1, 15);
     assert_found(&world, 15, "2026-04:5");
     expect_ok(spill_bucket_trim_keep(world.array, &world.owner, 9, &error), &error);
@@ -695,8 +708,8 @@ static fault_t fail_all(void *context, int64_t index, const spill_request_t *req
     return index < *lives_for ? FAULT_NONE : FAULT_FAIL;
 }
 
-/* Remove by id with a client that dies after `calls` store operations. */
-static void die_removing(world_t *world, int id, int64_t calls)
+/* Remove by id with a client that crashes after `calls` store operations. */
+static void remove_and_crash(world_t *world, int id, int64_t calls)
 {
     spill_error_t error;
     spill_store_t *mortal;
@@ -719,15 +732,15 @@ static int64_t count_in(world_t *world, int window)
     bson_t name = BSON_INITIALIZER;
     spill_count_t count;
     spill_error_t error;
-    name_of(window, text);
+    window_name(window, text);
     spill_value_t owner = spill_bucket_name(&name, &world->owner, text);
     expect_ok(spill_array_count(world->array, &owner, &count, &error), &error);
     bson_destroy(&name);
     return count.count;
 }
 
-/* An element whose removal has begun is in its part still, but no count has it. */
-static void a_trim_keeps_enough_beside_a_removal_that_died(void **state)
+/* An element with a pending removal is still in its part, but no longer counted. */
+static void trim_keeps_enough_beside_unfinished_removal(void **state)
 {
     for (int64_t calls = 0; calls < 8; calls++) {
         world_t world;
@@ -736,7 +749,7 @@ static void a_trim_keeps_enough_beside_a_removal_that_died(void **state)
         for (int i = 0; i < 2; i++)
             for (int k = 0; k < 4; k++)
                 append_one(&world, "bike", i, 10 * i + k);
-        die_removing(&world, 12, calls);
+        remove_and_crash(&world, 12, calls);
         expect_ok(spill_bucket_trim_keep(world.array, &world.owner, 4, &error), &error);
         int64_t newest = count_in(&world, 1);
         assert_true(newest <= 4);
@@ -750,10 +763,10 @@ void add_bucket_tests(suite_t *suite)
     SUITE_ADD(suite, statistics_and_reads_follow_from_the_elements);
     SUITE_ADD(suite, windows_are_listed_by_owner_and_dropped);
     SUITE_ADD(suite, many_windows_of_one_owner);
-    SUITE_ADD(suite, operations_are_known_by_window);
-    SUITE_ADD(suite, what_is_refused);
-    SUITE_ADD(suite, elements_are_found_by_id_in_any_window);
-    SUITE_ADD(suite, elements_that_match_go_from_every_window);
-    SUITE_ADD(suite, old_windows_go_and_old_parts);
-    SUITE_ADD(suite, a_trim_keeps_enough_beside_a_removal_that_died);
+    SUITE_ADD(suite, operations_belong_to_one_window);
+    SUITE_ADD(suite, invalid_calls_are_refused);
+    SUITE_ADD(suite, find_by_id_searches_all_windows);
+    SUITE_ADD(suite, remove_where_covers_all_windows);
+    SUITE_ADD(suite, trim_drops_old_windows_and_parts);
+    SUITE_ADD(suite, trim_keeps_enough_beside_unfinished_removal);
 }

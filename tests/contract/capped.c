@@ -1,4 +1,4 @@
-/* Capped: what an append drops, and what stays of that. */
+/* Capped arrays: which elements an append drops, and how the others can be changed. */
 #include "suite.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static void open_capped(fixture_t *fixture, const contract_kind_t *kind)
     fixture_open_with(fixture, kind, &definition);
 }
 
-/* Append label, label + 1, ... to a head of at most `cap`; perhaps as an operation. */
+/* Append label, label + 1, ... to a head of at most `cap` elements; with an id, as an operation. */
 static spill_outcome_t append_capped(fixture_t *fixture, int64_t cap, int64_t label, size_t count,
                                      const spill_op_t *op)
 {
@@ -30,7 +30,7 @@ static spill_outcome_t append_capped(fixture_t *fixture, int64_t cap, int64_t la
     return call(fixture, &append);
 }
 
-static void add(fixture_t *fixture, int64_t cap, int64_t label, size_t count, int64_t first)
+static void append_any(fixture_t *fixture, int64_t cap, int64_t label, size_t count, int64_t first)
 {
     assert_int_equal(append_capped(fixture, cap, label, count, NULL), SPILL_DONE);
     assert_int_equal(fixture->response.seq, first);
@@ -47,62 +47,62 @@ static void remove_number(fixture_t *fixture, int64_t rev, int64_t seq)
     assert_done(fixture, &remove);
 }
 
-static void the_oldest_fall_off(void **state)
+static void append_drops_oldest(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
     for (int64_t i = 0; i < 3; i++)
-        add(&fixture, 3, 100 + i, 1, i);
+        append_any(&fixture, 3, 100 + i, 1, i);
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
-    add(&fixture, 3, 103, 1, 3);
+    append_any(&fixture, 3, 103, 1, 3);
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=1 low=1 | 1=101 2=102 3=103");
-    add(&fixture, 3, 104, 2, 4);
+    append_any(&fixture, 3, 104, 2, 4);
     fixture_reopen(&fixture);
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=3 low=3 | 3=103 4=104 5=105");
-    add(&fixture, 5, 106, 1, 6); /* the cap may change */
+    append_any(&fixture, 5, 106, 1, 6); /* the cap may change */
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=3 low=3 | 3=103 4=104 5=105 6=106");
-    add(&fixture, 2, 107, 1, 7);
+    append_any(&fixture, 2, 107, 1, 7);
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=6 low=6 | 6=106 7=107");
     fixture_close(&fixture);
 }
 
-static void of_a_batch_larger_than_the_cap_the_last_stay(void **state)
+static void batch_over_cap_keeps_its_last(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
-    add(&fixture, 3, 100, 8, 0); /* makes the head */
+    append_any(&fixture, 3, 100, 8, 0); /* creates the head */
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=5 low=5 | 5=105 6=106 7=107");
-    add(&fixture, 3, 108, 60, 8);
+    append_any(&fixture, 3, 108, 60, 8);
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=65 low=65 | 65=165 66=166 67=167");
-    add(&fixture, 3, 168, 3, 68);
+    append_any(&fixture, 3, 168, 3, 68);
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=68 low=68 | 68=168 69=169 70=170");
     fixture_close(&fixture);
 }
 
-static void a_removed_element_makes_room(void **state)
+static void removed_element_frees_room(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
-    add(&fixture, 3, 100, 3, 0);
+    append_any(&fixture, 3, 100, 3, 0);
     remove_number(&fixture, 0, 1);
-    add(&fixture, 3, 103, 1, 3);
+    append_any(&fixture, 3, 103, 1, 3);
     assert_document(&fixture, SPILL_HEAD, "rev+1 gone=1 | 0=100 2=102 3=103");
-    add(&fixture, 3, 104, 1, 4); /* past the number that is gone */
+    append_any(&fixture, 3, 104, 1, 4); /* drops the deleted number, too */
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 low=2 | 2=102 3=103 4=104");
-    add(&fixture, 3, 105, 1, 5);
+    append_any(&fixture, 3, 105, 1, 5);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=3 low=3 | 3=103 4=104 5=105");
-    remove_number(&fixture, 1, 3); /* the oldest: nothing is to be remembered */
+    remove_number(&fixture, 1, 3); /* the oldest: no deleted number to remember */
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=4 low=4 | 4=104 5=105");
     remove_number(&fixture, 2, 5);
     remove_number(&fixture, 3, 4);
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=6 low=6 |");
-    add(&fixture, 3, 106, 1, 6);
+    append_any(&fixture, 3, 106, 1, 6);
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=6 low=6 | 6=106");
     fixture_close(&fixture);
 }
 
-/* Elements as large as they are, and a bound that three of them pass. */
-static void the_oldest_fall_off_until_the_bytes_fit(void **state)
+/* A byte bound that three elements of one size exceed. */
+static void append_drops_oldest_until_bytes_fit(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
@@ -120,7 +120,7 @@ static void the_oldest_fall_off_until_the_bytes_fit(void **state)
         bson_free((void *)element.data);
     }
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=1 low=1 | 1=#400 2=#400 3=#400");
-    spill_value_t large = text_value(5000, 'x'); /* over the bound: it stays alone */
+    spill_value_t large = text_value(5000, 'x'); /* over the bound: kept alone */
     spill_request_t append = make_append(&fixture, SPILL_HEAD, &large, 1);
     append.limits = (spill_limits_t){.slots_max = 10, .bytes_max = 2000};
     assert_done(&fixture, &append);
@@ -129,11 +129,11 @@ static void the_oldest_fall_off_until_the_bytes_fit(void **state)
     fixture_close(&fixture);
 }
 
-static void an_element_that_no_document_holds_is_refused(void **state)
+static void element_over_document_limit_is_refused(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
-    add(&fixture, 3, 100, 2, 0);
+    append_any(&fixture, 3, 100, 2, 0);
     spill_value_t large = text_value(SPILL_DOCUMENT_BYTES_MAX - 100, 'x');
     spill_request_t append = make_append(&fixture, SPILL_HEAD, &large, 1);
     append.limits = (spill_limits_t){.slots_max = 3, .bytes_max = 100000};
@@ -143,7 +143,7 @@ static void an_element_that_no_document_holds_is_refused(void **state)
     fixture_close(&fixture);
 }
 
-static void operations_are_known_after_their_elements_fell_off(void **state)
+static void operations_outlive_their_elements(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
@@ -151,7 +151,7 @@ static void operations_are_known_after_their_elements_fell_off(void **state)
     assert_int_equal(append_capped(&fixture, 2, 100, 3, &a), SPILL_DONE);
     assert_int_equal(append_capped(&fixture, 2, 103, 2, &b), SPILL_DONE);
     assert_int_equal(fixture.response.seq, 3);
-    add(&fixture, 2, 105, 2, 5);
+    append_any(&fixture, 2, 105, 2, 5);
     assert_int_equal(append_capped(&fixture, 2, 100, 3, &a), SPILL_REFUSED_GUARD);
     assert_int_equal(append_capped(&fixture, 2, 103, 2, &b), SPILL_REFUSED_GUARD);
     fixture_reopen(&fixture);
@@ -160,11 +160,11 @@ static void operations_are_known_after_their_elements_fell_off(void **state)
     fixture_close(&fixture);
 }
 
-static void what_fell_off_cannot_be_changed(void **state)
+static void dropped_element_cannot_be_changed(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
-    add(&fixture, 2, 100, 3, 0);
+    append_any(&fixture, 2, 100, 3, 0);
     int64_t number = 7;
     spill_value_t element = number_value(&number);
     spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
@@ -174,12 +174,12 @@ static void what_fell_off_cannot_be_changed(void **state)
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
     assert_refused(&fixture, &remove);
-    edit.change.seq = 1; /* the oldest that is there */
+    edit.change.seq = 1; /* the oldest that is left */
     assert_done(&fixture, &edit);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=1 low=1 | 1=7 2=102");
-    add(&fixture, 2, 103, 1, 3);
+    append_any(&fixture, 2, 103, 1, 3);
     edit.rev++;
-    assert_refused(&fixture, &edit); /* fell off since it was looked at */
+    assert_refused(&fixture, &edit); /* dropped since the head was read */
     remove.rev++;
     remove.change.seq = 1;
     assert_refused(&fixture, &remove);
@@ -187,14 +187,14 @@ static void what_fell_off_cannot_be_changed(void **state)
     fixture_close(&fixture);
 }
 
-static void a_trim_takes_from_what_is_left(void **state)
+static void trim_removes_from_the_rest(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
-    add(&fixture, 3, 100, 5, 0);
+    append_any(&fixture, 3, 100, 5, 0);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION;
-    trim.change.watermark = 2; /* fell off already */
+    trim.change.watermark = 2; /* already dropped */
     assert_refused(&fixture, &trim);
     trim.change.watermark = 4;
     assert_done(&fixture, &trim);
@@ -203,12 +203,12 @@ static void a_trim_takes_from_what_is_left(void **state)
     trim.change.watermark = 5;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=5 low=5 |");
-    add(&fixture, 3, 105, 4, 5);
+    append_any(&fixture, 3, 105, 4, 5);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=6 low=6 | 6=106 7=107 8=108");
     fixture_close(&fixture);
 }
 
-static void other_fields_go_along(void **state)
+static void append_updates_other_fields_when_capped(void **state)
 {
     fixture_t fixture;
     open_capped(&fixture, *state);
@@ -232,8 +232,8 @@ static void other_fields_go_along(void **state)
     fixture_close(&fixture);
 }
 
-/* Several callers' appends in one step, of which the first fall off at once. */
-static void members_of_one_append(void **state)
+/* Several callers' appends in one step; the first of them drop out at once. */
+static void combined_append_drops_its_first(void **state)
 {
     const contract_kind_t *kind = *state;
     if (!kind->combines)
@@ -260,14 +260,14 @@ static void members_of_one_append(void **state)
 
 void add_capped_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, the_oldest_fall_off);
-    SUITE_ADD(suite, of_a_batch_larger_than_the_cap_the_last_stay);
-    SUITE_ADD(suite, a_removed_element_makes_room);
-    SUITE_ADD(suite, the_oldest_fall_off_until_the_bytes_fit);
-    SUITE_ADD(suite, an_element_that_no_document_holds_is_refused);
-    SUITE_ADD(suite, operations_are_known_after_their_elements_fell_off);
-    SUITE_ADD(suite, what_fell_off_cannot_be_changed);
-    SUITE_ADD(suite, a_trim_takes_from_what_is_left);
-    SUITE_ADD(suite, other_fields_go_along);
-    SUITE_ADD(suite, members_of_one_append);
+    SUITE_ADD(suite, append_drops_oldest);
+    SUITE_ADD(suite, batch_over_cap_keeps_its_last);
+    SUITE_ADD(suite, removed_element_frees_room);
+    SUITE_ADD(suite, append_drops_oldest_until_bytes_fit);
+    SUITE_ADD(suite, element_over_document_limit_is_refused);
+    SUITE_ADD(suite, operations_outlive_their_elements);
+    SUITE_ADD(suite, dropped_element_cannot_be_changed);
+    SUITE_ADD(suite, trim_removes_from_the_rest);
+    SUITE_ADD(suite, append_updates_other_fields_when_capped);
+    SUITE_ADD(suite, combined_append_drops_its_first);
 }

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- documents of the catalog ---------------------------------------------------------------- */
+/* ---- catalog documents ----------------------------------------------------------------------- */
 
-static bool put(spill_store_t *store, const char *name, const bson_t *expected,
-                const bson_t *document)
+static bool put_entry(spill_store_t *store, const char *name, const bson_t *expected,
+                      const bson_t *document)
 {
     bool done = !expected;
     spill_code_t code =
@@ -32,18 +32,18 @@ static void assert_entry(spill_store_t *store, spill_catalog_t kind, const char 
     bson_destroy(found);
 }
 
-static void an_entry_is_put_where_it_is_as_expected(void **state)
+static void entry_is_put_if_unchanged(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     bson_t *one = BCON_NEW("at", BCON_INT64(1)), *two = BCON_NEW("at", BCON_INT64(2));
     assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
-    assert_false(put(fixture.store, "log", one, two)); /* there is none */
-    assert_true(put(fixture.store, "log", NULL, one));
-    assert_false(put(fixture.store, "log", NULL, two)); /* there is one */
-    assert_false(put(fixture.store, "log", two, two));
+    assert_false(put_entry(fixture.store, "log", one, two)); /* no entry exists */
+    assert_true(put_entry(fixture.store, "log", NULL, one));
+    assert_false(put_entry(fixture.store, "log", NULL, two)); /* an entry exists */
+    assert_false(put_entry(fixture.store, "log", two, two));
     assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", one);
-    assert_true(put(fixture.store, "log", one, two));
+    assert_true(put_entry(fixture.store, "log", one, two));
     fixture_reopen(&fixture);
     assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", two);
     assert_entry(fixture.store, SPILL_CATALOG_DEFINITION, "log", NULL);
@@ -52,20 +52,20 @@ static void an_entry_is_put_where_it_is_as_expected(void **state)
     assert_int_equal(code, SPILL_OK);
     assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
     code = fixture.store->ops->catalog_delete(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
-    assert_int_equal(code, SPILL_OK); /* a second time: no effect */
+    assert_int_equal(code, SPILL_OK); /* the second time: no effect */
     bson_destroy(one);
     bson_destroy(two);
     fixture_close(&fixture);
 }
 
-static void names_come_in_order(void **state)
+static void names_are_sorted(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     bson_t *document = BCON_NEW("a", BCON_INT32(1));
     const char *const names[] = {"pear", "apple", "plum", "applesauce"};
     for (size_t i = 0; i < 4; i++)
-        assert_true(put(fixture.store, names[i], NULL, document));
+        assert_true(put_entry(fixture.store, names[i], NULL, document));
     bson_t found;
     spill_code_t code =
         fixture.store->ops->catalog_names(fixture.store, SPILL_CATALOG_IMPORT, &found, NULL);
@@ -94,7 +94,7 @@ static spill_binding_t bind(fixture_t *fixture, const spill_definition_t *defini
     return binding;
 }
 
-static void numbers_stay_what_they_are(void **state)
+static void numbers_never_change(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -106,7 +106,8 @@ static void numbers_stay_what_they_are(void **state)
     save_definition(fixture.store, &likes);
     spill_binding_t first = bind(&fixture, &likes);
     assert_int_not_equal(first.array_id, fixture.binding.array_id);
-    assert_int_equal(first.collection_id, fixture.binding.collection_id); /* both of "users" */
+    /* both arrays belong to "users" */
+    assert_int_equal(first.collection_id, fixture.binding.collection_id);
 
     spill_definition_t sales;
     assert_int_equal(spill_definition_preset(&sales, "sales", "sales", NULL), SPILL_OK);
@@ -127,7 +128,7 @@ typedef struct array {
     spill_binding_t binding;
 } array_t;
 
-/* Another array of the fixture's heads. */
+/* Define another array in the fixture's heads. */
 static array_t add_likes(fixture_t *fixture)
 {
     array_t likes;
@@ -137,7 +138,7 @@ static array_t add_likes(fixture_t *fixture)
     return likes;
 }
 
-/* Go on with that array; returns the one before. */
+/* Switch the fixture to that array; return the previous one. */
 static array_t switch_to(fixture_t *fixture, const array_t *array)
 {
     array_t before = {fixture->definition, fixture->binding};
@@ -167,7 +168,7 @@ static void arrays_of_a_collection_share_fields(void **state)
     fixture_close(&fixture);
 }
 
-static void a_document_goes_with_its_last_array(void **state)
+static void document_is_deleted_with_its_last_array(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -177,7 +178,7 @@ static void a_document_goes_with_its_last_array(void **state)
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
     drop_head(&fixture, INCARNATION, 0);
     switch_to(&fixture, &feed);
-    assert_fields(&fixture, "{ \"_id\" : \"ada\" }"); /* the other array is in it */
+    assert_fields(&fixture, "{ \"_id\" : \"ada\" }"); /* the document still has the other array */
     drop_head(&fixture, INCARNATION, 0);
     assert_fields(&fixture, NULL);
     append_numbers(&fixture, SPILL_HEAD, 300, 1);
@@ -185,7 +186,7 @@ static void a_document_goes_with_its_last_array(void **state)
     fixture_close(&fixture);
 }
 
-/* ---- an array ends --------------------------------------------------------------------------- */
+/* ---- ending an array ------------------------------------------------------------------------- */
 
 static void skip_without_retire(fixture_t *fixture)
 {
@@ -217,7 +218,7 @@ static void assert_ended(fixture_t *fixture)
     assert_document(fixture, SPILL_HEAD, "absent");
 }
 
-static void an_array_ends_with_all_that_is_left_of_it(void **state)
+static void ended_array_leaves_nothing(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -226,9 +227,9 @@ static void an_array_ends_with_all_that_is_left_of_it(void **state)
     leave_page(&fixture, 2);
     fixture_owner(&fixture, "bob");
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
-    assert_false(retire(&fixture, &first)); /* bob is there */
+    assert_false(retire(&fixture, &first)); /* bob exists */
     append_numbers(&fixture, SPILL_HEAD, 201, 1);
-    drop_head(&fixture, INCARNATION + 2, 0); /* ada was dropped before, with one change */
+    drop_head(&fixture, INCARNATION + 2, 0); /* ada was dropped before, after one change */
     fixture_owner(&fixture, "ada");
     assert_document(&fixture, 0, "rev+0 | 0=100 1=101");
     assert_true(retire(&fixture, &first));
@@ -244,7 +245,7 @@ static void an_array_ends_with_all_that_is_left_of_it(void **state)
     assert_int_equal(fixture.binding.collection_id, first.collection_id);
     assert_document(&fixture, 0, "absent");
     append_numbers(&fixture, SPILL_HEAD, 300, 1);
-    assert_true(retire(&fixture, &first)); /* which ended before */
+    assert_true(retire(&fixture, &first)); /* it ended before */
     assert_document(&fixture, SPILL_HEAD, "rev+0 epoch=1003 | 0=300");
     fixture_close(&fixture);
 }
@@ -264,7 +265,7 @@ static bool replace_definition(fixture_t *fixture, const spill_definition_t *nex
     return done;
 }
 
-static void another_layout_begins_another_array(void **state)
+static void changed_layout_starts_new_array(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -272,14 +273,14 @@ static void another_layout_begins_another_array(void **state)
     skip_without_retire(&fixture);
     spill_definition_t next = fixture.definition;
     next.bounds.threshold++;
-    assert_true(replace_definition(&fixture, &next)); /* as compatible as can be */
+    assert_true(replace_definition(&fixture, &next)); /* a compatible change */
     fixture.definition = next;
     leave_page(&fixture, 2);
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
     next.keep = SPILL_KEEP_OLDEST;
-    assert_false(replace_definition(&fixture, &next)); /* ada is there */
+    assert_false(replace_definition(&fixture, &next)); /* ada exists */
     append_numbers(&fixture, SPILL_HEAD, 201, 1);
-    drop_head(&fixture, INCARNATION + 2, 0); /* there was another ada, with one change */
+    drop_head(&fixture, INCARNATION + 2, 0); /* an earlier ada was dropped, after one change */
     assert_true(replace_definition(&fixture, &next));
     assert_ended(&fixture);
     fixture.definition = next;
@@ -292,7 +293,7 @@ static void another_layout_begins_another_array(void **state)
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-/* Every owner, `limit` at a time, in `all` (of room for `room` names of 16 bytes). */
+/* List every owner into `all`, `limit` at a time. `all` holds `room` names of 16 bytes. */
 static size_t walk_owners(fixture_t *fixture, size_t limit, char (*all)[16], size_t room)
 {
     spill_buffer_t last = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
@@ -350,7 +351,7 @@ static void owners_are_walked_in_parts(void **state)
     fixture_close(&fixture);
 }
 
-static void owners_are_those_that_have_a_head(void **state)
+static void owners_are_heads(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -360,10 +361,10 @@ static void owners_are_those_that_have_a_head(void **state)
     fixture_owner(&fixture, "bob");
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
     array_t feed = switch_to(&fixture, &likes);
-    fixture_owner(&fixture, "cyd"); /* of the other array */
+    fixture_owner(&fixture, "cyd"); /* an owner of the other array */
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
     switch_to(&fixture, &feed);
-    fixture_owner(&fixture, "ada"); /* whose head goes, and whose page is left over */
+    fixture_owner(&fixture, "ada"); /* its head is dropped, its page stays */
     drop_head(&fixture, INCARNATION, 1);
     char all[4][16];
     assert_int_equal(walk_owners(&fixture, 2, all, 4), 1);
@@ -371,7 +372,7 @@ static void owners_are_those_that_have_a_head(void **state)
     fixture_close(&fixture);
 }
 
-static void an_owner_is_one_whatever_its_number_type(void **state)
+static void number_types_name_one_owner(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -395,7 +396,8 @@ static void an_owner_is_one_whatever_its_number_type(void **state)
     assert_int_equal(bson_count_keys(&owners), 1);
     bson_iter_init(&iter, &owners);
     assert_true(bson_iter_next(&iter));
-    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT32); /* as it was made */
+    /* the type with which it was created */
+    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT32);
     bson_destroy(&owners);
     spill_buffer_release(&last);
     bson_destroy(ids);
@@ -404,14 +406,14 @@ static void an_owner_is_one_whatever_its_number_type(void **state)
 
 void add_catalog_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, an_entry_is_put_where_it_is_as_expected);
-    SUITE_ADD(suite, names_come_in_order);
-    SUITE_ADD(suite, numbers_stay_what_they_are);
+    SUITE_ADD(suite, entry_is_put_if_unchanged);
+    SUITE_ADD(suite, names_are_sorted);
+    SUITE_ADD(suite, numbers_never_change);
     SUITE_ADD(suite, arrays_of_a_collection_share_fields);
-    SUITE_ADD(suite, a_document_goes_with_its_last_array);
-    SUITE_ADD(suite, an_array_ends_with_all_that_is_left_of_it);
-    SUITE_ADD(suite, another_layout_begins_another_array);
+    SUITE_ADD(suite, document_is_deleted_with_its_last_array);
+    SUITE_ADD(suite, ended_array_leaves_nothing);
+    SUITE_ADD(suite, changed_layout_starts_new_array);
     SUITE_ADD(suite, owners_are_walked_in_parts);
-    SUITE_ADD(suite, owners_are_those_that_have_a_head);
-    SUITE_ADD(suite, an_owner_is_one_whatever_its_number_type);
+    SUITE_ADD(suite, owners_are_heads);
+    SUITE_ADD(suite, number_types_name_one_owner);
 }

@@ -1,9 +1,9 @@
-/* Appends of several callers in one step, which a store that combines takes. */
+/* Combined appends: the appends of several callers in one step, for stores that combine. */
 #include "suite.h"
 
 enum { MEMBERS = 3 };
 
-/* One element of each operation, in one request. */
+/* Append one element per operation in one request. */
 static spill_outcome_t append_members(fixture_t *fixture, const char *const ids[MEMBERS],
                                       int64_t base)
 {
@@ -24,7 +24,7 @@ static spill_outcome_t append_members(fixture_t *fixture, const char *const ids[
     return call(fixture, &append);
 }
 
-static void they_make_a_head(void **state)
+static void combined_append_creates_head(void **state)
 {
     static const char *const ids[MEMBERS] = {"a", "b", "c"};
     fixture_t fixture;
@@ -36,7 +36,7 @@ static void they_make_a_head(void **state)
     fixture_close(&fixture);
 }
 
-static void one_that_was_seen_refuses_all(void **state)
+static void seen_operation_refuses_combined_append(void **state)
 {
     static const char *const first[MEMBERS] = {"a", "b", "c"};
     static const char *const second[MEMBERS] = {"d", "c", "e"};
@@ -48,11 +48,11 @@ static void one_that_was_seen_refuses_all(void **state)
     assert_document(&fixture, SPILL_HEAD, "rev+0 n=3 | 0=100 1=101 2=102");
     assert_int_equal(append_members(&fixture, third, 3), SPILL_DONE);
     assert_document(&fixture, SPILL_HEAD, "rev+0 n=6 | 0=100 1=101 2=102 3=100 4=101 5=102");
-    assert_ops(&fixture, SPILL_HEAD, "d@3:3+1 e@4:4+1 f@5:5+1"); /* the window is of 3 */
+    assert_ops(&fixture, SPILL_HEAD, "d@3:3+1 e@4:4+1 f@5:5+1"); /* the window holds 3 operations */
     fixture_close(&fixture);
 }
 
-static void they_need_no_operations(void **state)
+static void combined_append_without_operations(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -65,7 +65,7 @@ static void they_need_no_operations(void **state)
 
 void add_combined_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, they_make_a_head);
-    SUITE_ADD(suite, one_that_was_seen_refuses_all);
-    SUITE_ADD(suite, they_need_no_operations);
+    SUITE_ADD(suite, combined_append_creates_head);
+    SUITE_ADD(suite, seen_operation_refuses_combined_append);
+    SUITE_ADD(suite, combined_append_without_operations);
 }

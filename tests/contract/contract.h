@@ -1,6 +1,6 @@
 /*
- * What every store has to do, as one suite of tests for any of them. A test program for a store
- * describes how it is opened and calls contract_run.
+ * The contract of every store, as one suite of tests. The test program of a store describes how to
+ * open it and calls contract_run.
  */
 #ifndef TESTS_CONTRACT_H
 #define TESTS_CONTRACT_H
@@ -9,18 +9,18 @@
 
 typedef struct contract_kind {
     const char *name;
-    bool slow;               /* fewer random requests; with a sanitizer in one order alone */
-    bool shows_other_arrays; /* ... of a head, among its other fields */
-    bool combines;           /* takes the appends of several callers as one */
-    /* A store with nothing in it. */
+    bool slow;               /* fewer random requests; one order only under a sanitizer */
+    bool shows_other_arrays; /* a head's other fields show its other arrays */
+    bool combines;           /* combines several callers' appends into one step */
+    /* Open an empty store. */
     spill_store_t *(*open)(void);
-    /* Close it and open it again with all that was in it; NULL where nothing outlives a close. */
+    /* Close the store and open it with the same content; NULL: content does not outlive a close. */
     spill_store_t *(*reopen)(spill_store_t *store);
-    /* Close it and remove what it left. */
+    /* Close the store and remove its content. */
     void (*close)(spill_store_t *store);
 } contract_kind_t;
 
-/* Runs the suite, for arrays of either order; the result is for main to return. */
+/* Run the suite with arrays of both orders. Return the result for main to return. */
 int contract_run(const contract_kind_t *kind);
 
 #endif

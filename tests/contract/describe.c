@@ -4,39 +4,39 @@
 #include <stdio.h>
 #include <string.h>
 
-static void say(bson_string_t *text, const char *name, int64_t number)
+static void append_field(bson_string_t *text, const char *name, int64_t number)
 {
     if (number != 0)
         bson_string_append_printf(text, " %s%" PRId64, name, number);
 }
 
-static void say_state(bson_string_t *text, const spill_state_t *state)
+static void append_state(bson_string_t *text, const spill_state_t *state)
 {
     bson_string_append_printf(text, "rev+%" PRId64, state->rev - state->incarnation);
     if (state->incarnation != INCARNATION)
-        say(text, "epoch=", state->incarnation);
-    say(text, "first=", state->first);
+        append_field(text, "epoch=", state->incarnation);
+    append_field(text, "first=", state->first);
     for (size_t i = 0; i < state->deleted.run_count; i++)
         for (int64_t seq = state->deleted.runs[i].first; seq < state->deleted.runs[i].end; seq++)
             bson_string_append_printf(
                 text, "%s%" PRId64, i == 0 && seq == state->deleted.runs[i].first ? " gone=" : ",",
                 seq);
-    say(text, "n=", state->op_count);
+    append_field(text, "n=", state->op_count);
     bson_string_append(text, state->sealed ? " sealed" : "");
     bson_string_append(text, state->closed ? " closed" : "");
-    say(text, "pages=", state->pages);
-    say(text, "removed=", state->removed);
-    say(text, "low=", state->watermark);
-    say(text, "total=", state->total);
+    append_field(text, "pages=", state->pages);
+    append_field(text, "removed=", state->removed);
+    append_field(text, "low=", state->watermark);
+    append_field(text, "total=", state->total);
     if (state->intent)
         bson_string_append_printf(text, " intent=%" PRId64 "@%" PRId64, state->intent_seq,
                                   state->intent_page);
-    say(text, "page=", state->page);
+    append_field(text, "page=", state->page);
     if (state->source_rev != 0 && state->source_rev != state->incarnation)
         bson_string_append_printf(text, " src+%" PRId64, state->source_rev - state->incarnation);
 }
 
-static void say_elements(bson_string_t *text, const spill_run_t *run)
+static void append_elements(bson_string_t *text, const spill_run_t *run)
 {
     bson_string_append(text, " |");
     for (size_t i = 0; i < run->count; i++) {
@@ -52,7 +52,7 @@ static void say_elements(bson_string_t *text, const spill_run_t *run)
     }
 }
 
-/* The run, which was read backward, against the state and its copy that was read forward. */
+/* The run that was read backward must match the state and its copy that was read forward. */
 static void check_runs(const spill_state_t *state, const spill_run_t *forward,
                        const spill_run_t *backward)
 {
@@ -85,8 +85,8 @@ char *describe(fixture_t *fixture, int64_t page)
     check_runs(&fixture->response.state, &forward, &fixture->response.run);
 
     bson_string_t *text = bson_string_new(NULL);
-    say_state(text, &fixture->response.state);
-    say_elements(text, &forward);
+    append_state(text, &fixture->response.state);
+    append_elements(text, &forward);
     spill_run_release(&forward);
     return bson_string_free(text, false);
 }

@@ -19,7 +19,7 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
     definition->op_window = 3;
     if (strcmp(name, "feed") == 0)
         return;
-    /* Arrays of one collection share nothing else. */
+    /* Arrays of one collection share no other names. */
     snprintf(definition->array, SPILL_NAME_SIZE, "%s", name);
     snprintf(definition->count_field, SPILL_NAME_SIZE, "%sCount", name);
     snprintf(definition->overflow_field, SPILL_NAME_SIZE, "%sOverflow", name);
@@ -187,7 +187,7 @@ void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages)
 
 /* ---- spilling -------------------------------------------------------------------------------- */
 
-/* The head's state and its elements below slot number `slots`. */
+/* Read the head's state and its elements in slots below `slots`. */
 static void read_oldest(fixture_t *fixture, int64_t slots, spill_state_t *head, spill_run_t *run)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);

@@ -1,4 +1,4 @@
-/* A store with one array bound and one owner at hand: what the tests of the contract work with. */
+/* The fixture of the contract tests: a store with one bound array and one owner. */
 #ifndef TESTS_CONTRACT_FIXTURE_H
 #define TESTS_CONTRACT_FIXTURE_H
 
@@ -23,32 +23,32 @@ typedef struct fixture {
     spill_response_t response;
 } fixture_t;
 
-/* The order of every array that make_definition makes. */
+/* The order of the arrays that make_definition makes. */
 extern spill_array_order_t contract_order;
 
 /*
- * A definition with bounds that never bite and a window of 3. "feed" has the names of that preset;
- * another name is another array of the same heads.
+ * Make a definition with bounds that no test reaches and a window of 3 operations. "feed" has that
+ * preset's names; another name is another array in the same heads.
  */
 void make_definition(spill_definition_t *definition, const char *name, spill_keep_t keep);
 
-/* The same of preset "reviews-bucket". Its owners are windows. */
+/* Make one of preset "reviews-bucket". Its owners are windows. */
 void make_bucket_definition(spill_definition_t *definition, const char *name);
 
-/* Save the definition as a client would. */
+/* Save the definition as a client does. */
 void save_definition(spill_store_t *store, const spill_definition_t *definition);
 
 void fixture_open(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep);
-/* The same with a path at which elements have their ids. */
+/* Open with a path at which elements have their ids. */
 void fixture_open_with_ids(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep,
                            const char *id_field);
-/* ... or with any definition. */
+/* Open with any definition. */
 void fixture_open_with(fixture_t *fixture, const contract_kind_t *kind,
                        const spill_definition_t *definition);
-void fixture_reopen(fixture_t *fixture); /* no effect where the kind cannot */
+void fixture_reopen(fixture_t *fixture); /* no effect if the kind does not support it */
 void fixture_close(fixture_t *fixture);
 
-/* Go on with another owner. */
+/* Switch to another owner. */
 void fixture_owner(fixture_t *fixture, const char *name);
 
 /* A request of the fixture's owner, with `incarnation` EPOCH and limits that allow all. */
@@ -74,10 +74,10 @@ spill_value_t text_value(uint32_t size_bytes, char fill);
 /* Append `count` numbers label, label + 1, ... to a document, which must take them. */
 void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count);
 
-/* Drop the head of the incarnation `incarnation`, which has that many pages; they are left over. */
+/* Drop the head of that incarnation, which has this number of pages; the pages are left over. */
 void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages);
 
-/* Make a head of a later incarnation (EPOCH + 50) with the numbers label, label + 1, ... */
+/* Create a head of a later incarnation (INCARNATION + 50) with the numbers label, label + 1, ... */
 void begin_again(fixture_t *fixture, int64_t label, size_t count);
 
 /*
@@ -87,7 +87,7 @@ void begin_again(fixture_t *fixture, int64_t label, size_t count);
 spill_outcome_t put_from_head(fixture_t *fixture, int64_t page, int64_t slots);
 /* Cut that page off the head. */
 spill_outcome_t cut_from_head(fixture_t *fixture, int64_t page);
-void spill_page(fixture_t *fixture, int64_t page, int64_t slots); /* both */
+void spill_page(fixture_t *fixture, int64_t page, int64_t slots); /* both of these */
 
 /*
  * Append the numbers 100, 101, ..., one more than `slots`, spill them to page 0 but for the last,
@@ -108,13 +108,13 @@ void leave_page(fixture_t *fixture, int64_t slots);
 char *describe(fixture_t *fixture, int64_t page); /* free with bson_free */
 void assert_document(fixture_t *fixture, int64_t page, const char *expected);
 
-/* The same of the document's operations: "id@ordinal:seq+count ...". */
+/* Compare the document's operations: "id@ordinal:seq+count ...". */
 void assert_ops(fixture_t *fixture, int64_t page, const char *expected);
 
-/* The head's other fields as relaxed Extended JSON; NULL: there are none. */
+/* Compare the head's other fields, as relaxed Extended JSON; NULL: none. */
 void assert_fields(fixture_t *fixture, const char *expected);
 
-/* The store's own records of the owner agree with each other. */
+/* Check that the store's own records of the owner agree with each other. */
 void assert_sound(fixture_t *fixture);
 
 #endif

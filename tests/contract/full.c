@@ -1,4 +1,6 @@
-/* Arrays of other programs that are taken over and cut in one update; pages with a lease. */
+/*
+ * Adopting an unmanaged array and cutting it in one update, for full documents; pages with a lease.
+ */
 #include "suite.h"
 #include "unmanaged.h"
 
@@ -11,7 +13,7 @@ static int64_t in_an_hour(void)
     return spill_clock_now_us(NULL) + HOUR_US;
 }
 
-/* Page `page` with the numbers label, label + 1, ... from `first` on. */
+/* Copy the numbers label, label + 1, ... to page `page`, with sequence numbers from `first`. */
 static spill_request_t make_copy(const fixture_t *fixture, int64_t page, int64_t first,
                                  const spill_run_t *run, int64_t lease)
 {
@@ -26,14 +28,14 @@ static spill_request_t make_copy(const fixture_t *fixture, int64_t page, int64_t
 
 static spill_request_t make_adopt_split(const fixture_t *fixture, const spill_run_t *run)
 {
-    spill_request_t take = make_request(fixture, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
-    take.adopt.until = in_an_hour();
-    take.adopt.slots = (int64_t)run->count;
-    take.adopt.run = run;
-    return take;
+    spill_request_t adopt = make_request(fixture, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
+    adopt.adopt.until = in_an_hour();
+    adopt.adopt.slots = (int64_t)run->count;
+    adopt.adopt.run = run;
+    return adopt;
 }
 
-/* The array 100 .. 104, of which page 0 has a copy of the first two elements. */
+/* Write the unmanaged array 100 .. 104, and copy its first two elements to page 0. */
 static void open_copied(fixture_t *fixture, fixture_t *other, const contract_kind_t *kind,
                         spill_run_t *run, int64_t lease)
 {
@@ -44,15 +46,15 @@ static void open_copied(fixture_t *fixture, fixture_t *other, const contract_kin
     assert_done(fixture, &put);
 }
 
-static void an_array_is_taken_without_what_a_page_has(void **state)
+static void adopt_split_leaves_out_copied_elements(void **state)
 {
     fixture_t fixture, other;
     spill_run_t run;
     open_copied(&fixture, &other, *state, &run, in_an_hour());
     assert_document(&fixture, 0, "rev+0 | 0=100 1=101");
-    spill_request_t take = make_adopt_split(&fixture, &run);
-    assert_done(&fixture, &take);
-    assert_refused(&fixture, &take); /* it is ours */
+    spill_request_t adopt = make_adopt_split(&fixture, &run);
+    assert_done(&fixture, &adopt);
+    assert_refused(&fixture, &adopt); /* it is managed now */
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104");
     assert_document(&fixture, 0, "rev+0 | 0=100 1=101");
     assert_ops(&fixture, SPILL_HEAD, "");
@@ -61,7 +63,7 @@ static void an_array_is_taken_without_what_a_page_has(void **state)
     other.store = fixture.store;
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104 5=105");
     assert_sound(&fixture);
-    /* It goes on as any other. */
+    /* It continues like any other array. */
     spill_page(&fixture, 1, 2);
     assert_document(&fixture, 1, "rev+1 first=2 page=1 src+1 | 2=102 3=103");
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=4 pages=2 | 4=104 5=105");
@@ -69,7 +71,7 @@ static void an_array_is_taken_without_what_a_page_has(void **state)
     close_both(&fixture, &other);
 }
 
-static void what_is_in_several_pages_is_taken_off_at_once(void **state)
+static void adopt_split_cuts_several_pages(void **state)
 {
     fixture_t fixture, other;
     spill_run_t run;
@@ -78,9 +80,9 @@ static void what_is_in_several_pages_is_taken_off_at_once(void **state)
     next.entries[0].seq = 2;
     spill_request_t put = make_copy(&fixture, 1, 2, &next, in_an_hour());
     assert_done(&fixture, &put);
-    spill_request_t take = make_adopt_split(&fixture, &all);
-    take.adopt.more_pages = 1;
-    assert_done(&fixture, &take);
+    spill_request_t adopt = make_adopt_split(&fixture, &all);
+    adopt.adopt.more_pages = 1;
+    assert_done(&fixture, &adopt);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=3 pages=2 | 3=103 4=104");
     assert_document(&fixture, 1, "rev+0 first=2 page=1 | 2=102");
     assert_sound(&fixture);
@@ -90,26 +92,26 @@ static void what_is_in_several_pages_is_taken_off_at_once(void **state)
     close_both(&fixture, &other);
 }
 
-/* Each of its guards, one after the other. */
-static void only_an_array_that_begins_so_is_taken_in_time(void **state)
+/* Break each guard, one after the other. */
+static void adopt_split_checks_lease_and_first_elements(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
     spill_run_t run = numbers_run(100, 2), changed = numbers_run(101, 2),
                 whole = numbers_run(100, 5);
-    spill_request_t take = make_adopt_split(&fixture, &run);
-    assert_refused(&fixture, &take); /* no document */
+    spill_request_t adopt = make_adopt_split(&fixture, &run);
+    assert_refused(&fixture, &adopt); /* no document */
     write_unmanaged(&fixture, &other, 0);
-    assert_refused(&fixture, &take);
+    assert_refused(&fixture, &adopt);
     write_unmanaged(&fixture, &other, 5);
-    take.adopt.until = spill_clock_now_us(NULL) - HOUR_US;
-    assert_refused(&fixture, &take);
-    take = make_adopt_split(&fixture, &changed);
-    assert_refused(&fixture, &take);
-    take = make_adopt_split(&fixture, &whole); /* one element stays, at least */
-    assert_refused(&fixture, &take);
-    take = make_adopt_split(&fixture, &run);
-    assert_done(&fixture, &take);
+    adopt.adopt.until = spill_clock_now_us(NULL) - HOUR_US;
+    assert_refused(&fixture, &adopt);
+    adopt = make_adopt_split(&fixture, &changed);
+    assert_refused(&fixture, &adopt);
+    adopt = make_adopt_split(&fixture, &whole); /* at least one element stays in the head */
+    assert_refused(&fixture, &adopt);
+    adopt = make_adopt_split(&fixture, &run);
+    assert_done(&fixture, &adopt);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104");
     spill_run_release(&run);
     spill_run_release(&changed);
@@ -117,8 +119,8 @@ static void only_an_array_that_begins_so_is_taken_in_time(void **state)
     close_both(&fixture, &other);
 }
 
-/* A later incarnation was there, and has ended. */
-static void an_array_is_not_taken_for_an_incarnation_that_is_over(void **state)
+/* A later incarnation existed and has ended. */
+static void adopt_split_refuses_ended_incarnation(void **state)
 {
     fixture_t fixture, other;
     spill_run_t run;
@@ -127,9 +129,9 @@ static void an_array_is_not_taken_for_an_incarnation_that_is_over(void **state)
     append_numbers(&fixture, SPILL_HEAD, 1, 1);
     drop_head(&fixture, INCARNATION, 0);
     fixture_owner(&fixture, "ada");
-    spill_request_t take = make_adopt_split(&fixture, &run);
-    assert_refused(&fixture, &take);
-    /* A copy that is made now is of a later one. */
+    spill_request_t adopt = make_adopt_split(&fixture, &run);
+    assert_refused(&fixture, &adopt);
+    /* A copy that is made now belongs to a later incarnation. */
     spill_request_t put = make_copy(&fixture, 1, 2, &run, in_an_hour());
     assert_done(&fixture, &put);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 1);
@@ -149,7 +151,7 @@ static spill_request_t make_on_page(const fixture_t *fixture, spill_request_kind
     return request;
 }
 
-static void a_page_stays_while_its_lease_runs(void **state)
+static void page_stays_until_lease_ends(void **state)
 {
     for (int over = 0; over < 2; over++) {
         fixture_t fixture, other;
@@ -158,7 +160,7 @@ static void a_page_stays_while_its_lease_runs(void **state)
         spill_run_t later = numbers_run(200, 1);
         spill_request_t copy = make_copy(&fixture, 0, 0, &later, in_an_hour());
         copy.incarnation = INCARNATION + 7;
-        assert_refused(&fixture, &copy); /* in a free place alone */
+        assert_refused(&fixture, &copy); /* only if no page exists */
         spill_request_t put = make_on_page(&fixture, SPILL_REQUEST_PUT_PAGE);
         put.put_page.source_rev = INCARNATION + 9;
         put.put_page.slots = 1;
@@ -188,7 +190,7 @@ static void a_page_stays_while_its_lease_runs(void **state)
     }
 }
 
-static void who_reads_a_page_sees_its_lease(void **state)
+static void read_returns_lease_of_page(void **state)
 {
     fixture_t fixture, other;
     spill_run_t run;
@@ -205,7 +207,8 @@ static void who_reads_a_page_sees_its_lease(void **state)
         assert_done(&fixture, &read);
         assert_true(fixture.response.state.lease == lease);
         assert_true(fixture.response.now_us > before);
-        spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0); /* it is given up */
+        /* the lease is given up */
+        spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0);
         seal.seal.close = true;
         assert_int_equal(call(&fixture, &seal), closed ? SPILL_REFUSED_GUARD : SPILL_DONE);
         fixture_reopen(&fixture);
@@ -215,7 +218,7 @@ static void who_reads_a_page_sees_its_lease(void **state)
     close_both(&fixture, &other);
 }
 
-static void an_array_of_others_can_be_read(void **state)
+static void unmanaged_array_can_be_read(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
@@ -240,38 +243,38 @@ static void an_array_of_others_can_be_read(void **state)
         assert_int_equal(element.seq, i);
         assert_true(spill_value_equal(&element.value, &expected));
     }
-    spill_request_t take = make_adopt(&fixture);
-    assert_done(&fixture, &take);
+    spill_request_t adopt = make_adopt(&fixture);
+    assert_done(&fixture, &adopt);
     assert_done(&fixture, &read);
     assert_true(fixture.response.state.present);
     assert_int_equal(fixture.response.run.count, 3);
     close_both(&fixture, &other);
 }
 
-/* What a server refuses by itself. */
-static void an_array_in_a_document_without_room_is_not_taken_as_it_is(void **state)
+/* A server refuses this by itself. */
+static void adopt_needs_room_in_document(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
     write_unmanaged(&fixture, &other, 5);
-    spill_request_t take = make_adopt(&fixture);
-    take.limits.bytes_max = 10;
+    spill_request_t adopt = make_adopt(&fixture);
+    adopt.limits.bytes_max = 10;
     if (strcmp(fixture.store->ops->name, "mongodb") != 0)
-        assert_int_equal(fixture.store->ops->call(fixture.store, &take, &fixture.response, NULL),
+        assert_int_equal(fixture.store->ops->call(fixture.store, &adopt, &fixture.response, NULL),
                          SPILL_TOO_BIG);
-    take.limits.bytes_max = INT64_MAX;
-    assert_done(&fixture, &take);
+    adopt.limits.bytes_max = INT64_MAX;
+    assert_done(&fixture, &adopt);
     close_both(&fixture, &other);
 }
 
 void add_full_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, an_array_is_taken_without_what_a_page_has);
-    SUITE_ADD(suite, what_is_in_several_pages_is_taken_off_at_once);
-    SUITE_ADD(suite, only_an_array_that_begins_so_is_taken_in_time);
-    SUITE_ADD(suite, an_array_is_not_taken_for_an_incarnation_that_is_over);
-    SUITE_ADD(suite, a_page_stays_while_its_lease_runs);
-    SUITE_ADD(suite, who_reads_a_page_sees_its_lease);
-    SUITE_ADD(suite, an_array_of_others_can_be_read);
-    SUITE_ADD(suite, an_array_in_a_document_without_room_is_not_taken_as_it_is);
+    SUITE_ADD(suite, adopt_split_leaves_out_copied_elements);
+    SUITE_ADD(suite, adopt_split_cuts_several_pages);
+    SUITE_ADD(suite, adopt_split_checks_lease_and_first_elements);
+    SUITE_ADD(suite, adopt_split_refuses_ended_incarnation);
+    SUITE_ADD(suite, page_stays_until_lease_ends);
+    SUITE_ADD(suite, read_returns_lease_of_page);
+    SUITE_ADD(suite, unmanaged_array_can_be_read);
+    SUITE_ADD(suite, adopt_needs_room_in_document);
 }

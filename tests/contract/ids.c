@@ -1,12 +1,15 @@
-/* SPILL_WANT_ID and SPILL_PAGE_WITH_ID: elements by their ids, and the index that follows them. */
+/* SPILL_WANT_ID and SPILL_PAGE_WITH_ID: finding elements by id, and the index behind that. */
 #include "suite.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- what the tests are written in ----------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
-/* Append elements given as Extended JSON, separated by '|'; capped: within `cap`, or 0. */
+/*
+ * Append elements given as Extended JSON, separated by '|'. A capped head holds at most `cap`; 0:
+ * not capped.
+ */
 static void append_within(fixture_t *fixture, int64_t page, int64_t cap, const char *elements)
 {
     char text[1024];
@@ -36,9 +39,9 @@ static void append_capped_json(fixture_t *fixture, int64_t cap, const char *elem
     append_within(fixture, SPILL_HEAD, cap, elements);
 }
 
-/* The number of the element that a READ by id finds in that document; -1: none. */
-static int64_t find_from(fixture_t *fixture, int64_t page, int64_t pages, const char *json,
-                         int64_t seq)
+/* Return the number of the element that a READ by id finds in that document, or -1. */
+static int64_t find_id_from(fixture_t *fixture, int64_t page, int64_t pages, const char *json,
+                            int64_t seq)
 {
     bson_t storage = BSON_INITIALIZER;
     spill_value_t id;
@@ -65,16 +68,16 @@ static int64_t find_from(fixture_t *fixture, int64_t page, int64_t pages, const 
 
 static int64_t in_head(fixture_t *fixture, const char *id)
 {
-    return find_from(fixture, SPILL_HEAD, 0, id, 0);
+    return find_id_from(fixture, SPILL_HEAD, 0, id, 0);
 }
 
 static int64_t in_pages(fixture_t *fixture, int64_t pages, const char *id)
 {
-    return find_from(fixture, SPILL_PAGE_WITH_ID, pages, id, 0);
+    return find_id_from(fixture, SPILL_PAGE_WITH_ID, pages, id, 0);
 }
 
-static void change(fixture_t *fixture, spill_request_kind_t kind, int64_t page, int64_t rev,
-                   int64_t seq, const char *json)
+static void edit_or_remove(fixture_t *fixture, spill_request_kind_t kind, int64_t page, int64_t rev,
+                           int64_t seq, const char *json)
 {
     bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
@@ -92,7 +95,7 @@ static void change(fixture_t *fixture, spill_request_kind_t kind, int64_t page, 
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-static void ids_compare_as_values_do(void **state)
+static void ids_compare_like_values(void **state)
 {
     fixture_t fixture;
     fixture_open_with_ids(&fixture, *state, SPILL_KEEP_NEWEST, "id");
@@ -114,15 +117,15 @@ static void ids_compare_as_values_do(void **state)
     assert_int_equal(in_head(&fixture, "false"), -1);
     assert_int_equal(in_head(&fixture, "{\"$date\": {\"$numberLong\": \"5\"}}"), 6);
     assert_int_equal(in_head(&fixture, "\"\""), 7);
-    assert_int_equal(find_from(&fixture, SPILL_HEAD, 0, "1", 1), 8);
-    assert_int_equal(find_from(&fixture, SPILL_HEAD, 0, "1", 9), -1);
+    assert_int_equal(find_id_from(&fixture, SPILL_HEAD, 0, "1", 1), 8);
+    assert_int_equal(find_id_from(&fixture, SPILL_HEAD, 0, "1", 9), -1);
     fixture_reopen(&fixture);
     assert_int_equal(in_head(&fixture, "\"one\""), 1);
     assert_sound(&fixture);
     fixture_close(&fixture);
 }
 
-static void what_has_no_id_is_not_found(void **state)
+static void element_without_id_is_not_found(void **state)
 {
     fixture_t fixture;
     fixture_open_with_ids(&fixture, *state, SPILL_KEEP_OLDEST, "by.id");
@@ -143,15 +146,15 @@ static void ids_follow_edits_and_removals(void **state)
     fixture_t fixture;
     fixture_open_with_ids(&fixture, *state, SPILL_KEEP_NEWEST, "id");
     append_json(&fixture, SPILL_HEAD, "{\"id\": 1}|{\"id\": 2}|{\"id\": 2}|{\"id\": 3}");
-    change(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 0, 0, "{\"id\": 4}");
+    edit_or_remove(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 0, 0, "{\"id\": 4}");
     assert_int_equal(in_head(&fixture, "1"), -1);
     assert_int_equal(in_head(&fixture, "4"), 0);
-    change(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 1, 0, "{\"id\": 4, \"more\": true}");
+    edit_or_remove(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 1, 0, "{\"id\": 4, \"more\": true}");
     assert_int_equal(in_head(&fixture, "4"), 0);
-    change(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD, 2, 1, NULL);
+    edit_or_remove(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD, 2, 1, NULL);
     assert_int_equal(in_head(&fixture, "2"), 2);
     assert_int_equal(in_head(&fixture, "3"), 3);
-    change(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 3, 3, "3");
+    edit_or_remove(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 3, 3, "3");
     assert_int_equal(in_head(&fixture, "3"), -1);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION + 4;
@@ -180,13 +183,13 @@ static void ids_move_to_pages(void **state)
     assert_int_equal(in_pages(&fixture, 2, "3"), 2);
     assert_int_equal(in_pages(&fixture, 2, "2"), 1);
     assert_int_equal(fixture.response.state.page, 0);
-    assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 2, "2", 2), 3);
+    assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 2, "2", 2), 3);
     assert_int_equal(fixture.response.state.page, 1);
-    assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "2", 2), -1);
+    assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "2", 2), -1);
     assert_int_equal(in_pages(&fixture, 2, "5"), 4);
-    change(&fixture, SPILL_REQUEST_DELETE, 0, 0, 1, NULL);
+    edit_or_remove(&fixture, SPILL_REQUEST_DELETE, 0, 0, 1, NULL);
     assert_int_equal(in_pages(&fixture, 2, "2"), 3);
-    change(&fixture, SPILL_REQUEST_EDIT, 0, 1, 2, "{\"id\": 9}");
+    edit_or_remove(&fixture, SPILL_REQUEST_EDIT, 0, 1, 2, "{\"id\": 9}");
     assert_int_equal(in_pages(&fixture, 2, "9"), 2);
     assert_int_equal(in_pages(&fixture, 2, "3"), -1);
     fixture_reopen(&fixture);
@@ -208,27 +211,27 @@ static void ids_of_pages_that_keep_oldest(void **state)
     assert_done(&fixture, &create);
     append_json(&fixture, 0, "{\"id\": 2}|{\"id\": 3}");
     assert_int_equal(in_head(&fixture, "2"), 1);
-    assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "2", 2), 2);
-    assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "3", 2), 3);
-    assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "4", 2), -1);
+    assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "2", 2), 2);
+    assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "3", 2), 3);
+    assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "4", 2), -1);
     seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0);
     seal.rev = INCARNATION;
     assert_done(&fixture, &seal);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
     assert_done(&fixture, &empty);
-    assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "3", 2), -1);
+    assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "3", 2), -1);
     assert_sound(&fixture);
     fixture_close(&fixture);
 }
 
-/* A page that is put over another, and incarnations after each other. */
-static void ids_of_what_was_replaced_are_gone(void **state)
+/* One page replaces another; one incarnation follows another. */
+static void ids_of_replaced_pages_are_deleted(void **state)
 {
     fixture_t fixture;
     fixture_open_with_ids(&fixture, *state, SPILL_KEEP_NEWEST, "id");
     append_json(&fixture, SPILL_HEAD, "{\"id\": 1}|{\"id\": 2}|{\"id\": 3}");
     assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
-    change(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 0, 1, "{\"id\": 7}");
+    edit_or_remove(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 0, 1, "{\"id\": 7}");
     assert_sound(&fixture);
     spill_page(&fixture, 0, 2);
     assert_int_equal(in_pages(&fixture, 1, "2"), -1);
@@ -245,7 +248,7 @@ static void ids_of_what_was_replaced_are_gone(void **state)
     fixture_close(&fixture);
 }
 
-/* Capped: what falls off is not found, also what fell off with its own batch. */
+/* Capped: a dropped element is not found, even if its own batch dropped it. */
 static void ids_of_a_capped_head(void **state)
 {
     fixture_t fixture;
@@ -259,10 +262,10 @@ static void ids_of_a_capped_head(void **state)
     append_capped_json(&fixture, 3, "{\"id\": 4}");
     assert_int_equal(in_head(&fixture, "1"), 2);
     assert_int_equal(in_head(&fixture, "2"), -1);
-    change(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD, 0, 3, NULL);
+    edit_or_remove(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD, 0, 3, NULL);
     assert_int_equal(in_head(&fixture, "3"), -1);
     assert_int_equal(in_head(&fixture, "4"), 4);
-    change(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 1, 2, "{\"id\": 9}");
+    edit_or_remove(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 1, 2, "{\"id\": 9}");
     assert_int_equal(in_head(&fixture, "9"), 2);
     assert_int_equal(in_head(&fixture, "1"), -1);
     append_capped_json(&fixture, 1, "{\"id\": 5}|{\"id\": 6}");
@@ -277,11 +280,11 @@ static void ids_of_a_capped_head(void **state)
 
 void add_id_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, ids_compare_as_values_do);
-    SUITE_ADD(suite, what_has_no_id_is_not_found);
+    SUITE_ADD(suite, ids_compare_like_values);
+    SUITE_ADD(suite, element_without_id_is_not_found);
     SUITE_ADD(suite, ids_follow_edits_and_removals);
     SUITE_ADD(suite, ids_move_to_pages);
     SUITE_ADD(suite, ids_of_pages_that_keep_oldest);
-    SUITE_ADD(suite, ids_of_what_was_replaced_are_gone);
+    SUITE_ADD(suite, ids_of_replaced_pages_are_deleted);
     SUITE_ADD(suite, ids_of_a_capped_head);
 }

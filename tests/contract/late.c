@@ -20,7 +20,7 @@ void late_add(late_queue_t *queue, size_t most, size_t array, size_t owner,
             (late_t){.array = array, .owner = owner, .request = spill_request_clone(request)};
 }
 
-bool late_adopt(late_queue_t *queue, uint64_t *random, late_t *late)
+bool late_take_random(late_queue_t *queue, uint64_t *random, late_t *late)
 {
     if (queue->count == 0)
         return false;

@@ -1,7 +1,7 @@
 /*
- * A layout that the library does not have: docs/internals/add-a-layout.md explains it. All elements
- * of an owner are in its head. An append to a full head is refused. The schema and the table of
- * operations below are all that it takes: no store and no function of the core knows the layout.
+ * A layout that the library does not have; docs/internals/add-a-layout.md explains it. All elements
+ * of an owner are in its head, and an append to a full head is refused. The layout needs only the
+ * schema and the table of operations below: no store and no function of the core knows it.
  */
 #include "suite.h"
 
@@ -58,7 +58,7 @@ static const spill_layout_ops_t single_ops = {
     .drop = spill_capped_drop,
 };
 
-static spill_layout_t single(void)
+static spill_layout_t open_single(void)
 {
     static spill_layout_t layout = SPILL_LAYOUT_OUTLIER;
     if (layout == SPILL_LAYOUT_OUTLIER)
@@ -89,7 +89,7 @@ static void world_open(world_t *world, const contract_kind_t *kind)
     *world = (world_t){.kind = kind, .store = kind->open(), .storage = BSON_INITIALIZER};
     spill_definition_t definition;
     spill_definition_init(&definition, "notes");
-    definition.layout = single();
+    definition.layout = open_single();
     definition.keep = SPILL_KEEP_NEWEST;
     definition.order = contract_order;
     definition.bounds.threshold = CAPACITY;
@@ -160,7 +160,7 @@ static void assert_verified(world_t *world)
     assert_int_equal(summary.findings, 0);
 }
 
-static void a_layout_of_the_test_keeps_its_elements(void **state)
+static void added_layout_keeps_elements(void **state)
 {
     world_t world;
     world_open(&world, *state);
@@ -190,13 +190,13 @@ static void a_layout_of_the_test_keeps_its_elements(void **state)
     world_close(&world);
 }
 
-static void a_layout_of_the_test_has_its_own_rules(void **state)
+static void added_layout_has_own_rules(void **state)
 {
     world_t world;
     spill_definition_t definition;
     world_open(&world, *state);
     definition = *spill_array_get_definition(world.array);
-    assert_int_equal(definition.layout, single());
+    assert_int_equal(definition.layout, open_single());
     definition.keep = SPILL_KEEP_OLDEST;
     assert_int_equal(spill_definition_check(&definition, &world.error), SPILL_INVALID);
     assert_string_equal(world.error.message, "layout 'single': keep is 'newest'");
@@ -205,6 +205,6 @@ static void a_layout_of_the_test_has_its_own_rules(void **state)
 
 void add_layout_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, a_layout_of_the_test_keeps_its_elements);
-    SUITE_ADD(suite, a_layout_of_the_test_has_its_own_rules);
+    SUITE_ADD(suite, added_layout_keeps_elements);
+    SUITE_ADD(suite, added_layout_has_own_rules);
 }

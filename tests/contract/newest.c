@@ -1,8 +1,8 @@
 #include "suite.h"
 
-/* ---- putting and cutting --------------------------------------------------------------------- */
+/* ---- putting and cutting pages --------------------------------------------------------------- */
 
-static void a_page_is_put_and_cut(void **state)
+static void page_is_put_and_cut(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -43,7 +43,7 @@ static spill_request_t make_cut(const fixture_t *fixture)
     return cut;
 }
 
-static void a_cut_needs_the_head_that_was_copied(void **state)
+static void cut_needs_copied_head(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -60,7 +60,7 @@ static void a_cut_needs_the_head_that_was_copied(void **state)
     assert_refused(&fixture, &cut);
     fixture_owner(&fixture, "bob");
     cut = make_cut(&fixture);
-    assert_refused(&fixture, &cut); /* no head at all */
+    assert_refused(&fixture, &cut); /* no head */
     fixture_owner(&fixture, "ada");
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
     cut = make_cut(&fixture);
@@ -68,13 +68,13 @@ static void a_cut_needs_the_head_that_was_copied(void **state)
     fixture_close(&fixture);
 }
 
-static void a_page_gives_way_to_a_later_copy_only(void **state)
+static void page_is_replaced_only_by_later_copy(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     assert_int_equal(put_from_head(&fixture, 0, 3), SPILL_DONE);
-    assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_REFUSED_GUARD); /* src is the same */
+    assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_REFUSED_GUARD); /* the same source_rev */
     int64_t number = 201;
     spill_value_t element = number_value(&number);
     spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
@@ -105,14 +105,14 @@ static void removed_numbers_move_to_the_page(void **state)
     assert_document(&fixture, SPILL_HEAD, "rev+3 gone=1,3,4 | 0=100 2=102 5=105");
     spill_page(&fixture, 0, 3);
     assert_document(&fixture, 0, "rev+3 gone=1 src+3 | 0=100 2=102");
-    /* 1 lies in the page; 3 and 4 were leading and folded away. */
+    /* The page has 1 as a deleted number; 3 and 4 led the head and need not be remembered. */
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=5 pages=1 removed=3 | 5=105");
     fixture_close(&fixture);
 }
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
-static void a_removal_in_the_head_happens_once(void **state)
+static void removal_in_head_happens_once(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -129,7 +129,7 @@ static void a_removal_in_the_head_happens_once(void **state)
     remove.rev = INCARNATION;
     assert_done(&fixture, &remove);
     remove.rev = INCARNATION + 1;
-    assert_refused(&fixture, &remove); /* gone */
+    assert_refused(&fixture, &remove); /* already deleted */
     assert_document(&fixture, SPILL_HEAD, "rev+1 gone=1 | 0=100 2=102");
     remove.change.seq = 0;
     assert_done(&fixture, &remove);
@@ -142,22 +142,22 @@ static void a_removal_in_the_head_happens_once(void **state)
     fixture_close(&fixture);
 }
 
-static void a_removal_in_a_page_takes_three_steps(void **state)
+static void removal_in_page_takes_three_steps(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 4);
     spill_page(&fixture, 0, 3);
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = INCARNATION;
-    intend.change.seq = 1;
-    intend.change.intent_page = 0;
-    assert_refused(&fixture, &intend);
-    intend.rev = INCARNATION + 1;
-    assert_done(&fixture, &intend);
+    spill_request_t prepare = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = INCARNATION;
+    prepare.change.seq = 1;
+    prepare.change.intent_page = 0;
+    assert_refused(&fixture, &prepare);
+    prepare.rev = INCARNATION + 1;
+    assert_done(&fixture, &prepare);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=3 pages=1 removed=1 intent=1@0 | 3=103");
-    intend.rev = INCARNATION + 2;
-    assert_refused(&fixture, &intend); /* one is under way */
+    prepare.rev = INCARNATION + 2;
+    assert_refused(&fixture, &prepare); /* a removal is in progress */
 
     spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 0);
     pull.change.seq = 1;
@@ -170,17 +170,17 @@ static void a_removal_in_a_page_takes_three_steps(void **state)
     assert_refused(&fixture, &pull);
     assert_document(&fixture, 0, "rev+1 gone=1 | 0=100 2=102");
 
-    spill_request_t settle = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.rev = INCARNATION + 2;
-    settle.change.seq = 2;
-    assert_refused(&fixture, &settle);
-    settle.change.seq = 1;
-    settle.change.intent_page = 1;
-    assert_refused(&fixture, &settle);
-    settle.change.intent_page = 0;
-    assert_done(&fixture, &settle);
-    settle.rev = INCARNATION + 3;
-    assert_refused(&fixture, &settle);
+    spill_request_t complete = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    complete.rev = INCARNATION + 2;
+    complete.change.seq = 2;
+    assert_refused(&fixture, &complete);
+    complete.change.seq = 1;
+    complete.change.intent_page = 1;
+    assert_refused(&fixture, &complete);
+    complete.change.intent_page = 0;
+    assert_done(&fixture, &complete);
+    complete.rev = INCARNATION + 3;
+    assert_refused(&fixture, &complete);
     fixture_reopen(&fixture);
     assert_document(&fixture, SPILL_HEAD, "rev+3 first=3 pages=1 removed=1 | 3=103");
     assert_document(&fixture, 0, "rev+1 gone=1 | 0=100 2=102");
@@ -199,7 +199,7 @@ static spill_request_t make_edit(const fixture_t *fixture, int64_t page, int64_t
     return edit;
 }
 
-static void an_edit_happens_once(void **state)
+static void edit_happens_once(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -213,18 +213,18 @@ static void an_edit_happens_once(void **state)
     assert_document(&fixture, 0, "rev+1 | 0=100 1=201");
     edit.rev = INCARNATION + 1;
     edit.change.seq = 2;
-    assert_refused(&fixture, &edit); /* it is in the head */
+    assert_refused(&fixture, &edit); /* the element is in the head */
     edit.page = SPILL_HEAD;
     assert_done(&fixture, &edit);
     edit.rev = INCARNATION + 2;
     edit.change.seq = 1;
-    assert_refused(&fixture, &edit); /* it is in the page */
+    assert_refused(&fixture, &edit); /* the element is in the page */
     fixture_reopen(&fixture);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=2 pages=1 | 2=201 3=103");
     fixture_close(&fixture);
 }
 
-static void an_edit_needs_room_to_grow(void **state)
+static void growing_edit_needs_room(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -235,11 +235,11 @@ static void an_edit_needs_room_to_grow(void **state)
     append.create = true;
     assert_done(&fixture, &append);
     spill_request_t edit = make_edit(&fixture, SPILL_HEAD, 0, &larger);
-    edit.limits.bytes_max = 1000; /* which the document passes already */
+    edit.limits.bytes_max = 1000; /* the document is over this bound already */
     assert_refused(&fixture, &edit);
     edit = make_edit(&fixture, SPILL_HEAD, 0, &small);
     edit.limits.bytes_max = 1000;
-    assert_done(&fixture, &edit); /* an edit that shrinks is always allowed */
+    assert_done(&fixture, &edit); /* a shrinking edit is always allowed */
     edit = make_edit(&fixture, SPILL_HEAD, 0, &large);
     edit.rev = INCARNATION + 1;
     edit.limits.bytes_max = 1000;
@@ -255,7 +255,7 @@ static void an_edit_needs_room_to_grow(void **state)
 
 /* ---- trimming and dropping ------------------------------------------------------------------- */
 
-static void a_trim_raises_low_and_cuts_the_head(void **state)
+static void trim_raises_watermark_and_cuts_head(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -270,13 +270,13 @@ static void a_trim_raises_low_and_cuts_the_head(void **state)
     trim.change.watermark = 1;
     assert_refused(&fixture, &trim);
     trim.rev = INCARNATION + 2;
-    assert_done(&fixture, &trim); /* inside the page: the head is as it was */
+    assert_done(&fixture, &trim); /* inside the page: the head keeps its elements */
     assert_document(&fixture, SPILL_HEAD,
                     "rev+3 first=2 gone=5 pages=1 low=1 | 2=102 3=103 4=104 6=106 7=107");
     trim.rev = INCARNATION + 3;
-    assert_refused(&fixture, &trim); /* low is there already */
+    assert_refused(&fixture, &trim); /* the watermark is already there */
     trim.change.watermark = 5;
-    assert_done(&fixture, &trim); /* 5 is gone and leads now: it folds away */
+    assert_done(&fixture, &trim); /* 5 is deleted and leads now: it need not be remembered */
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=6 pages=1 removed=1 low=5 | 6=106 7=107");
     trim.rev = INCARNATION + 4;
     trim.change.watermark = 8;
@@ -288,15 +288,15 @@ static void a_trim_raises_low_and_cuts_the_head(void **state)
     fixture_close(&fixture);
 }
 
-static void a_trim_waits_for_an_intent(void **state)
+static void trim_is_refused_during_removal(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 4);
     spill_page(&fixture, 0, 3);
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = INCARNATION + 1;
-    assert_done(&fixture, &intend);
+    spill_request_t prepare = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = INCARNATION + 1;
+    assert_done(&fixture, &prepare);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION + 2;
     trim.change.watermark = 2;
@@ -304,7 +304,7 @@ static void a_trim_waits_for_an_intent(void **state)
     fixture_close(&fixture);
 }
 
-static void a_page_below_low_is_deleted(void **state)
+static void page_below_watermark_is_deleted(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -327,7 +327,7 @@ static void a_page_below_low_is_deleted(void **state)
     fixture_close(&fixture);
 }
 
-static void a_dropped_head_leaves_its_fields(void **state)
+static void dropped_head_leaves_other_fields(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -355,23 +355,23 @@ static void a_dropped_head_leaves_its_fields(void **state)
 }
 
 /*
- * An owner with a page is dropped, and the page is left over. The owner is then made again, and
- * gives the same numbers to other elements.
+ * Drop an owner with a page and leave the page over. Then create the owner again; its new elements
+ * get the same numbers.
  */
-static void drop_and_begin_again(fixture_t *fixture)
+static void drop_and_recreate(fixture_t *fixture)
 {
     leave_page(fixture, 4);
     begin_again(fixture, 200, 3);
 }
 
-static void pages_left_over_are_found(void **state)
+static void left_over_pages_are_found(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     spill_request_t look = make_request(&fixture, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
     assert_done(&fixture, &look);
     assert_false(fixture.response.state.present);
-    drop_and_begin_again(&fixture); /* from here on there is a page of the dropped incarnation */
+    drop_and_recreate(&fixture); /* from here on a page of the dropped incarnation exists */
     assert_done(&fixture, &look);
     assert_true(fixture.response.state.present);
     assert_int_equal(fixture.response.state.page, 0);
@@ -380,7 +380,7 @@ static void pages_left_over_are_found(void **state)
     assert_done(&fixture, &look);
     assert_false(fixture.response.state.present);
 
-    spill_page(&fixture, 0, 2); /* the later one's takes its place */
+    spill_page(&fixture, 0, 2); /* a page of the later owner replaces it */
     look.incarnation = INCARNATION;
     assert_done(&fixture, &look);
     assert_false(fixture.response.state.present);
@@ -392,11 +392,11 @@ static void pages_left_over_are_found(void **state)
     fixture_close(&fixture);
 }
 
-static void a_later_owner_has_nothing_of_an_earlier_one(void **state)
+static void later_owner_starts_empty(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
-    drop_and_begin_again(&fixture);
+    drop_and_recreate(&fixture);
     spill_request_t drop_page = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
     drop_page.incarnation = INCARNATION - 1;
     assert_refused(&fixture, &drop_page);
@@ -413,11 +413,11 @@ static void a_later_owner_has_nothing_of_an_earlier_one(void **state)
     fixture_close(&fixture);
 }
 
-static void a_page_left_over_gives_way_to_a_later_owner(void **state)
+static void left_over_page_is_replaced_by_later_owner(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
-    drop_and_begin_again(&fixture);
+    drop_and_recreate(&fixture);
     spill_page(&fixture, 0, 2);
     fixture_reopen(&fixture);
     assert_document(&fixture, 0, "rev+0 epoch=1050 | 0=200 1=201");
@@ -430,20 +430,20 @@ static void a_page_left_over_gives_way_to_a_later_owner(void **state)
 
 void add_newest_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, a_page_is_put_and_cut);
+    SUITE_ADD(suite, page_is_put_and_cut);
     SUITE_ADD(suite, appends_do_not_disturb_a_spill);
-    SUITE_ADD(suite, a_cut_needs_the_head_that_was_copied);
-    SUITE_ADD(suite, a_page_gives_way_to_a_later_copy_only);
+    SUITE_ADD(suite, cut_needs_copied_head);
+    SUITE_ADD(suite, page_is_replaced_only_by_later_copy);
     SUITE_ADD(suite, removed_numbers_move_to_the_page);
-    SUITE_ADD(suite, a_removal_in_the_head_happens_once);
-    SUITE_ADD(suite, a_removal_in_a_page_takes_three_steps);
-    SUITE_ADD(suite, an_edit_happens_once);
-    SUITE_ADD(suite, an_edit_needs_room_to_grow);
-    SUITE_ADD(suite, a_trim_raises_low_and_cuts_the_head);
-    SUITE_ADD(suite, a_trim_waits_for_an_intent);
-    SUITE_ADD(suite, a_page_below_low_is_deleted);
-    SUITE_ADD(suite, a_dropped_head_leaves_its_fields);
-    SUITE_ADD(suite, pages_left_over_are_found);
-    SUITE_ADD(suite, a_later_owner_has_nothing_of_an_earlier_one);
-    SUITE_ADD(suite, a_page_left_over_gives_way_to_a_later_owner);
+    SUITE_ADD(suite, removal_in_head_happens_once);
+    SUITE_ADD(suite, removal_in_page_takes_three_steps);
+    SUITE_ADD(suite, edit_happens_once);
+    SUITE_ADD(suite, growing_edit_needs_room);
+    SUITE_ADD(suite, trim_raises_watermark_and_cuts_head);
+    SUITE_ADD(suite, trim_is_refused_during_removal);
+    SUITE_ADD(suite, page_below_watermark_is_deleted);
+    SUITE_ADD(suite, dropped_head_leaves_other_fields);
+    SUITE_ADD(suite, left_over_pages_are_found);
+    SUITE_ADD(suite, later_owner_starts_empty);
+    SUITE_ADD(suite, left_over_page_is_replaced_by_later_owner);
 }

@@ -1,6 +1,6 @@
 #include "suite.h"
 
-static void seal(fixture_t *fixture, int64_t page)
+static void seal_document(fixture_t *fixture, int64_t page)
 {
     spill_request_t request = make_request(fixture, SPILL_REQUEST_SEAL, page);
     assert_done(fixture, &request);
@@ -13,15 +13,15 @@ static void create_page(fixture_t *fixture, int64_t page, int64_t first)
     assert_done(fixture, &create);
 }
 
-/* A sealed head with 0 1 2, a sealed page 0 with 3 4 5, an open page 1 with 6 7. */
+/* A sealed head with elements 0 1 2, a sealed page 0 with 3 4 5, an open page 1 with 6 7. */
 static void open_long_array(fixture_t *fixture, void **state)
 {
     fixture_open(fixture, *state, SPILL_KEEP_OLDEST);
     append_numbers(fixture, SPILL_HEAD, 100, 3);
-    seal(fixture, SPILL_HEAD);
+    seal_document(fixture, SPILL_HEAD);
     create_page(fixture, 0, 3);
     append_numbers(fixture, 0, 103, 3);
-    seal(fixture, 0);
+    seal_document(fixture, 0);
     create_page(fixture, 1, 6);
     append_numbers(fixture, 1, 106, 2);
     spill_request_t advance = make_request(fixture, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
@@ -30,9 +30,9 @@ static void open_long_array(fixture_t *fixture, void **state)
     assert_done(fixture, &advance);
 }
 
-/* ---- moving on ------------------------------------------------------------------------------- */
+/* ---- moving to the next page ----------------------------------------------------------------- */
 
-static void the_array_moves_on(void **state)
+static void array_continues_in_pages(void **state)
 {
     fixture_t fixture;
     open_long_array(&fixture, state);
@@ -45,22 +45,22 @@ static void the_array_moves_on(void **state)
     fixture_close(&fixture);
 }
 
-/* As in preset sales: then a seal has no field to write but its own. */
-static void a_page_without_a_count_is_sealed(void **state)
+/* As in the preset sales: a seal then writes only its own field. */
+static void page_without_count_is_sealed(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
     fixture.definition.page_count[0] = '\0';
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
-    seal(&fixture, SPILL_HEAD);
+    seal_document(&fixture, SPILL_HEAD);
     create_page(&fixture, 0, 3);
     append_numbers(&fixture, 0, 103, 2);
-    seal(&fixture, 0);
+    seal_document(&fixture, 0);
     assert_document(&fixture, 0, "rev+1 first=3 sealed | 3=103 4=104");
     fixture_close(&fixture);
 }
 
-static void a_seal_happens_once(void **state)
+static void seal_happens_once(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
@@ -76,12 +76,12 @@ static void a_seal_happens_once(void **state)
     fixture_close(&fixture);
 }
 
-static void an_empty_page_is_closed_but_not_sealed(void **state)
+static void empty_page_is_closed_but_not_sealed(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 2);
-    seal(&fixture, SPILL_HEAD);
+    seal_document(&fixture, SPILL_HEAD);
     create_page(&fixture, 0, 2);
     spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0);
     assert_refused(&fixture, &seal);
@@ -92,12 +92,12 @@ static void an_empty_page_is_closed_but_not_sealed(void **state)
     fixture_close(&fixture);
 }
 
-static void a_page_is_made_once(void **state)
+static void page_is_created_once(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 2);
-    seal(&fixture, SPILL_HEAD);
+    seal_document(&fixture, SPILL_HEAD);
     create_page(&fixture, 0, 2);
     append_numbers(&fixture, 0, 102, 1);
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
@@ -106,18 +106,18 @@ static void a_page_is_made_once(void **state)
     create.incarnation = INCARNATION - 1;
     assert_refused(&fixture, &create);
     assert_document(&fixture, 0, "rev+0 first=2 | 2=102");
-    create.incarnation = INCARNATION + 20; /* of a later incarnation */
+    create.incarnation = INCARNATION + 20; /* by a later incarnation */
     assert_done(&fixture, &create);
     assert_document(&fixture, 0, "rev+0 epoch=1020 first=2 |");
     fixture_close(&fixture);
 }
 
-static void a_page_carries_the_window_on(void **state)
+static void page_continues_operation_window(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 2);
-    seal(&fixture, SPILL_HEAD);
+    seal_document(&fixture, SPILL_HEAD);
     spill_ops_t ops = {0};
     spill_op_entry_t entry = {.ordinal = 3, .seq = 0, .count = 1, .id_bytes = 1, .id = "p"};
     spill_ops_push(&ops, &entry, 3);
@@ -138,7 +138,7 @@ static void a_page_carries_the_window_on(void **state)
     assert_refused(&fixture, &append);
     op.id = "r";
     op.base = 2;
-    assert_refused(&fixture, &append); /* n is 5, base + window too */
+    assert_refused(&fixture, &append); /* op_count is 5, base + window is 5, too */
     op.base = 3;
     assert_done(&fixture, &append);
     fixture_reopen(&fixture);
@@ -148,7 +148,7 @@ static void a_page_carries_the_window_on(void **state)
     fixture_close(&fixture);
 }
 
-static void the_head_only_advances(void **state)
+static void head_only_advances(void **state)
 {
     fixture_t fixture;
     open_long_array(&fixture, state);
@@ -179,11 +179,11 @@ static void removals_keep_their_slots(void **state)
     assert_done(&fixture, &remove);
     assert_document(&fixture, SPILL_HEAD,
                     "rev+2 gone=0 sealed pages=2 removed=1 total=6 | 1=101 2=102");
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = INCARNATION + 2;
-    intend.change.seq = 5;
-    intend.change.intent_page = 0;
-    assert_done(&fixture, &intend);
+    spill_request_t prepare = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = INCARNATION + 2;
+    prepare.change.seq = 5;
+    prepare.change.intent_page = 0;
+    assert_done(&fixture, &prepare);
     spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 0);
     pull.change.seq = 5;
     assert_done(&fixture, &pull);
@@ -199,7 +199,7 @@ static void removals_keep_their_slots(void **state)
     fixture_close(&fixture);
 }
 
-static void a_trim_keeps_what_the_head_has_behind_it(void **state)
+static void trim_keeps_later_elements_of_head(void **state)
 {
     fixture_t fixture;
     open_long_array(&fixture, state);
@@ -222,7 +222,7 @@ static void a_trim_keeps_what_the_head_has_behind_it(void **state)
     fixture_close(&fixture);
 }
 
-static void a_page_below_low_is_emptied(void **state)
+static void page_below_watermark_is_emptied(void **state)
 {
     fixture_t fixture;
     open_long_array(&fixture, state);
@@ -238,20 +238,20 @@ static void a_page_below_low_is_emptied(void **state)
     assert_document(&fixture, 0, "rev+3 first=6 sealed |");
     assert_document(&fixture, 1, "rev+0 first=6 page=1 | 6=106 7=107");
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
-    assert_refused(&fixture, &create); /* its numbers are not given again */
+    assert_refused(&fixture, &create); /* its numbers are not assigned again */
     fixture_close(&fixture);
 }
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
-/* The same array, its head dropped. */
+/* The same array with its head dropped. */
 static void open_dropped_array(fixture_t *fixture, void **state)
 {
     open_long_array(fixture, state);
     drop_head(fixture, INCARNATION, 2);
 }
 
-static void a_dropped_page_leaves_a_tombstone(void **state)
+static void dropped_page_leaves_tombstone(void **state)
 {
     fixture_t fixture;
     open_dropped_array(&fixture, state);
@@ -266,7 +266,7 @@ static void a_dropped_page_leaves_a_tombstone(void **state)
     assert_document(&fixture, 1, "rev+1 first=8 sealed closed page=1 |");
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 1);
     create.create_page.first = 6;
-    assert_refused(&fixture, &create); /* a late one */
+    assert_refused(&fixture, &create); /* a late request */
     create.incarnation = INCARNATION + 10;
     create.create_page.first = 4;
     assert_done(&fixture, &create);
@@ -275,8 +275,8 @@ static void a_dropped_page_leaves_a_tombstone(void **state)
     fixture_close(&fixture);
 }
 
-/* The page that a READ of SPILL_PAGE_LEFT_OVER finds; -1: none. */
-static int64_t left_over(fixture_t *fixture)
+/* Return the page that a READ of SPILL_PAGE_LEFT_OVER finds, or -1. */
+static int64_t find_left_over(fixture_t *fixture)
 {
     spill_request_t look = make_request(fixture, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
     assert_done(fixture, &look);
@@ -287,24 +287,24 @@ static void tombstones_are_not_left_over(void **state)
 {
     fixture_t fixture;
     open_dropped_array(&fixture, state);
-    int64_t first = left_over(&fixture);
+    int64_t first = find_left_over(&fixture);
     assert_in_range(first, 0, 1);
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, first);
     assert_done(&fixture, &drop);
-    assert_int_equal(left_over(&fixture), 1 - first);
+    assert_int_equal(find_left_over(&fixture), 1 - first);
     drop.page = 1 - first;
     assert_done(&fixture, &drop);
-    assert_int_equal(left_over(&fixture), -1);
+    assert_int_equal(find_left_over(&fixture), -1);
     fixture_close(&fixture);
 }
 
-static void a_later_owner_keeps_its_own(void **state)
+static void later_owner_keeps_its_pages(void **state)
 {
     fixture_t fixture;
     open_dropped_array(&fixture, state);
     begin_again(&fixture, 200, 4);
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
-    assert_done(&fixture, &drop); /* whose numbers 3 4 5 are not the head's number 3 */
+    assert_done(&fixture, &drop); /* a page of other elements: the head's number 3 is not in it */
     fixture_reopen(&fixture);
     assert_document(&fixture, SPILL_HEAD, "rev+0 epoch=1050 | 0=200 1=201 2=202 3=203");
     fixture_close(&fixture);
@@ -312,17 +312,17 @@ static void a_later_owner_keeps_its_own(void **state)
 
 void add_oldest_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, the_array_moves_on);
-    SUITE_ADD(suite, a_page_without_a_count_is_sealed);
-    SUITE_ADD(suite, a_seal_happens_once);
-    SUITE_ADD(suite, an_empty_page_is_closed_but_not_sealed);
-    SUITE_ADD(suite, a_page_is_made_once);
-    SUITE_ADD(suite, a_page_carries_the_window_on);
-    SUITE_ADD(suite, the_head_only_advances);
+    SUITE_ADD(suite, array_continues_in_pages);
+    SUITE_ADD(suite, page_without_count_is_sealed);
+    SUITE_ADD(suite, seal_happens_once);
+    SUITE_ADD(suite, empty_page_is_closed_but_not_sealed);
+    SUITE_ADD(suite, page_is_created_once);
+    SUITE_ADD(suite, page_continues_operation_window);
+    SUITE_ADD(suite, head_only_advances);
     SUITE_ADD(suite, removals_keep_their_slots);
-    SUITE_ADD(suite, a_trim_keeps_what_the_head_has_behind_it);
-    SUITE_ADD(suite, a_page_below_low_is_emptied);
-    SUITE_ADD(suite, a_dropped_page_leaves_a_tombstone);
+    SUITE_ADD(suite, trim_keeps_later_elements_of_head);
+    SUITE_ADD(suite, page_below_watermark_is_emptied);
+    SUITE_ADD(suite, dropped_page_leaves_tombstone);
     SUITE_ADD(suite, tombstones_are_not_left_over);
-    SUITE_ADD(suite, a_later_owner_keeps_its_own);
+    SUITE_ADD(suite, later_owner_keeps_its_pages);
 }

@@ -1,6 +1,5 @@
 /*
- * The walks over owners, whose _id is of any type that a key can be made of, and over pages without
- * a head.
+ * Lists of owners with an _id of any type that a key may have, and of pages without a head.
  */
 #include "suite.h"
 
@@ -11,7 +10,7 @@
 
 #include <stdio.h>
 
-/* Two values of each BSON type, those that no owner can have among them. */
+/* Two values of each BSON type, including types that no owner may have. */
 static void make_values(bson_t *values)
 {
     static const uint8_t bytes[] = {1, 2, 3};
@@ -50,8 +49,8 @@ static void make_values(bson_t *values)
     bson_destroy(scope);
 }
 
-/* Every owner in turn, `limit` at a time, into `owners`. */
-static void walk(fixture_t *fixture, size_t limit, bson_t *owners)
+/* List all owners into `owners`, `limit` at a time. */
+static void list_owners(fixture_t *fixture, size_t limit, bson_t *owners)
 {
     spill_buffer_t last = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
     for (bool more = true; more;) {
@@ -69,13 +68,13 @@ static void walk(fixture_t *fixture, size_t limit, bson_t *owners)
         spill_buffer_clear(&after);
         if (more)
             spill_buffer_append(&after, last.data, last.size);
-        assert_true(bson_count_keys(owners) < 100); /* no owner comes again and again */
+        assert_true(bson_count_keys(owners) < 100); /* no endless list */
     }
     spill_buffer_release(&last);
     spill_buffer_release(&after);
 }
 
-static size_t count_of(const bson_t *owners, const spill_value_t *owner)
+static size_t count_value(const bson_t *owners, const spill_value_t *owner)
 {
     size_t count = 0;
     bson_iter_t iter;
@@ -87,7 +86,7 @@ static size_t count_of(const bson_t *owners, const spill_value_t *owner)
     return count;
 }
 
-static void owners_of_every_type_are_walked(void **state)
+static void owners_of_every_type_are_listed(void **state)
 {
     fixture_t fixture;
     bson_t values = BSON_INITIALIZER, made = BSON_INITIALIZER;
@@ -107,14 +106,14 @@ static void owners_of_every_type_are_walked(void **state)
     static const size_t limits[] = {1, 2, 3, 1000};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         bson_t owners = BSON_INITIALIZER;
-        walk(&fixture, limits[i], &owners);
+        list_owners(&fixture, limits[i], &owners);
         assert_int_equal(bson_count_keys(&owners), bson_count_keys(&made));
         bson_iter_init(&iter, &made);
         while (bson_iter_next(&iter)) {
             spill_value_t owner = spill_value_from_iter(&iter);
-            if (count_of(&owners, &owner) != 1)
-                fail_msg("an owner of type 0x%02x comes %zu times, %zu at a time", owner.type,
-                         count_of(&owners, &owner), limits[i]);
+            if (count_value(&owners, &owner) != 1)
+                fail_msg("an owner of type 0x%02x was listed %zu times, %zu at a time", owner.type,
+                         count_value(&owners, &owner), limits[i]);
         }
         bson_destroy(&owners);
     }
@@ -126,8 +125,8 @@ static void owners_of_every_type_are_walked(void **state)
 /* ---- pages without a head -------------------------------------------------------------------- */
 
 /*
- * What is found, `limit` owners at a time, as "OWNER:EPOCH:PAGES " with a '?' where it is not known
- * that the owner was dropped. Owners that are no strings are only counted.
+ * List the pages without a head, `limit` owners at a time, as "OWNER:EPOCH:PAGES ", with a '?' if
+ * it is not known that the owner was dropped. Owners that are not strings are only counted.
  */
 static size_t list_orphans(const fixture_t *fixture, size_t limit, bool one, char text[1024])
 {
@@ -168,7 +167,7 @@ static size_t list_orphans(const fixture_t *fixture, size_t limit, bool one, cha
     return count;
 }
 
-/* `expected` has a '?' that is found only where other programs write to documents, too. */
+/* A '?' in `expected` appears only if other programs write to documents, too. */
 static void assert_orphans(const fixture_t *fixture, bool one, const char *expected)
 {
     char text[1024], here[1024];
@@ -192,8 +191,8 @@ static void close_page(fixture_t *fixture, int64_t page)
 }
 
 /*
- * "cid", with two pages, of which one is closed, which proves nothing, and "bob" with one page;
- * both still have heads.
+ * Create "cid" with two pages, one of them closed (which proves nothing), and "bob" with one page.
+ * Both have heads.
  */
 static void open_with_pages(fixture_t *fixture, void **state)
 {
@@ -213,7 +212,7 @@ static void open_with_pages(fixture_t *fixture, void **state)
     assert_orphans(fixture, true, "");
 }
 
-static void pages_without_a_head_are_listed(void **state)
+static void pages_without_head_are_listed(void **state)
 {
     fixture_t fixture;
     open_with_pages(&fixture, state);
@@ -223,7 +222,9 @@ static void pages_without_a_head_are_listed(void **state)
     drop_head(&fixture, INCARNATION, 2);
     assert_orphans(&fixture, true, "cid:1000:2? ");
     assert_orphans(&fixture, false, "bob:1000:1? cid:1000:2? ");
-    /* An owner of the name is made again: what is left stays what it was, until it is replaced. */
+    /*
+     * Create an owner of that name again: its left-over pages are listed until they are replaced.
+     */
     begin_again(&fixture, 200, 4);
     fixture_owner(&fixture, "bob");
     begin_again(&fixture, 200, 4);
@@ -258,7 +259,7 @@ static void tombstones_are_not_listed(void **state)
     fixture_close(&fixture);
 }
 
-/* To the next owner of the values; false: there is none. */
+/* Advance to the next owner of the values; false: none is left. */
 static bool next_owner(fixture_t *fixture, bson_iter_t *iter)
 {
     spill_code_t code = SPILL_INVALID;
@@ -299,8 +300,8 @@ static void pages_of_owners_of_every_type_are_listed(void **state)
     fixture_close(&fixture);
 }
 
-/* A window whose first part was dropped, and another that is sound. */
-static void parts_without_a_first_one_are_listed(void **state)
+/* One window lacks its first part; the other window is sound. */
+static void parts_without_first_part_are_listed(void **state)
 {
     fixture_t fixture;
     spill_definition_t definition;
@@ -346,9 +347,9 @@ static void parts_without_a_first_one_are_listed(void **state)
 
 void add_owner_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, owners_of_every_type_are_walked);
-    SUITE_ADD(suite, pages_without_a_head_are_listed);
+    SUITE_ADD(suite, owners_of_every_type_are_listed);
+    SUITE_ADD(suite, pages_without_head_are_listed);
     SUITE_ADD(suite, tombstones_are_not_listed);
     SUITE_ADD(suite, pages_of_owners_of_every_type_are_listed);
-    SUITE_ADD(suite, parts_without_a_first_one_are_listed);
+    SUITE_ADD(suite, parts_without_first_part_are_listed);
 }

@@ -41,7 +41,7 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
                                                            &pair->bindings[k][i], NULL);
             assert_int_equal(code, SPILL_OK);
         }
-        if (i >= PAIR_ARRAYS) /* so that of a summary's elements the larger ones have no room */
+        if (i >= PAIR_ARRAYS) /* the summary cannot hold its larger elements */
             definition->bounds.head_bytes_max = 1600;
     }
     for (size_t i = 0; i < 2 * PAIR_OWNERS; i++) {
@@ -114,8 +114,9 @@ static void compare_responses(const spill_request_t *request, const spill_respon
                               const spill_response_t *right)
 {
     if (left->outcome != right->outcome)
-        fail_msg("%s of page %d: %d here, %d there", spill_request_kind_name(request->kind),
-                 (int)request->page, left->outcome, right->outcome);
+        fail_msg("%s of page %d: %d in the model store, %d in the other",
+                 spill_request_kind_name(request->kind), (int)request->page, left->outcome,
+                 right->outcome);
     bool read = request->kind == SPILL_REQUEST_READ;
     if (!read && (request->kind != SPILL_REQUEST_APPEND || left->outcome != SPILL_DONE))
         return;
@@ -126,7 +127,7 @@ static void compare_responses(const spill_request_t *request, const spill_respon
     }
     assert_same_state(&left->state, &right->state);
     compare_runs(&left->run, &right->run);
-    if (!left->state.intent_edit) /* in some stores it is a view, of the element as it will be */
+    if (!left->state.intent_edit) /* in some stores it is a view of the element as it will be */
         compare_runs(&left->top_run, &right->top_run);
     assert_true(spill_top_equal(&left->top_n, &right->top_n));
     assert_int_equal(left->op_found, right->op_found);
@@ -150,12 +151,12 @@ spill_code_t pair_call(pair_t *pair, size_t array, const spill_request_t *reques
         mine.collection_id = pair->bindings[k][array].collection_id;
         codes[k] = spill_store_call(pair->stores[k], &mine, &pair->responses[k], &errors[k]);
     }
-    /* An update that cannot be made: a store need not see that where it refuses. */
+    /* The update is impossible. A store that refuses the request need not detect that. */
     if (codes[0] == SPILL_INVALID && codes[1] == SPILL_OK && request->append.update &&
         pair->responses[1].outcome == SPILL_REFUSED_GUARD)
         return codes[0];
     if (codes[0] != codes[1])
-        fail_msg("%s of page %d: %s here (%s), %s there (%s)",
+        fail_msg("%s of page %d: %s in the model store (%s), %s in the other (%s)",
                  spill_request_kind_name(request->kind), (int)request->page,
                  spill_code_name(codes[0]), errors[0].message, spill_code_name(codes[1]),
                  errors[1].message);
@@ -177,7 +178,7 @@ void pair_compare(pair_t *pair, size_t array, size_t owner)
     read.read.want_fields = true;
     assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
     spill_state_t head = pair->responses[0].state;
-    /* Only the tail's window is alike: a store may keep one window for all documents. */
+    /* Compare only the tail's window: a store may keep one window for all documents. */
     bool newest = pair->definitions[array].keep == SPILL_KEEP_NEWEST;
     read.read.want_ops = newest || head.pages == 0;
     if (read.read.want_ops)

@@ -1,6 +1,6 @@
 /*
- * Random requests as clients send them: each follows from a READ, as the protocols have it, but may
- * arrive late, or twice. After each of them the store has the same documents as a model store.
+ * Random requests of simulated clients. Each follows from a READ, as in the protocols, but may
+ * arrive late or twice. After each request the store must have the same documents as a model store.
  */
 #include "late.h"
 #include "pair.h"
@@ -13,21 +13,22 @@ enum { LATE_MAX = 24 };
 typedef struct walk {
     pair_t pair;
     uint64_t random;
-    int64_t incarnation; /* of the next head that is made */
+    int64_t incarnation; /* of the next head to be created */
     late_queue_t late;
-    size_t array, owner; /* whose turn it is */
-    spill_state_t head;  /* as it was read */
-    spill_state_t page;  /* the one that was read last */
+    size_t array, owner; /* of the current step */
+    spill_state_t head;  /* the head as it was read */
+    spill_state_t page;  /* the page that was read last */
 } walk_t;
 
-static int64_t below(walk_t *walk, int64_t bound)
+static int64_t random_below(walk_t *walk, int64_t bound)
 {
     return dice_below(&walk->random, bound);
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-static spill_request_t request_of(const walk_t *walk, spill_request_kind_t kind, int64_t page)
+static spill_request_t make_walk_request(const walk_t *walk, spill_request_kind_t kind,
+                                         int64_t page)
 {
     spill_request_t request = pair_request(&walk->pair, walk->array, walk->owner, kind, page);
     request.incarnation = walk->head.incarnation;
@@ -36,10 +37,10 @@ static spill_request_t request_of(const walk_t *walk, spill_request_kind_t kind,
 }
 
 /* Read a document into `state`; its elements stay in the response. */
-static bool look(walk_t *walk, int64_t page, spill_state_t *state)
+static bool read_document(walk_t *walk, int64_t page, spill_state_t *state)
 {
-    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, page);
-    /* Elements of pages that do not count are not looked at: they may be views of the head's. */
+    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, page);
+    /* Do not read elements of uncommitted pages: they may be views of the head's. */
     read.read.want = page == SPILL_HEAD ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
     read.read.limit = 100;
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
@@ -52,20 +53,21 @@ static bool keeps_oldest(const walk_t *walk)
     return walk->pair.definitions[walk->array].keep == SPILL_KEEP_OLDEST;
 }
 
-/* A page that belongs to the array. */
-static bool look_at_any_page(walk_t *walk)
+/* Read a random page that belongs to the array. */
+static bool read_any_page(walk_t *walk)
 {
     return walk->head.present && walk->head.pages > 0 &&
-           look(walk, below(walk, walk->head.pages), &walk->page) &&
+           read_document(walk, random_below(walk, walk->head.pages), &walk->page) &&
            walk->page.incarnation == walk->head.incarnation &&
            spill_state_end(&walk->page) > walk->head.watermark;
 }
 
-/* Keep oldest: the last page there is; false when that is the head. */
-static bool look_at_tail(walk_t *walk)
+/* Keep oldest: read the last existing page; false if that is the head. */
+static bool read_tail(walk_t *walk)
 {
     for (int64_t page = walk->head.pages; walk->head.present && page >= 0; page--) {
-        if (look(walk, page, &walk->page) && walk->page.incarnation == walk->head.incarnation)
+        if (read_document(walk, page, &walk->page) &&
+            walk->page.incarnation == walk->head.incarnation)
             return true;
     }
     return false;
@@ -79,26 +81,25 @@ static void deliver(walk_t *walk, size_t array, size_t owner, const spill_reques
     pair_compare(&walk->pair, array, owner);
 }
 
-/* Now, later, or both. */
-static void deliver_some_time(walk_t *walk, const spill_request_t *request)
+/* Deliver the request now, later, or both. */
+static void deliver_now_or_later(walk_t *walk, const spill_request_t *request)
 {
-    int64_t fate = below(walk, 10);
+    int64_t fate = random_below(walk, 10);
     if (fate < 2)
         late_add(&walk->late, LATE_MAX, walk->array, walk->owner, request);
     if (fate != 0)
         deliver(walk, walk->array, walk->owner, request);
 }
 
-/* A page that comes when the head counts it, or has trimmed what is in it: a store may refuse it.
- */
-static bool of_no_use(walk_t *walk, const late_t *late)
+/* Does a late page hold elements that the head has counted or trimmed? A store may refuse it. */
+static bool is_obsolete(walk_t *walk, const late_t *late)
 {
     const spill_request_t *request = late->request;
     if (request->kind != SPILL_REQUEST_PUT_PAGE)
         return false;
     walk->array = late->array;
     walk->owner = late->owner;
-    look(walk, SPILL_HEAD, &walk->head);
+    read_document(walk, SPILL_HEAD, &walk->head);
     return walk->head.present && walk->head.incarnation == request->incarnation &&
            (request->page < walk->head.pages || request->put_page.first < walk->head.first);
 }
@@ -106,22 +107,22 @@ static bool of_no_use(walk_t *walk, const late_t *late)
 static void deliver_late(walk_t *walk)
 {
     late_t late;
-    if (!late_adopt(&walk->late, &walk->random, &late))
+    if (!late_take_random(&walk->late, &walk->random, &late))
         return;
-    if (!of_no_use(walk, &late))
+    if (!is_obsolete(walk, &late))
         deliver(walk, late.array, late.owner, late.request);
     spill_request_free(late.request);
 }
 
 /* ---- appending ------------------------------------------------------------------------------- */
 
-static bson_t *some_update(walk_t *walk)
+static bson_t *random_update(walk_t *walk)
 {
-    switch (below(walk, 6)) {
+    switch (random_below(walk, 6)) {
     case 0:
         return BCON_NEW("$inc", "{", "posts", BCON_INT32(1), "}");
     case 1:
-        return BCON_NEW("$set", "{", "a.b", BCON_INT64(below(walk, 5)), "}");
+        return BCON_NEW("$set", "{", "a.b", BCON_INT64(random_below(walk, 5)), "}");
     case 2:
         return BCON_NEW("$unset", "{", "a", "", "}");
     case 3:
@@ -131,24 +132,24 @@ static bson_t *some_update(walk_t *walk)
     }
 }
 
-/* A string; where values matter mostly a document, perhaps with one. */
-static spill_value_t some_element(walk_t *walk, uint32_t size_bytes, char fill)
+/* Make an element: a string; in arrays with values mostly a document, perhaps with a value. */
+static spill_value_t random_element(walk_t *walk, uint32_t size_bytes, char fill)
 {
-    if ((walk->array != PAIR_BUCKETS && walk->array != PAIR_TOP_N) || below(walk, 8) == 0)
+    if ((walk->array != PAIR_BUCKETS && walk->array != PAIR_TOP_N) || random_below(walk, 8) == 0)
         return text_value(size_bytes, fill);
     bson_t document = BSON_INITIALIZER;
-    switch (below(walk, 8)) {
+    switch (random_below(walk, 8)) {
     case 0:
-        BSON_APPEND_INT64(&document, "rating", INT64_MAX - below(walk, 3));
+        BSON_APPEND_INT64(&document, "rating", INT64_MAX - random_below(walk, 3));
         break;
     case 1:
-        BSON_APPEND_DOUBLE(&document, "rating", (double)below(walk, 100) / 7 - 3);
+        BSON_APPEND_DOUBLE(&document, "rating", (double)random_below(walk, 100) / 7 - 3);
         break;
     case 2:
         BSON_APPEND_UTF8(&document, "rating", "none");
         break;
     default:
-        BSON_APPEND_INT32(&document, "rating", (int32_t)below(walk, 11) - 5);
+        BSON_APPEND_INT32(&document, "rating", (int32_t)random_below(walk, 11) - 5);
     }
     uint8_t *data = bson_malloc(document.len);
     memcpy(data, bson_get_data(&document), document.len);
@@ -161,12 +162,12 @@ static void append_to(walk_t *walk, int64_t page)
 {
     enum { MOST = 3 };
     spill_value_t elements[MOST];
-    spill_request_t append = request_of(walk, SPILL_REQUEST_APPEND, page);
-    append.append.element_count = (size_t)(1 + below(walk, MOST));
+    spill_request_t append = make_walk_request(walk, SPILL_REQUEST_APPEND, page);
+    append.append.element_count = (size_t)(1 + random_below(walk, MOST));
     append.append.elements = elements;
     for (size_t i = 0; i < append.append.element_count; i++) {
-        elements[i] =
-            some_element(walk, (uint32_t)(5 + below(walk, 40)), (char)('a' + below(walk, 26)));
+        elements[i] = random_element(walk, (uint32_t)(5 + random_below(walk, 40)),
+                                     (char)('a' + random_below(walk, 26)));
         append.append.elements_bytes += elements[i].size_bytes;
     }
     const spill_state_t *state = page == SPILL_HEAD ? &walk->head : &walk->page;
@@ -175,22 +176,22 @@ static void append_to(walk_t *walk, int64_t page)
      * in the incarnation that the base was seen in. A late one may come to a later incarnation,
      * whose n its base is above; stores need not agree on it when it comes again there.
      */
-    spill_op_t op = {.id_bytes = 3, .base = state->op_count - below(walk, 4)};
-    const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20),
+    spill_op_t op = {.id_bytes = 3, .base = state->op_count - random_below(walk, 4)};
+    const char id[] = {(char)('a' + random_below(walk, 2)), (char)('a' + op.base % 20),
                        (char)('a' + state->incarnation / 1000 % 26)};
     op.id = id;
-    append.append.op = below(walk, 2) == 0 ? &op : NULL;
-    append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
+    append.append.op = random_below(walk, 2) == 0 ? &op : NULL;
+    append.limits.slots_max = random_below(walk, 4) == 0 ? random_below(walk, 10) : 100;
     if (pair_is_capped(walk->array))
-        append.limits.slots_max = below(walk, 4) == 0 ? 1 + below(walk, 10) : 7;
-    append.limits.bytes_max = below(walk, 8) == 0 ? 400 : 100000;
-    bson_t *update = page == SPILL_HEAD && walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
+        append.limits.slots_max = random_below(walk, 4) == 0 ? 1 + random_below(walk, 10) : 7;
+    append.limits.bytes_max = random_below(walk, 8) == 0 ? 400 : 100000;
+    bson_t *update = page == SPILL_HEAD && walk->array != PAIR_BUCKETS ? random_update(walk) : NULL;
     append.append.update = update;
     if (page == SPILL_HEAD && !walk->head.present) {
-        append.create = below(walk, 8) != 0;
+        append.create = random_below(walk, 8) != 0;
         append.incarnation = walk->incarnation += 1000;
     }
-    deliver_some_time(walk, &append);
+    deliver_now_or_later(walk, &append);
     bson_destroy(update);
     for (size_t i = 0; i < append.append.element_count; i++)
         bson_free((void *)elements[i].data);
@@ -198,32 +199,32 @@ static void append_to(walk_t *walk, int64_t page)
 
 static void append_somewhere(walk_t *walk)
 {
-    bool in_page = keeps_oldest(walk) && look_at_tail(walk);
+    bool in_page = keeps_oldest(walk) && read_tail(walk);
     append_to(walk, in_page ? walk->page.page : SPILL_HEAD);
 }
 
 static void update_fields(walk_t *walk)
 {
-    bson_t *update = walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
-    spill_request_t request = request_of(walk, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    bson_t *update = walk->array != PAIR_BUCKETS ? random_update(walk) : NULL;
+    spill_request_t request = make_walk_request(walk, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     request.append.update = update;
     if (!walk->head.present) {
-        request.create = below(walk, 4) == 0;
+        request.create = random_below(walk, 4) == 0;
         request.incarnation = walk->incarnation += 1000;
     }
-    deliver_some_time(walk, &request);
+    deliver_now_or_later(walk, &request);
     bson_destroy(update);
 }
 
-/* ---- moving on, keep newest ------------------------------------------------------------------ */
+/* ---- spilling, keep newest ------------------------------------------------------------------- */
 
 static void put_page(walk_t *walk)
 {
     int64_t slots = spill_state_slots(&walk->head);
     if (slots == 0 || walk->head.pages == PAIR_PAGES)
         return;
-    slots = 1 + below(walk, slots < 5 ? slots : 5);
-    look(walk, SPILL_HEAD, &walk->page);
+    slots = 1 + random_below(walk, slots < 5 ? slots : 5);
+    read_document(walk, SPILL_HEAD, &walk->page);
     spill_seqs_keep_below(&walk->page.deleted, walk->page.first + slots);
     const spill_run_t *head = &walk->pair.responses[0].run;
     spill_run_t run = {0};
@@ -232,13 +233,13 @@ static void put_page(walk_t *walk)
         if (element.seq < walk->page.first + slots)
             spill_run_add(&run, element.seq, &element.value);
     }
-    spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, walk->head.pages);
+    spill_request_t put = make_walk_request(walk, SPILL_REQUEST_PUT_PAGE, walk->head.pages);
     put.put_page.source_rev = walk->head.rev;
     put.put_page.first = walk->head.first;
     put.put_page.slots = slots;
     put.put_page.run = &run;
     put.put_page.deleted = &walk->page.deleted;
-    deliver_some_time(walk, &put);
+    deliver_now_or_later(walk, &put);
     spill_run_release(&run);
 }
 
@@ -246,212 +247,204 @@ static void spill(walk_t *walk)
 {
     if (!walk->head.present)
         return;
-    bool put = look(walk, walk->head.pages, &walk->page) &&
+    bool put = read_document(walk, walk->head.pages, &walk->page) &&
                walk->page.incarnation == walk->head.incarnation &&
                walk->page.source_rev == walk->head.rev;
     if (!put) {
         put_page(walk);
         return;
     }
-    spill_request_t cut = request_of(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
+    spill_request_t cut = make_walk_request(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.cut.pages = walk->head.pages;
     cut.cut.slots = spill_state_slots(&walk->page);
     cut.cut.bytes = walk->page.live_bytes;
-    deliver_some_time(walk, &cut);
+    deliver_now_or_later(walk, &cut);
 }
 
-/* ---- moving on, keep oldest ------------------------------------------------------------------ */
+/* ---- sealing and new pages, keep oldest ------------------------------------------------------ */
 
 static void create_page(walk_t *walk, int64_t page, const spill_state_t *before)
 {
     if (page == PAIR_PAGES)
         return;
-    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, page - 1);
+    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, page - 1);
     read.read.want_ops = true;
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
     spill_ops_t ops = {0};
     spill_ops_copy(&walk->pair.responses[0].ops, &ops);
-    spill_request_t create = request_of(walk, SPILL_REQUEST_CREATE_PAGE, page);
+    spill_request_t create = make_walk_request(walk, SPILL_REQUEST_CREATE_PAGE, page);
     create.create_page.first = spill_state_end(before);
     create.create_page.op_count = before->op_count;
     create.create_page.ops = &ops;
-    deliver_some_time(walk, &create);
+    deliver_now_or_later(walk, &create);
     spill_ops_release(&ops);
 }
 
-/* Seal the tail, tell the head, make the next page: whichever comes next, or again. */
-static void grow(walk_t *walk)
+/*
+ * Take one of the steps, in turn or again: seal the tail, advance the head, create the next page.
+ */
+static void extend_array(walk_t *walk)
 {
     if (!walk->head.present)
         return;
-    bool in_page = look_at_tail(walk);
+    bool in_page = read_tail(walk);
     const spill_state_t *tail = in_page ? &walk->page : &walk->head;
     int64_t number = in_page ? walk->page.page : SPILL_HEAD;
-    if (!tail->sealed || below(walk, 5) == 0) {
-        spill_request_t seal = request_of(walk, SPILL_REQUEST_SEAL, number);
-        seal.seal.close = in_page && number == walk->head.pages - 1 && below(walk, 6) == 0;
-        deliver_some_time(walk, &seal);
+    if (!tail->sealed || random_below(walk, 5) == 0) {
+        spill_request_t seal = make_walk_request(walk, SPILL_REQUEST_SEAL, number);
+        seal.seal.close = in_page && number == walk->head.pages - 1 && random_below(walk, 6) == 0;
+        deliver_now_or_later(walk, &seal);
     } else if (in_page && walk->head.pages < number + 2) {
-        spill_request_t advance = request_of(walk, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
+        spill_request_t advance = make_walk_request(walk, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
         advance.advance.pages = number + 2;
         advance.advance.total = spill_state_end(tail);
         if (!tail->closed)
-            deliver_some_time(walk, &advance);
+            deliver_now_or_later(walk, &advance);
     } else if (!tail->closed) {
         create_page(walk, number + 1, tail);
     }
 }
 
-static void move_on(walk_t *walk)
+static void spill_or_extend(walk_t *walk)
 {
     if (pair_is_capped(walk->array))
         append_somewhere(walk);
     else if (keeps_oldest(walk))
-        grow(walk);
+        extend_array(walk);
     else
         spill(walk);
 }
 
 /* ---- changing and removing ------------------------------------------------------------------- */
 
-static int64_t some_number(walk_t *walk, const spill_state_t *state)
+static int64_t random_number(walk_t *walk, const spill_state_t *state)
 {
-    return state->first - 1 + below(walk, spill_state_slots(state) + 2);
+    return state->first - 1 + random_below(walk, spill_state_slots(state) + 2);
 }
 
-static void edit(walk_t *walk)
+static void edit_somewhere(walk_t *walk)
 {
-    bool in_page = below(walk, 2) == 0 && look_at_any_page(walk);
+    bool in_page = random_below(walk, 2) == 0 && read_any_page(walk);
     const spill_state_t *state = in_page ? &walk->page : &walk->head;
-    spill_value_t element = some_element(walk, (uint32_t)(5 + below(walk, 90)), 'E');
+    spill_value_t element = random_element(walk, (uint32_t)(5 + random_below(walk, 90)), 'E');
     spill_request_t edit =
-        request_of(walk, SPILL_REQUEST_EDIT, in_page ? walk->page.page : SPILL_HEAD);
+        make_walk_request(walk, SPILL_REQUEST_EDIT, in_page ? walk->page.page : SPILL_HEAD);
     edit.rev = state->rev;
-    edit.change.seq = some_number(walk, state);
+    edit.change.seq = random_number(walk, state);
     edit.change.element = &element;
-    edit.limits.bytes_max = below(walk, 4) == 0 ? 400 : 100000;
-    deliver_some_time(walk, &edit);
+    edit.limits.bytes_max = random_below(walk, 4) == 0 ? 400 : 100000;
+    deliver_now_or_later(walk, &edit);
     bson_free((void *)element.data);
 }
 
 static void remove_one(walk_t *walk)
 {
     spill_request_t request;
-    if (walk->head.intent && below(walk, 4) != 0) {
-        bool pull = below(walk, 2) == 0;
-        request = request_of(walk, pull ? SPILL_REQUEST_DELETE : SPILL_REQUEST_COMPLETE,
-                             pull ? walk->head.intent_page : SPILL_HEAD);
+    if (walk->head.intent && random_below(walk, 4) != 0) {
+        bool pull = random_below(walk, 2) == 0;
+        request = make_walk_request(walk, pull ? SPILL_REQUEST_DELETE : SPILL_REQUEST_COMPLETE,
+                                    pull ? walk->head.intent_page : SPILL_HEAD);
         request.change.seq = walk->head.intent_seq;
         request.change.intent_page = walk->head.intent_page;
-    } else if (below(walk, 2) == 0 && look_at_any_page(walk)) {
-        request = request_of(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-        request.change.seq = some_number(walk, &walk->page);
+    } else if (random_below(walk, 2) == 0 && read_any_page(walk)) {
+        request = make_walk_request(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+        request.change.seq = random_number(walk, &walk->page);
         request.change.intent_page = walk->page.page;
     } else {
-        request = request_of(walk, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-        request.change.seq = some_number(walk, &walk->head);
+        request = make_walk_request(walk, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+        request.change.seq = random_number(walk, &walk->head);
     }
-    deliver_some_time(walk, &request);
+    deliver_now_or_later(walk, &request);
 }
 
-static void trim(walk_t *walk)
+static void trim_somewhere(walk_t *walk)
 {
-    spill_request_t trim = request_of(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    spill_request_t trim = make_walk_request(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
     int64_t end = spill_state_end(&walk->head);
-    if (keeps_oldest(walk) && look_at_tail(walk))
+    if (keeps_oldest(walk) && read_tail(walk))
         end = spill_state_end(&walk->page);
     if (end <= walk->head.watermark)
         return;
-    trim.change.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
-    trim.change.removed = below(walk, 4);
-    deliver_some_time(walk, &trim);
+    trim.change.watermark =
+        walk->head.watermark + 1 + random_below(walk, end - walk->head.watermark);
+    trim.change.removed = random_below(walk, 4);
+    deliver_now_or_later(walk, &trim);
 }
 
 static void empty_page(walk_t *walk)
 {
     if (!walk->head.present || walk->head.pages == 0)
         return;
-    int64_t number = below(walk, walk->head.pages);
-    if (!look(walk, number, &walk->page) || walk->page.incarnation != walk->head.incarnation ||
+    int64_t number = random_below(walk, walk->head.pages);
+    if (!read_document(walk, number, &walk->page) ||
+        walk->page.incarnation != walk->head.incarnation ||
         spill_state_end(&walk->page) > walk->head.watermark)
         return;
-    spill_request_t empty = request_of(walk, SPILL_REQUEST_EMPTY_PAGE, number);
-    deliver_some_time(walk, &empty);
+    spill_request_t empty = make_walk_request(walk, SPILL_REQUEST_EMPTY_PAGE, number);
+    deliver_now_or_later(walk, &empty);
 }
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
-/* A page that an earlier incarnation left. */
+/* Drop a page that an earlier incarnation left. */
 static void drop_page(walk_t *walk)
 {
-    int64_t number = below(walk, PAIR_PAGES);
-    if (!look(walk, number, &walk->page) ||
+    int64_t number = random_below(walk, PAIR_PAGES);
+    if (!read_document(walk, number, &walk->page) ||
         (walk->head.present && walk->page.incarnation >= walk->head.incarnation))
         return;
-    spill_request_t drop = request_of(walk, SPILL_REQUEST_DROP_PAGE, number);
+    spill_request_t drop = make_walk_request(walk, SPILL_REQUEST_DROP_PAGE, number);
     drop.incarnation = walk->page.incarnation;
-    deliver_some_time(walk, &drop);
+    deliver_now_or_later(walk, &drop);
 }
 
-static void drop(walk_t *walk)
+static void drop_somewhere(walk_t *walk)
 {
     bool oldest = keeps_oldest(walk) && walk->head.pages > 0;
-    bool closed = oldest && look_at_tail(walk) && walk->page.closed;
+    bool closed = oldest && read_tail(walk) && walk->page.closed;
     if (pair_is_capped(walk->array) && !walk->head.present)
         return;
     if (!pair_is_capped(walk->array) &&
-        (!walk->head.present || (oldest && !closed) || (!oldest && below(walk, 8) != 0))) {
+        (!walk->head.present || (oldest && !closed) || (!oldest && random_below(walk, 8) != 0))) {
         drop_page(walk);
         return;
     }
-    if (pair_is_capped(walk->array) && below(walk, 6) != 0)
+    if (pair_is_capped(walk->array) && random_below(walk, 6) != 0)
         return;
-    spill_request_t request = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    spill_request_t request = make_walk_request(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     request.drop_head.pages = walk->head.pages;
-    deliver_some_time(walk, &request);
+    deliver_now_or_later(walk, &request);
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- random steps ---------------------------------------------------------------------------- */
 
 static void read_somewhere(walk_t *walk)
 {
-    if (!look_at_any_page(walk))
+    if (!read_any_page(walk))
         return;
-    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.read.pages = walk->head.pages;
     read.read.seq = walk->page.first;
-    read.read.want = below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
-    read.read.limit = below(walk, 4);
+    read.read.want = random_below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
+    read.read.limit = random_below(walk, 4);
     if (walk->page.first >= walk->head.watermark)
         assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
-    read.page = below(walk, 2) == 0 ? walk->page.page : SPILL_HEAD;
-    read.read.seq = some_number(walk, read.page == SPILL_HEAD ? &walk->head : &walk->page);
+    read.page = random_below(walk, 2) == 0 ? walk->page.page : SPILL_HEAD;
+    read.read.seq = random_number(walk, read.page == SPILL_HEAD ? &walk->head : &walk->page);
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
 }
 
-static void step(walk_t *walk)
+static void random_step(walk_t *walk)
 {
     static void (*const acts[])(walk_t *) = {
-        append_somewhere,
-        append_somewhere,
-        append_somewhere,
-        move_on,
-        move_on,
-        move_on,
-        edit,
-        remove_one,
-        trim,
-        empty_page,
-        update_fields,
-        read_somewhere,
-        drop,
-        drop,
-        deliver_late,
+        append_somewhere, append_somewhere, append_somewhere, spill_or_extend, spill_or_extend,
+        spill_or_extend,  edit_somewhere,   remove_one,       trim_somewhere,  empty_page,
+        update_fields,    read_somewhere,   drop_somewhere,   drop_somewhere,  deliver_late,
     };
-    walk->array = (size_t)below(walk, PAIR_ARRAYS);
-    walk->owner = (size_t)below(walk, PAIR_OWNERS);
-    look(walk, SPILL_HEAD, &walk->head);
-    acts[below(walk, sizeof acts / sizeof *acts)](walk);
+    walk->array = (size_t)random_below(walk, PAIR_ARRAYS);
+    walk->owner = (size_t)random_below(walk, PAIR_OWNERS);
+    read_document(walk, SPILL_HEAD, &walk->head);
+    acts[random_below(walk, sizeof acts / sizeof *acts)](walk);
 }
 
 static void random_requests_have_the_same_effect(void **state)
@@ -467,7 +460,7 @@ static void random_requests_have_the_same_effect(void **state)
         walk = (walk_t){.random = seed, .incarnation = INCARNATION};
         pair_open(&walk.pair, *state);
         for (int i = 0; i < STEPS; i++) {
-            step(&walk);
+            random_step(&walk);
             if (i == STEPS / 2)
                 pair_reopen(&walk.pair);
         }
@@ -484,7 +477,7 @@ static void random_requests_have_the_same_effect(void **state)
     for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
         if (kind == SPILL_REQUEST_RECOUNT || kind == SPILL_REQUEST_ADOPT ||
             kind == SPILL_REQUEST_ADOPT_SPLIT || kind == SPILL_REQUEST_UNMANAGE)
-            continue; /* of layouts, and of arrays, that are not here */
+            continue; /* of layouts and arrays that this test does not use */
         if (done[kind] == 0 || (whole && refused[kind] == 0 && kind != SPILL_REQUEST_READ))
             fail_msg("%s: done %lld times, refused %lld times",
                      spill_request_kind_name((spill_request_kind_t)kind), (long long)done[kind],

@@ -1,6 +1,6 @@
 /*
- * Layouts reference and subset: random requests as clients send them, some late and some twice.
- * After each of them the store has the same documents as a model store.
+ * Layouts reference and subset: random requests of simulated clients, some late and some twice.
+ * After each request the store must have the same documents as a model store.
  */
 #include "late.h"
 #include "pair.h"
@@ -15,18 +15,18 @@ enum { LATE_MAX = 12, COMPARED = 4, TEXT_MOST = 500 };
 typedef struct walk {
     pair_t pair;
     uint64_t random;
-    int64_t incarnation; /* of the next head that is made */
+    int64_t incarnation; /* of the next head to be created */
     late_queue_t late;
-    size_t array, owner; /* whose turn it is */
-    spill_state_t head;  /* as it was read, with its journal */
+    size_t array, owner; /* of the current step */
+    spill_state_t head;  /* the head as it was read, with its journal */
     spill_run_t journal;
     spill_state_t page; /* the document that was read last, with its element */
     spill_run_t element;
-    spill_top_t top_n; /* layout subset: what a step brings */
+    spill_top_t top_n; /* layout subset: the refill that a step carries */
     spill_run_t top_n_run;
 } walk_t;
 
-static int64_t below(walk_t *walk, int64_t bound)
+static int64_t random_below(walk_t *walk, int64_t bound)
 {
     return dice_below(&walk->random, bound);
 }
@@ -36,9 +36,10 @@ static const spill_definition_t *definition_of(const walk_t *walk)
     return &walk->pair.definitions[walk->array];
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-static spill_request_t request_of(const walk_t *walk, spill_request_kind_t kind, int64_t page)
+static spill_request_t make_walk_request(const walk_t *walk, spill_request_kind_t kind,
+                                         int64_t page)
 {
     spill_request_t request = pair_request(&walk->pair, walk->array, walk->owner, kind, page);
     request.incarnation = walk->head.incarnation;
@@ -51,9 +52,9 @@ static void read_both(walk_t *walk, const spill_request_t *read)
     assert_int_equal(pair_call(&walk->pair, walk->array, read), SPILL_OK);
 }
 
-static void look_at_head(walk_t *walk)
+static void read_head(walk_t *walk)
 {
-    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_HEAD);
+    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.limit = INT64_MAX;
     read.read.want_top = true;
@@ -64,13 +65,13 @@ static void look_at_head(walk_t *walk)
 }
 
 /*
- * False: there is no such document of this incarnation. Elements outside of the array are not
+ * Read a document; false: it does not exist in this incarnation. Elements outside the array are not
  * compared: a store need not keep them.
  */
-static bool look_at(walk_t *walk, int64_t seq)
+static bool read_document(walk_t *walk, int64_t seq)
 {
     const spill_state_t *page = &walk->pair.responses[0].state;
-    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, seq);
+    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, seq);
     read_both(walk, &read);
     bool ours = page->present && page->incarnation == walk->head.incarnation;
     if (ours && seq < walk->head.pages && seq >= walk->head.watermark) {
@@ -85,17 +86,17 @@ static bool look_at(walk_t *walk, int64_t seq)
     return ours;
 }
 
-/* One of those that the head counts, with an element. */
-static bool look_at_any(walk_t *walk)
+/* Read a random document that the head counts; false if it has no element. */
+static bool read_any_document(walk_t *walk)
 {
     int64_t count = walk->head.present ? walk->head.pages - walk->head.watermark : 0;
-    return count > 0 && look_at(walk, walk->head.watermark + below(walk, count)) &&
+    return count > 0 && read_document(walk, walk->head.watermark + random_below(walk, count)) &&
            walk->element.count == 1;
 }
 
 static spill_request_t elements_request(const walk_t *walk, spill_want_t want)
 {
-    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.read.watermark = walk->head.watermark;
     read.read.pages = walk->head.pages;
     read.read.want = want;
@@ -103,8 +104,8 @@ static spill_request_t elements_request(const walk_t *walk, spill_want_t want)
     return read;
 }
 
-/* Of the documents from `low` on, but for number `without`, those that rank highest. */
-static void look_for_best(walk_t *walk, int64_t low, int64_t without, int64_t limit)
+/* Find the highest-ranked documents from the trim watermark on, without number `without`. */
+static void find_top_n(walk_t *walk, int64_t low, int64_t without, int64_t limit)
 {
     spill_request_t read = elements_request(walk, SPILL_WANT_TOP_N);
     read.read.watermark = low;
@@ -118,54 +119,54 @@ static void look_for_best(walk_t *walk, int64_t low, int64_t without, int64_t li
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void compare(walk_t *walk)
+static void compare_stores(walk_t *walk)
 {
-    look_at_head(walk);
+    read_head(walk);
     spill_request_t all = elements_request(walk, SPILL_WANT_FORWARD);
     if (walk->head.present)
         read_both(walk, &all);
     int64_t end = spill_state_end(&walk->head);
     for (int64_t seq = end > COMPARED ? end - COMPARED : 0; seq <= end; seq++)
-        look_at(walk, seq);
+        read_document(walk, seq);
 }
 
 static void deliver(walk_t *walk, const spill_request_t *request)
 {
     pair_call(&walk->pair, walk->array, request);
-    compare(walk);
+    compare_stores(walk);
 }
 
-static void deliver_some_time(walk_t *walk, const spill_request_t *request)
+static void deliver_now_or_later(walk_t *walk, const spill_request_t *request)
 {
-    int64_t fate = below(walk, 10);
+    int64_t fate = random_below(walk, 10);
     if (fate < 2)
         late_add(&walk->late, LATE_MAX, walk->array, walk->owner, request);
     if (fate != 0)
         deliver(walk, request);
 }
 
-/* With a top, a step brings what ranks next, but now and then. */
+/* In an array with a top, the step mostly carries the refill, but sometimes not. */
 static void deliver_step(walk_t *walk, spill_request_t *step)
 {
     bool trim = step->kind == SPILL_REQUEST_TRIM;
-    if (spill_schema_of(definition_of(walk))->has_top && below(walk, 5) != 0) {
-        look_for_best(walk,
-                      trim && step->change.watermark > walk->head.watermark ? step->change.watermark
-                                                                            : walk->head.watermark,
-                      trim ? -1 : step->change.seq, definition_of(walk)->top_count);
+    if (spill_schema_of(definition_of(walk))->has_top && random_below(walk, 5) != 0) {
+        find_top_n(walk,
+                   trim && step->change.watermark > walk->head.watermark ? step->change.watermark
+                                                                         : walk->head.watermark,
+                   trim ? -1 : step->change.seq, definition_of(walk)->top_count);
         step->change.refill = &walk->top_n;
         step->change.refill_run = &walk->top_n_run;
     }
-    deliver_some_time(walk, step);
+    deliver_now_or_later(walk, step);
 }
 
-/* A document that comes when nobody waits for it: a store may refuse it. */
-static bool of_no_use(walk_t *walk, const spill_request_t *request)
+/* Is the late document outside the array by now? A store may refuse it. */
+static bool is_obsolete(walk_t *walk, const spill_request_t *request)
 {
     const spill_state_t *head = &walk->head;
     if (request->kind != SPILL_REQUEST_PUT_PAGE)
         return false;
-    look_at_head(walk);
+    read_head(walk);
     if (!head->present || head->incarnation != request->incarnation)
         return request->put_page.replaces;
     if (request->put_page.replaces)
@@ -176,36 +177,36 @@ static bool of_no_use(walk_t *walk, const spill_request_t *request)
 static void deliver_late(walk_t *walk)
 {
     late_t late;
-    if (!late_adopt(&walk->late, &walk->random, &late))
+    if (!late_take_random(&walk->late, &walk->random, &late))
         return;
     walk->array = late.array;
     walk->owner = late.owner;
-    if (!of_no_use(walk, late.request))
+    if (!is_obsolete(walk, late.request))
         deliver(walk, late.request);
     spill_request_free(late.request);
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-/* An `_id`, and names that only some places of a document may have. */
-static void append_some_name(walk_t *walk, bson_t *element)
+/* Append an `_id`, and names that are allowed only in some places of a document. */
+static void append_random_name(walk_t *walk, bson_t *element)
 {
     static const uint8_t bytes[12] = "0123456789ab";
     bson_oid_t id;
-    switch (below(walk, 9)) {
+    switch (random_below(walk, 9)) {
     case 0:
     case 1:
         bson_oid_init_from_data(&id, bytes);
         BSON_APPEND_OID(element, "_id", &id);
         break;
     case 2:
-        BCON_APPEND(element, "_id", "{", "_id", BCON_INT64(below(walk, 9)), "}");
+        BCON_APPEND(element, "_id", "{", "_id", BCON_INT64(random_below(walk, 9)), "}");
         break;
     case 3:
         BCON_APPEND(element, "_id", "[", BCON_INT32(1), BCON_NULL, "]");
         break;
     case 4:
-        BSON_APPEND_INT32(element, "$cost", (int32_t)below(walk, 9));
+        BSON_APPEND_INT32(element, "$cost", (int32_t)random_below(walk, 9));
         break;
     case 5:
         BSON_APPEND_UTF8(element, "", "unnamed");
@@ -215,37 +216,37 @@ static void append_some_name(walk_t *walk, bson_t *element)
     }
 }
 
-static bson_t *some_element(walk_t *walk)
+static bson_t *random_element(walk_t *walk)
 {
     bson_t *element = bson_new();
     char text[TEXT_MOST + 1] = "";
-    bool first = below(walk, 2) == 0;
+    bool first = random_below(walk, 2) == 0;
     if (first)
-        append_some_name(walk, element);
-    switch (below(walk, 8)) {
+        append_random_name(walk, element);
+    switch (random_below(walk, 8)) {
     case 0:
-        BSON_APPEND_DOUBLE(element, "rating", (double)below(walk, 100) / 7 - 3);
+        BSON_APPEND_DOUBLE(element, "rating", (double)random_below(walk, 100) / 7 - 3);
         break;
     case 1:
-        BSON_APPEND_INT64(element, "rating", INT64_MAX - below(walk, 3));
+        BSON_APPEND_INT64(element, "rating", INT64_MAX - random_below(walk, 3));
         break;
     case 2:
         BSON_APPEND_UTF8(element, "rating", "none");
         break;
     case 3:
-        BSON_APPEND_DATE_TIME(element, "rating", below(walk, 5));
+        BSON_APPEND_DATE_TIME(element, "rating", random_below(walk, 5));
         break;
     default:
-        BSON_APPEND_INT32(element, "rating", (int32_t)below(walk, 11) - 5);
+        BSON_APPEND_INT32(element, "rating", (int32_t)random_below(walk, 11) - 5);
     }
-    memset(text, 'x', (size_t)(below(walk, 4) == 0 ? below(walk, TEXT_MOST) : 3));
+    memset(text, 'x', (size_t)(random_below(walk, 4) == 0 ? random_below(walk, TEXT_MOST) : 3));
     BSON_APPEND_UTF8(element, "text", text);
     if (!first)
-        append_some_name(walk, element);
+        append_random_name(walk, element);
     return element;
 }
 
-static spill_sum_t amount_of(const walk_t *walk, const spill_run_t *run, size_t index)
+static spill_sum_t sum_value(const walk_t *walk, const spill_run_t *run, size_t index)
 {
     spill_element_t element = spill_run_element(run, index);
     return spill_sum_of(definition_of(walk), &element.value);
@@ -256,61 +257,61 @@ static void append(walk_t *walk)
     enum { MOST = 3 };
     bson_t *documents[MOST];
     spill_value_t elements[MOST];
-    spill_request_t append = request_of(walk, SPILL_REQUEST_APPEND, SPILL_HEAD);
-    append.append.element_count = (size_t)(1 + below(walk, MOST));
+    spill_request_t append = make_walk_request(walk, SPILL_REQUEST_APPEND, SPILL_HEAD);
+    append.append.element_count = (size_t)(1 + random_below(walk, MOST));
     append.append.elements = elements;
     for (size_t i = 0; i < append.append.element_count; i++) {
-        documents[i] = some_element(walk);
+        documents[i] = random_element(walk);
         elements[i] = spill_value_from_document(documents[i]);
         append.append.elements_bytes += elements[i].size_bytes;
     }
-    spill_op_t op = {.id_bytes = 3, .base = walk->head.op_count - below(walk, 3)};
-    const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20),
+    spill_op_t op = {.id_bytes = 3, .base = walk->head.op_count - random_below(walk, 3)};
+    const char id[] = {(char)('a' + random_below(walk, 2)), (char)('a' + op.base % 20),
                        (char)('a' + walk->head.incarnation / 1000 % 26)};
     op.id = id;
-    append.append.op = below(walk, 3) == 0 ? &op : NULL;
-    append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
-    append.limits.bytes_max = below(walk, 8) == 0 ? 2500 : 100000;
+    append.append.op = random_below(walk, 3) == 0 ? &op : NULL;
+    append.limits.slots_max = random_below(walk, 4) == 0 ? random_below(walk, 10) : 100;
+    append.limits.bytes_max = random_below(walk, 8) == 0 ? 2500 : 100000;
     if (!walk->head.present) {
-        append.create = below(walk, 8) != 0;
+        append.create = random_below(walk, 8) != 0;
         append.incarnation = walk->incarnation += 1000;
     }
-    deliver_some_time(walk, &append);
+    deliver_now_or_later(walk, &append);
     for (size_t i = 0; i < append.append.element_count; i++)
         bson_destroy(documents[i]);
 }
 
-/* ---- writing out ----------------------------------------------------------------------------- */
+/* ---- writing the journal to documents -------------------------------------------------------- */
 
-/* How many documents from the journal's beginning on are there as of this rev. */
-static int64_t written(walk_t *walk)
+/* Count the documents, from the journal's beginning, that were put at this rev. */
+static int64_t count_written(walk_t *walk)
 {
     int64_t count = 0;
-    while (count < spill_state_slots(&walk->head) && look_at(walk, walk->head.first + count) &&
-           walk->page.source_rev == walk->head.rev)
+    while (count < spill_state_slots(&walk->head) &&
+           read_document(walk, walk->head.first + count) && walk->page.source_rev == walk->head.rev)
         count++;
     return count;
 }
 
 static void cut(walk_t *walk, int64_t slots)
 {
-    spill_request_t cut = request_of(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
+    spill_request_t cut = make_walk_request(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.cut.pages = walk->head.pages;
     cut.cut.first = walk->head.first;
     cut.cut.slots = slots;
     for (size_t i = 0; i < walk->journal.count; i++)
         if (walk->journal.entries[i].seq < walk->head.first + slots)
             cut.cut.bytes += walk->journal.entries[i].size_bytes;
-    deliver_some_time(walk, &cut);
+    deliver_now_or_later(walk, &cut);
 }
 
 static void write_out(walk_t *walk)
 {
     int64_t slots = spill_state_slots(&walk->head);
-    int64_t done = walk->head.present ? written(walk) : 0;
+    int64_t done = walk->head.present ? count_written(walk) : 0;
     if (slots == 0 || !walk->head.present)
         return;
-    if (done == slots || (done > 0 && below(walk, 3) == 0)) {
+    if (done == slots || (done > 0 && random_below(walk, 3) == 0)) {
         cut(walk, done);
         return;
     }
@@ -324,13 +325,13 @@ static void write_out(walk_t *walk)
         }
     if (run.count == 0)
         spill_seqs_insert(&deleted, seq);
-    spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, seq);
+    spill_request_t put = make_walk_request(walk, SPILL_REQUEST_PUT_PAGE, seq);
     put.put_page.source_rev = walk->head.rev;
     put.put_page.first = seq;
     put.put_page.slots = 1;
     put.put_page.run = &run;
     put.put_page.deleted = &deleted;
-    deliver_some_time(walk, &put);
+    deliver_now_or_later(walk, &put);
     spill_run_release(&run);
     spill_seqs_release(&deleted);
 }
@@ -340,15 +341,15 @@ static void write_out(walk_t *walk)
 static void change_journal(walk_t *walk)
 {
     if (walk->journal.count == 0 || walk->head.intent)
-        return; /* it would be finished first */
-    bool edit = below(walk, 2) == 0;
-    size_t index = (size_t)below(walk, (int64_t)walk->journal.count);
-    bson_t *document = some_element(walk);
+        return; /* it would be completed first */
+    bool edit = random_below(walk, 2) == 0;
+    size_t index = (size_t)random_below(walk, (int64_t)walk->journal.count);
+    bson_t *document = random_element(walk);
     spill_value_t element = spill_value_from_document(document);
     spill_request_t change =
-        request_of(walk, edit ? SPILL_REQUEST_EDIT : SPILL_REQUEST_REMOVE, SPILL_HEAD);
+        make_walk_request(walk, edit ? SPILL_REQUEST_EDIT : SPILL_REQUEST_REMOVE, SPILL_HEAD);
     change.change.seq = walk->journal.entries[index].seq;
-    change.change.sum_removed = amount_of(walk, &walk->journal, index);
+    change.change.sum_removed = sum_value(walk, &walk->journal, index);
     if (edit) {
         change.change.element = &element;
         change.change.sum_added = spill_sum_of(definition_of(walk), &element);
@@ -357,76 +358,81 @@ static void change_journal(walk_t *walk)
     bson_destroy(document);
 }
 
-static void intend(walk_t *walk)
+static void prepare_change(walk_t *walk)
 {
-    if (walk->head.intent || !look_at_any(walk))
+    if (walk->head.intent || !read_any_document(walk))
         return;
-    bson_t *document = some_element(walk);
+    bson_t *document = random_element(walk);
     spill_value_t element = spill_value_from_document(document);
-    spill_request_t intend = request_of(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.change.edit = below(walk, 2) == 0;
-    intend.change.seq = walk->page.page;
-    intend.change.intent_page = walk->page.page;
-    intend.change.sum_removed = amount_of(walk, &walk->element, 0);
-    if (intend.change.edit) {
-        intend.change.sum_added = spill_sum_of(definition_of(walk), &element);
-        deliver_some_time(walk, &intend);
+    spill_request_t prepare = make_walk_request(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.change.edit = random_below(walk, 2) == 0;
+    prepare.change.seq = walk->page.page;
+    prepare.change.intent_page = walk->page.page;
+    prepare.change.sum_removed = sum_value(walk, &walk->element, 0);
+    if (prepare.change.edit) {
+        prepare.change.sum_added = spill_sum_of(definition_of(walk), &element);
+        deliver_now_or_later(walk, &prepare);
     } else {
-        deliver_step(walk, &intend);
+        deliver_step(walk, &prepare);
     }
     bson_destroy(document);
 }
 
 static spill_request_t complete_request(const walk_t *walk)
 {
-    spill_request_t settle = request_of(walk, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.change.seq = walk->head.intent_seq;
-    settle.change.intent_page = walk->head.intent_page;
-    return settle;
+    spill_request_t complete = make_walk_request(walk, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    complete.change.seq = walk->head.intent_seq;
+    complete.change.intent_page = walk->head.intent_page;
+    return complete;
 }
 
-/* Put some element, with the intent's src; once it is there, settle by it. */
+/*
+ * Put an element with the intent's source_rev. If the put succeeded, complete the edit with that
+ * element.
+ */
 static void finish_edit(walk_t *walk)
 {
     if (walk->page.source_rev < walk->head.intent_source_rev) {
-        bson_t *document = some_element(walk);
+        bson_t *document = random_element(walk);
         spill_value_t element = spill_value_from_document(document);
         spill_run_t run = {0};
         spill_run_add(&run, walk->head.intent_seq, &element);
-        spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, walk->head.intent_page);
+        spill_request_t put =
+            make_walk_request(walk, SPILL_REQUEST_PUT_PAGE, walk->head.intent_page);
         put.put_page.source_rev = walk->head.intent_source_rev;
         put.put_page.first = walk->head.intent_seq;
         put.put_page.slots = 1;
         put.put_page.run = &run;
         put.put_page.replaces = true;
-        deliver_some_time(walk, &put);
+        deliver_now_or_later(walk, &put);
         spill_run_release(&run);
         bson_destroy(document);
     } else if (walk->element.count == 1) {
         spill_run_t now = {0};
         spill_run_copy(&walk->element, &now);
         spill_element_t element = spill_run_element(&now, 0);
-        spill_request_t settle = complete_request(walk);
-        settle.change.sum_added = amount_of(walk, &now, 0);
-        settle.change.element = &element.value;
-        deliver_step(walk, &settle);
+        spill_request_t complete = complete_request(walk);
+        complete.change.sum_added = sum_value(walk, &now, 0);
+        complete.change.element = &element.value;
+        deliver_step(walk, &complete);
         spill_run_release(&now);
     }
 }
 
-static void finish(walk_t *walk)
+static void finish_change(walk_t *walk)
 {
-    if (!walk->head.intent || !look_at(walk, walk->head.intent_page))
+    if (!walk->head.intent || !read_document(walk, walk->head.intent_page))
         return;
     if (walk->head.intent_edit) {
         finish_edit(walk);
         return;
     }
-    spill_request_t request = walk->element.count == 0
-                                  ? complete_request(walk)
-                                  : request_of(walk, SPILL_REQUEST_DELETE, walk->head.intent_page);
+    spill_request_t request =
+        walk->element.count == 0
+            ? complete_request(walk)
+            : make_walk_request(walk, SPILL_REQUEST_DELETE, walk->head.intent_page);
     request.change.seq = walk->head.intent_seq;
-    deliver_some_time(walk, &request);
+    deliver_now_or_later(walk, &request);
 }
 
 static void trim(walk_t *walk)
@@ -434,15 +440,16 @@ static void trim(walk_t *walk)
     int64_t end = spill_state_end(&walk->head);
     if (!walk->head.present || walk->head.intent || end <= walk->head.watermark)
         return;
-    spill_request_t trim = request_of(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.change.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
+    spill_request_t trim = make_walk_request(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.change.watermark =
+        walk->head.watermark + 1 + random_below(walk, end - walk->head.watermark);
     spill_request_t all = elements_request(walk, SPILL_WANT_FORWARD);
     read_both(walk, &all);
     const spill_run_t *runs[] = {&walk->pair.responses[0].run, &walk->journal};
     int64_t stay = 0;
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < runs[k]->count; i++) {
-            spill_sum_t amount = amount_of(walk, runs[k], i);
+            spill_sum_t amount = sum_value(walk, runs[k], i);
             if (runs[k]->entries[i].seq < trim.change.watermark)
                 spill_sum_add(&trim.change.sum_removed, &amount);
             else
@@ -457,71 +464,73 @@ static void recount(walk_t *walk)
 {
     if (!walk->head.present)
         return;
-    spill_request_t recount = request_of(walk, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    spill_request_t recount = make_walk_request(walk, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     recount.recount.end = spill_state_end(&walk->head);
-    recount.recount.sum = (spill_sum_t){.values = 1000 + below(walk, 9), .whole = below(walk, 100)};
-    recount.recount.sum.high = below(walk, 2) == 0 ? 0.25 * (double)below(walk, 9) : 0;
-    look_for_best(walk, walk->head.watermark, -1,
-                  1 + below(walk, definition_of(walk)->top_count + 1));
+    recount.recount.sum =
+        (spill_sum_t){.values = 1000 + random_below(walk, 9), .whole = random_below(walk, 100)};
+    recount.recount.sum.high =
+        random_below(walk, 2) == 0 ? 0.25 * (double)random_below(walk, 9) : 0;
+    find_top_n(walk, walk->head.watermark, -1,
+               1 + random_below(walk, definition_of(walk)->top_count + 1));
     recount.recount.refill = &walk->top_n;
     recount.recount.refill_run = &walk->top_n_run;
-    deliver_some_time(walk, &recount);
+    deliver_now_or_later(walk, &recount);
 }
 
-/* ---- what goes ------------------------------------------------------------------------------- */
+/* ---- emptying and dropping ------------------------------------------------------------------- */
 
-/* What was trimmed, or is an earlier incarnation's. */
-static void empty(walk_t *walk)
+/* Empty a document that was trimmed or belongs to an earlier incarnation. */
+static void empty_document(walk_t *walk)
 {
     int64_t end = walk->head.present ? spill_state_end(&walk->head) : 2 * COMPARED;
-    int64_t seq = below(walk, end + 1);
-    bool ours = look_at(walk, seq);
+    int64_t seq = random_below(walk, end + 1);
+    bool ours = read_document(walk, seq);
     spill_request_t request =
-        request_of(walk, ours ? SPILL_REQUEST_EMPTY_PAGE : SPILL_REQUEST_DROP_PAGE, seq);
+        make_walk_request(walk, ours ? SPILL_REQUEST_EMPTY_PAGE : SPILL_REQUEST_DROP_PAGE, seq);
     if (!walk->page.present || (ours && seq >= walk->head.watermark) ||
         (walk->head.present && walk->page.incarnation > walk->head.incarnation))
         return;
     if (!ours)
         request.incarnation = walk->page.incarnation;
-    deliver_some_time(walk, &request);
+    deliver_now_or_later(walk, &request);
 }
 
 static void drop(walk_t *walk)
 {
-    if (!walk->head.present || below(walk, 6) != 0)
+    if (!walk->head.present || random_below(walk, 6) != 0)
         return;
-    spill_request_t drop = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    spill_request_t drop = make_walk_request(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.drop_head.pages = walk->head.pages;
-    deliver_some_time(walk, &drop);
+    deliver_now_or_later(walk, &drop);
 }
 
 static void read_somewhere(walk_t *walk)
 {
     if (!walk->head.present)
         return;
-    spill_request_t read =
-        elements_request(walk, below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD);
+    spill_request_t read = elements_request(walk, random_below(walk, 2) == 0 ? SPILL_WANT_FORWARD
+                                                                             : SPILL_WANT_BACKWARD);
     read.read.seq = walk->head.watermark +
-                    below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
-    read.read.limit = 1 + below(walk, 5);
+                    random_below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
+    read.read.limit = 1 + random_below(walk, 5);
     read_both(walk, &read);
     if (spill_schema_of(definition_of(walk))->has_top)
-        look_for_best(walk, walk->head.watermark + below(walk, 3), read.read.seq,
-                      1 + below(walk, 6));
+        find_top_n(walk, walk->head.watermark + random_below(walk, 3), read.read.seq,
+                   1 + random_below(walk, 6));
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- random steps ---------------------------------------------------------------------------- */
 
-static void step(walk_t *walk)
+static void random_step(walk_t *walk)
 {
     static void (*const acts[])(walk_t *) = {
-        append,    append,         append,         write_out, write_out,   write_out,
-        write_out, change_journal, intend,         finish,    finish,      trim,
-        empty,     recount,        read_somewhere, drop,      deliver_late};
-    walk->array = below(walk, 2) == 0 ? PAIR_REFERENCE : PAIR_SUBSET;
-    walk->owner = (size_t)below(walk, PAIR_OWNERS);
-    look_at_head(walk);
-    acts[below(walk, sizeof acts / sizeof *acts)](walk);
+        append,         append,         append,         write_out,     write_out,     write_out,
+        write_out,      change_journal, prepare_change, finish_change, finish_change, trim,
+        empty_document, recount,        read_somewhere, drop,          deliver_late};
+    walk->array = random_below(walk, 2) == 0 ? PAIR_REFERENCE : PAIR_SUBSET;
+    walk->owner = (size_t)random_below(walk, PAIR_OWNERS);
+    read_head(walk);
+    acts[random_below(walk, sizeof acts / sizeof *acts)](walk);
 }
 
 static void release(walk_t *walk)
@@ -535,7 +544,7 @@ static void release(walk_t *walk)
     pair_close(&walk->pair);
 }
 
-static void random_requests_of_elements_apart(void **state)
+static void random_requests_of_referenced_elements_have_same_effect(void **state)
 {
     enum { STEPS = 400 };
     static const spill_request_kind_t kinds[] = {
@@ -554,7 +563,7 @@ static void random_requests_of_elements_apart(void **state)
         walk = (walk_t){.random = seed, .incarnation = INCARNATION};
         pair_open(&walk.pair, store);
         for (int i = 0; i < STEPS; i++) {
-            step(&walk);
+            random_step(&walk);
             if (i == STEPS / 2)
                 pair_reopen(&walk.pair);
         }
@@ -574,5 +583,5 @@ static void random_requests_of_elements_apart(void **state)
 
 void add_random_referenced_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, random_requests_of_elements_apart);
+    SUITE_ADD(suite, random_requests_of_referenced_elements_have_same_effect);
 }

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* The numbers that a READ brings, as "3 5 6". */
+/* Compare the numbers that a READ returned, as "3 5 6". */
 static void assert_run(fixture_t *fixture, int64_t page, spill_want_t want, int64_t seq,
                        int64_t limit, const char *expected)
 {
@@ -32,8 +32,8 @@ static void remove_in_head(fixture_t *fixture, int64_t rev, int64_t seq)
     assert_done(fixture, &remove);
 }
 
-/* As deep as an element may be: it is appended, read, and spilled like any other. */
-static void the_deepest_element_is_read(void **state)
+/* An element as deeply nested as allowed is appended, read and spilled like any other. */
+static void deepest_element_is_read(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -66,7 +66,7 @@ static void the_deepest_element_is_read(void **state)
     fixture_close(&fixture);
 }
 
-static void runs_of_an_unbroken_head(void **state)
+static void reads_of_head_without_gaps(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -86,7 +86,7 @@ static void runs_of_an_unbroken_head(void **state)
     fixture_close(&fixture);
 }
 
-static void runs_step_over_what_is_gone(void **state)
+static void reads_skip_deleted_elements(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
@@ -108,7 +108,7 @@ static void runs_step_over_what_is_gone(void **state)
     fixture_close(&fixture);
 }
 
-static void a_document_reads_no_further_than_it_goes(void **state)
+static void read_ends_with_document(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -126,7 +126,7 @@ static void a_document_reads_no_further_than_it_goes(void **state)
     fixture_close(&fixture);
 }
 
-static void elements_of_all_kinds_come_back(void **state)
+static void elements_of_all_types_are_returned(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -171,7 +171,7 @@ static int64_t page_holding(fixture_t *fixture, int64_t incarnation, int64_t pag
     return fixture->response.state.present ? fixture->response.state.page : -1;
 }
 
-static void a_number_is_found_in_its_page(void **state)
+static void page_of_number_is_found(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -190,7 +190,8 @@ static void a_number_is_found_in_its_page(void **state)
             assert_int_equal(fixture.response.run.entries[0].seq, seq);
         }
     }
-    assert_int_equal(page_holding(&fixture, INCARNATION, 4, 10), 3); /* put, if it were committed */
+    /* if the put page were committed */
+    assert_int_equal(page_holding(&fixture, INCARNATION, 4, 10), 3);
     assert_int_equal(page_holding(&fixture, INCARNATION, 2, 10), 1);
     assert_int_equal(page_holding(&fixture, INCARNATION, 0, 10), -1);
     assert_int_equal(page_holding(&fixture, INCARNATION, 3, -1), -1);
@@ -202,7 +203,7 @@ static void a_number_is_found_in_its_page(void **state)
     fixture_close(&fixture);
 }
 
-static void emptied_pages_give_way(void **state)
+static void search_skips_emptied_pages(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
@@ -220,7 +221,7 @@ static void emptied_pages_give_way(void **state)
     assert_int_equal(page_holding(&fixture, INCARNATION, 3, 3), 1);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
     assert_done(&fixture, &empty);
-    /* Pages 0 and 1 have the same first number now: the later one holds it. */
+    /* Pages 0 and 1 now have the same first number: the later page holds it. */
     assert_int_equal(page_holding(&fixture, INCARNATION, 3, 3), 1);
     assert_int_equal(page_holding(&fixture, INCARNATION, 3, 2), -1);
     empty.page = 1;
@@ -228,11 +229,12 @@ static void emptied_pages_give_way(void **state)
     fixture_reopen(&fixture);
     assert_int_equal(page_holding(&fixture, INCARNATION, 3, 5), 2);
     assert_int_equal(page_holding(&fixture, INCARNATION, 2, 5), 1);
-    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 4), 0); /* empty, but first is 3 */
+    /* empty, but its first number is 3 */
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 4), 0);
     fixture_close(&fixture);
 }
 
-static void pages_of_other_incarnations_are_not_looked_at(void **state)
+static void search_skips_other_incarnations(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
@@ -253,12 +255,12 @@ static void pages_of_other_incarnations_are_not_looked_at(void **state)
 
 void add_read_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, runs_of_an_unbroken_head);
-    SUITE_ADD(suite, runs_step_over_what_is_gone);
-    SUITE_ADD(suite, a_document_reads_no_further_than_it_goes);
-    SUITE_ADD(suite, elements_of_all_kinds_come_back);
-    SUITE_ADD(suite, the_deepest_element_is_read);
-    SUITE_ADD(suite, a_number_is_found_in_its_page);
-    SUITE_ADD(suite, emptied_pages_give_way);
-    SUITE_ADD(suite, pages_of_other_incarnations_are_not_looked_at);
+    SUITE_ADD(suite, reads_of_head_without_gaps);
+    SUITE_ADD(suite, reads_skip_deleted_elements);
+    SUITE_ADD(suite, read_ends_with_document);
+    SUITE_ADD(suite, elements_of_all_types_are_returned);
+    SUITE_ADD(suite, deepest_element_is_read);
+    SUITE_ADD(suite, page_of_number_is_found);
+    SUITE_ADD(suite, search_skips_emptied_pages);
+    SUITE_ADD(suite, search_skips_other_incarnations);
 }

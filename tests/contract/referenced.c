@@ -1,4 +1,4 @@
-/* Layout reference: elements in documents of their own, and the head's sum. */
+/* Layout reference: each element in a document of its own, and the sum in the head. */
 #include "suite.h"
 
 #include "store/render.h"
@@ -58,7 +58,7 @@ static const spill_state_t *read_head(fixture_t *fixture)
     return &fixture->response.state;
 }
 
-/* Put one document, with {rating: rating}, or without an element where that is -1. */
+/* Put one document, with {rating: rating}, or without an element if rating is -1. */
 static spill_outcome_t put(fixture_t *fixture, int64_t seq, int rating, int64_t source_rev,
                            bool edit)
 {
@@ -84,7 +84,7 @@ static spill_outcome_t put(fixture_t *fixture, int64_t seq, int rating, int64_t 
     return outcome;
 }
 
-/* Write the first elements of the journal out, whose ratings are their numbers. */
+/* Write the first elements of the journal to documents; their ratings are their numbers. */
 static void write_out(fixture_t *fixture, int64_t slots)
 {
     spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
@@ -108,7 +108,7 @@ static void assert_sum(fixture_t *fixture, int64_t values, int64_t whole, int64_
     assert_int_equal(head->pages, head->first);
 }
 
-/* A run of SPILL_ELEMENTS as "3=3 4=4". */
+/* Compare a run of SPILL_ELEMENTS, as "3=3 4=4". */
 static void assert_elements(fixture_t *fixture, spill_want_t want, int64_t seq, int64_t limit,
                             const char *expected)
 {
@@ -132,45 +132,45 @@ static void assert_elements(fixture_t *fixture, spill_want_t want, int64_t seq, 
     assert_string_equal(text, expected);
 }
 
-static spill_sum_t whole(int64_t value)
+static spill_sum_t read_document_whole(int64_t value)
 {
     return (spill_sum_t){.values = 1, .whole = value};
 }
 
 static spill_request_t make_intent(const fixture_t *fixture, int64_t rev, int64_t seq)
 {
-    spill_request_t intend = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = rev;
-    intend.change.seq = seq;
-    intend.change.intent_page = seq;
-    intend.change.sum_removed = whole(seq);
-    return intend;
+    spill_request_t prepare = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = rev;
+    prepare.change.seq = seq;
+    prepare.change.intent_page = seq;
+    prepare.change.sum_removed = read_document_whole(seq);
+    return prepare;
 }
 
 static spill_request_t make_complete(const fixture_t *fixture, int64_t rev, int64_t seq)
 {
-    spill_request_t settle = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.rev = rev;
-    settle.change.seq = seq;
-    settle.change.intent_page = seq;
-    return settle;
+    spill_request_t complete = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    complete.rev = rev;
+    complete.change.seq = seq;
+    complete.change.intent_page = seq;
+    return complete;
 }
 
 static void remove_written(fixture_t *fixture, int64_t seq)
 {
     int64_t rev = read_head(fixture)->rev;
-    spill_request_t intend = make_intent(fixture, rev, seq);
+    spill_request_t prepare = make_intent(fixture, rev, seq);
     spill_request_t pull = make_request(fixture, SPILL_REQUEST_DELETE, seq);
-    spill_request_t settle = make_complete(fixture, rev + 1, seq);
+    spill_request_t complete = make_complete(fixture, rev + 1, seq);
     pull.change.seq = seq;
-    assert_done(fixture, &intend);
+    assert_done(fixture, &prepare);
     assert_done(fixture, &pull);
-    assert_done(fixture, &settle);
+    assert_done(fixture, &complete);
 }
 
 /* ---- the tests ------------------------------------------------------------------------------- */
 
-static void several_elements_are_cut_at_once(void **state)
+static void cut_moves_several_elements(void **state)
 {
     fixture_t fixture;
     open_referenced(&fixture, *state);
@@ -190,7 +190,7 @@ static void several_elements_are_cut_at_once(void **state)
     fixture_close(&fixture);
 }
 
-static void documents_are_those_of_the_source(void **state)
+static void documents_match_published_schema(void **state)
 {
     fixture_t fixture;
     open_referenced(&fixture, *state);
@@ -225,7 +225,7 @@ static void documents_are_those_of_the_source(void **state)
     fixture_close(&fixture);
 }
 
-static void a_removed_element_leaves_its_document(void **state)
+static void removed_element_leaves_document(void **state)
 {
     fixture_t fixture;
     open_referenced(&fixture, *state);
@@ -235,7 +235,7 @@ static void a_removed_element_leaves_its_document(void **state)
     assert_sum(&fixture, 2, 2, 2);
     assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 2=2");
     assert_int_equal(put(&fixture, 1, 1, INCARNATION, false),
-                     SPILL_REFUSED_GUARD); /* it comes late */
+                     SPILL_REFUSED_GUARD); /* it arrives late */
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 1);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.limit = 1;
@@ -249,7 +249,7 @@ static void a_removed_element_leaves_its_document(void **state)
     fixture_close(&fixture);
 }
 
-/* A number whose element was removed in the journal gets a document all the same. */
+/* A number with its element removed in the journal still gets a document. */
 static void removed_in_the_journal(void **state)
 {
     fixture_t fixture;
@@ -257,9 +257,9 @@ static void removed_in_the_journal(void **state)
     append_ratings(&fixture, 0, 3);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.rev = INCARNATION;
-    remove.change.sum_removed = whole(0);
+    remove.change.sum_removed = read_document_whole(0);
     assert_done(&fixture, &remove);
-    assert_int_equal(read_head(&fixture)->first, 0); /* not folded away */
+    assert_int_equal(read_head(&fixture)->first, 0); /* still remembered as deleted */
     assert_int_equal(put(&fixture, 0, -1, INCARNATION + 1, false), SPILL_DONE);
     assert_int_equal(put(&fixture, 1, 1, INCARNATION + 1, false), SPILL_DONE);
     spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
@@ -273,44 +273,46 @@ static void removed_in_the_journal(void **state)
     fixture_close(&fixture);
 }
 
-static void an_edit_is_put_once(void **state)
+static void edit_is_put_once(void **state)
 {
     fixture_t fixture;
     open_referenced(&fixture, *state);
     append_ratings(&fixture, 0, 3);
     write_out(&fixture, 3);
     int64_t rev = read_head(&fixture)->rev;
-    spill_request_t intend = make_intent(&fixture, rev, 1);
-    intend.change.edit = true;
-    intend.change.sum_added = whole(9);
-    assert_done(&fixture, &intend);
-    assert_refused(&fixture, &intend);
+    spill_request_t prepare = make_intent(&fixture, rev, 1);
+    prepare.change.edit = true;
+    prepare.change.sum_added = read_document_whole(9);
+    assert_done(&fixture, &prepare);
+    assert_refused(&fixture, &prepare);
     assert_sum(&fixture, 3, 11, 3);
     const spill_state_t *head = read_head(&fixture);
     assert_true(head->intent && head->intent_edit);
     assert_int_equal(head->intent_source_rev, rev + 1);
     assert_int_equal(head->intent_value.whole, 9);
-    /* Another, who does not know the new element, comes first: the edit is not made. */
+    /*
+     * Another client, which does not know the new element, completes the edit first: as not made.
+     */
     assert_int_equal(put(&fixture, 1, 1, rev + 1, true), SPILL_DONE);
     assert_int_equal(put(&fixture, 1, 9, rev + 1, true), SPILL_REFUSED_GUARD);
-    spill_request_t settle = make_complete(&fixture, rev + 1, 1);
-    settle.change.sum_added = whole(1);
-    assert_done(&fixture, &settle);
+    spill_request_t complete = make_complete(&fixture, rev + 1, 1);
+    complete.change.sum_added = read_document_whole(1);
+    assert_done(&fixture, &complete);
     assert_sum(&fixture, 3, 3, 3);
-    /* And once more, as it mostly goes. */
-    intend.rev = rev + 2;
-    assert_done(&fixture, &intend);
+    /* The same edit again, without interference. */
+    prepare.rev = rev + 2;
+    assert_done(&fixture, &prepare);
     assert_int_equal(put(&fixture, 1, 9, rev + 3, true), SPILL_DONE);
-    settle = make_complete(&fixture, rev + 3, 1);
-    settle.change.sum_added = whole(9);
-    assert_done(&fixture, &settle);
+    complete = make_complete(&fixture, rev + 3, 1);
+    complete.change.sum_added = read_document_whole(9);
+    assert_done(&fixture, &complete);
     fixture_reopen(&fixture);
     assert_sum(&fixture, 3, 11, 3);
     assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 1=9 2=2");
     fixture_close(&fixture);
 }
 
-static void a_trim_takes_from_the_sum(void **state)
+static void trim_reduces_sum(void **state)
 {
     fixture_t fixture;
     open_referenced(&fixture, *state);
@@ -329,7 +331,7 @@ static void a_trim_takes_from_the_sum(void **state)
     fixture_close(&fixture);
 }
 
-/* A run ends with the element that reaches its bytes, if more may follow. */
+/* A run ends with the element that reaches its byte limit, if more elements may follow. */
 static void assert_run(fixture_t *fixture, spill_request_t *read, int64_t bytes_most,
                        const char *expected)
 {
@@ -370,14 +372,16 @@ static void runs_are_bounded_in_bytes(void **state)
     assert_run(&fixture, &read, 0, "5 4 3 2 1 0 ");
     assert_run(&fixture, &read, 2 * SIZE, "5 4 ...");
     read.read.want = SPILL_WANT_FORWARD;
-    /* However a store goes about it: bounded, and nothing left out on the way to the end. */
+    /*
+     * Any store may stop where it likes, within bounds, but must reach the end without omissions.
+     */
     int64_t next = 0;
     for (int runs = 0; next < COUNT && runs < COUNT; runs++) {
         read.read.seq = next;
         read.read.bytes_most = 3 * SIZE;
         assert_done(&fixture, &read);
         const spill_run_t *run = &fixture.response.run;
-        assert_in_range(run->count, 1, 6); /* a store may read up to as much again */
+        assert_in_range(run->count, 1, 6); /* a store may read up to twice the limit */
         for (size_t i = 0; i < run->count; i++)
             assert_int_equal(run->entries[i].seq, next++);
     }
@@ -385,7 +389,7 @@ static void runs_are_bounded_in_bytes(void **state)
     fixture_close(&fixture);
 }
 
-/* The number of the element whose rating, which is its id here, is that; -1: none. */
+/* Return the number of the element with this rating, which is its id here, or -1. */
 static int64_t find_rating(fixture_t *fixture, int64_t page, double rating, int64_t from)
 {
     const spill_state_t *head = read_head(fixture);
@@ -439,8 +443,8 @@ static void elements_are_found_by_id(void **state)
     fixture_close(&fixture);
 }
 
-/* An array of ids is no id, though an index has entries for what is in it. */
-static void an_array_is_no_id(void **state)
+/* An array of ids is not an id, although an index has entries for its values. */
+static void array_is_not_an_id(void **state)
 {
     fixture_t fixture;
     open_referenced_with(&fixture, *state, "rating");
@@ -469,7 +473,7 @@ static void an_array_is_no_id(void **state)
     fixture_close(&fixture);
 }
 
-/* As read one document of one element shows it: what other programs see, and the element. */
+/* Compare a document of one element as other programs see it, and the element. */
 static void assert_stored(fixture_t *fixture, int64_t seq, const char *expected,
                           const spill_value_t *element)
 {
@@ -492,8 +496,8 @@ static void assert_stored(fixture_t *fixture, int64_t seq, const char *expected,
     bson_destroy(&document);
 }
 
-/* The element's own _id stands in its document under another name, and is the element's id. */
-static void elements_have_an_id_of_their_own(void **state)
+/* The element's own _id is stored under another name in its document, and is the element's id. */
+static void own_id_of_element_is_kept(void **state)
 {
     fixture_t fixture;
     open_referenced_with(&fixture, *state, "_id");
@@ -534,7 +538,7 @@ static void elements_have_an_id_of_their_own(void **state)
     assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 7, 0), 0);
     assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 8, 0), 1);
     assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 9, 0), -1);
-    /* A document in the place of another, too, may have names that begin with `$`. */
+    /* A document that replaces another may also have names that begin with `$`. */
     spill_run_t run = {0};
     spill_run_add(&run, 0, &values[1]);
     spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
@@ -551,7 +555,7 @@ static void elements_have_an_id_of_their_own(void **state)
     fixture_close(&fixture);
 }
 
-static void runs_go_past_removed_elements(void **state)
+static void runs_skip_removed_elements(void **state)
 {
     fixture_t fixture;
     open_referenced(&fixture, *state);
@@ -568,15 +572,15 @@ static void runs_go_past_removed_elements(void **state)
 
 void add_referenced_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, several_elements_are_cut_at_once);
-    SUITE_ADD(suite, documents_are_those_of_the_source);
-    SUITE_ADD(suite, a_removed_element_leaves_its_document);
+    SUITE_ADD(suite, cut_moves_several_elements);
+    SUITE_ADD(suite, documents_match_published_schema);
+    SUITE_ADD(suite, removed_element_leaves_document);
     SUITE_ADD(suite, removed_in_the_journal);
-    SUITE_ADD(suite, an_edit_is_put_once);
-    SUITE_ADD(suite, a_trim_takes_from_the_sum);
+    SUITE_ADD(suite, edit_is_put_once);
+    SUITE_ADD(suite, trim_reduces_sum);
     SUITE_ADD(suite, runs_are_bounded_in_bytes);
     SUITE_ADD(suite, elements_are_found_by_id);
-    SUITE_ADD(suite, an_array_is_no_id);
-    SUITE_ADD(suite, elements_have_an_id_of_their_own);
-    SUITE_ADD(suite, runs_go_past_removed_elements);
+    SUITE_ADD(suite, array_is_not_an_id);
+    SUITE_ADD(suite, own_id_of_element_is_kept);
+    SUITE_ADD(suite, runs_skip_removed_elements);
 }

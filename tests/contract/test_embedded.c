@@ -1,4 +1,4 @@
-/* The contract on the embedded store: on disk, and on the engine in memory. */
+/* The contract on the embedded store: on disk and on the engine in memory. */
 #include "contract.h"
 
 #include "store/embedded/embedded.h"

@@ -1,4 +1,4 @@
-/* The contract on the fault store that lets everything pass, around a model store. */
+/* The contract on the fault store around a model store; no fault is injected. */
 #include "contract.h"
 
 #include "support/fault_store.h"
@@ -17,7 +17,7 @@ static spill_store_t *open_store(void)
     return store;
 }
 
-/* What is in the store outlives the wrapper. */
+/* The content outlives the wrapper. */
 static spill_store_t *reopen_store(spill_store_t *store)
 {
     spill_store_close(store, NULL);

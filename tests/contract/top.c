@@ -1,4 +1,4 @@
-/* Layout subset: the elements that rank highest, in the head's summary. */
+/* Layout subset: the highest-ranked elements, in the head's summary. */
 #include "suite.h"
 
 #include "bson/value.h"
@@ -25,7 +25,7 @@ static spill_value_t value_of(const bson_t *document)
         .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
 }
 
-/* "5", "4.5", "date 7", "text"; NULL: none. */
+/* Make a rating: "5", "4.5", "date 7", "text"; NULL: none. */
 static bson_t *make_review(const char *rating)
 {
     bson_t *review = bson_new();
@@ -42,7 +42,7 @@ static bson_t *make_review(const char *rating)
     return review;
 }
 
-/* Append reviews of these ratings, which end with "", in one step. */
+/* Append reviews with these ratings (the list ends with "") in one step. */
 static void append(fixture_t *fixture, const char *const *ratings)
 {
     bson_t *reviews[BATCH_MAX];
@@ -72,7 +72,10 @@ static const spill_state_t *read_head(fixture_t *fixture)
     return &fixture->response.state;
 }
 
-/* "3 1 0 | 2": the numbers in the top, and how many of them are shown, with the elements there. */
+/*
+ * Compare "3 1 0 | 2": the numbers in the top, and how many of them the summary shows. The shown
+ * elements must match.
+ */
 static void assert_top(fixture_t *fixture, const char *expected)
 {
     char text[256] = "";
@@ -93,7 +96,7 @@ static void assert_top(fixture_t *fixture, const char *expected)
     }
 }
 
-/* The head's whole journal into documents. */
+/* Write the head's whole journal to documents. */
 static void write_out(fixture_t *fixture)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
@@ -123,7 +126,7 @@ static void write_out(fixture_t *fixture)
     spill_response_release(&head);
 }
 
-/* What ranks highest among the documents from `low` on, without number `without`. */
+/* Find the highest-ranked documents from the trim watermark on, without number `without`. */
 static void read_below(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
                        const spill_top_entry_t *below, spill_response_t *top_n)
 {
@@ -144,7 +147,7 @@ static void read_top_n(fixture_t *fixture, int64_t low, int64_t without, int64_t
     read_below(fixture, low, without, limit, NULL, top_n);
 }
 
-/* Each of those that rank highest is followed by the others. */
+/* After each of the highest-ranked elements, a search below it must return the rest. */
 static void assert_each_below(fixture_t *fixture, int64_t limit)
 {
     spill_response_t all = SPILL_RESPONSE_INIT, below = SPILL_RESPONSE_INIT;
@@ -176,13 +179,13 @@ static void assert_top_n(fixture_t *fixture, int64_t low, int64_t without, int64
     spill_response_release(&top_n);
 }
 
-/* Send a step on the head; with a refill, unless it is to go without. */
+/* Send a step on the head. With a refill, first expect a refusal without it. */
 static spill_outcome_t send_step(fixture_t *fixture, spill_request_t *request, bool refilled)
 {
     spill_response_t top_n = SPILL_RESPONSE_INIT;
     bool trim = request->kind == SPILL_REQUEST_TRIM;
     request->rev = read_head(fixture)->rev;
-    if (refilled) { /* more than need be: without what goes */
+    if (refilled) { /* more than needed: also without the leaving element */
         read_top_n(fixture, trim ? request->change.watermark : 0, trim ? -1 : request->change.seq,
                    fixture->definition.top_count, &top_n);
         request->change.refill = &top_n.top_n;
@@ -197,14 +200,14 @@ static spill_outcome_t send_step(fixture_t *fixture, spill_request_t *request, b
 
 /* ---- the tests ------------------------------------------------------------------------------- */
 
-static void the_highest_are_kept(void **state)
+static void summary_keeps_highest(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 3, "rating");
     APPEND(&fixture, "2");
     assert_top(&fixture, "0 | 1");
     APPEND(&fixture, "5", "1", "5", "3");
-    assert_top(&fixture, "3 1 4 | 3"); /* of two alike the newer one first */
+    assert_top(&fixture, "3 1 4 | 3"); /* of two equal ratings the newer ranks higher */
     write_out(&fixture);
     assert_top(&fixture, "3 1 4 | 3");
     APPEND(&fixture, "4");
@@ -213,14 +216,14 @@ static void the_highest_are_kept(void **state)
     assert_top(&fixture, "3 1 5 | 3");
     APPEND(&fixture, "7", "4.5", "6");
     assert_top(&fixture, "7 9 3 | 3");
-    APPEND(&fixture, "5.5", "7", "6"); /* two of these, with another between them */
+    APPEND(&fixture, "5.5", "7", "6"); /* two of these, with another one between them */
     assert_top(&fixture, "11 7 12 | 3");
     fixture_reopen(&fixture);
     assert_top(&fixture, "11 7 12 | 3");
     fixture_close(&fixture);
 }
 
-static void values_rank_by_class(void **state)
+static void values_rank_by_type_class(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 7, "rating");
@@ -238,7 +241,7 @@ static void values_rank_by_class(void **state)
     fixture_close(&fixture);
 }
 
-static void the_newest_are_kept(void **state)
+static void summary_keeps_newest(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 2, "");
@@ -257,7 +260,7 @@ static void the_newest_are_kept(void **state)
     fixture_close(&fixture);
 }
 
-static void documents_are_those_of_the_source(void **state)
+static void documents_match_published_schema(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 3, "rating");
@@ -281,8 +284,8 @@ static void documents_are_those_of_the_source(void **state)
     fixture_close(&fixture);
 }
 
-/* An append that comes between the look and the step is in the journal, not in what was read. */
-static void what_leaves_is_replaced(void **state)
+/* An append between the search and the step is in the journal, not in the search result. */
+static void leaving_element_is_replaced(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 2, "rating");
@@ -290,40 +293,40 @@ static void what_leaves_is_replaced(void **state)
     write_out(&fixture);
     APPEND(&fixture, "2");
     assert_top(&fixture, "1 2 | 2");
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.change.seq = 1;
-    intend.change.intent_page = 1;
-    assert_int_equal(send_step(&fixture, &intend, false), SPILL_REFUSED_GUARD);
+    spill_request_t prepare = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.change.seq = 1;
+    prepare.change.intent_page = 1;
+    assert_int_equal(send_step(&fixture, &prepare, false), SPILL_REFUSED_GUARD);
     spill_response_t top_n = SPILL_RESPONSE_INIT;
     read_top_n(&fixture, 0, 1, 2, &top_n);
-    intend.rev = read_head(&fixture)->rev;
-    intend.change.refill = &top_n.top_n;
-    intend.change.refill_run = &top_n.run;
+    prepare.rev = read_head(&fixture)->rev;
+    prepare.change.refill = &top_n.top_n;
+    prepare.change.refill_run = &top_n.run;
     APPEND(&fixture, "3"); /* not in the top yet */
-    assert_done(&fixture, &intend);
+    assert_done(&fixture, &prepare);
     assert_top(&fixture, "2 5 | 2");
     spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 1);
     pull.change.seq = 1;
     assert_done(&fixture, &pull);
-    spill_request_t settle = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.change.seq = 1;
-    settle.change.intent_page = 1;
-    assert_int_equal(send_step(&fixture, &settle, false), SPILL_DONE);
+    spill_request_t complete = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    complete.change.seq = 1;
+    complete.change.intent_page = 1;
+    assert_int_equal(send_step(&fixture, &complete, false), SPILL_DONE);
     assert_top(&fixture, "2 5 | 2");
     assert_top_n(&fixture, 0, -1, 9, "2 0 3");
-    /* One that is in no top takes nothing along. */
-    intend.change.seq = 3;
-    intend.change.intent_page = 3;
-    intend.change.refill = NULL;
-    intend.change.refill_run = NULL;
-    assert_int_equal(send_step(&fixture, &intend, false), SPILL_DONE);
+    /* Removing an element outside the top needs no refill. */
+    prepare.change.seq = 3;
+    prepare.change.intent_page = 3;
+    prepare.change.refill = NULL;
+    prepare.change.refill_run = NULL;
+    assert_int_equal(send_step(&fixture, &prepare, false), SPILL_DONE);
     assert_top(&fixture, "2 5 | 2");
     spill_response_release(&top_n);
     fixture_close(&fixture);
 }
 
-/* Many alike, and many that are not, through every way in which a server is asked. */
-static void what_ranks_below_is_found(void **state)
+/* Many equal ratings and many different ones, through every form of query that a server gets. */
+static void search_below_rank_is_complete(void **state)
 {
     enum { EACH = 14, BATCHES = 14 };
     fixture_t fixture;
@@ -360,18 +363,18 @@ static void what_ranks_below_is_found(void **state)
     fixture_close(&fixture);
 }
 
-/* Set the rating of a written element as an edit does. */
+/* Set the rating of a written element, as an edit does. */
 static void edit_written(fixture_t *fixture, int64_t seq, const char *rating, bool refilled)
 {
     bson_t *review = make_review(rating);
     spill_value_t value = value_of(review);
     spill_run_t run = {0};
     spill_run_add(&run, seq, &value);
-    spill_request_t intend = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.change.seq = seq;
-    intend.change.intent_page = seq;
-    intend.change.edit = true;
-    assert_int_equal(send_step(fixture, &intend, false), SPILL_DONE);
+    spill_request_t prepare = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.change.seq = seq;
+    prepare.change.intent_page = seq;
+    prepare.change.edit = true;
+    assert_int_equal(send_step(fixture, &prepare, false), SPILL_DONE);
     spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
     put.put_page.source_rev = read_head(fixture)->rev;
     put.put_page.first = seq;
@@ -379,13 +382,13 @@ static void edit_written(fixture_t *fixture, int64_t seq, const char *rating, bo
     put.put_page.run = &run;
     put.put_page.replaces = true;
     assert_done(fixture, &put);
-    spill_request_t settle = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.change.seq = seq;
-    settle.change.intent_page = seq;
-    settle.change.element = &value;
+    spill_request_t complete = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    complete.change.seq = seq;
+    complete.change.intent_page = seq;
+    complete.change.element = &value;
     if (refilled)
-        assert_int_equal(send_step(fixture, &settle, false), SPILL_REFUSED_GUARD);
-    assert_int_equal(send_step(fixture, &settle, refilled), SPILL_DONE);
+        assert_int_equal(send_step(fixture, &complete, false), SPILL_REFUSED_GUARD);
+    assert_int_equal(send_step(fixture, &complete, refilled), SPILL_DONE);
     spill_run_release(&run);
     bson_destroy(review);
 }
@@ -398,11 +401,11 @@ static void edits_move_elements(void **state)
     write_out(&fixture);
     edit_written(&fixture, 3, "6", false); /* into the top */
     assert_top(&fixture, "3 1 | 2");
-    edit_written(&fixture, 1, "2", true); /* out of it */
+    edit_written(&fixture, 1, "2", true); /* out of the top */
     assert_top(&fixture, "3 2 | 2");
-    edit_written(&fixture, 3, "3.5", true); /* within it */
+    edit_written(&fixture, 3, "3.5", true); /* within the top */
     assert_top(&fixture, "2 3 | 2");
-    edit_written(&fixture, 0, "1", false); /* beside it */
+    edit_written(&fixture, 0, "1", false); /* outside the top */
     assert_top(&fixture, "2 3 | 2");
     assert_top_n(&fixture, 0, -1, 9, "2 3 1 0");
     APPEND(&fixture, "1");
@@ -423,8 +426,8 @@ static void edits_move_elements(void **state)
     fixture_close(&fixture);
 }
 
-/* Neither rank nor size of it changes: what is shown does. */
-static void an_edit_that_ranks_the_same_is_shown(void **state)
+/* Rank and size stay the same; only the shown element changes. */
+static void edit_with_same_rank_is_shown(void **state)
 {
     fixture_t fixture;
     bson_t *review = make_review("ccc");
@@ -440,7 +443,7 @@ static void an_edit_that_ranks_the_same_is_shown(void **state)
     fixture_close(&fixture);
 }
 
-static void a_trim_refills(void **state)
+static void trim_refills_summary(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 2, "rating");
@@ -462,8 +465,8 @@ static void a_trim_refills(void **state)
     fixture_close(&fixture);
 }
 
-/* The head as it was counted: at its rev, with no append since. */
-static void a_summary_is_counted_anew(void **state)
+/* A recount applies only to the head as it was counted: at its rev, without an append since. */
+static void recount_rebuilds_summary(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 2, "rating");
@@ -471,7 +474,7 @@ static void a_summary_is_counted_anew(void **state)
     write_out(&fixture);
     APPEND(&fixture, "7");
     spill_response_t top_n = SPILL_RESPONSE_INIT;
-    read_top_n(&fixture, 0, 0, 1, &top_n); /* but for the highest */
+    read_top_n(&fixture, 0, 0, 1, &top_n); /* without the highest */
     spill_top_entry_t highest = {.seq = 3, .size_bytes = 1, .rank = top_n.top_n.at[0].rank};
     spill_top_add(&top_n.top_n, 2, &highest);
     spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
@@ -490,26 +493,26 @@ static void a_summary_is_counted_anew(void **state)
     assert_done(&fixture, &recount);
     assert_refused(&fixture, &recount);
     fixture_reopen(&fixture);
-    assert_top(&fixture, "3 1 | 0"); /* the highest was not brought */
+    assert_top(&fixture, "3 1 | 0"); /* the refill did not contain the highest */
     assert_true(spill_sum_equal(&read_head(&fixture)->sum, &recount.recount.sum));
     assert_int_equal(read_head(&fixture)->rev, recount.rev + 1);
     recount.rev++;
     spill_top_remove(&top_n.top_n, 3);
     assert_done(&fixture, &recount);
     assert_top(&fixture, "1 | 1");
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = recount.rev + 1;
-    intend.change.seq = 2;
-    intend.change.intent_page = 2;
-    assert_done(&fixture, &intend);
+    spill_request_t prepare = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = recount.rev + 1;
+    prepare.change.seq = 2;
+    prepare.change.intent_page = 2;
+    assert_done(&fixture, &prepare);
     recount.rev += 2;
     assert_refused(&fixture, &recount);
     spill_response_release(&top_n);
     fixture_close(&fixture);
 }
 
-/* Of the elements as many are shown as take half of the head; of the others the ranks are known. */
-static void large_elements_are_not_shown(void **state)
+/* The summary shows elements up to half of the head's bytes; of the others it keeps the rank. */
+static void summary_shows_elements_that_fit(void **state)
 {
     fixture_t fixture;
     open_top(&fixture, *state, 3, "rating");
@@ -533,25 +536,25 @@ static void large_elements_are_not_shown(void **state)
         bson_destroy(review);
     }
     write_out(&fixture);
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.change.seq = 4;
-    intend.change.intent_page = 4;
-    assert_int_equal(send_step(&fixture, &intend, true), SPILL_DONE);
+    spill_request_t prepare = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.change.seq = 4;
+    prepare.change.intent_page = 4;
+    assert_int_equal(send_step(&fixture, &prepare, true), SPILL_DONE);
     assert_top(&fixture, "3 1 0 | 2");
     fixture_close(&fixture);
 }
 
 void add_top_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, the_highest_are_kept);
-    SUITE_ADD(suite, values_rank_by_class);
-    SUITE_ADD(suite, the_newest_are_kept);
-    suite_add(suite, "the summary is that of the source", documents_are_those_of_the_source);
-    SUITE_ADD(suite, what_leaves_is_replaced);
-    SUITE_ADD(suite, what_ranks_below_is_found);
+    SUITE_ADD(suite, summary_keeps_highest);
+    SUITE_ADD(suite, values_rank_by_type_class);
+    SUITE_ADD(suite, summary_keeps_newest);
+    suite_add(suite, "the summary matches the published schema", documents_match_published_schema);
+    SUITE_ADD(suite, leaving_element_is_replaced);
+    SUITE_ADD(suite, search_below_rank_is_complete);
     SUITE_ADD(suite, edits_move_elements);
-    SUITE_ADD(suite, an_edit_that_ranks_the_same_is_shown);
-    SUITE_ADD(suite, a_trim_refills);
-    SUITE_ADD(suite, a_summary_is_counted_anew);
-    SUITE_ADD(suite, large_elements_are_not_shown);
+    SUITE_ADD(suite, edit_with_same_rank_is_shown);
+    SUITE_ADD(suite, trim_refills_summary);
+    SUITE_ADD(suite, recount_rebuilds_summary);
+    SUITE_ADD(suite, summary_shows_elements_that_fit);
 }

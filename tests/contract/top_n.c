@@ -1,4 +1,4 @@
-/* Capped, keeping the best: what an append drops, and that reads know what stays. */
+/* Capped arrays with a top-N: which elements an append drops, and how reads see the rest. */
 #include "suite.h"
 
 #include "bson/value.h"
@@ -8,7 +8,7 @@
 
 enum { ELEMENTS_MAX = 80 };
 
-/* ---- what the tests are written in ----------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static void open_top_n(fixture_t *fixture, const contract_kind_t *kind)
 {
@@ -20,7 +20,7 @@ static void open_top_n(fixture_t *fixture, const contract_kind_t *kind)
     fixture_open_with(fixture, kind, &definition);
 }
 
-/* {game: {score: ...}, id}; a score as Extended JSON, or "": none. */
+/* Make {game: {score: ...}, id}; the score is Extended JSON, or "" for none. */
 static void make_game(const char *score, int64_t id, bson_t *game)
 {
     char json[128];
@@ -37,8 +37,8 @@ static spill_value_t value_of(const bson_t *document)
 }
 
 /*
- * Append games of these scores, separated by '|' (NULL: none), in one step, to a head of at most
- * `cap`. Their ids are numbers from `id` on; as many before these as `skip` says are skipped.
+ * Append games with these scores, separated by '|' (NULL: none), in one step, to a head of at most
+ * `cap` elements. Their ids are numbers from `id` on. `skip` numbers are skipped first.
  */
 static spill_outcome_t try_skipping(fixture_t *fixture, int64_t cap, int64_t skip,
                                     const char *scores, int64_t id, const spill_op_t *op)
@@ -73,21 +73,21 @@ static spill_outcome_t try_games(fixture_t *fixture, int64_t cap, const char *sc
     return try_skipping(fixture, cap, 0, scores, id, op);
 }
 
-static void add(fixture_t *fixture, int64_t cap, const char *scores, int64_t first)
+static void append_games(fixture_t *fixture, int64_t cap, const char *scores, int64_t first)
 {
     assert_int_equal(try_games(fixture, cap, scores, first, NULL), SPILL_DONE);
     assert_int_equal(fixture->response.seq, first);
 }
 
 /* Skip the numbers [from, first). */
-static void add_after(fixture_t *fixture, int64_t cap, int64_t from, const char *scores,
-                      int64_t first)
+static void append_after_skip(fixture_t *fixture, int64_t cap, int64_t from, const char *scores,
+                              int64_t first)
 {
     assert_int_equal(try_skipping(fixture, cap, first - from, scores, first, NULL), SPILL_DONE);
     assert_int_equal(fixture->response.seq, from);
 }
 
-/* "rev+0 first=1 gone=2 n=1 low=1 | 1 3", whatever the elements' bytes. */
+/* Compare "rev+0 first=1 gone=2 n=1 low=1 | 1 3", without the elements' contents. */
 static void assert_head(fixture_t *fixture, const char *expected)
 {
     char *found = describe(fixture, SPILL_HEAD), *to = found;
@@ -103,8 +103,8 @@ static void assert_head(fixture_t *fixture, const char *expected)
     bson_free(found);
 }
 
-static spill_outcome_t change(fixture_t *fixture, spill_request_kind_t kind, int64_t rev,
-                              int64_t seq, const char *score)
+static spill_outcome_t edit_or_remove(fixture_t *fixture, spill_request_kind_t kind, int64_t rev,
+                                      int64_t seq, const char *score)
 {
     bson_t game;
     spill_request_t request = make_request(fixture, kind, SPILL_HEAD);
@@ -124,59 +124,60 @@ static spill_outcome_t change(fixture_t *fixture, spill_request_kind_t kind, int
 
 /* ---- appends --------------------------------------------------------------------------------- */
 
-static void the_lowest_goes(void **state)
+static void append_drops_lowest(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add(&fixture, 3, "5", 0);
-    add(&fixture, 3, "1", 1);
-    add(&fixture, 3, "9", 2);
+    append_games(&fixture, 3, "5", 0);
+    append_games(&fixture, 3, "1", 1);
+    append_games(&fixture, 3, "9", 2);
     assert_head(&fixture, "rev+0 | 0 1 2");
-    add(&fixture, 3, "3", 3);
+    append_games(&fixture, 3, "3", 3);
     assert_head(&fixture, "rev+0 gone=1 | 0 2 3");
-    add(&fixture, 3, "2", 4); /* does not rank: its number is given all the same */
+    append_games(&fixture, 3, "2", 4); /* it ranks too low, but gets a number */
     assert_head(&fixture, "rev+0 gone=1,4 | 0 2 3");
     fixture_reopen(&fixture);
     assert_head(&fixture, "rev+0 gone=1,4 | 0 2 3");
-    add(&fixture, 3, "7", 5);
+    append_games(&fixture, 3, "7", 5);
     assert_head(&fixture, "rev+0 gone=1,3,4 | 0 2 5");
-    add(&fixture, 3, "8", 6);
+    append_games(&fixture, 3, "8", 6);
     assert_head(&fixture, "rev+0 first=2 gone=3,4 low=2 | 2 5 6");
-    add(&fixture, 3, "9.5|100", 7);
+    append_games(&fixture, 3, "9.5|100", 7);
     assert_head(&fixture, "rev+0 first=2 gone=3,4,5,6 low=2 | 2 7 8");
     assert_sound(&fixture);
     fixture_close(&fixture);
 }
 
-/* Dates above numbers above everything else; of equals the newer is higher. */
-static void ranks_are_those_of_a_subset(void **state)
+/* Dates rank above numbers, numbers above everything else; of two equals the newer ranks higher. */
+static void ranks_match_layout_subset(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add(&fixture, 3, "\"zz\"|{\"$date\": 0}|4|4.0|", 0);
+    append_games(&fixture, 3, "\"zz\"|{\"$date\": 0}|4|4.0|", 0);
     assert_head(&fixture, "rev+0 first=1 gone=4 low=1 | 1 2 3");
-    add(&fixture, 3, "4", 5);
+    append_games(&fixture, 3, "4", 5);
     assert_head(&fixture, "rev+0 first=1 gone=2,4 low=1 | 1 3 5");
-    add(&fixture, 3, "{\"$numberLong\": \"9007199254740993\"}|9007199254740992.0", 6);
+    append_games(&fixture, 3, "{\"$numberLong\": \"9007199254740993\"}|9007199254740992.0", 6);
     assert_head(&fixture, "rev+0 first=1 gone=2,3,4,5 low=1 | 1 6 7");
-    add(&fixture, 3, "9007199254740992.0", 8); /* below the integer, which no double is */
+    /* below the integer, which no double equals */
+    append_games(&fixture, 3, "9007199254740992.0", 8);
     assert_head(&fixture, "rev+0 first=1 gone=2,3,4,5,7 low=1 | 1 6 8");
     fixture_close(&fixture);
 }
 
-static void a_batch_is_one_step_however_large(void **state)
+static void batch_of_any_size_is_one_step(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add(&fixture, 2, "1|7|3|9|5", 0); /* makes the head */
+    append_games(&fixture, 2, "1|7|3|9|5", 0); /* creates the head */
     assert_head(&fixture, "rev+0 first=1 gone=2,4 low=1 | 1 3");
-    add(&fixture, 2, "1|2|3|4|5|6|5|4|3|2|1|8|6|5|4|3|2|1", 5);
+    append_games(&fixture, 2, "1|2|3|4|5|6|5|4|3|2|1|8|6|5|4|3|2|1", 5);
     assert_head(&fixture, "rev+0 first=3 gone=4,5,6,7,8,9,10,11,12,13,14,15,17,18,19,20,21,22 "
                           "low=3 | 3 16");
-    add(&fixture, 4, "0|1|2", 23); /* there is room for two */
+    append_games(&fixture, 4, "0|1|2", 23); /* room for two */
     assert_head(&fixture, "rev+0 first=3 gone=4,5,6,7,8,9,10,11,12,13,14,15,17,18,19,20,21,22,23 "
                           "low=3 | 3 16 24 25");
-    add(&fixture, 1, "8", 26); /* and the cap may change */
+    append_games(&fixture, 1, "8", 26); /* the cap may change */
     assert_int_equal(fixture.response.state.live, 1);
     assert_int_equal(fixture.response.state.first, 3);
     assert_int_equal(spill_state_end(&fixture.response.state), 27);
@@ -184,7 +185,7 @@ static void a_batch_is_one_step_however_large(void **state)
     fixture_close(&fixture);
 }
 
-static void the_lowest_go_until_the_bytes_fit(void **state)
+static void append_drops_lowest_until_bytes_fit(void **state)
 {
     fixture_t fixture;
     bson_t games[4];
@@ -217,11 +218,11 @@ static void the_lowest_go_until_the_bytes_fit(void **state)
     fixture_close(&fixture);
 }
 
-static void what_no_document_holds_is_refused(void **state)
+static void element_over_document_limit_is_refused(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add(&fixture, 3, "1|2", 0);
+    append_games(&fixture, 3, "1|2", 0);
     spill_value_t large = text_value(SPILL_DOCUMENT_BYTES_MAX - 100, 'x');
     spill_request_t append = make_append(&fixture, SPILL_HEAD, &large, 1);
     append.limits = (spill_limits_t){.slots_max = 3, .bytes_max = 100000};
@@ -231,7 +232,7 @@ static void what_no_document_holds_is_refused(void **state)
     fixture_close(&fixture);
 }
 
-static void operations_are_known_whatever_was_kept(void **state)
+static void operations_outlive_their_elements(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
@@ -243,13 +244,13 @@ static void operations_are_known_whatever_was_kept(void **state)
     assert_int_equal(try_games(&fixture, 2, "1", 3, &b), SPILL_REFUSED_GUARD);
     fixture_reopen(&fixture);
     assert_ops(&fixture, SPILL_HEAD, "a@0:0+3 b@1:3+1");
-    add(&fixture, 2, "8|0", 4);
+    append_games(&fixture, 2, "8|0", 4);
     assert_ops(&fixture, SPILL_HEAD, "a@0:0+3 b@1:3+1");
     assert_head(&fixture, "rev+0 first=2 gone=3,5 n=2 low=2 | 2 4");
     fixture_close(&fixture);
 }
 
-static void other_fields_go_along(void **state)
+static void append_updates_other_fields_with_top_n(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
@@ -273,40 +274,43 @@ static void other_fields_go_along(void **state)
     fixture_close(&fixture);
 }
 
-/* ---- numbers that no element is given -------------------------------------------------------- */
+/* ---- numbers without an element -------------------------------------------------------------- */
 
 static void numbers_are_skipped(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add_after(&fixture, 3, 0, NULL, 1000000); /* makes the head */
+    append_after_skip(&fixture, 3, 0, NULL, 1000000); /* creates the head */
     assert_head(&fixture, "rev+0 first=1000000 low=1000000 |");
     assert_int_equal(fixture.response.state.live, 0);
-    add_after(&fixture, 3, 1000000, "5|1", 1000002);
+    append_after_skip(&fixture, 3, 1000000, "5|1", 1000002);
     assert_head(&fixture, "rev+0 first=1000002 low=1000002 | 1000002 1000003");
-    add_after(&fixture, 3, 1000004, NULL, 1000006);
+    append_after_skip(&fixture, 3, 1000004, NULL, 1000006);
     assert_head(&fixture, "rev+0 first=1000002 gone=1000004,1000005 low=1000002 | 1000002 1000003");
     fixture_reopen(&fixture);
-    add_after(&fixture, 3, 1000006, "7|3|0", 1000007);
+    append_after_skip(&fixture, 3, 1000006, "7|3|0", 1000007);
     assert_head(&fixture, "rev+0 first=1000002 gone=1000003,1000004,1000005,1000006,1000009 "
                           "low=1000002 | 1000002 1000007 1000008");
     assert_int_equal(fixture.response.state.live, 3);
-    add(&fixture, 3, "6", 1000010);
+    append_games(&fixture, 3, "6", 1000010);
     assert_head(&fixture, "rev+0 first=1000002 gone=1000003,1000004,1000005,1000006,1000008,"
                           "1000009 low=1000002 | 1000002 1000007 1000010");
     assert_sound(&fixture);
     drop_head(&fixture, INCARNATION, 0);
-    add_after(&fixture, 3, 0, "5", INT64_C(1) << 40);
+    append_after_skip(&fixture, 3, 0, "5", INT64_C(1) << 40);
     assert_int_equal(fixture.response.state.first, INT64_C(1) << 40);
-    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 1, INT64_C(1) << 40, NULL), SPILL_DONE);
-    add_after(&fixture, 3, (INT64_C(1) << 40) + 1, NULL, INT64_C(1) << 41);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_REMOVE, 1, INT64_C(1) << 40, NULL),
+                     SPILL_DONE);
+    append_after_skip(&fixture, 3, (INT64_C(1) << 40) + 1, NULL, INT64_C(1) << 41);
     assert_sound(&fixture);
     fixture_close(&fixture);
 }
 
-/* An operation is the numbers that it gave: whatever begins there later, with the id, is refused.
+/*
+ * An operation covers the numbers that it assigned. A later append with that id is refused if it
+ * begins within them.
  */
-static void what_skips_is_known_as_an_operation(void **state)
+static void skipping_append_is_an_operation(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
@@ -318,7 +322,7 @@ static void what_skips_is_known_as_an_operation(void **state)
     assert_int_equal(try_games(&fixture, 2, "1", 4, &b), SPILL_REFUSED_GUARD);
     fixture_reopen(&fixture);
     assert_ops(&fixture, SPILL_HEAD, "a@0:0+4 b@1:4+5");
-    add_after(&fixture, 2, 9, "8", 10);
+    append_after_skip(&fixture, 2, 9, "8", 10);
     assert_ops(&fixture, SPILL_HEAD, "a@0:0+4 b@1:4+5");
     assert_int_equal(try_skipping(&fixture, 2, 4, NULL, 4, &a), SPILL_REFUSED_GUARD);
     assert_head(&fixture, "rev+0 first=8 gone=9 n=2 low=8 | 8 10");
@@ -327,58 +331,60 @@ static void what_skips_is_known_as_an_operation(void **state)
 
 /* ---- other steps ----------------------------------------------------------------------------- */
 
-static void what_was_dropped_cannot_be_changed(void **state)
+static void dropped_element_cannot_be_changed(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add(&fixture, 2, "5|1|7", 0);
+    append_games(&fixture, 2, "5|1|7", 0);
     assert_head(&fixture, "rev+0 gone=1 | 0 2");
-    assert_int_equal(change(&fixture, SPILL_REQUEST_EDIT, 0, 1, "9"), SPILL_REFUSED_GUARD);
-    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 0, 1, NULL), SPILL_REFUSED_GUARD);
-    assert_int_equal(change(&fixture, SPILL_REQUEST_EDIT, 0, 2, "3"), SPILL_DONE); /* now lowest */
-    add(&fixture, 2, "4", 3);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_EDIT, 0, 1, "9"), SPILL_REFUSED_GUARD);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_REMOVE, 0, 1, NULL),
+                     SPILL_REFUSED_GUARD);
+    /* now the lowest */
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_EDIT, 0, 2, "3"), SPILL_DONE);
+    append_games(&fixture, 2, "4", 3);
     assert_head(&fixture, "rev+1 gone=1,2 | 0 3");
-    assert_int_equal(change(&fixture, SPILL_REQUEST_EDIT, 1, 2, "9"), SPILL_REFUSED_GUARD);
-    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 1, 3, NULL), SPILL_DONE);
-    add(&fixture, 2, "0", 4); /* there is room */
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_EDIT, 1, 2, "9"), SPILL_REFUSED_GUARD);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_REMOVE, 1, 3, NULL), SPILL_DONE);
+    append_games(&fixture, 2, "0", 4); /* there is room */
     assert_head(&fixture, "rev+2 gone=1,2,3 | 0 4");
-    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 2, 0, NULL), SPILL_DONE);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_REMOVE, 2, 0, NULL), SPILL_DONE);
     assert_head(&fixture, "rev+3 first=4 low=4 | 4");
-    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 3, 4, NULL), SPILL_DONE);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_REMOVE, 3, 4, NULL), SPILL_DONE);
     assert_head(&fixture, "rev+4 first=5 low=5 |");
-    add(&fixture, 2, "3|1|2", 5);
+    append_games(&fixture, 2, "3|1|2", 5);
     assert_head(&fixture, "rev+4 first=5 gone=6 low=5 | 5 7");
     assert_sound(&fixture);
     fixture_close(&fixture);
 }
 
-static void a_trim_takes_the_oldest(void **state)
+static void trim_removes_oldest(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add(&fixture, 3, "9|1|8|7|2", 0);
+    append_games(&fixture, 3, "9|1|8|7|2", 0);
     assert_head(&fixture, "rev+0 gone=1,4 | 0 2 3");
-    assert_int_equal(change(&fixture, SPILL_REQUEST_TRIM, 0, 1, NULL), SPILL_DONE);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_TRIM, 0, 1, NULL), SPILL_DONE);
     assert_head(&fixture, "rev+1 first=2 gone=4 low=2 | 2 3");
-    assert_int_equal(change(&fixture, SPILL_REQUEST_TRIM, 1, 5, NULL), SPILL_DONE);
+    assert_int_equal(edit_or_remove(&fixture, SPILL_REQUEST_TRIM, 1, 5, NULL), SPILL_DONE);
     assert_head(&fixture, "rev+2 first=5 low=5 |");
-    add(&fixture, 3, "1", 5);
+    append_games(&fixture, 3, "1", 5);
     assert_head(&fixture, "rev+2 first=5 low=5 | 5");
     assert_sound(&fixture);
     fixture_close(&fixture);
 }
 
-/* Two elements were counted as the newest; an append then drops one of them. */
-static void a_trim_by_count_is_refused_after_an_append(void **state)
+/* Two elements were counted as the newest; then an append drops one of them. */
+static void trim_by_count_is_refused_after_append(void **state)
 {
     fixture_t fixture;
     open_top_n(&fixture, *state);
-    add(&fixture, 3, "9|1|8", 0);
+    append_games(&fixture, 3, "9|1|8", 0);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
     trim.rev = INCARNATION;
     trim.change.watermark = 1;
     trim.change.end = 3;
-    add(&fixture, 1, "2", 3);
+    append_games(&fixture, 1, "2", 3);
     assert_refused(&fixture, &trim);
     assert_head(&fixture, "rev+0 gone=1,2,3 | 0");
     trim.change.end = 4;
@@ -386,7 +392,7 @@ static void a_trim_by_count_is_refused_after_an_append(void **state)
     fixture_close(&fixture);
 }
 
-/* ---- against a plain list -------------------------------------------------------------------- */
+/* ---- compared with a plain list -------------------------------------------------------------- */
 
 typedef struct game {
     int64_t seq, score;
@@ -399,7 +405,7 @@ typedef struct plain {
     uint32_t dice;
 } plain_t;
 
-static int64_t roll(plain_t *plain, int64_t sides)
+static int64_t random_below(plain_t *plain, int64_t sides)
 {
     plain->dice = plain->dice * 1664525u + 1013904223u;
     return (int64_t)(plain->dice >> 8) % sides;
@@ -415,12 +421,12 @@ static void unmanaged_remove(plain_t *plain, size_t index)
 static void append_some(fixture_t *fixture, plain_t *plain)
 {
     char scores[256] = "";
-    int64_t cap = 1 + roll(plain, 6), count = 1 + roll(plain, 5);
+    int64_t cap = 1 + random_below(plain, 6), count = 1 + random_below(plain, 5);
     int64_t from = plain->next;
-    if (roll(plain, 4) == 0)
-        plain->next += 1 + roll(plain, 5);
+    if (random_below(plain, 4) == 0)
+        plain->next += 1 + random_below(plain, 5);
     for (int64_t i = 0; i < count; i++) {
-        game_t game = {.seq = plain->next + i, .score = roll(plain, 12)};
+        game_t game = {.seq = plain->next + i, .score = random_below(plain, 12)};
         plain->games[plain->count++] = game;
         snprintf(scores + strlen(scores), sizeof scores - strlen(scores), "%s%lld",
                  i > 0 ? "|" : "", (long long)game.score);
@@ -432,33 +438,33 @@ static void append_some(fixture_t *fixture, plain_t *plain)
                 lowest = i;
         unmanaged_remove(plain, lowest);
     }
-    add_after(fixture, cap, from, scores, plain->next);
+    append_after_skip(fixture, cap, from, scores, plain->next);
     plain->next += count;
 }
 
 static void change_one(fixture_t *fixture, plain_t *plain)
 {
-    size_t index = (size_t)roll(plain, (int64_t)plain->count);
+    size_t index = (size_t)random_below(plain, (int64_t)plain->count);
     game_t *game = &plain->games[index];
     char score[24];
-    game->score = roll(plain, 12);
+    game->score = random_below(plain, 12);
     snprintf(score, sizeof score, "%lld", (long long)game->score);
-    assert_int_equal(change(fixture, SPILL_REQUEST_EDIT, plain->rev++, game->seq, score),
+    assert_int_equal(edit_or_remove(fixture, SPILL_REQUEST_EDIT, plain->rev++, game->seq, score),
                      SPILL_DONE);
 }
 
-static void take_some(fixture_t *fixture, plain_t *plain)
+static void drop_some(fixture_t *fixture, plain_t *plain)
 {
-    size_t index = (size_t)roll(plain, (int64_t)plain->count);
+    size_t index = (size_t)random_below(plain, (int64_t)plain->count);
     int64_t seq = plain->games[index].seq;
-    if (roll(plain, 3) > 0) {
-        assert_int_equal(change(fixture, SPILL_REQUEST_REMOVE, plain->rev++, seq, NULL),
+    if (random_below(plain, 3) > 0) {
+        assert_int_equal(edit_or_remove(fixture, SPILL_REQUEST_REMOVE, plain->rev++, seq, NULL),
                          SPILL_DONE);
         unmanaged_remove(plain, index);
         return;
     }
     int64_t watermark = plain->count > 0 ? plain->games[0].seq : plain->next;
-    assert_int_equal(change(fixture, SPILL_REQUEST_TRIM, plain->rev, seq, NULL),
+    assert_int_equal(edit_or_remove(fixture, SPILL_REQUEST_TRIM, plain->rev, seq, NULL),
                      seq > watermark ? SPILL_DONE : SPILL_REFUSED_GUARD);
     plain->rev += seq > watermark;
     while (plain->count > 0 && plain->games[0].seq < seq)
@@ -511,24 +517,24 @@ static void compare_id(fixture_t *fixture, const plain_t *plain, int64_t id)
         assert_int_equal(fixture->response.run.entries[0].seq, id);
 }
 
-static void it_is_a_list_of_the_best(void **state)
+static void capped_head_matches_plain_top_n(void **state)
 {
     enum { STEPS = 250 };
     fixture_t fixture;
     plain_t plain = {.dice = 7};
     open_top_n(&fixture, *state);
     for (int i = 0; i < STEPS; i++) {
-        int64_t kind = plain.count > 0 ? roll(&plain, 10) : 0;
+        int64_t kind = plain.count > 0 ? random_below(&plain, 10) : 0;
         if (kind < 6)
             append_some(&fixture, &plain);
         else if (kind < 8)
             change_one(&fixture, &plain);
         else
-            take_some(&fixture, &plain);
+            drop_some(&fixture, &plain);
         compare_run(&fixture, &plain, SPILL_WANT_FORWARD, 0, INT64_MAX);
-        int64_t seq = roll(&plain, plain.next + 2);
-        compare_run(&fixture, &plain, SPILL_WANT_FORWARD, seq, 1 + roll(&plain, 3));
-        compare_run(&fixture, &plain, SPILL_WANT_BACKWARD, seq, 1 + roll(&plain, 3));
+        int64_t seq = random_below(&plain, plain.next + 2);
+        compare_run(&fixture, &plain, SPILL_WANT_FORWARD, seq, 1 + random_below(&plain, 3));
+        compare_run(&fixture, &plain, SPILL_WANT_BACKWARD, seq, 1 + random_below(&plain, 3));
         compare_id(&fixture, &plain, seq);
         if (i % 25 == 0) {
             assert_sound(&fixture);
@@ -541,17 +547,17 @@ static void it_is_a_list_of_the_best(void **state)
 
 void add_top_n_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, the_lowest_goes);
-    SUITE_ADD(suite, ranks_are_those_of_a_subset);
-    SUITE_ADD(suite, a_batch_is_one_step_however_large);
-    SUITE_ADD(suite, the_lowest_go_until_the_bytes_fit);
-    SUITE_ADD(suite, what_no_document_holds_is_refused);
-    SUITE_ADD(suite, operations_are_known_whatever_was_kept);
-    SUITE_ADD(suite, other_fields_go_along);
+    SUITE_ADD(suite, append_drops_lowest);
+    SUITE_ADD(suite, ranks_match_layout_subset);
+    SUITE_ADD(suite, batch_of_any_size_is_one_step);
+    SUITE_ADD(suite, append_drops_lowest_until_bytes_fit);
+    SUITE_ADD(suite, element_over_document_limit_is_refused);
+    SUITE_ADD(suite, operations_outlive_their_elements);
+    SUITE_ADD(suite, append_updates_other_fields_with_top_n);
     SUITE_ADD(suite, numbers_are_skipped);
-    SUITE_ADD(suite, what_skips_is_known_as_an_operation);
-    SUITE_ADD(suite, what_was_dropped_cannot_be_changed);
-    SUITE_ADD(suite, a_trim_takes_the_oldest);
-    SUITE_ADD(suite, a_trim_by_count_is_refused_after_an_append);
-    SUITE_ADD(suite, it_is_a_list_of_the_best);
+    SUITE_ADD(suite, skipping_append_is_an_operation);
+    SUITE_ADD(suite, dropped_element_cannot_be_changed);
+    SUITE_ADD(suite, trim_removes_oldest);
+    SUITE_ADD(suite, trim_by_count_is_refused_after_append);
+    SUITE_ADD(suite, capped_head_matches_plain_top_n);
 }

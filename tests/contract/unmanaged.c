@@ -1,4 +1,4 @@
-/* Arrays that other programs keep in a definition's place: taken over, cut, and given back. */
+/* Unmanaged arrays in a definition's place: adopt, cut and unmanage. */
 #include "unmanaged.h"
 #include "bson/value.h"
 
@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* Another array of the same heads: by its steps a head's other fields are written. */
+/* Open another array of the same heads: its steps write a head's other fields. */
 static void open_other(const fixture_t *fixture, fixture_t *other)
 {
     *other = *fixture;
@@ -43,7 +43,7 @@ void set_field(fixture_t *other, const bson_t *update)
     assert_done(other, &fields);
 }
 
-/* As a program writes it that knows nothing of Spillway: the numbers 100, 101, ... */
+/* Write the numbers 100, 101, ... as a program that knows nothing of Spillway. */
 void write_unmanaged(fixture_t *fixture, fixture_t *other, int64_t count)
 {
     bson_t update = BSON_INITIALIZER, set, array;
@@ -65,18 +65,18 @@ void write_unmanaged(fixture_t *fixture, fixture_t *other, int64_t count)
 
 spill_request_t make_adopt(const fixture_t *fixture)
 {
-    spill_request_t take = make_request(fixture, SPILL_REQUEST_ADOPT, SPILL_HEAD);
-    take.create = true;
-    return take;
+    spill_request_t adopt = make_request(fixture, SPILL_REQUEST_ADOPT, SPILL_HEAD);
+    adopt.create = true;
+    return adopt;
 }
 
-static void an_array_of_others_is_taken_as_it_is(void **state)
+static void adopt_keeps_all_elements(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
     write_unmanaged(&fixture, &other, 3);
-    spill_request_t take = make_adopt(&fixture);
-    assert_done(&fixture, &take);
+    spill_request_t adopt = make_adopt(&fixture);
+    assert_done(&fixture, &adopt);
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
     assert_ops(&fixture, SPILL_HEAD, "");
     if (!fixture.kind->shows_other_arrays)
@@ -87,56 +87,56 @@ static void an_array_of_others_is_taken_as_it_is(void **state)
     close_both(&fixture, &other);
 }
 
-static void what_a_take_answers_is_what_a_read_shows(void **state)
+static void answer_of_adopt_matches_read(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
     write_unmanaged(&fixture, &other, 5);
-    spill_request_t take = make_adopt(&fixture);
-    take.adopt.shown = 3;
-    assert_done(&fixture, &take);
-    spill_response_t taken = fixture.response;
+    spill_request_t adopt = make_adopt(&fixture);
+    adopt.adopt.shown = 3;
+    assert_done(&fixture, &adopt);
+    spill_response_t adopted = fixture.response;
     fixture.response = (spill_response_t)SPILL_RESPONSE_INIT;
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.limit = 3;
     assert_done(&fixture, &read);
-    if (taken.shows_read) { /* a store may leave it to the READ */
-        assert_same_state(&taken.state, &fixture.response.state);
-        assert_int_equal(taken.run.count, 3);
-        assert_true(spill_run_begins_with(&fixture.response.run, &taken.run));
+    if (adopted.shows_read) { /* a store may leave it to a READ */
+        assert_same_state(&adopted.state, &fixture.response.state);
+        assert_int_equal(adopted.run.count, 3);
+        assert_true(spill_run_begins_with(&fixture.response.run, &adopted.run));
     }
     assert_int_equal(fixture.response.run.count, 3);
-    spill_response_release(&taken);
+    spill_response_release(&adopted);
     close_both(&fixture, &other);
 }
 
-static void only_an_array_with_elements_is_taken(void **state)
+static void adopt_needs_array_with_elements(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
-    spill_request_t take = make_adopt(&fixture);
-    assert_refused(&fixture, &take); /* no document */
+    spill_request_t adopt = make_adopt(&fixture);
+    assert_refused(&fixture, &adopt); /* no document */
     other.owner = fixture.owner;
     bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "}");
     set_field(&other, update);
     bson_destroy(update);
-    assert_refused(&fixture, &take); /* no such field */
+    assert_refused(&fixture, &adopt); /* no such field */
     write_unmanaged(&fixture, &other, 0);
-    assert_refused(&fixture, &take);
+    assert_refused(&fixture, &adopt);
     update = BCON_NEW("$set", "{", fixture.definition.array, "{", "0", "zero", "}", "}");
     set_field(&other, update);
     bson_destroy(update);
-    assert_refused(&fixture, &take); /* a document, whose keys look like places */
+    assert_refused(&fixture, &adopt); /* a document; its keys look like array indexes */
     write_unmanaged(&fixture, &other, 2);
-    assert_done(&fixture, &take);
-    assert_refused(&fixture, &take); /* it is ours */
+    assert_done(&fixture, &adopt);
+    assert_refused(&fixture, &adopt); /* it is managed */
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101");
     close_both(&fixture, &other);
 }
 
-/* An empty array of others, too, becomes that of the head which is made in its place. */
-static void no_head_is_made_beside_an_array_of_others(void **state)
+/* An empty unmanaged array, too, becomes the array of the head that is created in its place. */
+static void unmanaged_array_prevents_new_head(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
@@ -167,8 +167,8 @@ spill_run_t numbers_run(int64_t label, int64_t count)
     return run;
 }
 
-/* Others do not raise rev, so a cut may ask for the elements themselves. */
-static void a_cut_may_name_what_it_takes(void **state)
+/* Other programs do not raise rev, so a cut may compare the elements themselves. */
+static void cut_may_compare_elements(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -180,23 +180,24 @@ static void a_cut_may_name_what_it_takes(void **state)
     cut.cut.slots = 2;
     cut.cut.bytes = 16;
     cut.cut.run = &run;
-    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
+    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* does not prevent the cut */
     assert_done(&fixture, &cut);
     spill_run_release(&run);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104 5=105");
     fixture_close(&fixture);
 }
 
-static void a_cut_is_refused_where_others_changed_what_it_takes(void **state)
+static void cut_is_refused_if_elements_changed(void **state)
 {
     const contract_kind_t *kind = *state;
     fixture_t fixture, other;
     open_both(&fixture, &other, kind);
     write_unmanaged(&fixture, &other, 5);
-    spill_request_t take = make_adopt(&fixture);
-    assert_done(&fixture, &take);
+    spill_request_t adopt = make_adopt(&fixture);
+    assert_done(&fixture, &adopt);
     assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
-    if (strcmp(fixture.store->ops->name, "mongodb") == 0) { /* the others write to one document */
+    /* other programs write to the same document */
+    if (strcmp(fixture.store->ops->name, "mongodb") == 0) {
         bson_t *update = BCON_NEW("$inc", "{", "activities.1", BCON_INT64(40), "}");
         if (contract_order == SPILL_ARRAY_NEWEST_FIRST) {
             bson_destroy(update);
@@ -213,7 +214,7 @@ static void a_cut_is_refused_where_others_changed_what_it_takes(void **state)
         assert_refused(&fixture, &cut);
         spill_run_release(&run);
         assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=141 2=102 3=103 4=104");
-        /* With the rev raised the page can be put anew. */
+        /* After a recount raised the rev, the page can be put again. */
         spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
         recount.rev = INCARNATION;
         assert_done(&fixture, &recount);
@@ -223,7 +224,7 @@ static void a_cut_is_refused_where_others_changed_what_it_takes(void **state)
     close_both(&fixture, &other);
 }
 
-static void a_cut_takes_several_pages(void **state)
+static void cut_moves_several_pages(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
@@ -254,7 +255,7 @@ static void a_cut_takes_several_pages(void **state)
     fixture_close(&fixture);
 }
 
-/* Pages 0, 1, ... of an element each, `count` of them, as copied from a head of rev `src`. */
+/* Put `count` pages 0, 1, ... of one element each, as copied from a head at rev `src`. */
 static void put_several(fixture_t *fixture, int64_t source_rev, size_t count,
                         spill_response_t *answers)
 {
@@ -276,8 +277,8 @@ static void put_several(fixture_t *fixture, int64_t source_rev, size_t count,
         spill_run_release(&runs[i]);
 }
 
-/* What is in a page's place decides for that page alone. */
-static void several_pages_are_put_at_once(void **state)
+/* Each page is put or refused by itself. */
+static void several_pages_are_put_in_one_request(void **state)
 {
     fixture_t fixture;
     spill_response_t answers[4] = {0};
@@ -296,7 +297,7 @@ static void several_pages_are_put_at_once(void **state)
     assert_done(&fixture, &newer);
     spill_run_release(&run);
     put_several(&fixture, INCARNATION + 1, 4,
-                answers); /* over an older, beside a newer, where none is */
+                answers); /* replaces an older, not a newer page, and creates a missing one */
     const spill_outcome_t expected[] = {SPILL_DONE, SPILL_REFUSED_GUARD, SPILL_DONE, SPILL_DONE};
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(answers[i].outcome, expected[i]);
@@ -309,7 +310,7 @@ static void several_pages_are_put_at_once(void **state)
     fixture_close(&fixture);
 }
 
-static void several_pages_are_read_at_once(void **state)
+static void several_pages_are_read_in_one_request(void **state)
 {
     enum { COUNT = 4, THERE = 3 };
     fixture_t fixture;
@@ -352,14 +353,14 @@ static spill_request_t make_unmanage(const fixture_t *fixture, const spill_run_t
     return back;
 }
 
-/* What a later ADOPT makes of it tells what was there. */
-static void an_array_is_given_back_whole(void **state)
+/* A later ADOPT shows what UNMANAGE left. */
+static void unmanage_returns_whole_array(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
     write_unmanaged(&fixture, &other, 5);
-    spill_request_t take = make_adopt(&fixture);
-    assert_done(&fixture, &take);
+    spill_request_t adopt = make_adopt(&fixture);
+    assert_done(&fixture, &adopt);
     spill_page(&fixture, 0, 3);
     spill_run_t run = numbers_run(100, 3);
     spill_request_t back = make_unmanage(&fixture, &run);
@@ -368,17 +369,17 @@ static void an_array_is_given_back_whole(void **state)
     back = make_unmanage(&fixture, &run);
     back.unmanage.pages = 0;
     assert_refused(&fixture, &back);
-    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
+    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* does not prevent it */
     back = make_unmanage(&fixture, &run);
     assert_done(&fixture, &back);
     assert_refused(&fixture, &back);
     fixture_reopen(&fixture);
     other.store = fixture.store;
-    assert_done(&fixture, &take);
+    assert_done(&fixture, &adopt);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     assert_done(&fixture, &read);
     assert_true(fixture.response.state.incarnation >
-                INCARNATION + 1); /* later than all that was before */
+                INCARNATION + 1); /* later than all earlier incarnations */
     assert_int_equal(fixture.response.state.live, 6);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.limit = 10;
@@ -393,7 +394,7 @@ static void an_array_is_given_back_whole(void **state)
     close_both(&fixture, &other);
 }
 
-/* A document in a document, and so on: `depth` documents. */
+/* Documents nested in each other, `depth` of them. */
 static void make_nested(int depth, bson_t *document)
 {
     bson_init(document);
@@ -405,19 +406,19 @@ static void make_nested(int depth, bson_t *document)
     }
 }
 
-/* Back in the head's fields, the array and the document around it are two levels more. */
-static void a_deep_element_is_given_back(void **state)
+/* In the head's fields, the array and the document around it add two levels. */
+static void unmanage_returns_deep_element(void **state)
 {
     fixture_t fixture, other;
     bson_t nested;
     open_both(&fixture, &other, *state);
-    if (fixture.kind->shows_other_arrays) { /* a server has limits of its own */
+    if (fixture.kind->shows_other_arrays) { /* a server has its own limits */
         close_both(&fixture, &other);
         return;
     }
     write_unmanaged(&fixture, &other, 3);
-    spill_request_t take = make_adopt(&fixture);
-    assert_done(&fixture, &take);
+    spill_request_t adopt = make_adopt(&fixture);
+    assert_done(&fixture, &adopt);
     make_nested(SPILL_NESTING_MAX, &nested);
     spill_value_t element = spill_value_from_document(&nested);
     assert_true(spill_value_valid(&element));
@@ -434,7 +435,7 @@ static void a_deep_element_is_given_back(void **state)
     bson_t *update = BCON_NEW("$set", "{", "name", "Eve", "}");
     set_field(&other, update);
     bson_destroy(update);
-    assert_done(&fixture, &take);
+    assert_done(&fixture, &adopt);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.seq = 3;
@@ -447,7 +448,7 @@ static void a_deep_element_is_given_back(void **state)
     close_both(&fixture, &other);
 }
 
-/* "ada:5:plain bob:3:ours" of what is found, `limit` at a time. */
+/* List what is found, `limit` at a time, as "ada:5:unmanaged bob:3:managed". */
 static void list_oversized(const fixture_t *fixture, const spill_oversized_query_t *query,
                            bson_string_t *text)
 {
@@ -471,7 +472,7 @@ static void list_oversized(const fixture_t *fixture, const spill_oversized_query
             assert_true(one.bytes >= one.elements * 8);
             bson_string_append_printf(text, "%.*s:%lld:%s ", (int)one.owner.size_bytes - 5,
                                       (const char *)one.owner.data + 4, (long long)one.elements,
-                                      one.ours ? "ours" : "plain");
+                                      one.ours ? "managed" : "unmanaged");
         }
         bson_destroy(&found);
         spill_buffer_clear(&after);
@@ -490,7 +491,7 @@ static void assert_oversized(const fixture_t *fixture, const spill_oversized_que
     bson_string_free(text, true);
 }
 
-static void heads_that_are_to_be_laid_out_are_found(void **state)
+static void oversized_heads_are_found(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
@@ -508,30 +509,32 @@ static void heads_that_are_to_be_laid_out_are_found(void **state)
             write_unmanaged(&fixture, &other, owners[i].count);
     }
     spill_oversized_query_t query = {.limit = 100, .slots = 4, .bytes = INT64_MAX};
-    assert_oversized(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
+    assert_oversized(&fixture, &query,
+                     "ada:5:unmanaged cid:1:unmanaged eve:12:managed fay:4:managed ");
     query.limit = 2;
-    assert_oversized(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
+    assert_oversized(&fixture, &query,
+                     "ada:5:unmanaged cid:1:unmanaged eve:12:managed fay:4:managed ");
     query.limit = 1;
     query.slots = 100;
-    assert_oversized(&fixture, &query, "ada:5:plain cid:1:plain ");
-    query.bytes = 10; /* any */
+    assert_oversized(&fixture, &query, "ada:5:unmanaged cid:1:unmanaged ");
+    query.bytes = 10; /* any size */
     assert_oversized(&fixture, &query,
-                     "ada:5:plain bob:3:ours cid:1:plain eve:12:ours fay:4:ours ");
+                     "ada:5:unmanaged bob:3:managed cid:1:unmanaged eve:12:managed fay:4:managed ");
     close_both(&fixture, &other);
 }
 
 void add_unmanaged_tests(suite_t *suite)
 {
-    SUITE_ADD(suite, an_array_of_others_is_taken_as_it_is);
-    SUITE_ADD(suite, what_a_take_answers_is_what_a_read_shows);
-    SUITE_ADD(suite, only_an_array_with_elements_is_taken);
-    SUITE_ADD(suite, no_head_is_made_beside_an_array_of_others);
-    SUITE_ADD(suite, a_cut_may_name_what_it_takes);
-    SUITE_ADD(suite, a_cut_is_refused_where_others_changed_what_it_takes);
-    SUITE_ADD(suite, a_cut_takes_several_pages);
-    SUITE_ADD(suite, several_pages_are_put_at_once);
-    SUITE_ADD(suite, several_pages_are_read_at_once);
-    SUITE_ADD(suite, an_array_is_given_back_whole);
-    SUITE_ADD(suite, a_deep_element_is_given_back);
-    SUITE_ADD(suite, heads_that_are_to_be_laid_out_are_found);
+    SUITE_ADD(suite, adopt_keeps_all_elements);
+    SUITE_ADD(suite, answer_of_adopt_matches_read);
+    SUITE_ADD(suite, adopt_needs_array_with_elements);
+    SUITE_ADD(suite, unmanaged_array_prevents_new_head);
+    SUITE_ADD(suite, cut_may_compare_elements);
+    SUITE_ADD(suite, cut_is_refused_if_elements_changed);
+    SUITE_ADD(suite, cut_moves_several_pages);
+    SUITE_ADD(suite, several_pages_are_put_in_one_request);
+    SUITE_ADD(suite, several_pages_are_read_in_one_request);
+    SUITE_ADD(suite, unmanage_returns_whole_array);
+    SUITE_ADD(suite, unmanage_returns_deep_element);
+    SUITE_ADD(suite, oversized_heads_are_found);
 }
