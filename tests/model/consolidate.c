@@ -23,7 +23,7 @@ void read_group(world_t *world, const char *ids)
     bson_destroy(document);
 }
 
-/* Three collections; with `compound` two documents of one _id. */
+/* Create three collections; with `compound` ids, two documents have the same _id. */
 void world_open(world_t *world, const char *ids)
 {
     *world = (world_t){.memory = memory_admin_new()};
@@ -85,7 +85,7 @@ void picture_release(picture_t *picture)
         bson_free(picture->texts[i]);
 }
 
-void assert_same(const picture_t *left, const picture_t *right, int count)
+void assert_same_picture(const picture_t *left, const picture_t *right, int count)
 {
     for (int i = 0; i < count; i++)
         assert_string_equal(left->texts[i], right->texts[i]);
@@ -95,7 +95,7 @@ bool world_has(world_t *world, const char *name)
 {
     return memory_admin_find(world->memory, name) != NULL;
 }
-/* Steps by name, so that a failing call may be in any of them. */
+/* Run steps by name, so that a failing call may be in any of them. */
 spill_code_t world_run_to(world_t *world, const char *steps)
 {
     spill_code_t code = SPILL_OK;
@@ -111,7 +111,7 @@ spill_code_t world_run_to(world_t *world, const char *steps)
     return code;
 }
 
-/* What a look says has the text. */
+/* The status has this text. */
 void assert_says(world_t *world, const char *wanted)
 {
     bson_t report;

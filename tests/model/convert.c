@@ -1,5 +1,4 @@
-/* What the tests of conversions work with: arrays of each layout, and lists of what is to arrive.
- */
+/* Helpers of the conversion tests: arrays of each layout, and lists of the expected elements. */
 #include "model/convert.h"
 
 #include "bson/value.h"
@@ -40,7 +39,7 @@ static spill_layout_t layout_of(convert_kind_t kind)
     return layouts[kind];
 }
 
-/* A definition of that kind, as one is made from another. */
+/* Make a definition of that kind, derived from another one. */
 static void make_definition(const spill_definition_t *from, const char *name, convert_kind_t kind,
                             spill_definition_t *definition)
 {
@@ -62,7 +61,7 @@ void convert_define_source(spill_store_t *store, convert_kind_t kind, int64_t ca
     assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
 }
 
-/* Windows are weeks, where those of a source with windows are months. */
+/* Windows are weeks; if the source has windows, those are months. */
 void convert_define_target(spill_store_t *source, spill_store_t *target, convert_kind_t kind)
 {
     spill_definition_t from, definition;
@@ -85,14 +84,14 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-/* Some are the same: then the newer one ranks higher. */
+/* Some scores are equal: then the newer element ranks higher. */
 static int64_t score_of(int64_t number)
 {
     return number * 7 % 11;
 }
 
-/* A day each, but that every fifth element came late. */
-static spill_value_t element(bson_t *storage, int64_t number)
+/* One element per day, but every fifth arrived late. */
+static spill_value_t make_element(bson_t *storage, int64_t number)
 {
     int64_t day = 9 * number - (number % 5 == 0 ? 20 : 0);
     if (number % 3 == 0)
@@ -110,7 +109,7 @@ static void append(spill_array_t *array, const spill_value_t *owner, int64_t fro
     bool bucket = spill_schema_of(spill_array_get_definition(array))->has_windows;
     for (int64_t i = from; i < to; i++) {
         bson_t storage = BSON_INITIALIZER;
-        spill_value_t value = element(&storage, i);
+        spill_value_t value = make_element(&storage, i);
         size_t count;
         spill_code_t code =
             bucket ? spill_bucket_append(array, owner, &value, 1, NULL, NULL, &count, NULL)
@@ -129,11 +128,14 @@ static void remove_element(spill_array_t *array, const spill_value_t *owner, int
     int64_t seq;
     spill_code_t code = bucket ? spill_bucket_remove_id(array, owner, &id, window, &seq, NULL)
                                : spill_array_remove_id(array, owner, &id, &seq, NULL);
-    assert_true(code == SPILL_OK || code == SPILL_NOT_FOUND); /* it may have fallen off */
+    assert_true(code == SPILL_OK || code == SPILL_NOT_FOUND); /* a cap may have dropped it */
     bson_destroy(&storage);
 }
 
-/* Owners: whole; with elements removed, the last among them; emptied; with 2 elements. */
+/*
+ * Owners: one whole; one with elements removed, including the last; one emptied; one with 2
+ * elements.
+ */
 void convert_fill(spill_store_t *store)
 {
     spill_array_t *array = open_array(store, CONVERT_NAME);
@@ -173,23 +175,25 @@ void convert_remove_first(spill_store_t *store)
     spill_array_close(array);
 }
 
-/* ---- are they the same? ---------------------------------------------------------------------- */
+/* ---- comparing source and target ------------------------------------------------------------- */
 
 typedef struct listed {
     int64_t seq;
-    int64_t number; /* the element's own */
+    int64_t number; /* the number that the element contains */
     char window[SPILL_WINDOW_SIZE];
 } listed_t;
 
 typedef struct list {
     listed_t at[LISTED_MAX];
     size_t count;
-    int64_t end; /* the next number, where one speaks of one */
+    int64_t end; /* the next number, in layouts with numbers */
     int64_t owner;
-    const spill_definition_t *windows; /* whose windows elements are to be listed with, or NULL */
+    /* group the elements by this definition's windows, or NULL */
+    const spill_definition_t *windows;
 } list_t;
 
-static bool collect(void *context, const spill_value_t *name, const spill_element_t *element)
+static bool collect_element(void *context, const spill_value_t *name,
+                            const spill_element_t *element)
 {
     list_t *list = context;
     spill_value_t found, owner = *name;
@@ -213,7 +217,7 @@ static void list_owner(spill_array_t *array, int64_t number, const spill_definit
                        list_t *list)
 {
     *list = (list_t){.owner = number, .windows = windows};
-    assert_int_equal(spill_array_export(array, NULL, collect, list, NULL), SPILL_OK);
+    assert_int_equal(spill_array_export(array, NULL, collect_element, list, NULL), SPILL_OK);
     if (spill_schema_of(spill_array_get_definition(array))->has_windows)
         return;
     bson_t storage = BSON_INITIALIZER;
@@ -225,7 +229,7 @@ static void list_owner(spill_array_t *array, int64_t number, const spill_definit
     bson_destroy(&storage);
 }
 
-static int by_window(const void *left, const void *right)
+static int compare_windows(const void *left, const void *right)
 {
     const listed_t *one = left, *other = right;
     int order = strcmp(one->window, other->window);
@@ -244,7 +248,7 @@ static void drop_lowest(list_t *list)
     memmove(list->at + lowest, list->at + lowest + 1, (list->count - lowest) * sizeof *list->at);
 }
 
-/* What the target is to have of an owner, by what the source has. */
+/* The elements that the target must have of an owner, derived from the source. */
 static void expect_list(const spill_definition_t *from, const spill_definition_t *to, list_t *list)
 {
     if (from->layout == SPILL_LAYOUT_BUCKET) {
@@ -264,7 +268,7 @@ static void expect_list(const spill_definition_t *from, const spill_definition_t
         list->count -= drop;
     }
     if (to->layout == SPILL_LAYOUT_BUCKET) {
-        qsort(list->at, list->count, sizeof *list->at, by_window);
+        qsort(list->at, list->count, sizeof *list->at, compare_windows);
         for (size_t i = 0, start = 0; i < list->count; i++) {
             if (strcmp(list->at[i].window, list->at[start].window) != 0)
                 start = i;
@@ -302,8 +306,7 @@ void convert_check_same(spill_store_t *source, spill_store_t *target)
     spill_array_close(there);
 }
 
-/* ---- one conversion -----------------------------------------------------------------------------
- */
+/* ---- a whole conversion ---------------------------------------------------------------------- */
 
 void convert_see(void *context, const spill_copy_difference_t *difference)
 {

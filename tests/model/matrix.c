@@ -28,13 +28,13 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
-static int64_t some_seq(player_t *player)
+static int64_t random_seq(player_t *player)
 {
     return sim_random_between(&player->random, 0, (int)player->model.count);
 }
 
-/* An array that keeps the best by value takes no decimals. */
-static int some_kind(player_t *player)
+/* A top-N by value does not accept decimals. */
+static int random_kind(player_t *player)
 {
     const model_t *model = &player->model;
     int kind = sim_random_below(&player->random, model_kinds());
@@ -48,7 +48,7 @@ static void append(player_t *player, size_t count)
     spill_value_t elements[BATCH_MAX];
     int kinds[BATCH_MAX];
     for (size_t i = 0; i < count; i++) {
-        kinds[i] = some_kind(player);
+        kinds[i] = random_kind(player);
         elements[i] = model_element(&player->model, kinds[i]);
     }
     spill_append_result_t result;
@@ -63,7 +63,7 @@ static void append(player_t *player, size_t count)
         model_push(&player->model, kinds[i]);
 }
 
-static void read_some(player_t *player)
+static void read_randomly(player_t *player)
 {
     sim_random_t *random = &player->random;
     spill_read_options_t options;
@@ -71,26 +71,26 @@ static void read_some(player_t *player)
     options.order = sim_random_below(random, 2) ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
     options.limit = sim_random_between(random, 1, 30);
     if (sim_random_chance(random, 300))
-        options.before = some_seq(player);
+        options.before = random_seq(player);
     if (sim_random_chance(random, 300))
-        options.after = some_seq(player) - 1;
+        options.after = random_seq(player) - 1;
     if (sim_random_chance(random, 300))
         options.skip = sim_random_between(random, 0, 40);
     model_check_read(&player->model, player->array, &player->owner, &options);
 }
 
-static bool is_there(const player_t *player, int64_t seq)
+static bool is_live(const player_t *player, int64_t seq)
 {
     return seq < player->model.count && player->model.kinds[seq] >= 0;
 }
 
 static void edit(player_t *player)
 {
-    int64_t seq = some_seq(player);
-    int kind = some_kind(player);
+    int64_t seq = random_seq(player);
+    int kind = random_kind(player);
     spill_value_t element = model_element(&player->model, kind);
     spill_error_t error;
-    bool there = is_there(player, seq);
+    bool there = is_live(player, seq);
     spill_code_t code = spill_array_edit(player->array, &player->owner, seq, &element, &error);
     assert_int_equal(code, there ? SPILL_OK : SPILL_NOT_FOUND);
     if (there)
@@ -99,16 +99,16 @@ static void edit(player_t *player)
 
 static void remove_one(player_t *player)
 {
-    int64_t seq = some_seq(player);
+    int64_t seq = random_seq(player);
     spill_error_t error;
-    bool there = is_there(player, seq);
+    bool there = is_live(player, seq);
     spill_code_t code = spill_array_remove(player->array, &player->owner, seq, &error);
     assert_int_equal(code, there ? SPILL_OK : SPILL_NOT_FOUND);
     if (there)
         model_remove(&player->model, seq);
 }
 
-/* The documents among the model's values have an id, the same one. */
+/* The documents among the model's values all have the same id. */
 static int64_t first_with_id(const player_t *player, int *kind)
 {
     for (*kind = 0; model_value(*kind).type != BSON_TYPE_DOCUMENT;)
@@ -127,7 +127,7 @@ static void by_id(player_t *player)
     int64_t seq = 0;
     int64_t expected = first_with_id(player, &kind);
     int what = sim_random_below(&player->random, 3);
-    int next = some_kind(player);
+    int next = random_kind(player);
     spill_value_t element = model_element(&player->model, next);
     spill_code_t code;
     spill_error_t error;
@@ -145,7 +145,7 @@ static void by_id(player_t *player)
         model_set(&player->model, seq, next);
 }
 
-/* Elements that are numbers below 0, at most a few of them. */
+/* Remove elements that are numbers below 0, at most a few of them. */
 static void remove_where(player_t *player)
 {
     model_t *model = &player->model;
@@ -160,7 +160,8 @@ static void remove_where(player_t *player)
     expect_ok(code, &error);
     for (int64_t seq = 0; seq < model->count && (limit == 0 || expected < limit); seq++) {
         uint8_t type = model->kinds[seq] < 0 ? 0 : model_value(model->kinds[seq]).type;
-        bool below = type == BSON_TYPE_INT32 || type == BSON_TYPE_INT64; /* -7, and the lowest */
+        /* -7, and the lowest of each type */
+        bool below = type == BSON_TYPE_INT32 || type == BSON_TYPE_INT64;
         if (below)
             model_remove(model, seq);
         expected += below;
@@ -188,14 +189,14 @@ static void trim_keep(player_t *player)
 
 static void trim(player_t *player)
 {
-    int64_t below = some_seq(player) / 3;
+    int64_t below = random_seq(player) / 3;
     spill_error_t error;
     spill_code_t code = spill_array_trim(player->array, &player->owner, below, &error);
     assert_int_equal(code, player->model.count > 0 ? SPILL_OK : SPILL_NOT_FOUND);
     model_trim(&player->model, below);
 }
 
-static void play(player_t *player)
+static void run_operations(player_t *player)
 {
     const spill_bounds_t *bounds = &spill_array_get_definition(player->array)->bounds;
     while (player->model.count < bounds->threshold + 2 * bounds->page_capacity)
@@ -208,7 +209,7 @@ static void play(player_t *player)
         else if (roll < 50)
             append(player, (size_t)sim_random_between(&player->random, 2, BATCH_MAX));
         else if (roll < 70)
-            read_some(player);
+            read_randomly(player);
         else if (roll < 78 && player->model.top > 0)
             model_check_top(&player->model, player->array, &player->owner);
         else if (roll < 78)
@@ -260,7 +261,7 @@ void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell)
     spill_definition_set_layout(&definition, cell->layout);
     expect_ok(spill_store_define(store, &definition, &error), &error);
     expect_ok(spill_array_open(store, name, &player.array, &error), &error);
-    play(&player);
+    run_operations(&player);
     spill_array_close(player.array);
     model_clear(&player.model);
 }
@@ -285,7 +286,7 @@ void matrix_play_referenced(spill_store_t *store, int64_t threshold, int64_t pag
     definition.bounds.page_capacity = page;
     expect_ok(spill_store_define(store, &definition, &error), &error);
     expect_ok(spill_array_open(store, name, &player.array, &error), &error);
-    play(&player);
+    run_operations(&player);
     spill_array_close(player.array);
     model_clear(&player.model);
 }
@@ -312,7 +313,7 @@ void matrix_play_subset(spill_store_t *store, int64_t top, const char *by, int64
     definition.bounds.page_capacity = 3;
     expect_ok(spill_store_define(store, &definition, &error), &error);
     expect_ok(spill_array_open(store, name, &player.array, &error), &error);
-    play(&player);
+    run_operations(&player);
     spill_array_close(player.array);
     model_clear(&player.model);
 }
@@ -339,7 +340,7 @@ void matrix_play_best(spill_store_t *store, int64_t cap, const char *by, spill_a
     definition.order = order;
     expect_ok(spill_store_define(store, &definition, &error), &error);
     expect_ok(spill_array_open(store, name, &player.array, &error), &error);
-    play(&player);
+    run_operations(&player);
     spill_array_close(player.array);
     model_clear(&player.model);
 }

@@ -77,7 +77,7 @@ spill_value_t model_value(int kind)
     return values[count > 0 ? kind % count : 0];
 }
 
-/* Ratings are integers and doubles; one in four documents has none. */
+/* Ratings are integers and doubles; one in four documents has no rating. */
 static bool has_rating(int kind)
 {
     return kind % 4 != 3;
@@ -110,7 +110,7 @@ spill_value_t model_element(const model_t *model, int kind)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* A number ranks above everything but a date; higher is better. */
+/* A number ranks above everything except dates; higher values rank higher. */
 typedef struct rank {
     int class;
     double value;
@@ -150,7 +150,7 @@ void model_clear(model_t *model)
     *model = (model_t){0};
 }
 
-/* The one that ranks lowest, the oldest of several. */
+/* The lowest-ranked element; of several, the oldest. */
 static int64_t last_in_rank(const model_t *model)
 {
     int64_t last = -1;
@@ -282,8 +282,7 @@ void model_check_count(const model_t *model, spill_array_t *array, const spill_v
         check_statistics(model, &count);
 }
 
-/* The one that ranks highest of those that are not taken, the newest of several; -1: none is left.
- */
+/* The highest-ranked element that is not marked yet, of several the newest; -1: none is left. */
 static int64_t next_in_rank(const model_t *model, const bool *taken)
 {
     int64_t top_n = -1;
@@ -324,7 +323,7 @@ typedef struct walk {
     int64_t seq;
 } walk_t;
 
-static bool visit(void *context, const spill_value_t *owner, const spill_element_t *element)
+static bool compare_next(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
     walk_t *walk = context;
     (void)owner;
@@ -339,12 +338,12 @@ void model_check_export(const model_t *model, spill_array_t *array, const spill_
 {
     walk_t walk = {.model = model};
     spill_error_t error;
-    expect_ok(spill_array_export(array, owner, visit, &walk, &error), &error);
+    expect_ok(spill_array_export(array, owner, compare_next, &walk, &error), &error);
     for (; walk.seq < model->count; walk.seq++)
         assert_true(model->kinds[walk.seq] < 0);
 }
 
-static void report(void *context, const spill_finding_t *finding)
+static void report_finding(void *context, const spill_finding_t *finding)
 {
     (void)context;
     print_error("page %lld, I%d: %s\n", (long long)finding->page, finding->invariant,
@@ -355,6 +354,6 @@ void model_check_verify(spill_array_t *array, const spill_value_t *owner)
 {
     spill_verify_summary_t summary;
     spill_error_t error;
-    expect_ok(spill_array_verify(array, owner, report, NULL, &summary, &error), &error);
+    expect_ok(spill_array_verify(array, owner, report_finding, NULL, &summary, &error), &error);
     assert_int_equal(summary.findings, 0);
 }

@@ -1,4 +1,4 @@
-/* What the tests of migrations in two stages work with. */
+/* Helpers of the tests of migrations in two stages. */
 #include "model/staged.h"
 
 #include "bson/value.h"
@@ -37,7 +37,7 @@ const staged_goal_t staged_goals[STAGED_GOALS] = {
 
 static const char *const names[OWNERS] = {"ada", "bob", "cid", "dan"};
 
-/* An owner's array: elements are numbers, and have a day each. */
+/* An owner's array: elements are numbers, one per day. */
 typedef struct model {
     int64_t at[ELEMENTS_MAX];
     size_t count;
@@ -45,9 +45,9 @@ typedef struct model {
 
 typedef struct world {
     const staged_goal_t *goal;
-    spill_store_t *store;  /* underneath */
-    spill_store_t *faulty; /* what the migration works on */
-    spill_array_t *other;  /* another array of the same heads, by which fields are written */
+    spill_store_t *store;  /* the store below `faulty` */
+    spill_store_t *faulty; /* the store that the migration uses */
+    spill_array_t *other;  /* another array in the same heads, which writes other fields */
     spill_planned_t planned;
     spill_staged_t staged;
     spill_migrate_options_t options;
@@ -56,8 +56,8 @@ typedef struct world {
     model_t models[OWNERS];
     int64_t next;
     int64_t fail_at;    /* -1: none */
-    int64_t drops_left; /* of heads, until one fails; -1: none does */
-    int64_t meet_at;    /* where another operator does all; -1: never */
+    int64_t drops_left; /* of heads, until a drop fails; -1: none fails */
+    int64_t meet_at;    /* the call before which another operator does everything; -1: never */
     fault_t fault;
     int64_t anew, gone, findings;
 } world_t;
@@ -69,8 +69,8 @@ static int64_t score_of(int64_t number)
     return number * 7 % 11;
 }
 
-/* Nine days each; every fifth one came late. */
-static spill_value_t element(bson_t *storage, int64_t number)
+/* Nine days each; every fifth element arrived late. */
+static spill_value_t make_element(bson_t *storage, int64_t number)
 {
     int64_t day = 9 * number - (number % 5 == 0 ? 20 : 0);
     bson_reinit(storage);
@@ -93,7 +93,7 @@ static int64_t number_of(const spill_value_t *value)
     return number;
 }
 
-/* As a program with its own driver keeps it: a field of the document. */
+/* Write the array like a program with its own driver: as a field of the document. */
 static void write_unmanaged(world_t *world, int owner)
 {
     const model_t *model = &world->models[owner];
@@ -104,7 +104,7 @@ static void write_unmanaged(world_t *world, int owner)
     for (size_t i = 0; i < model->count; i++) {
         char key[24];
         snprintf(key, sizeof key, "%zu", i);
-        spill_value_t value = element(&storage, model->at[i]);
+        spill_value_t value = make_element(&storage, model->at[i]);
         spill_value_append(&value, &array, key);
     }
     bson_append_array_end(&set, &array);
@@ -123,7 +123,7 @@ static void fill(world_t *world, int owner, int count)
     write_unmanaged(world, owner);
 }
 
-/* ---- what others do in the middle ------------------------------------------------------------ */
+/* ---- changes by other programs in the middle ------------------------------------------------- */
 
 static spill_array_t *open_array(world_t *world, const char *name)
 {
@@ -138,7 +138,7 @@ static void append_one(world_t *world, spill_array_t *array, int owner)
 {
     bson_t storage = BSON_INITIALIZER;
     model_t *model = &world->models[owner];
-    spill_value_t value = element(&storage, world->next);
+    spill_value_t value = make_element(&storage, world->next);
     model->at[model->count++] = world->next++;
     assert_int_equal(spill_array_append(array, &world->owners[owner], &value, 1, NULL, NULL, NULL),
                      SPILL_OK);
@@ -151,7 +151,10 @@ static void drop_from_model(model_t *model, size_t at)
     model->count--;
 }
 
-/* By the library, in the original: appends, an edit, removals; a new document, and one less. */
+/*
+ * Change the originals through the library: appends, an edit, removals; a new document, and a
+ * dropped one.
+ */
 static void change_originals(world_t *world)
 {
     spill_array_t *array = open_array(world, world->planned.original.name);
@@ -160,7 +163,7 @@ static void change_originals(world_t *world)
     append_one(world, array, 0);
     append_one(world, array, 1);
     for (int64_t seq = 1; seq < 9; seq += 7) {
-        spill_value_t value = element(&storage, world->next);
+        spill_value_t value = make_element(&storage, world->next);
         world->models[0].at[seq] = world->next++;
         assert_int_equal(spill_array_edit(array, &world->owners[0], seq, &value, NULL), SPILL_OK);
     }
@@ -173,13 +176,13 @@ static void change_originals(world_t *world)
     spill_array_close(array);
 }
 
-/* Nobody else changes what is forming. */
-static void check_refuses_others(world_t *world)
+/* An array that is being built refuses changes by other clients. */
+static void check_refuses_other_clients(world_t *world)
 {
     spill_array_t *array = open_array(world, world->planned.definition.name);
     bool bucket = world->goal->layout == SPILL_LAYOUT_BUCKET;
     bson_t storage = BSON_INITIALIZER, filter = BSON_INITIALIZER;
-    spill_value_t value = element(&storage, 1);
+    spill_value_t value = make_element(&storage, 1);
     const spill_value_t *owner = &world->owners[0];
     spill_error_t error;
     size_t count;
@@ -205,7 +208,7 @@ static void check_refuses_others(world_t *world)
     spill_array_close(array);
 }
 
-/* ---- what it has to be ----------------------------------------------------------------------- */
+/* ---- expected results ------------------------------------------------------------------------ */
 
 typedef struct listed {
     int64_t number;
@@ -213,7 +216,7 @@ typedef struct listed {
     char window[SPILL_WINDOW_SIZE];
 } listed_t;
 
-static int by_window(const void *left, const void *right)
+static int compare_windows(const void *left, const void *right)
 {
     const listed_t *one = left, *other = right;
     int order = strcmp(one->window, other->window);
@@ -229,8 +232,8 @@ static void drop_lowest(model_t *model)
     drop_from_model(model, lowest);
 }
 
-/* The model's array as the layout has it. */
-static size_t expect(const world_t *world, int owner, listed_t *list)
+/* The model's array as the target's layout stores it. */
+static size_t expect_elements(const world_t *world, int owner, listed_t *list)
 {
     model_t kept = world->models[owner], *model = &kept;
     const spill_definition_t *definition = &world->planned.definition;
@@ -241,14 +244,14 @@ static size_t expect(const world_t *world, int owner, listed_t *list)
     bson_t storage = BSON_INITIALIZER;
     for (size_t i = from; i < model->count; i++) {
         list[i - from] = (listed_t){.number = model->at[i], .place = (int64_t)i};
-        spill_value_t value = element(&storage, model->at[i]);
+        spill_value_t value = make_element(&storage, model->at[i]);
         if (spill_schema_of(definition)->has_windows)
             assert_int_equal(
                 spill_bucket_window_of(definition, &value, list[i - from].window, NULL), SPILL_OK);
     }
     bson_destroy(&storage);
     if (spill_schema_of(definition)->has_windows)
-        qsort(list, model->count, sizeof *list, by_window);
+        qsort(list, model->count, sizeof *list, compare_windows);
     return model->count - from;
 }
 
@@ -258,7 +261,7 @@ typedef struct found {
     size_t count;
 } found_t;
 
-static bool collect(void *context, const spill_value_t *name, const spill_element_t *item)
+static bool collect_element(void *context, const spill_value_t *name, const spill_element_t *item)
 {
     found_t *found = context;
     spill_value_t owner = *name;
@@ -287,8 +290,8 @@ static void check_array(world_t *world, const char *name)
     for (int i = 0; i < OWNERS; i++) {
         listed_t list[ELEMENTS_MAX] = {0};
         found_t found = {.owner = &world->owners[i]};
-        size_t count = expect(world, i, list);
-        assert_int_equal(spill_array_export(array, NULL, collect, &found, NULL), SPILL_OK);
+        size_t count = expect_elements(world, i, list);
+        assert_int_equal(spill_array_export(array, NULL, collect_element, &found, NULL), SPILL_OK);
         if (found.count != count)
             fail_msg("%s, call %lld, fault %s, %s: %zu elements, not %zu", world->goal->name,
                      (long long)world->fail_at, fault_name(world->fault), names[i], found.count,
@@ -301,7 +304,7 @@ static void check_array(world_t *world, const char *name)
     spill_array_close(array);
 }
 
-/* The documents' other fields; what is in `activities` as a field of theirs. */
+/* Compare the documents' other fields; an unmanaged array in `activities` is a field, too. */
 static void check_documents(world_t *world, bool plain)
 {
     for (int i = 0; i < OWNERS; i++) {
@@ -322,7 +325,7 @@ static void check_documents(world_t *world, bool plain)
                 assert_int_equal(number_of(&value), world->models[i].at[at]);
             }
         assert_int_equal(at, has ? world->models[i].count : 0);
-        /* _id, `name`, and the array: nothing else is left of an undone one. */
+        /* Only _id, `name` and the array are left after an undo. */
         if (plain)
             assert_int_equal(bson_count_keys(response.fields), has ? 3 : 2);
         spill_response_release(&response);
@@ -330,7 +333,7 @@ static void check_documents(world_t *world, bool plain)
     }
 }
 
-/* ---- a world --------------------------------------------------------------------------------- */
+/* ---- the world of a test --------------------------------------------------------------------- */
 
 static void define_other(world_t *world)
 {
@@ -381,7 +384,7 @@ static void make_plan(world_t *world)
 
 static void finish_by_another(world_t *world);
 
-static void before_call(void *context, int64_t index, const spill_request_t *request)
+static void before_world_call(void *context, int64_t index, const spill_request_t *request)
 {
     world_t *world = context;
     (void)request;
@@ -401,7 +404,7 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
     return index == world->fail_at ? world->fault : FAULT_NONE;
 }
 
-static void see(void *context, const spill_migrated_t *migrated)
+static void report_difference(void *context, const spill_migrated_t *migrated)
 {
     world_t *world = context;
     world->anew += migrated->recopied;
@@ -417,8 +420,8 @@ static void open_world(world_t *world, const staged_goal_t *goal, spill_store_t 
                        .fault = fault,
                        .drops_left = -1,
                        .meet_at = -1};
-    fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
-    world->options = (spill_migrate_options_t){.migrated = see, .context = world};
+    fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_world_call};
+    world->options = (spill_migrate_options_t){.migrated = report_difference, .context = world};
     define_other(world);
     make_plan(world);
     for (int i = 0; i < OWNERS; i++) {
@@ -444,7 +447,7 @@ static void close_world(world_t *world)
 
 typedef spill_code_t (*run_fn)(world_t *world, int64_t *failed, spill_error_t *error);
 
-/* What the command does. */
+/* The steps of the command. */
 static spill_code_t run_catch_up(world_t *world, int64_t *failed, spill_error_t *error)
 {
     spill_migrate_result_t reshaped = {0};
@@ -492,7 +495,7 @@ static spill_code_t run_undo(world_t *world, int64_t *failed, spill_error_t *err
     return code;
 }
 
-/* As its user starts it again. */
+/* Repeat a run as its user would. */
 static void until_done(world_t *world, run_fn run)
 {
     spill_error_t error = {0};
@@ -526,7 +529,7 @@ static void check_finished(world_t *world)
     if (world->goal->layout == SPILL_LAYOUT_BUCKET || world->goal->layout == SPILL_LAYOUT_CAPPED)
         return;
     array = open_array(world, world->planned.definition.name);
-    append_one(world, array, 1); /* it is everybody's now */
+    append_one(world, array, 1); /* open to all programs again */
     spill_array_close(array);
     check_array(world, world->planned.definition.name);
 }
@@ -549,7 +552,7 @@ bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at
     static world_t world;
     open_world(&world, goal, store, at, fault);
     until_done(&world, run_catch_up);
-    check_refuses_others(&world);
+    check_refuses_other_clients(&world);
     change_originals(&world);
     until_done(&world, run_catch_up);
     check_array(&world, world.planned.definition.name);
@@ -568,7 +571,7 @@ bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at
     return reached;
 }
 
-/* ---- what broke it --------------------------------------------------------------------------- */
+/* ---- broken originals ------------------------------------------------------------------------ */
 
 static void expect_code(spill_code_t code, spill_code_t expected, const spill_error_t *error)
 {
@@ -595,7 +598,7 @@ static void edit_original(world_t *world, int owner, int64_t seq, int64_t number
 {
     spill_array_t *array = open_array(world, world->planned.original.name);
     bson_t storage = BSON_INITIALIZER;
-    spill_value_t value = element(&storage, number);
+    spill_value_t value = make_element(&storage, number);
     assert_int_equal(spill_array_edit(array, &world->owners[owner], seq, &value, NULL), SPILL_OK);
     bson_destroy(&storage);
     spill_array_close(array);
@@ -606,8 +609,8 @@ static spill_code_t drop_definition(world_t *world, const char *name, spill_erro
     return spill_drop_definition(world->store, name, error);
 }
 
-/* All were brought, and one of the originals is dropped; then the run dies. */
-static void break_off_finish(world_t *world)
+/* Copy all arrays, and let the run fail after it dropped one of the originals. */
+static void interrupt_finish(world_t *world)
 {
     int64_t failed = 0;
     spill_error_t error;
@@ -627,7 +630,7 @@ void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store)
     until_done(&world, run_catch_up);
     expect_code(drop_definition(&world, world.planned.original.name, &error), SPILL_REFUSED,
                 &error);
-    break_off_finish(&world);
+    interrupt_finish(&world);
     edit_original(&world, 1, 0, 999);
     expect_code(run_finish(&world, &failed, &error), SPILL_REFUSED, &error);
     assert_non_null(strstr(error.message, "dropping 'planned.original' removes"));
@@ -649,13 +652,13 @@ void staged_original_vanishes(const staged_goal_t *goal, spill_store_t *store)
     int64_t failed = 0;
     const char *original = world.planned.original.name;
     open_all(&world, goal, store);
-    break_off_finish(&world);
+    interrupt_finish(&world);
     expect_code(spill_store_drop(store, original, &error), SPILL_OK, &error);
     expect_code(spill_import_checkpoints_drop(store, original, &error), SPILL_OK, &error);
     assert_int_equal(stage_of(&world), SPILL_STAGE_DROPPING);
     expect_code(run_catch_up(&world, &failed, &error), SPILL_REFUSED, &error);
     check_array(&world, "planned");
-    /* Somebody defines it again: an original without any array says nothing of others. */
+    /* Defined again, an original without any array does not prove that owners were dropped. */
     expect_code(spill_store_define(store, &world.planned.original, &error), SPILL_OK, &error);
     expect_code(run_catch_up(&world, &failed, &error), SPILL_OK, &error);
     assert_int_equal(failed, OWNERS);
@@ -718,7 +721,7 @@ bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64
     int64_t failed = 0;
     open_all(&world, goal, store);
     world.meet_at = at;
-    run_catch_up(&world, &failed, &error); /* it ends, wherever it was */
+    run_catch_up(&world, &failed, &error); /* it ends in some way */
     bool met = fault_calls(world.faulty) > at;
     world.meet_at = -1;
     if (met) {
@@ -764,7 +767,7 @@ void staged_documents_of_others(const staged_goal_t *goal, spill_store_t *store,
     until_done(&world, run_catch_up);
     change(uri);
     expect_code(run_catch_up(&world, &failed, &error), SPILL_OK, &error);
-    assert_int_equal(failed, 2); /* each stage tells of ada */
+    assert_int_equal(failed, 2); /* each stage reports ada */
     assert_int_equal(world.gone, 0);
     spill_array_t *array = open_array(&world, "planned");
     assert_int_equal(spill_array_count(array, &world.owners[0], &count, NULL), SPILL_OK);

@@ -1,6 +1,6 @@
 /*
- * Consolidations of a few small collections in memory: writers between any two calls, each call
- * failing in its turn with and without its effect, and every way back.
+ * Consolidations of a few small collections in memory: other programs write between any two calls,
+ * each call fails with and without its effect, and each step is undone.
  */
 #include "model/consolidate.h"
 #include "support/effort.h"
@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-/* ---- the way there --------------------------------------------------------------------------- */
+/* ---- the whole consolidation ----------------------------------------------------------------- */
 
-static void test_all_of_it(void **state)
+static void test_all_steps(void **state)
 {
     (void)state;
     static const char *const rules[] = {"compound", "keep"};
@@ -27,11 +27,11 @@ static void test_all_of_it(void **state)
         assert_int_equal(world.result.documents, 12);
         assert_int_equal(world.result.inserted, 12);
         picture_t before = picture_of(&world, false);
-        assert_done(&world, spill_consolidate_copy); /* finds nothing to do */
+        assert_done(&world, spill_consolidate_copy); /* nothing is left to do */
         assert_int_equal(world.result.passes, 1);
         assert_done(&world, spill_consolidate_cut_over);
         picture_t cut = picture_of(&world, true);
-        assert_same(&before, &cut, 4);
+        assert_same_picture(&before, &cut, 4);
         assert_false(world_has(&world, "m_a"));
         assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_REFUSED);
         assert_done(&world, spill_consolidate_finish);
@@ -141,14 +141,14 @@ static void test_indexes_are_refused(void **state)
         assert_says(&world, cases[i].text);
         assert_refused(&world, spill_consolidate_copy, cases[i].text);
         assert_false(world_has(&world, "messages"));
-        bson_destroy(world.group.leave_out); /* as "leaveOut" of the plan */
+        bson_destroy(world.group.leave_out); /* that is "leaveOut" in the plan */
         world.group.leave_out = BCON_NEW("0", "i");
         assert_done(&world, spill_consolidate_copy);
         world_close(&world);
     }
 }
 
-/* ---- writers between any two calls ----------------------------------------------------------- */
+/* ---- other programs write between any two calls ---------------------------------------------- */
 
 typedef struct writers {
     int64_t until; /* calls */
@@ -176,7 +176,10 @@ static void write_something(memory_admin_t *memory)
     }
 }
 
-/* Whatever they do, and however late they stop, the joint collection has it after the cut-over. */
+/*
+ * Whatever other programs write, and however late they stop, the joint collection has it after the
+ * cut-over.
+ */
 static void test_writers(void **state)
 {
     (void)state;
@@ -192,7 +195,7 @@ static void test_writers(void **state)
                 break;
         }
         assert_int_equal(world.result.changing, 0);
-        writers.until = world.memory->calls + seed % 30; /* on into the cut-over */
+        writers.until = world.memory->calls + seed % 30; /* continues into the cut-over */
         spill_code_t code = world_run(&world, spill_consolidate_cut_over);
         for (int i = 0; i < 5 && code == SPILL_REFUSED; i++)
             code = world_run(&world, spill_consolidate_cut_over);
@@ -210,7 +213,10 @@ static void world_open_with_writers(world_t *world, writers_t *writers, unsigned
     world->memory->context = writers;
 }
 
-/* They write before, during and after each step, so that no pass ever finds all equal. */
+/*
+ * The writers write before, during and after each step, so that no pass ever finds the collections
+ * equal.
+ */
 static void test_writers_never_stop(void **state)
 {
     (void)state;
@@ -227,8 +233,8 @@ static void test_writers_never_stop(void **state)
     }
 }
 
-/* Killed at each call beside writers, and started again; or taken back. */
-static void test_killed_beside_writers(void **state)
+/* Kill the run at each call while others write, and start it again, or undo it. */
+static void test_killed_while_others_write(void **state)
 {
     (void)state;
     static const char *const steps[] = {"o", "u", "uco"};
@@ -261,7 +267,7 @@ static void test_killed_beside_writers(void **state)
         }
 }
 
-/* A collection that is not equal within the time gets its name back; so it does after Ctrl-C. */
+/* A collection that is not equal in time gets its name back, also after Ctrl-C. */
 static void test_pause_is_bounded(void **state)
 {
     (void)state;
@@ -286,7 +292,7 @@ static bool stop_once_aside(void *context)
     return world_has(context, "spillway_kept_m_b");
 }
 
-static void test_ctrl_c_gives_the_name_back(void **state)
+static void test_ctrl_c_restores_the_name(void **state)
 {
     (void)state;
     world_t world;
@@ -321,8 +327,8 @@ static void add_estimate(void *context, const spill_consolidate_moved_t *moved)
         estimates->longest_us = pause_us;
 }
 
-/* Each collection has a pause of its own: that all of them together take longer does not matter. */
-static void test_pause_is_of_one_collection(void **state)
+/* Each collection has its own pause; their total does not matter. */
+static void test_pause_is_per_collection(void **state)
 {
     (void)state;
     world_t world;
@@ -367,7 +373,7 @@ static void test_fast_writers_are_refused(void **state)
     world_close(&world);
 }
 
-/* Values of a unique field go from one document to another while it is copied. */
+/* Documents exchange values of a unique field during the copy. */
 static void test_unique_values_exchanged(void **state)
 {
     (void)state;
@@ -397,11 +403,11 @@ static void test_unique_values_exchanged(void **state)
     world_close(&world);
 }
 
-/* ---- each call fails in its turn ------------------------------------------------------------- */
+/* ---- each call fails once -------------------------------------------------------------------- */
 
 /*
- * `begun` runs whole; then `steps` with call k failing, and `again` until it is done. What is there
- * in the end is what there is without a failure.
+ * Run `begun` without failure; then run `steps` with call k failing, and `again` until it succeeds.
+ * The result must equal that of a run without failures.
  */
 static void fail_each_call_by(const char *ids, const char *begun, const char *steps,
                               const char *again, bool views)
@@ -433,8 +439,8 @@ static void fail_each_call_by(const char *ids, const char *begun, const char *st
             if (code != SPILL_OK)
                 fail_msg("after call %lld of '%s': %s", (long long)k, steps, world.error.message);
             picture_t got = picture_of(&world, false), got_kept = picture_of(&world, true);
-            assert_same(&expected, &got, 4);
-            assert_same(&expected_kept, &got_kept, 4);
+            assert_same_picture(&expected, &got, 4);
+            assert_same_picture(&expected_kept, &got_kept, 4);
             for (int i = 0; i < FOREIGN_COLLECTIONS; i++)
                 if (world.memory->collections[i].name)
                     assert_true(world_has(&plain, world.memory->collections[i].name));
@@ -484,7 +490,7 @@ static void test_fault_in_undo(void **state)
     fail_each_call("co", "u", "u", true);
 }
 
-/* From wherever the way there was broken off, all of it may be taken back. */
+/* A consolidation that was interrupted anywhere can be undone completely. */
 static void test_undo_from_anywhere(void **state)
 {
     (void)state;
@@ -501,7 +507,7 @@ static void test_undo_from_anywhere(void **state)
         world.memory->fail_at = 0;
         assert_int_equal(world_run_to(&world, "u"), SPILL_OK);
         picture_t got = picture_of(&world, false);
-        assert_same(&expected, &got, 4);
+        assert_same_picture(&expected, &got, 4);
         assert_false(world_has(&world, "messages"));
         assert_int_equal(world.memory->marks.documents.count, 0);
         picture_release(&got);
@@ -513,9 +519,9 @@ static void test_undo_from_anywhere(void **state)
     world_close(&plain);
 }
 
-/* ---- taking it back -------------------------------------------------------------------------- */
+/* ---- undo ------------------------------------------------------------------------------------ */
 
-static void test_what_came_after_goes_back(void **state)
+static void test_undo_copies_later_documents_back(void **state)
 {
     (void)state;
     world_t world;
@@ -527,7 +533,7 @@ static void test_what_came_after_goes_back(void **state)
     memory_admin_delete(world.memory, "messages", "{\"room\": \"a\", \"id\": 1}");
     memory_admin_put(world.memory, "messages",
                      "{\"_id\": {\"room\": \"a\", \"id\": 2}, \"room\": \"a\", \"text\": \"2\"}");
-    memory_admin_put(world.memory, "messages", /* with an _id of its own */
+    memory_admin_put(world.memory, "messages", /* with a new _id */
                      "{\"_id\": \"own\", \"room\": \"b\", \"text\": \"new\"}");
     assert_int_equal(spill_consolidate_report_undo(world.admin, &world.group, &world.options,
                                                    &report, &world.error),
@@ -550,7 +556,7 @@ static void test_what_came_after_goes_back(void **state)
     world_close(&world);
 }
 
-static void test_undo_refuses_what_would_be_lost(void **state)
+static void test_undo_refuses_to_lose_documents(void **state)
 {
     (void)state;
     world_t world;
@@ -568,16 +574,16 @@ static void test_undo_refuses_what_would_be_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_of_it),
+        cmocka_unit_test(test_all_steps),
         cmocka_unit_test(test_transforms),
         cmocka_unit_test(test_indexes_are_merged),
         cmocka_unit_test(test_indexes_are_refused),
         cmocka_unit_test(test_writers),
         cmocka_unit_test(test_writers_never_stop),
-        cmocka_unit_test(test_killed_beside_writers),
+        cmocka_unit_test(test_killed_while_others_write),
         cmocka_unit_test(test_pause_is_bounded),
-        cmocka_unit_test(test_ctrl_c_gives_the_name_back),
-        cmocka_unit_test(test_pause_is_of_one_collection),
+        cmocka_unit_test(test_ctrl_c_restores_the_name),
+        cmocka_unit_test(test_pause_is_per_collection),
         cmocka_unit_test(test_fast_writers_are_refused),
         cmocka_unit_test(test_unique_values_exchanged),
         cmocka_unit_test(test_fault_in_copy),
@@ -585,8 +591,8 @@ int main(void)
         cmocka_unit_test(test_fault_in_finish),
         cmocka_unit_test(test_fault_in_undo),
         cmocka_unit_test(test_undo_from_anywhere),
-        cmocka_unit_test(test_what_came_after_goes_back),
-        cmocka_unit_test(test_undo_refuses_what_would_be_lost),
+        cmocka_unit_test(test_undo_copies_later_documents_back),
+        cmocka_unit_test(test_undo_refuses_to_lose_documents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

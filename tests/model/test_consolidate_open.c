@@ -1,6 +1,6 @@
 /*
- * Cut-overs of which a part is done: slices that the application writes to already while other
- * collections still have their names, and collections that a killed run has put aside.
+ * Partly completed cut-overs: the application already writes to some slices while other collections
+ * still have their names, or a killed run has put collections aside.
  */
 #include "model/consolidate.h"
 #include "support/effort.h"
@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-/* ---- slices that are open while others are cut over ------------------------------------------ */
+/* ---- open slices during the cut-over --------------------------------------------------------- */
 
-/* An application that writes to each slice as soon as it is open. */
+/* An application that writes to each slice once it is open. */
 typedef struct slices {
     world_t *world;
     bool open[3];
@@ -23,7 +23,7 @@ typedef struct slices {
 } slices_t;
 
 static const char *const slice_values[] = {"\"a\"", "\"b\"", "3"};
-static const char *const slice_ids[] = {"2", "2", "\"word\""}; /* of a document that it deletes */
+static const char *const slice_ids[] = {"2", "2", "\"word\""}; /* the documents that it deletes */
 
 static void write_to_open_slice(void *context, const spill_consolidate_opened_t *opened)
 {
@@ -51,7 +51,7 @@ static bool has_line(const char *text, const char *begin)
     return false;
 }
 
-/* What the application wrote to open slices is there: in the slice, or in the old collection. */
+/* Every write of the application is kept: in the slice or in the old collection. */
 static void assert_slices(const slices_t *slices, bool undone)
 {
     memory_admin_t *memory = slices->world->memory;
@@ -97,7 +97,7 @@ static void test_open_slices_are_written_to(void **state)
     world_close(&world);
 }
 
-/* Killed at each call of the cut-over, which is then continued, or undone, or both. */
+/* Kill the cut-over at each call; then continue it, undo it, or both. */
 static void test_killed_with_open_slices(void **state)
 {
     (void)state;
@@ -125,7 +125,9 @@ static void test_killed_with_open_slices(void **state)
     assert_true(undone_partly > effort(10, 10, 3));
 }
 
-/* Undone from between two collections, and that is killed at each call and continued. */
+/*
+ * Undo a cut-over that stopped between two collections; kill the undo at each call and continue it.
+ */
 static bool stop_once_second_is_aside(void *context)
 {
     return world_has(((slices_t *)context)->world, "spillway_kept_m_b");
@@ -169,8 +171,10 @@ static void test_undo_with_open_slices_is_killed(void **state)
         }
 }
 
-/* Without the place it is not known which slices the application writes to: none is changed. */
-static void test_lost_place_is_refused(void **state)
+/*
+ * Without its checkpoint it is unknown to which slices the application writes: nothing is changed.
+ */
+static void test_lost_checkpoint_is_refused(void **state)
 {
     (void)state;
     world_t world;
@@ -190,9 +194,9 @@ static void test_lost_place_is_refused(void **state)
     world_close(&world);
 }
 
-/* ---- the pause of a collection that an earlier run has put aside ----------------------------- */
+/* ---- the pause of a collection that a killed run has put aside ------------------------------- */
 
-/* Before each call: kill the program at the first one behind the rename of m_a. */
+/* Before each call: kill the program at the first call after the rename of m_a. */
 static void die_behind_rename(memory_admin_t *memory)
 {
     if (memory->fail_at == 0 && memory_admin_find(memory, "spillway_kept_m_a"))
@@ -231,7 +235,8 @@ static void test_pause_of_a_killed_run_is_bounded(void **state)
                            "'m_a' was put aside, could not be compared");
             world.options.throttle.clock = (spill_clock_t){0};
         } else {
-            memory_admin_put(world.memory, "m_a", "{\"_id\": 70}"); /* a stray does not hinder it */
+            /* a stray does not prevent it */
+            memory_admin_put(world.memory, "m_a", "{\"_id\": 70}");
             world.options.throttle.stop = stop_at_once;
             assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
             world.options.throttle.stop = NULL;
@@ -245,7 +250,7 @@ static void test_pause_of_a_killed_run_is_bounded(void **state)
     world_close(&world);
 }
 
-/* Call k fails, with or without its effect. How many collections are aside without being open? */
+/* Call k fails, with or without its effect. Count the collections that are aside but not open. */
 static int count_blocked(int64_t k, bool views, spill_code_t *code)
 {
     world_t world;
@@ -265,8 +270,11 @@ static int count_blocked(int64_t k, bool views, spill_code_t *code)
     return blocked;
 }
 
-/* Unless the answer to the save of its place is lost, the writers have their collection again. */
-static void test_failed_pause_gives_the_name_back(void **state)
+/*
+ * The writers have their collection again, unless the answer to the save of the checkpoint was
+ * lost.
+ */
+static void test_failed_pause_restores_the_name(void **state)
 {
     (void)state;
     for (int views = 0; views < 2; views++) {
@@ -274,7 +282,7 @@ static void test_failed_pause_gives_the_name_back(void **state)
         int blocked = 0;
         for (int64_t k = 1; code != SPILL_OK; k++)
             blocked += count_blocked(k, views, &code);
-        assert_int_equal(blocked, 3); /* each one's place */
+        assert_int_equal(blocked, 3); /* once for the checkpoint of each collection */
     }
 }
 
@@ -286,7 +294,7 @@ static void put_stray(world_t *world)
     memory_admin_put(world->memory, "m_a", "{\"_id\": 71, \"text\": \"late, too\"}");
 }
 
-/* A collection has the document of that _id, as many times. */
+/* The collection has this number of documents with that _id. */
 static void assert_count(world_t *world, const char *collection, const char *id, int times)
 {
     char begin[96];
@@ -313,7 +321,7 @@ static void assert_absorbed(world_t *world)
     assert_int_equal(world_has(world, "m_a"), undone);
 }
 
-/* By each step after the cut-over, and whichever call of it fails, or is the last one. */
+/* Each step after the cut-over absorbs strays, whichever call fails or is the last one. */
 static void test_strays_are_absorbed(void **state)
 {
     (void)state;
@@ -364,7 +372,7 @@ static void test_conflicting_stray_is_not_touched(void **state)
     }
 }
 
-/* A unique index refuses it: the stray has its late name then, and is kept. */
+/* A unique index refuses the stray: it is kept, under its late name. */
 static void test_stray_that_is_not_unique_is_kept(void **state)
 {
     (void)state;
@@ -392,13 +400,13 @@ static void test_stray_that_is_not_unique_is_kept(void **state)
 
 enum { MOST_INSERTS = 60 };
 
-/* An application that inserts by the old names all the time. */
+/* An application that keeps inserting under the old names. */
 typedef struct inserters {
     int64_t next; /* _id from 1000 */
     int64_t until_call;
     unsigned seed;
     int late;                  /* inserts into strays */
-    char *names[MOST_INSERTS]; /* of the collection that took the insert; NULL: it was refused */
+    char *names[MOST_INSERTS]; /* the collection of each insert; NULL: it was refused */
 } inserters_t;
 
 static void insert_something(memory_admin_t *memory)
@@ -419,7 +427,7 @@ static void insert_something(memory_admin_t *memory)
     inserters->next++;
 }
 
-/* Each insert is in the joint collection, or after an undo in its old one, once. */
+/* Each insert is exactly once in the joint collection, or after an undo in its old one. */
 static void assert_inserts(world_t *world, inserters_t *inserters, bool undone)
 {
     for (int64_t i = 0; i < inserters->next; i++) {
@@ -450,7 +458,7 @@ static void test_inserts_never_stop(void **state)
         world.memory->before = insert_something;
         world.memory->context = &inserters;
         assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
-        for (int i = 0; i < 3; i++) { /* at most that a stray was created again, which is refused */
+        for (int i = 0; i < 3; i++) { /* a stray was created again at most; that is refused */
             spill_code_t code = world_run(&world, spill_consolidate_cut_over);
             if (code != SPILL_OK && code != SPILL_REFUSED && code != SPILL_IO)
                 fail_msg("seed %u: %s", seed, world.error.message);
@@ -471,9 +479,9 @@ int main(void)
         cmocka_unit_test(test_open_slices_are_written_to),
         cmocka_unit_test(test_killed_with_open_slices),
         cmocka_unit_test(test_undo_with_open_slices_is_killed),
-        cmocka_unit_test(test_lost_place_is_refused),
+        cmocka_unit_test(test_lost_checkpoint_is_refused),
         cmocka_unit_test(test_pause_of_a_killed_run_is_bounded),
-        cmocka_unit_test(test_failed_pause_gives_the_name_back),
+        cmocka_unit_test(test_failed_pause_restores_the_name),
         cmocka_unit_test(test_strays_are_absorbed),
         cmocka_unit_test(test_conflicting_stray_is_not_touched),
         cmocka_unit_test(test_stray_that_is_not_unique_is_kept),

@@ -1,6 +1,6 @@
 /*
- * What a consolidation refuses, and ends with, before it does harm: plans, names and documents that
- * cannot be, collections that are not what they were, and another operator.
+ * A consolidation stops before it does harm: invalid plans, names and documents, changed
+ * collections, and a second operator.
  */
 #include "model/consolidate.h"
 
@@ -13,16 +13,16 @@
 
 /* ---- two operators --------------------------------------------------------------------------- */
 
-/* One is stopped before call `at`, in whatever it does, while the other does `steps`. */
+/* One operator stops before call `at` of any step, while the other runs `steps`. */
 typedef struct other {
-    world_t world; /* of the same memory */
+    world_t world; /* in the same memory */
     int64_t at;
     const char *steps;
-    bool done; /* all of them, and there was something to do */
+    bool done; /* all steps succeeded and changed something */
     picture_t picture, kept;
 } other_t;
 
-static void be_overtaken(memory_admin_t *memory)
+static void run_other_operator(memory_admin_t *memory)
 {
     other_t *other = memory->context;
     if (memory->calls < other->at || memory->changing)
@@ -30,7 +30,7 @@ static void be_overtaken(memory_admin_t *memory)
     memory->before = NULL;
     other->done =
         world_run_to(&other->world, other->steps) == SPILL_OK && !other->world.result.done;
-    if (world_has(&other->world, "messages")) { /* the application goes on with it */
+    if (world_has(&other->world, "messages")) { /* the application continues with it */
         memory_admin_delete(memory, "messages", "{\"room\": \"a\", \"id\": 1}");
         memory_admin_put(memory, "messages", "{\"_id\": \"own\", \"room\": \"a\"}");
     } else {
@@ -41,7 +41,7 @@ static void be_overtaken(memory_admin_t *memory)
     other->kept = picture_of(&other->world, true);
 }
 
-/* False: the step has fewer calls. */
+/* Return false if the step has fewer calls. */
 static bool overtake(const char *begun, step_fn step, int64_t k, const char *steps)
 {
     world_t world;
@@ -51,15 +51,15 @@ static bool overtake(const char *begun, step_fn step, int64_t k, const char *ste
     memory_admin_put(world.memory, cut ? "messages" : "m_a",
                      cut ? "{\"_id\": \"since\", \"room\": \"a\"}" : "{\"_id\": \"since\"}");
     other_t other = {.world = world, .at = world.memory->calls + k, .steps = steps};
-    world.memory->before = be_overtaken;
+    world.memory->before = run_other_operator;
     world.memory->context = &other;
     spill_code_t code = world_run(&world, step);
     bool overtaken = !world.memory->before;
     world.memory->before = NULL;
     if (overtaken && other.done) {
         picture_t picture = picture_of(&world, false), kept = picture_of(&world, true);
-        assert_same(&other.picture, &picture, 4);
-        assert_same(&other.kept, &kept, 4);
+        assert_same_picture(&other.picture, &picture, 4);
+        assert_same_picture(&other.kept, &kept, 4);
         bool told = code == SPILL_REFUSED && !strstr(world.error.message, "give it its name");
         if (code != SPILL_CONFLICT && code != SPILL_OK && !told)
             fail_msg("%s, call %lld: %s", steps, (long long)k, world.error.message);
@@ -74,18 +74,18 @@ static bool overtake(const char *begun, step_fn step, int64_t k, const char *ste
     return overtaken;
 }
 
-static void test_one_that_is_late_changes_nothing(void **state)
+static void test_late_operator_changes_nothing(void **state)
 {
     (void)state;
     static const char *const others[] = {"f", "o", "u", "uco", "ucf"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        int64_t k = 2; /* it has read the mark */
+        int64_t k = 2; /* it has read the checkpoint */
         while (overtake("c", spill_consolidate_copy, k, others[i]))
             k++;
         assert_true(k > 10);
         for (k = 2; overtake("c", spill_consolidate_cut_over, k, others[i]);)
             k++;
-        if (strcmp(others[i], "uco") == 0) /* it is again as it was: not late at all */
+        if (strcmp(others[i], "uco") == 0) /* all is undone: the late operator may continue */
             continue;
         for (k = 2; overtake("co", spill_consolidate_undo, k, others[i]);)
             k++;
@@ -94,7 +94,7 @@ static void test_one_that_is_late_changes_nothing(void **state)
     }
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- refused input --------------------------------------------------------------------------- */
 
 static void test_clashing_ids_are_refused_where_kept(void **state)
 {
@@ -141,7 +141,7 @@ static void test_changed_plan_is_refused(void **state)
     world_close(&world);
 }
 
-static void test_finished_plan_cannot_be_another(void **state)
+static void test_finished_plan_cannot_change(void **state)
 {
     (void)state;
     world_t world;
@@ -154,8 +154,8 @@ static void test_finished_plan_cannot_be_another(void **state)
     world_close(&world);
 }
 
-/* {_id: 3} beside {_id: {room: "a", id: 3}}: found before anything is put aside. */
-static void test_undo_refuses_two_that_would_be_one(void **state)
+/* {_id: 3} and {_id: {room: "a", id: 3}} are found before any collection is put aside. */
+static void test_undo_refuses_clashing_ids(void **state)
 {
     (void)state;
     static const char *const own[] = {"3", "3.0", "0"};
@@ -179,7 +179,7 @@ static void test_undo_refuses_two_that_would_be_one(void **state)
     }
 }
 
-static void test_image_too_large_is_refused_by_name(void **state)
+static void test_too_large_document_is_refused_by_name(void **state)
 {
     (void)state;
     world_t world;
@@ -214,7 +214,7 @@ static void test_lost_collection_is_not_an_empty_one(void **state)
     world_close(&world);
 }
 
-/* Renamed before call k of a pass, whichever that is: its slice stays as it is. */
+/* Rename the collection before call k of a pass: its slice stays unchanged. */
 static void rename_a(memory_admin_t *memory)
 {
     if (memory->calls != *(int64_t *)memory->context)
@@ -308,7 +308,7 @@ static void test_cut_over_before_copy_is_refused(void **state)
     world_t world;
     world_open(&world, "compound");
     assert_refused(&world, spill_consolidate_cut_over, "copy first");
-    world.options.passes = 1; /* it cannot have compared anything, so the cut-over does */
+    world.options.passes = 1; /* it cannot have compared anything, so the cut-over compares */
     assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
     assert_int_equal(world.result.changing, 3);
     assert_done(&world, spill_consolidate_cut_over);
@@ -318,14 +318,14 @@ static void test_cut_over_before_copy_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_that_is_late_changes_nothing),
+        cmocka_unit_test(test_late_operator_changes_nothing),
         cmocka_unit_test(test_clashing_ids_are_refused_where_kept),
         cmocka_unit_test(test_discriminator_in_documents_is_refused),
         cmocka_unit_test(test_foreign_target_is_refused),
         cmocka_unit_test(test_changed_plan_is_refused),
-        cmocka_unit_test(test_finished_plan_cannot_be_another),
-        cmocka_unit_test(test_undo_refuses_two_that_would_be_one),
-        cmocka_unit_test(test_image_too_large_is_refused_by_name),
+        cmocka_unit_test(test_finished_plan_cannot_change),
+        cmocka_unit_test(test_undo_refuses_clashing_ids),
+        cmocka_unit_test(test_too_large_document_is_refused_by_name),
         cmocka_unit_test(test_lost_collection_is_not_an_empty_one),
         cmocka_unit_test(test_renamed_collection_is_not_an_empty_one),
         cmocka_unit_test(test_collections_of_definitions_are_refused),

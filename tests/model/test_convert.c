@@ -1,7 +1,7 @@
 /*
- * Conversions from each layout to each: what arrives is compared with lists that this test makes
- * itself. And conversions whose k-th call goes wrong, is answered late or twice, or is overtaken by
- * another one, for every k.
+ * Conversions between all layouts; the target is compared with lists that this test computes. In
+ * other tests the k-th call fails, is answered late or twice, or another conversion overtakes it,
+ * for every k.
  */
 #include "model/convert.h"
 #include "model/trouble.h"
@@ -44,7 +44,7 @@ static void each_to_each(void **state)
 
 /* ---- trouble --------------------------------------------------------------------------------- */
 
-/* The client: after the call that is lost nothing more comes from it. */
+/* Hooks of the client: after the lost call it sends nothing more. */
 static fault_t dies(void *context, int64_t index, const spill_request_t *request)
 {
     const trouble_t *trouble = context;
@@ -54,7 +54,7 @@ static fault_t dies(void *context, int64_t index, const spill_request_t *request
     return index == trouble->at ? trouble->fault : FAULT_FAIL;
 }
 
-/* False: the copy made no more calls than trouble->at. */
+/* Return false if the copy made at most trouble->at calls. */
 static bool survives(spill_store_t *source, convert_kind_t to, trouble_t *trouble)
 {
     fault_hooks_t hooks = trouble_hooks(trouble);
@@ -91,7 +91,7 @@ static const struct {
     {CONVERT_TOP_N, CONVERT_OUTLIER},
 };
 
-/* Of the calls of a conversion of that pair, each of so many goes wrong. */
+/* Of the calls of a conversion between this pair, every n-th goes wrong. */
 static int64_t step_of(size_t pair)
 {
     return pair < 3 ? effort(1, 2, 7) : effort(1, 5, 13);
@@ -126,10 +126,10 @@ static void every_call_goes_wrong(void **state)
 }
 
 /*
- * A source that keeps the best, of which elements fall off between two copies, the first of which
- * dies at its k-th call, with a request under way that arrives after the second.
+ * A source with a top-N drops elements between two copies. The first copy fails at its k-th call,
+ * and one of its requests arrives after the second copy.
  */
-static bool survives_fall(convert_kind_t to, int64_t at)
+static bool survives_drops(convert_kind_t to, int64_t at)
 {
     trouble_t trouble = {.at = at, .delay = AT_THE_END, .fault = FAULT_LOST_DELAYED};
     fault_hooks_t hooks = trouble_hooks(&trouble);
@@ -156,21 +156,21 @@ static bool survives_fall(convert_kind_t to, int64_t at)
     return reached;
 }
 
-static void elements_fall_off_meanwhile(void **state)
+static void source_drops_elements_meanwhile(void **state)
 {
     (void)state;
     static const convert_kind_t kinds[] = {CONVERT_TOP_N, CONVERT_OUTLIER, CONVERT_REFERENCE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         int64_t at = 0;
-        while (survives_fall(kinds[i], at))
+        while (survives_drops(kinds[i], at))
             at++;
         assert_true(at > 20);
     }
 }
 
-/* ---- the end of the old documents ------------------------------------------------------------ */
+/* ---- dropping the old documents -------------------------------------------------------------- */
 
-/* False: finishing makes no more calls than `at`. What is left then is what there was. */
+/* Return false if finishing makes at most `at` calls. After a failure both arrays are unchanged. */
 static bool finishes(convert_kind_t from, convert_kind_t to, int64_t at)
 {
     fault_once_t once = {.at = at, .fault = FAULT_FAIL};
@@ -203,7 +203,7 @@ static bool finishes(convert_kind_t from, convert_kind_t to, int64_t at)
     return reached;
 }
 
-static void every_end_goes_wrong(void **state)
+static void every_call_of_finish_goes_wrong(void **state)
 {
     (void)state;
     for (size_t p = 0; p < sizeof PAIRS / sizeof *PAIRS; p++) {
@@ -214,7 +214,7 @@ static void every_end_goes_wrong(void **state)
     }
 }
 
-/* What was removed from the old windows is no sign that they are being dropped. */
+/* Elements removed from old windows do not mean that the windows are being dropped. */
 static void finish_sees_removals(void **state)
 {
     (void)state;
@@ -240,8 +240,11 @@ static void finish_sees_removals(void **state)
     }
 }
 
-/* Old windows that are going: only the same command goes on. False: they went without the fault. */
-static bool only_finish_goes_on(int64_t at)
+/*
+ * While old windows are being dropped, only the same command continues. Return false if they were
+ * dropped without the fault.
+ */
+static bool only_finish_continues(int64_t at)
 {
     fault_once_t once = {.at = at, .fault = FAULT_FAIL};
     fault_hooks_t hooks = fault_once(&once);
@@ -277,8 +280,8 @@ static bool only_finish_goes_on(int64_t at)
     return failed;
 }
 
-/* A later definition of the old name is not taken for what is left of the first one. */
-static void name_comes_again(void **state)
+/* A later definition with the old name is not mistaken for the rest of the first one. */
+static void old_name_is_defined_again(void **state)
 {
     (void)state;
     spill_store_t *store = model_store_open();
@@ -306,16 +309,16 @@ static void name_comes_again(void **state)
     assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
 }
 
-static void old_windows_that_are_going(void **state)
+static void old_windows_being_dropped(void **state)
 {
     (void)state;
-    for (int64_t at = 0; only_finish_goes_on(at); at++)
+    for (int64_t at = 0; only_finish_continues(at); at++)
         continue;
 }
 
-/* ---- two at once ----------------------------------------------------------------------------- */
+/* ---- two conversions at once ----------------------------------------------------------------- */
 
-/* Before call `at` of one copy, another runs until its own call `dies` fails, or to its end. */
+/* Before call `at` of one copy, another one runs until its own call `dies` fails, or to its end. */
 typedef struct race {
     spill_store_t *source;
     spill_store_t *target;
@@ -366,7 +369,7 @@ static void two_at_once(void **state)
         int64_t step = 1;
         bool reached = true;
         while (reached) {
-            race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, or many */
+            race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, once many */
             step = step % 11 + 1;
             reached = survives_race(PAIRS[p].to, &race);
             race.at += effort(1, 1, 5);
@@ -381,11 +384,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_to_each),
         cmocka_unit_test(every_call_goes_wrong),
-        cmocka_unit_test(elements_fall_off_meanwhile),
-        cmocka_unit_test(every_end_goes_wrong),
+        cmocka_unit_test(source_drops_elements_meanwhile),
+        cmocka_unit_test(every_call_of_finish_goes_wrong),
         cmocka_unit_test(finish_sees_removals),
-        cmocka_unit_test(old_windows_that_are_going),
-        cmocka_unit_test(name_comes_again),
+        cmocka_unit_test(old_windows_being_dropped),
+        cmocka_unit_test(old_name_is_defined_again),
         cmocka_unit_test(two_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Conversions on a MongoDB-compatible server: those to and from caps and windows. */
+/* Conversions on a MongoDB-compatible server, to and from capped and bucket layouts. */
 #include "model/convert.h"
 #include "support/server.h"
 

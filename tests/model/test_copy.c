@@ -1,6 +1,6 @@
 /*
- * Copies from store to store: numbers, elements, other fields; and copies whose k-th call goes
- * wrong, is answered late or twice, or is overtaken by another copy, for every k.
+ * Copies between stores: numbers, elements, other fields. In other tests the k-th call fails, is
+ * answered late or twice, or another copy overtakes it, for every k.
  */
 #include "model/model.h"
 #include "model/trouble.h"
@@ -67,7 +67,7 @@ static void remove_numbers(spill_array_t *array, const spill_value_t *owner, con
         assert_int_equal(spill_array_remove(array, owner, *seqs, NULL), SPILL_OK);
 }
 
-/* Owners of every kind: whole, with numbers removed, trimmed, emptied, without elements. */
+/* Create owners of every kind: whole, with numbers removed, trimmed, emptied, without elements. */
 static void fill(spill_store_t *store)
 {
     spill_array_t *array = open_array(store);
@@ -99,9 +99,10 @@ static spill_code_t copy(spill_store_t *source, spill_store_t *target, spill_cop
     return spill_copy(source, target, NAME, &options, result, &error);
 }
 
-/* ---- are they the same? ---------------------------------------------------------------------- */
+/* ---- comparing source and target ------------------------------------------------------------- */
 
-static bool collect(void *context, const spill_value_t *owner, const spill_element_t *element)
+static bool collect_element(void *context, const spill_value_t *owner,
+                            const spill_element_t *element)
 {
     bson_t *all = context;
     char key[24];
@@ -116,7 +117,7 @@ static bool collect_fields(void *context, const char *collection, const bson_t *
     (void)collection;
     bson_copy_to_excluding_noinit(document, all, "activities", "activityCount", "hasOverflow",
                                   "overflowPages", NULL);
-    return false; /* the head is the first */
+    return false; /* the head comes first */
 }
 
 typedef struct sides {
@@ -133,7 +134,7 @@ static bool check_owner(void *context, const spill_value_t *owner)
     spill_count_t counts[2];
     for (int i = 0; i < 2; i++) {
         assert_int_equal(spill_array_count(arrays[i], owner, &counts[i], NULL), SPILL_OK);
-        assert_int_equal(spill_array_export(arrays[i], owner, collect, &elements[i], NULL),
+        assert_int_equal(spill_array_export(arrays[i], owner, collect_element, &elements[i], NULL),
                          SPILL_OK);
         if (counts[i].exists)
             assert_int_equal(
@@ -164,7 +165,7 @@ static void check_same(spill_store_t *source, spill_store_t *target)
     check_same_arrays((sides_t){open_array(source), open_array(target)});
 }
 
-/* ---- without trouble ------------------------------------------------------------------------- */
+/* ---- without faults -------------------------------------------------------------------------- */
 
 static void copy_and_check(spill_store_t *source, spill_store_t *target)
 {
@@ -184,8 +185,8 @@ static void copy_and_check(spill_store_t *source, spill_store_t *target)
 }
 
 /*
- * What is appended to the source, and set there, after the copy comes along with the next one. The
- * target lacks that much as many `times`.
+ * Append to the source and set fields there after the copy; the next copy transfers both. The
+ * target lacks the appends of `times` rounds.
  */
 static void grow_and_copy(spill_store_t *source, spill_store_t *target, int times)
 {
@@ -226,7 +227,7 @@ static void from_store_to_store(void **state)
     }
 }
 
-/* With keep oldest, documents of the target are as full as they may be. */
+/* With keep oldest, the documents of the target are as full as possible. */
 static void check_full(spill_store_t *target, int64_t threshold, int64_t page)
 {
     bson_t storage = BSON_INITIALIZER;
@@ -258,8 +259,7 @@ static void other_bounds(void **state)
     }
 }
 
-/* ---- to another layout, within a store --------------------------------------------------------
- */
+/* ---- to another layout within a store -------------------------------------------------------- */
 
 static spill_code_t convert(spill_store_t *store, const char *as, spill_copy_result_t *result)
 {
@@ -320,7 +320,7 @@ static void within_a_store(void **state)
     }
 }
 
-/* Two arrays in one head: the application's fields are there already. */
+/* Two arrays in one head: the application's fields already exist there. */
 static void within_the_heads(void **state)
 {
     (void)state;
@@ -369,7 +369,7 @@ static void finishes(void **state)
     close_store(copied);
 }
 
-/* Longer than a batch, with gaps of all lengths; memory is not looked at here. */
+/* An array longer than a batch, with gaps of all lengths. This test does not measure memory. */
 static void long_arrays(void **state)
 {
     (void)state;
@@ -402,7 +402,7 @@ typedef struct seen {
     spill_copy_difference_t last;
 } seen_t;
 
-static void see(void *context, const spill_copy_difference_t *difference)
+static void note_difference(void *context, const spill_copy_difference_t *difference)
 {
     seen_t *seen = context;
     assert_string_equal(difference->definition, NAME);
@@ -410,12 +410,13 @@ static void see(void *context, const spill_copy_difference_t *difference)
     seen->last = *difference;
 }
 
-/* Copy again: exactly one owner differs, first at `seq`, in `count` numbers, and stays so. */
-static void differs(spill_store_t *source, spill_store_t *target, int64_t seq, int64_t count)
+/* Copy again, twice: each time exactly one owner differs, first at `seq`, in `count` numbers. */
+static void assert_one_difference(spill_store_t *source, spill_store_t *target, int64_t seq,
+                                  int64_t count)
 {
     for (int i = 0; i < 2; i++) {
         seen_t seen = {0};
-        spill_copy_options_t options = {.differs = see, .context = &seen};
+        spill_copy_options_t options = {.differs = note_difference, .context = &seen};
         spill_copy_result_t result = {0};
         assert_int_equal(spill_copy(source, target, NAME, &options, &result, NULL), SPILL_OK);
         assert_int_equal(seen.owners, 1);
@@ -432,7 +433,7 @@ typedef struct pair {
     spill_value_t owner;
 } pair_t;
 
-/* A store and its copy; whatever is changed then is changed in owner 0. */
+/* A store and its copy; all later changes are made in owner 0. */
 static void pair_start(pair_t *pair, spill_keep_t keep)
 {
     spill_copy_result_t result;
@@ -463,25 +464,25 @@ static void reports_differences(void **state)
         pair_t pair;
         pair_start(&pair, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
         spill_value_t value = spill_value_from_utf8(&pair.storage, "edited");
-        pair.owner = model_value(0); /* an owner of its own, made in both */
+        pair.owner = model_value(0); /* an owner of its own, created in both */
         append(pair.here, &pair.owner, 9);
         spill_copy_result_t result;
         assert_int_equal(copy(pair.source, pair.target, &result), SPILL_OK);
         assert_int_equal(spill_array_edit(pair.here, &pair.owner, 5, &value, NULL), SPILL_OK);
-        differs(pair.source, pair.target, 5, 1);
+        assert_one_difference(pair.source, pair.target, 5, 1);
         remove_numbers(pair.here, &pair.owner, (const int64_t[]){2, -1});
-        differs(pair.source, pair.target, 2, 2);
+        assert_one_difference(pair.source, pair.target, 2, 2);
         remove_numbers(pair.there, &pair.owner, (const int64_t[]){2, 1, -1});
-        differs(pair.source, pair.target, 1, 2);
-        /* Nothing is appended behind an end that is not the source's. */
+        assert_one_difference(pair.source, pair.target, 1, 2);
+        /* After the difference nothing is appended to the target. */
         append(pair.here, &pair.owner, 1);
-        differs(pair.source, pair.target, 1, 3);
+        assert_one_difference(pair.source, pair.target, 1, 3);
         assert_int_equal(spill_array_drop_owner(pair.there, &pair.owner, NULL), SPILL_OK);
         assert_int_equal(copy(pair.source, pair.target, &result), SPILL_OK);
         assert_int_equal(result.differences, 0);
         check_same(pair.source, pair.target);
         append(pair.there, &pair.owner, 1);
-        differs(pair.source, pair.target, 10, 2);
+        assert_one_difference(pair.source, pair.target, 10, 2);
         pair_end(&pair);
     }
 }
@@ -514,7 +515,7 @@ static void refuses_another_definition(void **state)
     close_store(target);
 }
 
-/* Of two arrays on the same heads each is copied by its own name. */
+/* Two arrays in the same heads are copied by their own names. */
 static void leaves_other_definitions_alone(void **state)
 {
     (void)state;
@@ -523,7 +524,7 @@ static void leaves_other_definitions_alone(void **state)
     pair_start(&pair, SPILL_KEEP_NEWEST);
     spill_definition_t other;
     spill_definition_init(&other, "other");
-    strcpy(other.array, "name"); /* which is an application's field in the source */
+    strcpy(other.array, "name"); /* in the source, that is a field of the application */
     strcpy(other.count_field, "");
     strcpy(other.overflow_field, "");
     strcpy(other.pages_field, "");
@@ -542,9 +543,9 @@ static void leaves_other_definitions_alone(void **state)
     pair_end(&pair);
 }
 
-/* ---- trouble --------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
-/* False: the copy made no more calls than trouble->at. */
+/* Return false if the copy made at most trouble->at calls. */
 static bool survives(spill_store_t *source, trouble_t *trouble)
 {
     fault_hooks_t hooks = trouble_hooks(trouble);
@@ -601,15 +602,15 @@ static void every_call_goes_wrong(void **state)
     }
 }
 
-/* ---- two copies ------------------------------------------------------------------------------ */
+/* ---- two copies at once ---------------------------------------------------------------------- */
 
-/* Before call `at` of one copy, another runs until its own call `dies` fails, or to its end. */
+/* Before call `at` of one copy, another one runs until its own call `dies` fails, or to its end. */
 typedef struct race {
     spill_store_t *source;
     spill_store_t *target;
     int64_t at;
     int64_t dies;
-    bool grow; /* the source, between the two */
+    bool grow; /* append to the source between the two */
 } race_t;
 
 static void overtake(void *context, int64_t index, const spill_request_t *request)
@@ -667,7 +668,7 @@ static void two_copies_at_once(void **state)
             int64_t step = 1;
             bool reached = true;
             while (reached) {
-                race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, or many */
+                race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, once many */
                 step = step % 11 + 1;
                 reached = survives_race(keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, &race);
                 race.at += effort(1, 1, 5);

@@ -1,7 +1,7 @@
 /*
- * The k-th store call goes wrong, for k = 0, 1, 2, ... until a run passes without; in each of the
- * ways in which a call can. The client tries again as it should, so that the array is in the end
- * what it would have been, and the verifier finds nothing.
+ * The k-th store call fails, for k = 0, 1, 2, ... until a run makes no k-th call; in each way in
+ * which a call can fail. The client retries as it should. In the end the array has the expected
+ * elements, and the verifier finds nothing.
  */
 #include "model/model.h"
 #include "support/effort.h"
@@ -29,8 +29,8 @@ typedef struct run {
     model_t model;
 } run_t;
 
-/* May the same call be made again? With SPILL_IO nothing was done, with SPILL_UNKNOWN perhaps. */
-static bool again(spill_code_t code)
+/* May the same call be made again? After SPILL_IO nothing was done, after SPILL_UNKNOWN perhaps. */
+static bool may_retry(spill_code_t code)
 {
     return code == SPILL_IO || code == SPILL_UNKNOWN;
 }
@@ -48,7 +48,7 @@ static void append(run_t *run, int count)
     model_next(&run->model, elements, count);
     spill_append_options_init(&options);
     options.op = &op;
-    for (int i = 0; i < TRIES && again(code); i++)
+    for (int i = 0; i < TRIES && may_retry(code); i++)
         code = spill_array_append(run->array, &run->owner, elements, (size_t)count, &options,
                                   &result, &error);
     if (code != SPILL_OK)
@@ -62,19 +62,19 @@ static void edit(run_t *run, int64_t seq, int kind)
     spill_value_t element = model_element(&run->model, kind);
     spill_error_t error;
     spill_code_t code = SPILL_UNKNOWN;
-    for (int i = 0; i < TRIES && again(code); i++)
+    for (int i = 0; i < TRIES && may_retry(code); i++)
         code = spill_array_edit(run->array, &run->owner, seq, &element, &error);
     assert_int_equal(code, SPILL_OK);
     model_set(&run->model, seq, kind);
 }
 
-/* A removal whose answer was lost may find, the second time, that the element is gone. */
+/* Retry a removal. If the answer to the first try was lost, the element may already be removed. */
 static void remove_one(run_t *run, int64_t seq)
 {
     spill_error_t error;
     spill_code_t code = SPILL_UNKNOWN;
     int tries = 0;
-    while (tries++ < TRIES && again(code))
+    while (tries++ < TRIES && may_retry(code))
         code = spill_array_remove(run->array, &run->owner, seq, &error);
     assert_true(code == SPILL_OK || (tries > 2 && code == SPILL_NOT_FOUND));
     model_remove(&run->model, seq);
@@ -84,14 +84,14 @@ static void trim(run_t *run, int64_t below)
 {
     spill_error_t error;
     spill_code_t code = SPILL_UNKNOWN;
-    for (int i = 0; i < TRIES && again(code); i++)
+    for (int i = 0; i < TRIES && may_retry(code); i++)
         code = spill_array_trim(run->array, &run->owner, below, &error);
     assert_int_equal(code, SPILL_OK);
     model_trim(&run->model, below);
 }
 
-/* Appends, spills, batches of one part and of several, changes in the head and in pages. */
-static void play(run_t *run)
+/* Appends, spills, batches of one and of several parts, changes in the head and in pages. */
+static void run_operations(run_t *run)
 {
     for (int i = 0; i < 7; i++)
         append(run, 1);
@@ -121,7 +121,7 @@ static void check(run_t *run, spill_store_t *store)
     spill_array_close(array);
 }
 
-/* False: the run made no more calls than `at`, so that none went wrong. */
+/* Return false if the run made at most `at` calls, so that none failed. */
 static bool run_with(spill_store_t *store, int64_t owner, fault_t fault, int64_t at, shape_t shape)
 {
     bool subset = shape == SHAPE_SUBSET;
@@ -137,10 +137,10 @@ static bool run_with(spill_store_t *store, int64_t owner, fault_t fault, int64_t
                            .by = "rating"}};
     fault_wrap(store, &hooks, &faulty);
     spill_code_t code = SPILL_UNKNOWN;
-    for (int i = 0; i < TRIES && again(code); i++)
+    for (int i = 0; i < TRIES && may_retry(code); i++)
         code = spill_array_open(faulty, NAME, &run.array, &error);
     assert_int_equal(code, SPILL_OK);
-    play(&run);
+    run_operations(&run);
     bool reached = fault_calls(faulty) > at;
     check(&run, store);
     while (fault_pending(faulty) > 0) {
@@ -153,7 +153,7 @@ static bool run_with(spill_store_t *store, int64_t owner, fault_t fault, int64_t
     return reached;
 }
 
-static void loop(spill_store_t *store, shape_t shape)
+static void fail_each_call(spill_store_t *store, shape_t shape)
 {
     static int64_t owner;
     spill_definition_t definition;
@@ -184,7 +184,7 @@ static void memory_store(void **state)
     for (shape_t shape = 0; shape < SHAPES; shape++) {
         spill_store_t *store = model_store_open();
         spill_error_t error;
-        loop(store, shape);
+        fail_each_call(store, shape);
         assert_int_equal(spill_store_close(store, &error), SPILL_OK);
     }
 }
@@ -197,7 +197,7 @@ static void embedded_store(void **state)
         spill_store_options_init(&options);
         options.durability = SPILL_DURABILITY_LOG;
         spill_store_t *store = embedded_in_folder(embedded_new_folder(), &options);
-        loop(store, shape);
+        fail_each_call(store, shape);
         embedded_close(store);
     }
 }

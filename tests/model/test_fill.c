@@ -1,7 +1,6 @@
 /*
- * Batches that may be split to fill documents: with keep oldest they leave the very documents that
- * elements appended one by one leave, and a retry is exact whatever went wrong and whichever bounds
- * are in force by then.
+ * Batches that may be split to fill documents. With keep oldest they leave the same documents as
+ * single appends. A retry is exact whatever failed, even if the bounds have changed.
  */
 #include "model/model.h"
 #include "simulation/random.h"
@@ -27,7 +26,7 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
-static spill_definition_t definition_of(int64_t threshold, int64_t page, int64_t bytes_max)
+static spill_definition_t make_definition(int64_t threshold, int64_t page, int64_t bytes_max)
 {
     spill_definition_t definition;
     assert_int_equal(spill_definition_preset(&definition, "sales", NAME, NULL), SPILL_OK);
@@ -53,9 +52,9 @@ static spill_value_t owner_two(void)
     return (spill_value_t){(const uint8_t *)&two, sizeof two, BSON_TYPE_INT32};
 }
 
-/* ---- the manual's example -------------------------------------------------------------------- */
+/* ---- the example of MongoDB's manual --------------------------------------------------------- */
 
-/* Documents as the manual shows them, a line each. */
+/* Write documents as the manual shows them, one per line. */
 static bool add_document(void *context, const char *collection, const bson_t *document)
 {
     char *json = bson_as_canonical_extended_json(document, NULL);
@@ -73,7 +72,7 @@ static char *documents(spill_array_t *array)
     return bson_string_free(text, false);
 }
 
-/* Users [first, end) in an array field. */
+/* Append users [first, end) to an array field. */
 static void append_users(bson_t *document, const char *field, int first, int end)
 {
     bson_t list;
@@ -109,7 +108,7 @@ static char *expected_sales(int count, int threshold, int page)
 static void sell(spill_store_t *store, int page)
 {
     enum { CUSTOMERS = 350, THRESHOLD = 50 };
-    spill_definition_t definition = definition_of(THRESHOLD, page, 1024 * 1024);
+    spill_definition_t definition = make_definition(THRESHOLD, page, 1024 * 1024);
     spill_array_t *array = open_array(store, &definition);
     spill_value_t customers[CUSTOMERS], owner = owner_two();
     bson_t storage = BSON_INITIALIZER;
@@ -152,10 +151,10 @@ static void the_head_has_the_first_customers(void **state)
     }
 }
 
-/* ---- documents as by single appends ---------------------------------------------------------- */
+/* ---- same documents as single appends -------------------------------------------------------- */
 
-/* A string of some length, to fill documents in bytes; it lives in `bytes`. */
-static spill_value_t string_of(uint8_t *bytes, uint32_t length)
+/* Make a string of some length, to fill documents by bytes; it lives in `bytes`. */
+static spill_value_t make_string(uint8_t *bytes, uint32_t length)
 {
     uint32_t size = BSON_UINT32_TO_LE(length + 1);
     memcpy(bytes, &size, sizeof size);
@@ -181,7 +180,7 @@ static void append_to_both(pair_t *pair)
     spill_error_t error;
     int count = sim_random_between(&pair->random, 1, BATCH_MAX);
     for (int i = 0; i < count; i++)
-        elements[i] = string_of(
+        elements[i] = make_string(
             bytes[i], (uint32_t)sim_random_between(&pair->random, 0, (int)pair->length_max));
     spill_append_options_init(&options);
     options.fill = true;
@@ -196,9 +195,10 @@ static void append_to_both(pair_t *pair)
     pair->count += count;
 }
 
-static void compare(int64_t threshold, int64_t page, int64_t bytes_max, uint32_t length_max)
+static void compare_documents(int64_t threshold, int64_t page, int64_t bytes_max,
+                              uint32_t length_max)
 {
-    spill_definition_t definition = definition_of(threshold, page, bytes_max);
+    spill_definition_t definition = make_definition(threshold, page, bytes_max);
     spill_store_t *left = model_store_open(), *right = model_store_open();
     spill_error_t error;
     pair_t pair = {
@@ -220,21 +220,21 @@ static void compare(int64_t threshold, int64_t page, int64_t bytes_max, uint32_t
     expect_ok(spill_store_close(right, &error), &error);
 }
 
-static void documents_are_full(void **state)
+static void batches_fill_documents(void **state)
 {
     static const int64_t sizes[] = {1, 2, 3, 7, 33, 100, 1000};
     enum { SIZES = sizeof sizes / sizeof *sizes, BYTES_LOWEST = 16 * 1024 };
     (void)state;
     for (int i = 0; i < SIZES; i++)
         for (int j = 0; j < SIZES; j++) {
-            compare(sizes[i], sizes[j], 1024 * 1024, 10);
-            compare(sizes[i], sizes[j], BYTES_LOWEST, 4000);
+            compare_documents(sizes[i], sizes[j], 1024 * 1024, 10);
+            compare_documents(sizes[i], sizes[j], BYTES_LOWEST, 4000);
         }
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
+/* ---- store calls ----------------------------------------------------------------------------- */
 
-static int64_t calls_of(spill_store_t *store, spill_array_t *array, int count, bool fill)
+static int64_t count_calls(spill_store_t *store, spill_array_t *array, int count, bool fill)
 {
     spill_value_t elements[BATCH_MAX], owner = owner_two();
     spill_append_options_t options;
@@ -249,12 +249,15 @@ static int64_t calls_of(spill_store_t *store, spill_array_t *array, int count, b
     return fault_calls(store) - before;
 }
 
-/* One element costs what it does anyway; a document that a batch fills, three calls more. */
-static void it_costs_a_refusal_a_document(void **state)
+/*
+ * An append of one element costs the same as without the option; each document that a batch fills
+ * costs three more calls.
+ */
+static void filling_costs_three_calls_per_document(void **state)
 {
     enum { PAGE = 25, BATCHES = 100 };
     (void)state;
-    spill_definition_t definition = definition_of(PAGE, PAGE, 1024 * 1024);
+    spill_definition_t definition = make_definition(PAGE, PAGE, 1024 * 1024);
     for (int count = 1; count <= 10; count += 9) {
         int64_t calls[2] = {0};
         for (int fill = 0; fill < 2; fill++) {
@@ -264,7 +267,7 @@ static void it_costs_a_refusal_a_document(void **state)
             fault_wrap(store, &hooks, &counting);
             spill_array_t *array = open_array(counting, &definition);
             for (int i = 0; i < BATCHES; i++)
-                calls[fill] += calls_of(counting, array, count, fill);
+                calls[fill] += count_calls(counting, array, count, fill);
             spill_array_close(array);
             spill_store_close(counting, &error);
             spill_store_close(store, &error);
@@ -281,7 +284,7 @@ typedef struct run {
     sim_random_t random;
     spill_store_t *faulty;
     spill_array_t *array;
-    bool troubled; /* calls go wrong */
+    bool troubled; /* calls fail */
     int64_t base;
     int ops;
     model_t model;
@@ -299,16 +302,16 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
 static void open_with_other_bounds(run_t *run)
 {
     spill_definition_t definition =
-        definition_of(sim_random_between(&run->random, 1, 30),
-                      sim_random_between(&run->random, 4, 30), 1024 * 1024);
+        make_definition(sim_random_between(&run->random, 1, 30),
+                        sim_random_between(&run->random, 4, 30), 1024 * 1024);
     run->troubled = false;
     spill_array_close(run->array);
     run->array = open_array(run->faulty, &definition);
     run->troubled = true;
 }
 
-/* Late requests arrive now, or never. */
-static void deliver_some(run_t *run)
+/* Late requests arrive now or never. */
+static void deliver_late(run_t *run)
 {
     while (fault_pending(run->faulty) > 0 && sim_random_chance(&run->random, 800))
         fault_deliver(run->faulty,
@@ -336,14 +339,14 @@ static void append_until_done(run_t *run)
                                   &error);
         if (sim_random_chance(&run->random, 300))
             open_with_other_bounds(run);
-        deliver_some(run);
+        deliver_late(run);
     }
     expect_ok(code, &error);
     model_appended(&run->model, count, &result);
     run->base = result.op_base;
 }
 
-static void play(spill_store_t *store, uint64_t seed)
+static void run_retries(spill_store_t *store, uint64_t seed)
 {
     run_t run = {.random = {seed}};
     fault_hooks_t hooks = {.context = &run, .decide = decide};
@@ -371,13 +374,13 @@ static void retries_are_exact(void **state)
     spill_error_t error;
     for (uint64_t seed = 1; seed <= (uint64_t)effort(400, 200, 40); seed++) {
         spill_store_t *store = model_store_open();
-        play(store, seed);
+        run_retries(store, seed);
         expect_ok(spill_store_close(store, &error), &error);
     }
     for (uint64_t seed = 1; seed <= (uint64_t)effort(40, 40, 10); seed++) {
         disk_t *disk = disk_new();
         spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
-        play(store, seed);
+        run_retries(store, seed);
         embedded_close(store);
         disk_free(disk);
     }
@@ -387,8 +390,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_head_has_the_first_customers),
-        cmocka_unit_test(documents_are_full),
-        cmocka_unit_test(it_costs_a_refusal_a_document),
+        cmocka_unit_test(batches_fill_documents),
+        cmocka_unit_test(filling_costs_three_calls_per_document),
         cmocka_unit_test(retries_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

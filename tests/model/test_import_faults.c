@@ -1,7 +1,7 @@
 /*
- * An import whose k-th store call goes wrong, for k = 0, 1, 2, ... until one passes without. What
- * it says that it has imported is what is there, also where a batch was appended in parts; and the
- * same import, started again, goes on to the end with every record there once and in order.
+ * An import whose k-th store call fails, for k = 0, 1, 2, ... until one passes without a failure.
+ * The reported number of imported elements is correct, even if a batch was appended in parts. The
+ * same import, started again, continues to the end; every record is there once and in order.
  */
 #include "support/fault_store.h"
 #include "support/model_store.h"
@@ -40,7 +40,7 @@ static int remove_input(void **state)
     return unlink(path);
 }
 
-/* Counts the elements, and sees to it that each owner's are its records in the file's order. */
+/* Count the elements, and check that each owner has its records in the file's order. */
 static bool check_element(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
     int64_t *count = context;
@@ -67,25 +67,25 @@ static int64_t count_elements(spill_store_t *store)
     return count;
 }
 
-static spill_code_t import(spill_store_t *store, spill_array_t *array,
-                           spill_import_result_t *result, const char *id)
+static spill_code_t run_import(spill_store_t *store, spill_array_t *array,
+                               spill_import_result_t *result, const char *id)
 {
     spill_error_t error;
     spill_import_options_t options = {.path = path, .format = "ndjson", .owner = "by", .id = id};
     return spill_import(store, array, &options, result, &error);
 }
 
-/* Start the import until it is through. */
+/* Repeat the import until it succeeds. */
 static void import_until_done(spill_store_t *faulty, spill_store_t *store, spill_array_t *array,
                               const char *id)
 {
-    bool lost = false; /* an answer, perhaps the one to the very last step */
+    bool lost = false; /* the answer to some step, maybe the very last one, was lost */
     for (int i = 0; i < TRIES; i++) {
         spill_import_result_t result;
-        spill_code_t code = import(faulty, array, &result, id);
+        spill_code_t code = run_import(faulty, array, &result, id);
         int64_t there = count_elements(store);
         if (code == SPILL_REFUSED && lost && there == RECORDS)
-            return; /* it was finished */
+            return; /* it was finished already */
         if (code == SPILL_UNKNOWN)
             assert_true(result.before + result.records <= there);
         else
@@ -98,7 +98,7 @@ static void import_until_done(spill_store_t *faulty, spill_store_t *store, spill
     fail_msg("%d tries were not enough", TRIES);
 }
 
-/* False: the import made no more calls than `at`, so that none went wrong. */
+/* Return false if the import made at most `at` calls, so that none failed. */
 static bool run_with(spill_keep_t keep, const char *id, fault_t fault, int64_t at)
 {
     fault_once_t once = {.at = at, .fault = fault};
@@ -128,7 +128,7 @@ static bool run_with(spill_keep_t keep, const char *id, fault_t fault, int64_t a
     return reached;
 }
 
-static void loop(const char *id)
+static void fail_each_call(const char *id)
 {
     static const fault_t faults[] = {FAULT_FAIL, FAULT_LOST_APPLIED, FAULT_LOST_UNAPPLIED};
     for (int keep = 0; keep < 2; keep++)
@@ -140,23 +140,23 @@ static void loop(const char *id)
         }
 }
 
-static void a_batch_an_owner(void **state)
+static void one_batch_per_owner(void **state)
 {
     (void)state;
-    loop(NULL);
+    fail_each_call(NULL);
 }
 
-static void an_operation_a_record(void **state)
+static void one_operation_per_record(void **state)
 {
     (void)state;
-    loop("n");
+    fail_each_call("n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_an_owner),
-        cmocka_unit_test(an_operation_a_record),
+        cmocka_unit_test(one_batch_per_owner),
+        cmocka_unit_test(one_operation_per_record),
     };
     return cmocka_run_group_tests(tests, write_input, remove_input);
 }

@@ -1,6 +1,5 @@
 /*
- * Every operation on the embedded store, while one call of its engine fails.
- * (support/interrupted.h)
+ * Every operation on the embedded store while one call of its engine fails. (support/interrupted.h)
  */
 #include "support/effort.h"
 #include "support/embedded.h"
@@ -12,10 +11,10 @@
 
 #include <cmocka.h>
 
-/* The engine in memory, and a copy of what it is to hold when a run begins. */
+/* The engine in memory, and a copy of its content at the beginning of each run. */
 typedef struct bench {
     failing_kv_plan_t plan;
-    disk_t *kept; /* NULL: nothing is kept yet */
+    disk_t *kept; /* NULL: no copy yet */
     disk_t *disk;
     spill_store_t *store;
     int64_t now_us;

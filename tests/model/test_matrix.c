@@ -24,7 +24,7 @@ static void memory_store(void **state)
     expect_ok(spill_store_close(store, &error), &error);
 }
 
-/* A real RocksDB; closed and opened again, everything is still as it was. */
+/* A real RocksDB: after it was closed and opened again, everything is unchanged. */
 static void embedded_store(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * The matrix on a MongoDB-compatible server: with SPILLWAY_LONG whole, else a few arrays of each
- * layout, with small, equal and very different bounds.
+ * The matrix on a MongoDB-compatible server: completely with SPILLWAY_LONG, else a few arrays of
+ * each layout, with small, equal and very different bounds.
  */
 #include "model/matrix.h"
 #include "support/effort.h"

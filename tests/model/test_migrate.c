@@ -1,10 +1,10 @@
 /*
- * Arrays of other programs are laid out while these go on: before each store call of the migration
- * one of them may push, and where the array was never cut edit or pull; a client of the library may
- * append and remove; another migration may run. Calls go wrong in each of the ways in which they
- * can. In the end each array is what its writers were told, in order, and the verifier finds
- * nothing. On the model store, whose documents other programs can write to, and on the embedded
- * store, where they can only before the array is taken over.
+ * Unmanaged arrays are migrated while programs keep using them. Before each store call of the
+ * migration one of these may happen: a program pushes; a program edits or pulls in an array that
+ * was never cut; a client of the library appends or removes; another migration runs. Calls fail in
+ * each possible way. In the end each array has, in order, what its writers wrote, and the verifier
+ * finds nothing. The model store lets other programs write to its documents at any time, the
+ * embedded store only before an array is adopted.
  */
 #include "support/effort.h"
 #include "support/embedded.h"
@@ -29,37 +29,37 @@ enum { OWNERS = 4, ELEMENTS_MAX = 400, TRIES = 200, THRESHOLD = 4, PAGE = 3 };
 
 static const char *const names[OWNERS] = {"ada", "bob", "cid", "dan"};
 
-/* What an owner's array is to be. An element is an even number, or the odd one above it. */
+/* The expected array of an owner. An element is an even number; an edit adds or removes 1. */
 typedef struct model {
     int64_t at[ELEMENTS_MAX];
     size_t count;
 } model_t;
 
 typedef struct world {
-    spill_store_t *store;  /* underneath */
-    spill_store_t *faulty; /* what the migration works on */
-    spill_array_t *array;  /* by `faulty` */
-    spill_array_t *feed;   /* a library client's */
-    spill_array_t *other;  /* another array of the same heads, by which fields are written */
-    disk_t *disk;          /* embedded */
+    spill_store_t *store;  /* the store below `faulty` */
+    spill_store_t *faulty; /* the store that the migration uses */
+    spill_array_t *array;  /* opened through `faulty` */
+    spill_array_t *feed;   /* opened by a client of the library */
+    spill_array_t *other;  /* another array in the same heads, which writes other fields */
+    disk_t *disk;          /* of an embedded store */
     bool memory;
-    bool full;      /* documents have no room for bookkeeping, or, by each pass, hardly any */
-    bool compares;  /* pages without a head go only where the array begins with them */
+    bool full;      /* documents have no room for bookkeeping, or hardly any in alternate passes */
+    bool compares;  /* pages without a head are deleted only if the array begins with them */
     int64_t now_us; /* the stores' clock */
     bson_t storage[OWNERS];
     spill_value_t owners[OWNERS];
     model_t models[OWNERS];
-    int64_t next; /* the next element is a number of its own */
+    int64_t next; /* the number of the next element */
     uint64_t dice;
-    int writes;      /* in 100: how often somebody writes before a call */
+    int writes;      /* in 100: probability that a program writes before a call */
     int faults;      /* in 1000 */
-    int64_t fail_at; /* this call goes wrong so; -1: none */
+    int64_t fail_at; /* this call fails with `fault`; -1: none */
     fault_t fault;
-    int seed; /* of a random schedule: SPILLWAY_SEED=n SPILLWAY_SCHEDULES=1 runs it again */
+    int seed; /* of a random schedule; SPILLWAY_SEED=n SPILLWAY_SCHEDULES=1 replays it */
     int moves, pushes, edits, pulls, appends, removals, at_once, left;
 } world_t;
 
-static uint64_t roll(world_t *world, uint64_t sides)
+static uint64_t random_below(world_t *world, uint64_t sides)
 {
     world->dice = world->dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (world->dice >> 33) % sides;
@@ -79,10 +79,10 @@ static void sleep_us(void *context, int64_t duration_us)
     world->now_us += duration_us;
 }
 
-/* Up to twice as long as a page may be kept. */
+/* Advance the clock by up to twice the time that a page may be kept. */
 static void pass_time(world_t *world)
 {
-    world->now_us += (int64_t)roll(world, 2 * (SPILL_ADOPT_US + SPILL_MARGIN_US));
+    world->now_us += (int64_t)random_below(world, 2 * (SPILL_ADOPT_US + SPILL_MARGIN_US));
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static spill_value_t number_value(const int64_t *number)
 
 /* ---- programs that know nothing of Spillway -------------------------------------------------- */
 
-/* Their array as a field of the document. */
+/* Write the array as a field of the document. */
 static void write_field(world_t *world, int owner)
 {
     const model_t *model = &world->models[owner];
@@ -133,7 +133,7 @@ static void write_field(world_t *world, int owner)
     bson_destroy(&update);
 }
 
-/* The owner's head, once it is one; NULL: its array is theirs alone. */
+/* Read the owner's head; NULL: the array is unmanaged. */
 static bool read_head(world_t *world, int owner, spill_state_t *head)
 {
     spill_owner_t own;
@@ -160,7 +160,7 @@ static model_document_t *document_of(world_t *world, int owner)
     return document;
 }
 
-/* Into the document itself: its elements are the last of the model's. */
+/* Push into the document itself: its elements are the last ones of the model. */
 static void push(world_t *world, int owner, bool plain)
 {
     int64_t element = add_to_model(world, owner);
@@ -176,8 +176,8 @@ static void push(world_t *world, int owner, bool plain)
 static void edit(world_t *world, int owner, bool plain)
 {
     model_t *model = &world->models[owner];
-    size_t index = (size_t)roll(world, model->count);
-    model->at[index] ^= 1; /* a second edit makes it what it was */
+    size_t index = (size_t)random_below(world, model->count);
+    model->at[index] ^= 1; /* a second edit restores the number */
     spill_value_t value = number_value(&model->at[index]);
     if (plain)
         write_field(world, owner);
@@ -188,7 +188,7 @@ static void edit(world_t *world, int owner, bool plain)
 
 static void pull(world_t *world, int owner, bool plain)
 {
-    size_t index = (size_t)roll(world, world->models[owner].count);
+    size_t index = (size_t)random_below(world, world->models[owner].count);
     remove_from_model(world, owner, index);
     if (plain)
         write_field(world, owner);
@@ -197,15 +197,15 @@ static void pull(world_t *world, int owner, bool plain)
     world->pulls++;
 }
 
-/* Push any time; edit and pull while the array was never cut, and nothing else was removed. */
-static void write_as_others_do(world_t *world, int owner)
+/* Push at any time. Edit and pull only while the array was never cut, and nothing removed. */
+static void write_as_other_program(world_t *world, int owner)
 {
     spill_state_t head;
     bool plain = !read_head(world, owner, &head);
     if (!plain && !world->memory)
         return;
     bool whole = plain || (head.pages == 0 && head.first == 0);
-    uint64_t what = roll(world, 4);
+    uint64_t what = random_below(world, 4);
     if (whole && what == 0 && world->models[owner].count > 1)
         edit(world, owner, plain);
     else if (whole && what == 1 && world->models[owner].count > 2)
@@ -226,21 +226,21 @@ static void append(world_t *world, int owner)
     spill_append_options_init(&options);
     spill_code_t code = spill_array_append(world->feed, &world->owners[owner], &value, 1, &options,
                                            &result, &error);
-    if (code == SPILL_REFUSED || code == SPILL_CONFLICT) /* not taken over yet; no room for now */
+    if (code == SPILL_REFUSED || code == SPILL_CONFLICT) /* not adopted yet; no room for now */
         return;
     assert_int_equal(code, SPILL_OK);
     assert_int_equal(add_to_model(world, owner), element);
     world->appends++;
 }
 
-/* Of an array that was cut: the element at some place, by its number. */
+/* Of an array that was cut: remove the element at some position, by its number. */
 static void remove_one(world_t *world, int owner)
 {
     model_t *model = &world->models[owner];
     spill_state_t head;
     if (!read_head(world, owner, &head) || head.pages == 0 || model->count < 3)
         return;
-    size_t index = (size_t)roll(world, model->count);
+    size_t index = (size_t)random_below(world, model->count);
     spill_read_options_t options;
     spill_slice_t *slice;
     spill_error_t error;
@@ -262,7 +262,7 @@ static void remove_one(world_t *world, int owner)
 
 static spill_migrate_options_t options_of(world_t *world)
 {
-    bool full = world->full && roll(world, 4) > 0;
+    bool full = world->full && random_below(world, 4) > 0;
     return (spill_migrate_options_t){.full_bytes = full ? 1 : 0};
 }
 
@@ -280,16 +280,16 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
     (void)index;
     (void)request;
     size_t pending = fault_pending(world->faulty);
-    if (pending > 0 && roll(world, 8) == 0)
-        fault_deliver(world->faulty, (size_t)roll(world, pending));
-    if (world->full && roll(world, 50) == 0)
+    if (pending > 0 && random_below(world, 8) == 0)
+        fault_deliver(world->faulty, (size_t)random_below(world, pending));
+    if (world->full && random_below(world, 50) == 0)
         pass_time(world);
-    if ((int)roll(world, 100) >= world->writes)
+    if ((int)random_below(world, 100) >= world->writes)
         return;
-    int owner = (int)roll(world, OWNERS);
-    uint64_t who = roll(world, 20);
+    int owner = (int)random_below(world, OWNERS);
+    uint64_t who = random_below(world, 20);
     if (who < 13)
-        write_as_others_do(world, owner);
+        write_as_other_program(world, owner);
     else if (who < 17)
         append(world, owner);
     else if (who < 19)
@@ -304,12 +304,12 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
     (void)request;
     if (index == world->fail_at)
         return world->fault;
-    if ((int)roll(world, 1000) >= world->faults)
+    if ((int)random_below(world, 1000) >= world->faults)
         return FAULT_NONE;
-    return (fault_t)(1 + roll(world, FAULT_COUNT - 1));
+    return (fault_t)(1 + random_below(world, FAULT_COUNT - 1));
 }
 
-/* ---- a world --------------------------------------------------------------------------------- */
+/* ---- the world of a test --------------------------------------------------------------------- */
 
 static void define(world_t *world, const char *name)
 {
@@ -352,7 +352,7 @@ static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
     }
     fault_wrap(world->store, &hooks, &world->faulty);
     assert_int_equal(spill_array_open(world->faulty, "feed", &world->array, &error), SPILL_OK);
-    /* As on a server: what has a page's elements nowhere else is not to be told from a drop. */
+    /* As on a server: if only a page has its elements, that cannot be distinguished from a drop. */
     world->compares = full && memory && seed % 2 == 0;
     if (world->compares)
         ((spill_store_ops_t *)world->faulty->ops)->others_write = true;
@@ -379,7 +379,7 @@ static void fill(world_t *world, int owner, int count)
     write_field(world, owner);
 }
 
-/* ---- what it has to be in the end ------------------------------------------------------------ */
+/* ---- the expected end state ------------------------------------------------------------------ */
 
 typedef struct comparison {
     const model_t *model;
@@ -387,16 +387,16 @@ typedef struct comparison {
     const char *what;
 } comparison_t;
 
-static bool compare(void *context, const spill_value_t *owner, const spill_element_t *element)
+static bool compare_with_model(void *context, const spill_value_t *owner,
+                               const spill_element_t *element)
 {
     comparison_t *comparison = context;
     (void)owner;
     if (comparison->index >= comparison->model->count)
-        fail_msg("%s: there are more than %zu elements", comparison->what,
-                 comparison->model->count);
+        fail_msg("%s: more than %zu elements", comparison->what, comparison->model->count);
     spill_value_t expected = number_value(&comparison->model->at[comparison->index]);
     if (!spill_value_equal(&expected, &element->value))
-        fail_msg("%s: element %zu is another one", comparison->what, comparison->index);
+        fail_msg("%s: element %zu has another value", comparison->what, comparison->index);
     comparison->index++;
     return true;
 }
@@ -408,8 +408,8 @@ static void print_finding(void *context, const spill_finding_t *finding)
                 finding->text);
 }
 
-/* A copy that was put late, when its lease was over, is a page that is left over. */
-static void repair(world_t *world)
+/* A copy that was put late, after its lease had ended, is a left-over page. */
+static void repair_owners(world_t *world)
 {
     spill_repair_summary_t summary;
     spill_error_t error;
@@ -422,7 +422,7 @@ static void check_reshaped(world_t *world)
 {
     spill_error_t error;
     if (world->full)
-        repair(world);
+        repair_owners(world);
     for (int i = 0; i < OWNERS; i++) {
         char what[64];
         snprintf(what, sizeof what, "seed %d, %s", world->seed, names[i]);
@@ -430,9 +430,9 @@ static void check_reshaped(world_t *world)
         spill_state_t head;
         assert_true(read_head(world, i, &head) || world->models[i].count == 0);
         assert_true(head.live < THRESHOLD + PAGE);
-        assert_int_equal(
-            spill_array_export(world->feed, &world->owners[i], compare, &comparison, &error),
-            SPILL_OK);
+        assert_int_equal(spill_array_export(world->feed, &world->owners[i], compare_with_model,
+                                            &comparison, &error),
+                         SPILL_OK);
         if (comparison.index != world->models[i].count)
             fail_msg("%s: %zu elements, and not %zu", what, comparison.index,
                      world->models[i].count);
@@ -444,8 +444,8 @@ static void check_reshaped(world_t *world)
         fail_msg("seed %d: %lld findings", world->seed, (long long)summary.findings);
 }
 
-/* The array is a field again, and nothing is left beside it. */
-static void check_given_back(world_t *world)
+/* The array is a field again, and no bookkeeping is left. */
+static void check_unmanaged(world_t *world)
 {
     for (int i = 0; i < OWNERS; i++) {
         spill_owner_t own;
@@ -481,8 +481,8 @@ typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_option
                                 spill_migrate_result_t *result, spill_error_t *error);
 
 /*
- * Pages were left by a pass that has died, of an array that was edited since: it does not begin
- * with them any more. Their user looks, and drops them.
+ * Drop pages that a crashed pass left, as their user would: the array was edited since and no
+ * longer begins with their elements.
  */
 static void drop_pages(world_t *world)
 {
@@ -503,7 +503,7 @@ static void note_at_once(void *context, const spill_migrated_t *migrated)
     world->at_once += migrated->at_once ? 1 : 0;
 }
 
-/* As its user starts it again. Owners that failed are for the next pass as well. */
+/* Repeat a pass as its user would. The next pass also retries owners that failed. */
 static void run_until_done(world_t *world, pass_fn pass)
 {
     spill_code_t code = SPILL_UNKNOWN;
@@ -521,14 +521,14 @@ static void run_until_done(world_t *world, pass_fn pass)
             pass_time(world);
         if (world->compares && i > TRIES / 2)
             drop_pages(world);
-        bool too_soon = world->full && code == SPILL_TOO_BIG; /* to be undone */
+        bool too_soon = world->full && code == SPILL_TOO_BIG; /* too early for the undo */
         if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN && !too_soon)
             fail_msg("seed %d: %s: %s", world->seed, spill_code_name(code), error.message);
     }
     fail_msg("seed %d: no end after %d passes: %s", world->seed, TRIES, error.message);
 }
 
-static void quiet(world_t *world)
+static void deliver_pending(world_t *world)
 {
     while (fault_pending(world->faulty) > 0)
         fault_deliver(world->faulty, 0);
@@ -536,16 +536,16 @@ static void quiet(world_t *world)
     world->fail_at = -1;
 }
 
-static void play(world_t *world, bool undo)
+static void run_schedule(world_t *world, bool undo)
 {
     run_until_done(world, spill_migrate);
-    quiet(world);
-    run_until_done(world, spill_migrate); /* what was pushed behind it */
+    deliver_pending(world);
+    run_until_done(world, spill_migrate); /* pushed behind the array */
     check_reshaped(world);
     if (!undo)
         return;
     run_until_done(world, spill_migrate_undo);
-    check_given_back(world);
+    check_unmanaged(world);
     run_until_done(world, spill_migrate);
     check_reshaped(world);
 }
@@ -566,10 +566,10 @@ static void random_schedules(bool memory, bool full)
         open_world(&world, memory, full, (uint64_t)seed);
         world.seed = seed;
         for (int i = 0; i < OWNERS; i++)
-            fill(&world, i, (int)roll(&world, 25));
-        world.writes = (int)roll(&world, 60);
-        world.faults = (int)roll(&world, 150);
-        play(&world, seed % 3 == 0);
+            fill(&world, i, (int)random_below(&world, 25));
+        world.writes = (int)random_below(&world, 60);
+        world.faults = (int)random_below(&world, 150);
+        run_schedule(&world, seed % 3 == 0);
         moves += world.moves;
         edits += world.edits;
         pulls += world.pulls;
@@ -582,31 +582,31 @@ static void random_schedules(bool memory, bool full)
     assert_int_equal(at_once > 0, full);
 }
 
-static void beside_others_on_the_model_store(void **state)
+static void migrate_during_writes_on_model_store(void **state)
 {
     (void)state;
     random_schedules(true, false);
 }
 
-static void full_ones_beside_others_on_the_model_store(void **state)
+static void migrate_full_during_writes_on_model_store(void **state)
 {
     (void)state;
     random_schedules(true, true);
 }
 
-static void full_ones_beside_others_on_the_embedded_store(void **state)
+static void migrate_full_during_writes_on_embedded_store(void **state)
 {
     (void)state;
     random_schedules(false, true);
 }
 
-static void beside_others_on_the_embedded_store(void **state)
+static void migrate_during_writes_on_embedded_store(void **state)
 {
     (void)state;
     random_schedules(false, false);
 }
 
-/* The k-th call goes wrong, for every k. */
+/* The k-th call fails, for every k. */
 static void every_call_fails_once(bool memory, bool full, pass_fn pass)
 {
     static world_t world;
@@ -624,19 +624,19 @@ static void every_call_fails_once(bool memory, bool full, pass_fn pass)
             world.fault = fault;
             run_until_done(&world, pass);
             reached = fault_calls(world.faulty) > world.fail_at;
-            quiet(&world);
+            deliver_pending(&world);
             if (pass == spill_migrate)
                 check_reshaped(&world);
             run_until_done(&world, spill_migrate_undo);
             fill(&world, 3, 1);
-            check_given_back(&world);
+            check_unmanaged(&world);
             close_world(&world);
         }
     }
 }
 
-/* What a dry run says is what is done. */
-static void a_survey_tells_what_is_moved(void **state)
+/* The survey of a dry run matches what the migration does. */
+static void survey_predicts_migration(void **state)
 {
     (void)state;
     static world_t world;
@@ -658,8 +658,8 @@ static void a_survey_tells_what_is_moved(void **state)
     }
 }
 
-/* The same where bytes bound documents more than counts do, about. */
-static void a_survey_tells_about_how_many_pages_bytes_make(void **state)
+/* The survey is about right if documents are bounded by bytes rather than by counts. */
+static void survey_estimates_pages_bounded_by_bytes(void **state)
 {
     (void)state;
     static world_t world;
@@ -709,7 +709,7 @@ static void every_call_of_an_undo_fails_once(void **state)
     every_call_fails_once(false, false, spill_migrate_undo);
 }
 
-static void every_call_fails_once_where_documents_are_full(void **state)
+static void every_call_with_full_documents_fails_once(void **state)
 {
     (void)state;
     for (int memory = 0; memory < 2; memory++) {
@@ -718,32 +718,32 @@ static void every_call_fails_once_where_documents_are_full(void **state)
     }
 }
 
-/* Who takes page 0 away, right after the first cut and before the page is read again. */
-typedef struct taker {
+/* A client that removes page 0 right after the first cut, before the page is read again. */
+typedef struct remover {
     world_t *world;
-    bool trims; /* as a library's client may; else it is lost */
+    bool trims; /* by a trim of the library; else the page is lost */
     bool cut, done;
-} taker_t;
+} remover_t;
 
-static void take_page(void *context, int64_t index, const spill_request_t *request)
+static void remove_page_after_cut(void *context, int64_t index, const spill_request_t *request)
 {
-    taker_t *taker = context;
-    const world_t *world = taker->world;
+    remover_t *remover = context;
+    const world_t *world = remover->world;
     spill_error_t error;
     (void)index;
-    bool next = taker->cut && !taker->done && request && request->kind == SPILL_REQUEST_READ;
-    if (next && taker->trims) {
+    bool next = remover->cut && !remover->done && request && request->kind == SPILL_REQUEST_READ;
+    if (next && remover->trims) {
         assert_int_equal(spill_array_trim(world->feed, &world->owners[0], PAGE, &error), SPILL_OK);
     } else if (next) {
         spill_owner_t own;
         spill_state_t head;
-        assert_true(read_head(taker->world, 0, &head));
+        assert_true(read_head(remover->world, 0, &head));
         assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[0], &error), SPILL_OK);
         assert_int_equal(spill_outlier_empty_pages(&own, head.incarnation, 0, 1, &error), SPILL_OK);
         spill_owner_release(&own);
     }
-    taker->done = taker->done || next;
-    taker->cut = taker->cut || (request && request->kind == SPILL_REQUEST_CUT);
+    remover->done = remover->done || next;
+    remover->cut = remover->cut || (request && request->kind == SPILL_REQUEST_CUT);
 }
 
 static void note_corrupt(void *context, const spill_migrated_t *migrated)
@@ -752,14 +752,14 @@ static void note_corrupt(void *context, const spill_migrated_t *migrated)
     *corrupt = migrated->failed && migrated->failed->code == SPILL_CORRUPT;
 }
 
-/* Its elements are nowhere, unless the head says that they were trimmed. */
-static void a_page_that_is_not_there_after_the_cut(void **state)
+/* The page's elements exist nowhere else, unless the head says that they were trimmed. */
+static void page_missing_after_cut_is_reported(void **state)
 {
     (void)state;
     static world_t world;
     for (int trims = 0; trims < 2; trims++) {
-        taker_t taker = {.world = &world, .trims = trims};
-        fault_hooks_t hooks = {.context = &taker, .before = take_page};
+        remover_t remover = {.world = &world, .trims = trims};
+        fault_hooks_t hooks = {.context = &remover, .before = remove_page_after_cut};
         bool corrupt = false;
         spill_migrate_options_t options = {.context = &corrupt, .migrated = note_corrupt};
         spill_migrate_result_t result = {0};
@@ -771,7 +771,7 @@ static void a_page_that_is_not_there_after_the_cut(void **state)
         fault_wrap(world.store, &hooks, &store);
         assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_OK);
         assert_int_equal(spill_migrate(array, &options, &result, &error), SPILL_OK);
-        assert_true(taker.done);
+        assert_true(remover.done);
         assert_int_equal(result.failed, trims ? 0 : 1);
         assert_int_equal(corrupt, !trims);
         spill_array_close(array);
@@ -783,16 +783,16 @@ static void a_page_that_is_not_there_after_the_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_survey_tells_what_is_moved),
-        cmocka_unit_test(a_survey_tells_about_how_many_pages_bytes_make),
-        cmocka_unit_test(a_page_that_is_not_there_after_the_cut),
+        cmocka_unit_test(survey_predicts_migration),
+        cmocka_unit_test(survey_estimates_pages_bounded_by_bytes),
+        cmocka_unit_test(page_missing_after_cut_is_reported),
         cmocka_unit_test(every_call_of_a_migration_fails_once),
         cmocka_unit_test(every_call_of_an_undo_fails_once),
-        cmocka_unit_test(every_call_fails_once_where_documents_are_full),
-        cmocka_unit_test(full_ones_beside_others_on_the_model_store),
-        cmocka_unit_test(full_ones_beside_others_on_the_embedded_store),
-        cmocka_unit_test(beside_others_on_the_model_store),
-        cmocka_unit_test(beside_others_on_the_embedded_store),
+        cmocka_unit_test(every_call_with_full_documents_fails_once),
+        cmocka_unit_test(migrate_full_during_writes_on_model_store),
+        cmocka_unit_test(migrate_full_during_writes_on_embedded_store),
+        cmocka_unit_test(migrate_during_writes_on_model_store),
+        cmocka_unit_test(migrate_during_writes_on_embedded_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

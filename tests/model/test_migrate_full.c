@@ -1,7 +1,7 @@
 /*
- * Documents that are full: schedules in which the update that takes an array over and cuts it is
- * long under way, while the array is edited, copied anew, and edited back. In the end every element
- * is there once, as its writers left it. On the model store, with a clock that the test moves.
+ * Full documents: in these schedules the update that adopts and splits an array is delayed for a
+ * long time, while the array is edited, copied again, and edited back. In the end every element
+ * exists once, as its writers left it. On the model store, with a clock that the test advances.
  */
 #include "support/fault_store.h"
 #include "tools/migrate.h"
@@ -22,15 +22,15 @@ enum { ELEMENTS = 20, THRESHOLD = 4, PAGE = 3 };
 
 typedef struct world {
     spill_store_t *store, *faulty;
-    spill_array_t *feed, *other, *array; /* the migration's, by `faulty` */
+    spill_array_t *feed, *other, *array; /* opened through `faulty` by the migration */
     bson_t storage;
     spill_value_t owner;
     int64_t elements[ELEMENTS];
     int64_t now_us;
-    int count;     /* of elements */
-    fault_t fault; /* what becomes of the next ADOPT_SPLIT, once */
-    bool edits;    /* an element, just before the next ADOPT_SPLIT */
-    bool dies;     /* at the next CUT, which follows the ADOPT_SPLIT */
+    int count;     /* the number of elements */
+    fault_t fault; /* the fault of the next ADOPT_SPLIT, once */
+    bool edits;    /* edit an element just before the next ADOPT_SPLIT */
+    bool dies;     /* fail at the next CUT, which follows the ADOPT_SPLIT */
 } world_t;
 
 static int64_t now_us(void *context)
@@ -73,7 +73,7 @@ static void define(world_t *world, const char *name, spill_array_t **array)
     assert_int_equal(spill_array_open(world->store, name, array, NULL), SPILL_OK);
 }
 
-/* The array as a field of the document, which is nobody's but its writers'. */
+/* Write the array as a field of the document, which only its writers know. */
 static void write_field(world_t *world)
 {
     bson_t update = BSON_INITIALIZER, set, array;
@@ -122,11 +122,11 @@ static void open_world(world_t *world)
     write_field(world);
     fault_wrap(world->store, &hooks, &world->faulty);
     assert_int_equal(spill_array_open(world->faulty, "feed", &world->array, NULL), SPILL_OK);
-    /* As on a server, pages without a head may be all there is of an array. */
+    /* As on a server, an array may consist only of pages without a head. */
     ((spill_store_ops_t *)world->faulty->ops)->others_write = true;
 }
 
-/* How many owners failed; -1: the pass has ended early. */
+/* Return the number of owners that failed; -1: the pass ended early. */
 static int64_t migrate(world_t *world)
 {
     spill_migrate_options_t options = {.full_bytes = 1};
@@ -160,7 +160,10 @@ static void let_leases_run_out(world_t *world)
     world->now_us += SPILL_ADOPT_US + SPILL_MARGIN_US;
 }
 
-/* Pages of the copy whose update is not known to have been refused go with their owner alone. */
+/*
+ * Close the world. Pages of a copy stay until the owner is dropped, if it is unknown whether their
+ * update was refused.
+ */
 static void close_world(world_t *world)
 {
     spill_verify_summary_t summary;
@@ -179,8 +182,8 @@ static void close_world(world_t *world)
     release_world(world);
 }
 
-/* The first update is on its way, and nobody knows whether it was made; an element was edited. */
-static void open_under_way(world_t *world)
+/* The first update is delayed, and its outcome is unknown; then an element is edited. */
+static void open_with_update_in_flight(world_t *world)
 {
     open_world(world);
     world->fault = FAULT_LOST_DELAYED;
@@ -190,39 +193,40 @@ static void open_under_way(world_t *world)
     assert_int_equal(migrate(world), 1);
 }
 
-/* Edited, and edited back, and the update comes in time: it cuts by its own copy. */
-static void a_late_update_finds_its_copy(void **state)
+/* The element is edited back, and the update arrives in time: it cuts by its own copy. */
+static void late_update_uses_its_copy(void **state)
 {
     static world_t world;
     (void)state;
-    open_under_way(&world);
-    assert_int_equal(migrate(&world), 1); /* it does not copy anew */
+    open_with_update_in_flight(&world);
+    assert_int_equal(migrate(&world), 1); /* it does not copy again */
     edit(&world, 101);
     assert_int_equal(fault_deliver(world.faulty, 0), SPILL_DONE);
     close_world(&world);
 }
 
-/* The same when the copy has given way to another: it comes too late. */
-static void a_late_update_is_refused_once_its_copy_is_gone(void **state)
+/* The same, but another copy has replaced the first one: the update is too late. */
+static void late_update_is_refused_after_its_copy_was_replaced(void **state)
 {
     static world_t world;
     (void)state;
-    open_under_way(&world);
+    open_with_update_in_flight(&world);
     let_leases_run_out(&world);
-    assert_int_equal(migrate(&world), 1); /* it may have been made, and the document replaced */
+    /* the update may have been applied, and the document replaced since */
+    assert_int_equal(migrate(&world), 1);
     edit(&world, 101);
     world.fault = FAULT_FAIL;
-    assert_int_equal(migrate(&world), -1); /* copied anew, and not taken */
+    assert_int_equal(migrate(&world), -1); /* copied again, not adopted */
     assert_int_equal(fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
     close_world(&world);
 }
 
-/* In between nobody may send such an update any more, and the copy is there still. */
-static void a_late_update_is_refused_while_its_copy_is_kept(void **state)
+/* In between no client may send such an update any longer, but the copy still exists. */
+static void late_update_is_refused_after_its_time(void **state)
 {
     static world_t world;
     (void)state;
-    open_under_way(&world);
+    open_with_update_in_flight(&world);
     world.now_us += SPILL_ADOPT_US;
     assert_int_equal(migrate(&world), 1);
     edit(&world, 101);
@@ -230,8 +234,8 @@ static void a_late_update_is_refused_while_its_copy_is_kept(void **state)
     close_world(&world);
 }
 
-/* What was taken over is neither given back nor dropped while the update may come again. */
-static void an_owner_does_not_end_while_the_update_may_come(void **state)
+/* An adopted array is neither unmanaged nor dropped while its update may arrive again. */
+static void owner_cannot_end_while_update_may_arrive(void **state)
 {
     static world_t world;
     spill_migrate_options_t options = {0};
@@ -252,8 +256,8 @@ static void an_owner_does_not_end_while_the_update_may_come(void **state)
     close_world(&world);
 }
 
-/* An element is edited between copy and update: nobody has to look at what is left of that. */
-static void a_copy_that_was_refused_is_given_up(void **state)
+/* An element is edited between copy and update. No user has to check the left-over copy. */
+static void refused_copy_is_deleted(void **state)
 {
     static world_t world;
     (void)state;
@@ -278,8 +282,7 @@ static bool has_page(world_t *world, int64_t number)
     return present;
 }
 
-/* Another program saves the document as it knows it: with what was left of the array, and no more.
- */
+/* Another program saves the document as it read it: with the rest of the array only. */
 static void replace_document(world_t *world)
 {
     spill_owner_t owner;
@@ -300,8 +303,8 @@ static void replace_document(world_t *world)
     spill_owner_release(&owner);
 }
 
-/* They are all there is of its elements, however it is tried, and whoever does. */
-static void pages_of_a_replaced_document_stay(void **state)
+/* The pages hold the only copy of their elements: no pass deletes them. */
+static void pages_of_replaced_document_stay(void **state)
 {
     static world_t world;
     (void)state;
@@ -319,8 +322,8 @@ static void pages_of_a_replaced_document_stay(void **state)
     release_world(&world);
 }
 
-/* A page that a trim cannot take, for its lease runs, is taken by the next one. */
-static void a_trim_comes_back_for_a_page_with_a_lease(void **state)
+/* A trim cannot delete a page during its lease; the next trim deletes it. */
+static void next_trim_deletes_page_after_lease(void **state)
 {
     static world_t world;
     (void)state;
@@ -345,7 +348,7 @@ static void append(world_t *world)
         .type = BSON_TYPE_INT64, .data = (const uint8_t *)&number, .size_bytes = sizeof number};
     spill_code_t code =
         spill_array_append(world->feed, &world->owner, &element, 1, NULL, NULL, &error);
-    if (code == SPILL_CONFLICT) { /* the head is full, and the page is in the way */
+    if (code == SPILL_CONFLICT) { /* the head is full, and the page cannot be replaced yet */
         assert_non_null(strstr(error.message, "the copy is neither"));
         let_leases_run_out(world);
         append(world);
@@ -355,9 +358,8 @@ static void append(world_t *world)
     world->elements[world->count++] = number;
 }
 
-/* The application begins its array anew: its head is older than the copy, and spills all the same.
- */
-static void a_copy_of_a_later_epoch_gives_way_to_the_head(void **state)
+/* The application starts its array again: its head is older than the copy, yet it spills. */
+static void copy_of_later_incarnation_is_replaced(void **state)
 {
     static world_t world;
     (void)state;
@@ -372,8 +374,8 @@ static void a_copy_of_a_later_epoch_gives_way_to_the_head(void **state)
     close_world(&world);
 }
 
-/* All but one element, if that is what it takes; one alone cannot be laid out. */
-static void as_much_is_copied_as_there_is(void **state)
+/* The copy takes all elements but one, if necessary. An array of one element cannot be migrated. */
+static void copy_takes_all_elements_but_one(void **state)
 {
     static world_t world;
     (void)state;
@@ -398,15 +400,15 @@ static void as_much_is_copied_as_there_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_late_update_finds_its_copy),
-        cmocka_unit_test(a_late_update_is_refused_once_its_copy_is_gone),
-        cmocka_unit_test(a_late_update_is_refused_while_its_copy_is_kept),
-        cmocka_unit_test(an_owner_does_not_end_while_the_update_may_come),
-        cmocka_unit_test(a_copy_that_was_refused_is_given_up),
-        cmocka_unit_test(pages_of_a_replaced_document_stay),
-        cmocka_unit_test(a_trim_comes_back_for_a_page_with_a_lease),
-        cmocka_unit_test(a_copy_of_a_later_epoch_gives_way_to_the_head),
-        cmocka_unit_test(as_much_is_copied_as_there_is),
+        cmocka_unit_test(late_update_uses_its_copy),
+        cmocka_unit_test(late_update_is_refused_after_its_copy_was_replaced),
+        cmocka_unit_test(late_update_is_refused_after_its_time),
+        cmocka_unit_test(owner_cannot_end_while_update_may_arrive),
+        cmocka_unit_test(refused_copy_is_deleted),
+        cmocka_unit_test(pages_of_replaced_document_stay),
+        cmocka_unit_test(next_trim_deletes_page_after_lease),
+        cmocka_unit_test(copy_of_later_incarnation_is_replaced),
+        cmocka_unit_test(copy_takes_all_elements_but_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

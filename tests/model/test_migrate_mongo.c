@@ -1,9 +1,9 @@
 /*
- * A migration of a small set on a server, laid out and undone: the k-th store call of it goes
- * wrong, for every k, and the same command is run again until it is done. Each time the arrays are
- * what they were, in order, and after the undo each document is, byte for byte: so one database
- * serves all of it. Calls fail, or are made and their answer is lost; with SPILLWAY_LONG in each of
- * the other ways, too.
+ * A migration of a small set on a server, and its undo: the k-th store call fails, for every k, and
+ * the same command is repeated until it succeeds. Each time the arrays have their elements in
+ * order, and after the undo each document equals the original byte for byte; so all runs use one
+ * database. Calls fail, or succeed with their answer lost; with SPILLWAY_LONG the other faults
+ * occur, too.
  */
 #include "support/effort.h"
 #include "support/fault_store.h"
@@ -22,7 +22,7 @@
 
 enum { OWNERS = 2, TRIES = 20, THRESHOLD = 3, PAGE = 2, PAGES = 3 };
 
-/* One that has several pages, and a short one. */
+/* One array with several pages, and a short one. */
 static const int LENGTHS[OWNERS] = {THRESHOLD + 2 * PAGE + 1, 1};
 static const char *const NAMES[OWNERS] = {"ada", "bob"};
 
@@ -41,7 +41,7 @@ static mongoc_collection_t *users_of(const world_t *world)
     return mongoc_database_get_collection(world->database, "users");
 }
 
-/* ---- the set --------------------------------------------------------------------------------- */
+/* ---- the test's documents -------------------------------------------------------------------- */
 
 static bson_t *make_document(int owner)
 {
@@ -95,7 +95,7 @@ static void close_world(world_t *world)
     bson_free(world->uri);
 }
 
-/* ---- what it has to be ----------------------------------------------------------------------- */
+/* ---- expected results ------------------------------------------------------------------------ */
 
 typedef struct reading {
     int owner, index;
@@ -141,7 +141,7 @@ static void check_reshaped(const world_t *world)
     spill_array_close(array);
 }
 
-static void check_given_back(const world_t *world)
+static void check_unmanaged(const world_t *world)
 {
     bson_t all = BSON_INITIALIZER, *opts = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
     const bson_t *found;
@@ -150,7 +150,7 @@ static void check_given_back(const world_t *world)
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(users, &all, opts, NULL);
     for (; mongoc_cursor_next(cursor, &found); count++)
         if (count >= OWNERS || !bson_equal(found, world->documents[count]))
-            fail_msg("call %lld, fault %s: document %d is another one", (long long)world->fail_at,
+            fail_msg("call %lld, fault %s: document %d differs", (long long)world->fail_at,
                      fault_name(world->fault), count);
     assert_int_equal(count, OWNERS);
     mongoc_cursor_destroy(cursor);
@@ -174,7 +174,7 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
 typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);
 
-/* As its user starts it again, each time with an array that it opens. */
+/* Repeat a pass as its user would, each time with a newly opened array. */
 static void run_until_done(const world_t *world, spill_store_t *faulty, pass_fn pass)
 {
     spill_error_t error;
@@ -195,14 +195,14 @@ static void run_until_done(const world_t *world, spill_store_t *faulty, pass_fn 
     fail_msg("call %lld: no end: %s", (long long)world->fail_at, error.message);
 }
 
-/* What is still on its way comes before the look: late, and with nobody to repair it. */
+/* Deliver delayed requests late, before the check, without a repair. */
 static void deliver(spill_store_t *faulty)
 {
     while (fault_pending(faulty) > 0)
         fault_deliver(faulty, 0);
 }
 
-/* False: all of it makes no more calls than that. */
+/* Return false if the whole run makes at most that number of calls. */
 static bool survives(world_t *world, int64_t at, fault_t fault)
 {
     fault_hooks_t hooks = {.context = world, .decide = decide};
@@ -215,7 +215,7 @@ static bool survives(world_t *world, int64_t at, fault_t fault)
     check_reshaped(world);
     run_until_done(world, faulty, spill_migrate_undo);
     deliver(faulty);
-    check_given_back(world);
+    check_unmanaged(world);
     bool reached = fault_calls(faulty) > at;
     assert_int_equal(spill_store_close(faulty, NULL), SPILL_OK);
     return reached;
@@ -237,7 +237,7 @@ static void every_call_goes_wrong_once(void **state)
     close_world(&world);
 }
 
-/* ---- the copy of a full document ------------------------------------------------------------- */
+/* ---- copying a full document ----------------------------------------------------------------- */
 
 static void change_ada(const world_t *world, bool delete)
 {
@@ -251,7 +251,7 @@ static void change_ada(const world_t *world, bool delete)
     mongoc_collection_destroy(users);
 }
 
-/* Ada's document has the array's elements as texts, and as many bytes as one may have. */
+/* Ada's document has the array's elements as texts, and the maximum size. */
 static void fill_ada(const world_t *world)
 {
     enum { LIMIT = 16 * 1024 * 1024, TEXT = 300, FILLER_FRAMING = 13 };
@@ -278,7 +278,7 @@ static void fill_ada(const world_t *world)
     bson_destroy(ada);
 }
 
-static void edit_before_taking(void *context, int64_t index, const spill_request_t *request)
+static void edit_before_adopting(void *context, int64_t index, const spill_request_t *request)
 {
     (void)index;
     if (request && request->kind == SPILL_REQUEST_ADOPT_SPLIT)
@@ -295,7 +295,7 @@ static int64_t count_pages(const world_t *world)
     return count;
 }
 
-/* How many owners failed. */
+/* Return the number of owners that failed. */
 static int64_t migrate_full(spill_store_t *store)
 {
     spill_migrate_options_t options = {0};
@@ -308,12 +308,12 @@ static int64_t migrate_full(spill_store_t *store)
     return result.failed;
 }
 
-/* What is left of an attempt that was refused, and then the document goes: nobody has to look. */
-static void a_copy_that_was_given_up_goes_with_its_document(void **state)
+/* A refused attempt leaves pages; then the document is deleted. No user has to check that. */
+static void refused_copy_is_deleted_with_its_document(void **state)
 {
     (void)state;
     world_t world;
-    fault_hooks_t hooks = {.context = &world, .decide = decide, .before = edit_before_taking};
+    fault_hooks_t hooks = {.context = &world, .decide = decide, .before = edit_before_adopting};
     spill_store_t *faulty;
     open_world(&world);
     fill_ada(&world);
@@ -324,7 +324,7 @@ static void a_copy_that_was_given_up_goes_with_its_document(void **state)
     assert_true(count_pages(&world) > 0);
     change_ada(&world, true);
     for (int i = 0; i < 1000 && count_pages(&world) > 0; i++)
-        migrate_full(faulty); /* until the lease is over */
+        migrate_full(faulty); /* until the lease ends */
     assert_int_equal(count_pages(&world), 0);
     assert_int_equal(migrate_full(faulty), 0);
     assert_int_equal(spill_store_close(faulty, NULL), SPILL_OK);
@@ -335,7 +335,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_goes_wrong_once),
-        cmocka_unit_test(a_copy_that_was_given_up_goes_with_its_document),
+        cmocka_unit_test(refused_copy_is_deleted_with_its_document),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /*
- * Migrations to layouts reference and subset of an array with an element that these cannot store:
- * it is predicted, its owner is left alone, and all is migrated once the element is repaired. A
- * conversion of such an array refuses the owner before it appends anything.
+ * Migrations to layouts reference and subset of an array with an element that these cannot store.
+ * The survey predicts it, the owner stays unchanged, and everything is migrated once the element is
+ * corrected. A conversion of such an array refuses the owner before it appends anything.
  */
 #include "core/array.h"
 #include "support/model_store.h"
@@ -18,7 +18,7 @@ enum { OWNERS = 3, ELEMENTS = 2500, BAD_OWNER = 1, BAD_ELEMENT = 2400 };
 
 typedef struct world {
     spill_store_t *store;
-    spill_array_t *other; /* another array of the same heads, by which fields are written */
+    spill_array_t *other; /* another array in the same heads, which writes other fields */
     spill_planned_t planned;
     spill_staged_t staged;
     spill_migrate_options_t options;
@@ -77,7 +77,7 @@ static void append_element(bson_t *array, int number, const char *bad)
     bson_append_document_end(array, &element);
 }
 
-/* The owner's unmanaged array, of which one element has that field besides; or (NULL) none has. */
+/* Write the owner's unmanaged array; one element has that extra field, or none if it is NULL. */
 static void write_array(world_t *world, int owner, const char *bad)
 {
     spill_error_t error;
@@ -180,7 +180,7 @@ static void try_migration(const char *preset, const char *field)
     close_world(&world);
 }
 
-static void an_owner_is_left_alone(void **state)
+static void refused_owner_stays_unchanged(void **state)
 {
     (void)state;
     try_migration("reviews-separate", "spill");
@@ -188,8 +188,8 @@ static void an_owner_is_left_alone(void **state)
     try_migration("reviews-subset", "elementId");
 }
 
-/* More elements than one batch has are before the one that is refused. */
-static void a_conversion_appends_nothing_of_the_owner(void **state)
+/* More elements than a batch holds come before the refused one. */
+static void conversion_appends_nothing_of_refused_owner(void **state)
 {
     (void)state;
     static world_t world;
@@ -208,7 +208,7 @@ static void a_conversion_appends_nothing_of_the_owner(void **state)
     expect(spill_migrate(original, &world.options, &reshaped, &error), SPILL_OK, &error);
     spill_array_close(original);
     world.options.planned = &world.planned.definition;
-    assert_int_equal(predict(&world), 1); /* of an array that is managed already */
+    assert_int_equal(predict(&world), 1); /* the array is managed already */
     assert_message(&world, "spill");
     expect(spill_convert(world.store, world.planned.original.name, &options, &result, &error),
            SPILL_INVALID, &error);
@@ -221,8 +221,8 @@ static void a_conversion_appends_nothing_of_the_owner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_owner_is_left_alone),
-        cmocka_unit_test(a_conversion_appends_nothing_of_the_owner),
+        cmocka_unit_test(refused_owner_stays_unchanged),
+        cmocka_unit_test(conversion_appends_nothing_of_refused_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

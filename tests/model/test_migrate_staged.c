@@ -1,6 +1,6 @@
 /*
- * Migrations in two stages (staged.h): the k-th of all store calls goes wrong in each of the ways
- * in which it can. On the memory and the embedded store.
+ * Migrations in two stages (staged.h): the k-th store call fails in each possible way, on the
+ * memory and the embedded store.
  */
 #include "model/staged.h"
 #include "support/effort.h"
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static bool survives(bool memory, size_t goal, int64_t at, fault_t fault, bool undo)
+static bool survives_failed_call(bool memory, size_t goal, int64_t at, fault_t fault, bool undo)
 {
     disk_t *disk = memory ? NULL : disk_new();
     spill_store_t *store = NULL;
@@ -29,28 +29,30 @@ static bool survives(bool memory, size_t goal, int64_t at, fault_t fault, bool u
 
 static void every_call(bool memory)
 {
-    const int64_t step = effort(1, 29, 97); /* a fault costs a run of the whole */
+    const int64_t step = effort(1, 29, 97); /* each fault costs a complete run */
     for (size_t g = 0; g < STAGED_GOALS; g++)
         for (int i = 2 * FAULT_FAIL; i < 2 * FAULT_COUNT; i++) {
             int64_t k = (int64_t)(5 * g + 7 * (size_t)i) % step;
-            while (survives(memory, g, k, (fault_t)(i / 2), i % 2 == 0))
+            while (survives_failed_call(memory, g, k, (fault_t)(i / 2), i % 2 == 0))
                 k += step;
         }
 }
 
-/* A run that dies between the last original array and its definition is no reason to take what was
- * brought for gone. */
+/*
+ * A run fails after it dropped the last original array and before it dropped the definition. The
+ * copies must not be mistaken for dropped arrays.
+ */
 static void every_call_of_a_finish_fails(void **state)
 {
     (void)state;
     int64_t at = 0;
-    while (survives(true, STAGED_GOALS - 1, at, FAULT_FAIL, false))
+    while (survives_failed_call(true, STAGED_GOALS - 1, at, FAULT_FAIL, false))
         at += effort(1, 1, 5);
 }
 
 typedef void (*scenario_fn)(const staged_goal_t *goal, spill_store_t *store);
 
-static void play(scenario_fn scenario, size_t goals)
+static void run_with_stores(scenario_fn scenario, size_t goals)
 {
     for (size_t g = 0; g < goals; g++) {
         spill_store_t *store = model_store_open();
@@ -59,32 +61,33 @@ static void play(scenario_fn scenario, size_t goals)
     }
 }
 
-static void what_is_left_of_an_original_is_dropped(void **state)
+static void rest_of_original_is_dropped(void **state)
 {
     (void)state;
-    play(staged_original_is_dropped, 5); /* in a bucket the edit may be in another window */
+    /* in a bucket the edit may move to another window */
+    run_with_stores(staged_original_is_dropped, 5);
 }
 
-static void an_original_that_vanished_has_not_removed_its_arrays(void **state)
+static void lost_original_does_not_drop_copies(void **state)
 {
     (void)state;
-    play(staged_original_vanishes, STAGED_GOALS);
+    run_with_stores(staged_original_vanishes, STAGED_GOALS);
 }
 
-/* The layouts whose drop has a step before the head goes. */
-static void a_drop_that_was_broken_off_is_finished(void **state)
+/* The layouts in which a drop has a step before it drops the head. */
+static void interrupted_drop_is_completed(void **state)
 {
     (void)state;
-    play(staged_drop_is_broken_off, 2);
+    run_with_stores(staged_drop_is_broken_off, 2);
 }
 
 static void another_plan_undoes_nothing(void **state)
 {
     (void)state;
-    play(staged_definition_is_another, 1);
+    run_with_stores(staged_definition_is_another, 1);
 }
 
-static void another_operator_does_all_meanwhile(void **state)
+static void another_operator_finishes_meanwhile(void **state)
 {
     (void)state;
     for (size_t g = 0; g < STAGED_GOALS; g++) {
@@ -112,11 +115,11 @@ static void every_call_on_the_embedded_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_left_of_an_original_is_dropped),
-        cmocka_unit_test(an_original_that_vanished_has_not_removed_its_arrays),
-        cmocka_unit_test(a_drop_that_was_broken_off_is_finished),
+        cmocka_unit_test(rest_of_original_is_dropped),
+        cmocka_unit_test(lost_original_does_not_drop_copies),
+        cmocka_unit_test(interrupted_drop_is_completed),
         cmocka_unit_test(another_plan_undoes_nothing),
-        cmocka_unit_test(another_operator_does_all_meanwhile),
+        cmocka_unit_test(another_operator_finishes_meanwhile),
         cmocka_unit_test(every_call_of_a_finish_fails),
         cmocka_unit_test(every_call_on_the_memory_store),
         cmocka_unit_test(every_call_on_the_embedded_store),

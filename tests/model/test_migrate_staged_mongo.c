@@ -1,6 +1,6 @@
 /*
- * Migrations in two stages (staged.h) on a server, the k-th store call failing or its answer being
- * lost: for each k with SPILLWAY_LONG, else for few.
+ * Migrations in two stages (staged.h) on a server: the k-th store call fails or its answer is lost;
+ * for each k with SPILLWAY_LONG, else for a few.
  */
 #include "model/staged.h"
 #include "support/effort.h"
@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
-/* Documents go, catalog and all; collections with their indexes stay, which take the most time. */
+/*
+ * Delete all documents, including the catalog; keep collections and indexes, which take longest to
+ * create.
+ */
 static void empty_database(const char *uri)
 {
     mongoc_database_t *database;
@@ -80,7 +83,7 @@ static void change(const char *uri)
     mongoc_client_destroy(client);
 }
 
-static void documents_of_others_stay(void **state)
+static void documents_of_other_programs_stay(void **state)
 {
     (void)state;
     char *uri = server_new_database(NULL);
@@ -110,7 +113,9 @@ static void insert_bare(const char *uri)
     mongoc_client_destroy(client);
 }
 
-/* With the planned head in others, where the drop by hand is eve's end, and in the same documents.
+/*
+ * With the planned head in other documents, in which case the drop by hand deletes eve's, and in
+ * the same documents.
  */
 static void documents_of_the_application_stay(void **state)
 {
@@ -126,8 +131,8 @@ static void documents_of_the_application_stay(void **state)
     }
 }
 
-/* The layouts whose drop closes a page, in each way. */
-static void a_drop_that_was_broken_off_is_finished(void **state)
+/* The layouts in which a drop closes a page, in each way. */
+static void interrupted_drop_is_completed(void **state)
 {
     (void)state;
     for (size_t g = 0; g < 5; g++) {
@@ -143,9 +148,9 @@ static void a_drop_that_was_broken_off_is_finished(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(documents_of_others_stay),
+        cmocka_unit_test(documents_of_other_programs_stay),
         cmocka_unit_test(documents_of_the_application_stay),
-        cmocka_unit_test(a_drop_that_was_broken_off_is_finished),
+        cmocka_unit_test(interrupted_drop_is_completed),
         cmocka_unit_test(every_call),
     };
     server_uri();

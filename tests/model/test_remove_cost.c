@@ -1,8 +1,9 @@
 /*
- * What a removal costs in store operations and documents, however long the array is: of an owner
- * with 300 000 elements (layouts that take longer to fill: 50 000; with SPILLWAY_LONG a million of
- * each) it reads and writes the head and one page at most, and the same requests go out as for an
- * owner of some thousands. Counted between the array and the embedded store.
+ * The cost of a removal in store operations and documents does not depend on the array's length.
+ * For an owner with 300 000 elements (50 000 for layouts that take longer to fill; a million with
+ * SPILLWAY_LONG) a removal reads and writes the head and one page at most. It sends the same
+ * requests as for an owner with some thousand elements. Requests are counted between the array and
+ * the embedded store.
  */
 #include "definition/schema.h"
 #include "support/effort.h"
@@ -21,7 +22,7 @@ enum { PAGE = 1000, SHORT = 5000, SEEN_MAX = 32 };
 typedef struct seen {
     spill_request_kind_t kind;
     int64_t page;
-    bool elements; /* it reads some */
+    bool elements; /* reads elements */
     int64_t limit;
 } seen_t;
 
@@ -58,8 +59,8 @@ static void note(void *context, int64_t index, const spill_request_t *request)
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-/* The owner's name, or that of its one window. */
-static spill_value_t owner_of(const world_t *world, const char *name, bson_t *storage)
+/* The owner's name, or the name of its only window. */
+static spill_value_t make_owner(const world_t *world, const char *name, bson_t *storage)
 {
     bson_t own = BSON_INITIALIZER;
     bson_init(storage);
@@ -76,7 +77,7 @@ static spill_value_t owner_of(const world_t *world, const char *name, bson_t *st
 static void fill(const world_t *world, const char *name, int64_t length)
 {
     bson_t storage;
-    spill_value_t owner = owner_of(world, name, &storage);
+    spill_value_t owner = make_owner(world, name, &storage);
     bson_t *element = BCON_NEW("at", BCON_DATE_TIME(INT64_C(1767700000000)), "n", BCON_INT32(7));
     spill_value_t *elements = bson_malloc(PAGE * sizeof *elements);
     for (int i = 0; i < PAGE; i++)
@@ -118,13 +119,13 @@ static void close_world(world_t *world)
     embedded_remove_folder(world->folder);
 }
 
-/* ---- what a removal asks for ----------------------------------------------------------------- */
+/* ---- requests of a removal ------------------------------------------------------------------- */
 
 static void trace_removal(world_t *world, const char *name, int64_t seq, trace_t *trace)
 {
     bson_t storage;
     spill_error_t error;
-    spill_value_t owner = owner_of(world, name, &storage);
+    spill_value_t owner = make_owner(world, name, &storage);
     world->trace = (trace_t){0};
     expect_ok(spill_array_remove(world->array, &owner, seq, &error), &error);
     *trace = world->trace;
@@ -149,7 +150,7 @@ static void assert_cheap(const trace_t *trace, int64_t seq)
         if (seen->elements)
             assert_true(seen->limit <= 1);
         if (seen->page >= 0 && page >= 0)
-            assert_int_equal(seen->page, page); /* it is always the same */
+            assert_int_equal(seen->page, page); /* it is always the same page */
         page = seen->page >= 0 ? seen->page : page;
     }
     if (pages_read > 1 || pages_written > 1 || heads_read > 1 || trace->count > 5)
@@ -169,8 +170,10 @@ static void assert_same(const trace_t *left, const trace_t *right)
     }
 }
 
-/* From both ends and the middle; each first of the short owner, then of the long one. */
-static void check(const spill_definition_t *definition, int64_t length)
+/*
+ * Remove from both ends and the middle, each time first of the short owner, then of the long one.
+ */
+static void check_removals(const spill_definition_t *definition, int64_t length)
 {
     world_t world;
     const int64_t lengths[] = {SHORT, length};
@@ -191,7 +194,7 @@ static void check(const spill_definition_t *definition, int64_t length)
         bson_t storage;
         spill_count_t count;
         spill_error_t error;
-        spill_value_t owner = owner_of(&world, names[i], &storage);
+        spill_value_t owner = make_owner(&world, names[i], &storage);
         expect_ok(spill_array_count(world.array, &owner, &count, &error), &error);
         assert_int_equal(count.count, lengths[i] - 4);
         bson_destroy(&storage);
@@ -204,7 +207,7 @@ static int64_t longest(void)
     return effort(1000000, 300000, 50000);
 }
 
-/* For layouts that take longer to fill. */
+/* The length for layouts that take longer to fill. */
 static int64_t shorter(void)
 {
     return effort(1000000, 50000, 20000);
@@ -215,7 +218,7 @@ static void keep_newest(void **state)
     (void)state;
     spill_definition_t definition;
     spill_definition_init(&definition, "newest");
-    check(&definition, longest());
+    check_removals(&definition, longest());
 }
 
 static void keep_oldest(void **state)
@@ -224,7 +227,7 @@ static void keep_oldest(void **state)
     spill_definition_t definition;
     spill_definition_init(&definition, "oldest");
     definition.keep = SPILL_KEEP_OLDEST;
-    check(&definition, longest());
+    check_removals(&definition, longest());
 }
 
 static void reference(void **state)
@@ -235,7 +238,7 @@ static void reference(void **state)
     expect_ok(spill_definition_preset(&definition, "reviews-separate", "reference", &error),
               &error);
     strcpy(definition.value_field, "n");
-    check(&definition, shorter());
+    check_removals(&definition, shorter());
 }
 
 static void bucket(void **state)
@@ -247,7 +250,7 @@ static void bucket(void **state)
     definition.window = SPILL_WINDOW_YEAR;
     strcpy(definition.time_field, "at");
     strcpy(definition.value_field, "n");
-    check(&definition, shorter());
+    check_removals(&definition, shorter());
 }
 
 int main(void)
