@@ -32,20 +32,20 @@ static spill_value_t owner_value(bson_t *storage, int owner)
     return spill_value_from_utf8(storage, name);
 }
 
-/* An element says who appended it, as which of his. */
-static int64_t label(int thread, int number)
+/* An element names the thread that appended it and the count of that thread's appends. */
+static int64_t element_label(int thread, int number)
 {
     return (int64_t)thread * 1000000 + number;
 }
 
-/* Append with an operation id, as often as it takes. */
+/* Append with an operation id, and retry until the append succeeds. */
 static spill_code_t append(race_t *race, int thread, int owner, int number, spill_error_t *error)
 {
     char id[32];
     bson_t names = BSON_INITIALIZER;
     bson_t numbers = BSON_INITIALIZER;
     spill_value_t name = owner_value(&names, owner);
-    spill_value_t element = spill_value_from_int64(&numbers, label(thread, number));
+    spill_value_t element = spill_value_from_int64(&numbers, element_label(thread, number));
     spill_append_options_t options;
     spill_append_result_t result;
     spill_op_t op = {.id = id};
@@ -65,8 +65,8 @@ static spill_code_t append(race_t *race, int thread, int owner, int number, spil
     return code;
 }
 
-/* A page is whole: numbers without gaps, from the newest down. */
-static spill_code_t read_page(race_t *race, int owner, const char **problem, spill_error_t *error)
+/* A page has no gaps: its numbers descend by one from the newest. */
+static spill_code_t read_newest(race_t *race, int owner, const char **problem, spill_error_t *error)
 {
     bson_t names = BSON_INITIALIZER;
     spill_value_t name = owner_value(&names, owner);
@@ -82,7 +82,7 @@ static spill_code_t read_page(race_t *race, int owner, const char **problem, spi
     return code;
 }
 
-static spill_code_t work_once(worker_t *worker, int number, spill_error_t *error)
+static spill_code_t run_one_operation(worker_t *worker, int number, spill_error_t *error)
 {
     race_t *race = worker->race;
     spill_code_t code = append(race, worker->number, SHARED_OWNER, number, error);
@@ -91,18 +91,18 @@ static spill_code_t work_once(worker_t *worker, int number, spill_error_t *error
     atomic_fetch_add(&race->shared, 1);
     code = append(race, worker->number, 1 + worker->number, number, error);
     if (code == SPILL_OK && number % 5 == 0)
-        code = read_page(race, SHARED_OWNER, &worker->problem, error);
+        code = read_newest(race, SHARED_OWNER, &worker->problem, error);
     if (code == SPILL_OK && number % 7 == 0 && race->settings->disturb)
         race->settings->disturb(race->settings->context);
     return code;
 }
 
-static void *work(void *argument)
+static void *run_operations(void *argument)
 {
     worker_t *worker = argument;
     spill_error_t error = {.message = ""};
     for (int i = 0; i < worker->race->settings->appends && !worker->problem; i++) {
-        spill_code_t code = work_once(worker, i, &error);
+        spill_code_t code = run_one_operation(worker, i, &error);
         if (code == SPILL_OK)
             continue;
         snprintf(worker->message, sizeof worker->message, "%s: %s", spill_code_name(code),
@@ -112,7 +112,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- afterwards ------------------------------------------------------------------------------ */
+/* ---- after the race -------------------------------------------------------------------------- */
 
 static spill_slice_t *read_all(race_t *race, int owner)
 {
@@ -128,7 +128,7 @@ static spill_slice_t *read_all(race_t *race, int owner)
     return slice;
 }
 
-/* Each thread's elements are there once, in its order. */
+/* Each thread's elements exist once, in the thread's order. */
 static void check_owner(race_t *race, int owner, int64_t expected)
 {
     int next[THREADS_MAX] = {0};
@@ -141,7 +141,7 @@ static void check_owner(race_t *race, int owner, int64_t expected)
         found = (int64_t)BSON_UINT64_FROM_LE((uint64_t)found);
         int thread = (int)(found / 1000000);
         assert_in_range(thread, 0, THREADS_MAX - 1);
-        assert_int_equal(found, label(thread, next[thread]++));
+        assert_int_equal(found, element_label(thread, next[thread]++));
     }
     spill_slice_free(slice);
 }
@@ -187,7 +187,7 @@ void run_race(spill_store_t *store, const race_settings_t *settings)
     assert_int_equal(spill_array_open(store, definition.name, &race.array, &error), SPILL_OK);
     for (int i = 0; i < settings->threads; i++) {
         workers[i] = (worker_t){.race = &race, .number = i};
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_operations, &workers[i]), 0);
     }
     for (int i = 0; i < settings->threads; i++) {
         pthread_join(threads[i], NULL);

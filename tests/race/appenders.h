@@ -1,6 +1,6 @@
 /*
- * Threads that append, read, edit and remove through the public functions, on owners that they
- * share and on owners of their own, while writes may fail. What every store has to keep up.
+ * Threads that append, read, edit and remove through the public functions, on shared owners and on
+ * owners of their own, while writes may fail. Every store must withstand this.
  */
 #ifndef TESTS_RACE_APPENDERS_H
 #define TESTS_RACE_APPENDERS_H
@@ -10,14 +10,14 @@
 typedef struct race_settings {
     spill_keep_t keep;
     int threads;
-    int appends;             /* a thread */
-    void (*disturb)(void *); /* called now and then from the threads; may be NULL */
+    int appends;             /* per thread */
+    void (*disturb)(void *); /* called from the threads now and then; may be NULL */
     void *context;
 } race_settings_t;
 
 /*
- * Runs the race on a new array of the store and checks: every acknowledged element is there once,
- * each thread's own in its order; pages are never seen with a gap; the verifier is content.
+ * Run the race on a new array of the store and check: every acknowledged element exists once, each
+ * thread's elements in their order; no read shows a gap; the verifier finds nothing.
  */
 void run_race(spill_store_t *store, const race_settings_t *settings);
 

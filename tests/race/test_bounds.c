@@ -1,4 +1,4 @@
-/* Bounds that change while threads append and read, on the stores of this process. */
+/* Bounds change while threads append and read, on the stores of this process. */
 #include "support/bounds.h"
 #include "support/embedded.h"
 

@@ -1,6 +1,6 @@
 /*
- * Appends of many threads that go out as one: the memory store as one that combines, and is slow
- * enough for others to wait meanwhile.
+ * Appends of many threads that a store combines: a model store that supports combining and is slow
+ * enough for other threads to queue meanwhile.
  */
 #include "appenders.h"
 
@@ -17,9 +17,9 @@ enum { CALL_US = 100 };
 
 static const spill_store_ops_t *memory;
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int combined; /* appends that went out together with others */
+static atomic_int combined; /* appends that were sent in one request with others */
 
-/* Would each of the request's appends be carried out, one after the other? */
+/* Would the store refuse one of the request's appends if it applied them one after the other? */
 static spill_code_t is_refused(spill_store_t *store, const spill_request_t *request, bool *refused,
                                spill_error_t *error)
 {
@@ -39,7 +39,7 @@ static spill_code_t is_refused(spill_store_t *store, const spill_request_t *requ
     return code;
 }
 
-/* All of them, or none. */
+/* Apply all appends, or none. */
 static spill_code_t append_members(spill_store_t *store, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error)
 {

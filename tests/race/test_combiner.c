@@ -1,7 +1,7 @@
 /*
- * The combiner under many threads: each job reads a counter, through the batch where it is in
- * there, and writes it one higher. Nothing acknowledged is lost, nothing refused is visible, and a
- * write that fails fails all of its group.
+ * The combiner under many threads. Each job reads a counter, through the batch if the batch changed
+ * it, and writes it raised by one. No acknowledged write is lost, no refused one is visible, and a
+ * failed write fails its whole group.
  */
 #include "store/embedded/combiner.h"
 #include "support/deadline.h"
@@ -63,8 +63,8 @@ static spill_code_t add_one(void *context, spill_batch_t *batch, spill_error_t *
     return addition->fail ? spill_fail(error, SPILL_INVALID, "as the test wants") : SPILL_OK;
 }
 
-/* A job that reads a range, as one that is alone may: nothing is in the batch. */
-static spill_code_t look_around(void *context, spill_batch_t *batch, spill_error_t *error)
+/* A job that reads a range, which only a job alone in its group may do: the batch is empty. */
+static spill_code_t read_range(void *context, spill_batch_t *batch, spill_error_t *error)
 {
     spill_kv_t *kv = ((addition_t *)context)->world->kv;
     (void)error;
@@ -88,7 +88,7 @@ static void *add_many(void *argument)
                                .counter = (uint8_t)((i * 7 + worker->number) % COUNTERS),
                                .fail = i % 11 == 0};
         spill_error_t error = {.message = ""};
-        spill_code_t code = spill_combiner_run(&world->combiner, alone ? look_around : add_one,
+        spill_code_t code = spill_combiner_run(&world->combiner, alone ? read_range : add_one,
                                                &addition, alone, &error);
         if (code != SPILL_OK && error.message[0] == '\0')
             return argument;
@@ -157,7 +157,7 @@ static void counters_are_exact(void **state)
     }
 }
 
-/* Takes until all have asked, so that most of them are asleep by then. */
+/* Lasts until all threads have submitted, so that most of them are asleep by then. */
 static spill_code_t add_slowly(void *context, spill_batch_t *batch, spill_error_t *error)
 {
     const world_t *world = ((addition_t *)context)->world;
@@ -179,8 +179,8 @@ static void *add_one_slowly(void *argument)
                : argument;
 }
 
-/* Half of the jobs are alone, so that there are several groups for who leads first. */
-static void those_who_wait_long_are_served(void **state)
+/* Half of the jobs form groups of their own, so that threads often compete for the lead. */
+static void waiting_threads_are_served(void **state)
 {
     (void)state;
     world_t world;
@@ -192,7 +192,7 @@ static void those_who_wait_long_are_served(void **state)
     }
 }
 
-static void a_failed_write_fails_its_group_alone(void **state)
+static void failed_write_fails_only_its_group(void **state)
 {
     (void)state;
     world_t world;
@@ -208,8 +208,8 @@ static void a_failed_write_fails_its_group_alone(void **state)
     close_world(&world);
 }
 
-/* A write whose outcome is unknown may count or not; here it does. */
-static void an_unknown_write_is_said_to_be_unknown(void **state)
+/* A write with an unknown outcome may have happened; here it did. */
+static void unknown_write_returns_unknown(void **state)
 {
     (void)state;
     world_t world;
@@ -227,7 +227,7 @@ static void an_unknown_write_is_said_to_be_unknown(void **state)
     close_world(&world);
 }
 
-/* A batch that is full leaves the rest of its group to the next one. */
+/* A full batch leaves the rest of its group to the next batch. */
 static spill_code_t add_much(void *context, spill_batch_t *batch, spill_error_t *error)
 {
     uint8_t counter = ((addition_t *)context)->counter;
@@ -266,9 +266,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_are_exact),
-        cmocka_unit_test(those_who_wait_long_are_served),
-        cmocka_unit_test(a_failed_write_fails_its_group_alone),
-        cmocka_unit_test(an_unknown_write_is_said_to_be_unknown),
+        cmocka_unit_test(waiting_threads_are_served),
+        cmocka_unit_test(failed_write_fails_only_its_group),
+        cmocka_unit_test(unknown_write_returns_unknown),
         cmocka_unit_test(large_jobs_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

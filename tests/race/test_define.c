@@ -1,4 +1,4 @@
-/* Definitions that would share documents, saved at the same moment: at most one of them is. */
+/* Definitions that would share documents, saved at the same moment: at most one is saved. */
 #include "support/embedded.h"
 #include "support/fault_store.h"
 
@@ -84,11 +84,11 @@ static void threads_on_an_embedded_store(void **state)
     disk_free(disk);
 }
 
-/* ---- two handles, as two programs have them on a server -------------------------------------- */
+/* ---- two handles, like two programs on a server ---------------------------------------------- */
 
 typedef struct other {
     spill_store_t *store;
-    int64_t at; /* the call of the first program before which the second saves its definition */
+    int64_t at; /* before this call of the first program, the second one saves its definition */
     spill_code_t code;
 } other_t;
 
@@ -102,7 +102,7 @@ static void save_other(void *context, int64_t index, const spill_request_t *requ
         other->code = spill_store_define(other->store, &definition, NULL);
 }
 
-/* "likes" is new, or becomes one that clashes. */
+/* "likes" is new, or changes so that it clashes. */
 static void save_beside_another(bool is_new)
 {
     for (int64_t call = 0, calls = 1; call < calls; call++) {

@@ -1,4 +1,4 @@
-/* The embedded store's own code under many threads, on the engine in memory. */
+/* The embedded store under many threads, on the engine in memory. */
 #include "appenders.h"
 #include "support/embedded.h"
 
@@ -30,7 +30,7 @@ static void race(spill_keep_t keep, void (*disturb)(void *))
     race_on(SPILL_DURABILITY_LOG, keep, disturb);
 }
 
-static void fill_up(void *disk)
+static void fail_writes(void *disk)
 {
     disk_fail_writes(disk, 3, 2, SPILL_NO_SPACE);
 }
@@ -55,13 +55,13 @@ static void oldest(void **state)
 static void newest_while_writes_fail(void **state)
 {
     (void)state;
-    race(SPILL_KEEP_NEWEST, fill_up);
+    race(SPILL_KEEP_NEWEST, fail_writes);
 }
 
 static void oldest_while_writes_fail(void **state)
 {
     (void)state;
-    race(SPILL_KEEP_OLDEST, fill_up);
+    race(SPILL_KEEP_OLDEST, fail_writes);
 }
 
 static void newest_while_answers_are_lost(void **state)

@@ -23,7 +23,7 @@ typedef struct fixture {
     spill_array_t *array;
 } fixture_t;
 
-/* Records by owners in turn; the one at `bad` (-1: none) has no owner. */
+/* Write records of alternating owners; the record at `bad` (-1: none) has no owner. */
 static void write_input(const fixture_t *fixture, int bad)
 {
     FILE *file = fopen(fixture->path, "w");
@@ -90,7 +90,7 @@ static void imports_whole(void **state)
     assert_int_equal(total, RECORDS);
 }
 
-/* The writer fails while the parser is chunks ahead, and stops it. */
+/* The writer fails while the parser is several chunks ahead, and stops it. */
 static void stops_the_parser(void **state)
 {
     const fixture_t *fixture = *state;
@@ -101,16 +101,16 @@ static void stops_the_parser(void **state)
     spill_error_t error;
     assert_int_equal(spill_import(fixture->store, fixture->array, &options, &result, &error),
                      SPILL_OK);
-    options.owner = "n"; /* contradicts the mark */
+    options.owner = "n"; /* contradicts the checkpoint */
     assert_int_equal(spill_import(fixture->store, fixture->array, &options, &result, &error),
                      SPILL_REFUSED);
     options.owner = "by";
-    write_input(fixture, 0); /* what the mark tells of is elsewhere now */
+    write_input(fixture, 0); /* the input that the checkpoint names is no longer there */
     assert_int_not_equal(spill_import(fixture->store, fixture->array, &options, &result, &error),
                          SPILL_OK);
 }
 
-static void goes_on_after_a_bad_record(void **state)
+static void continues_after_bad_record(void **state)
 {
     const fixture_t *fixture = *state;
     write_input(fixture, RECORDS / 2);
@@ -133,7 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(imports_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stops_the_parser, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(goes_on_after_a_bad_record, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(continues_after_bad_record, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
