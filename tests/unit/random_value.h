@@ -1,4 +1,4 @@
-/* Random BSON values for property tests: every type, nested, with the corner cases often. */
+/* Random BSON values for property tests: every type, nested, with frequent corner cases. */
 #ifndef TESTS_UNIT_RANDOM_VALUE_H
 #define TESTS_UNIT_RANDOM_VALUE_H
 
@@ -16,10 +16,10 @@ uint32_t random_below(random_source_t *random, uint32_t bound);
 /* Append one random value of any type. */
 void random_append(random_source_t *random, bson_t *document, const char *key);
 
-/* Append a random number of any of the four types; small sets of values, so that they meet. */
+/* Append a random number of any of the four types, from small sets, so that equal numbers occur. */
 void random_append_number(random_source_t *random, bson_t *document, const char *key);
 
-/* The first value of a document. */
+/* Return the first value of a document. */
 spill_value_t first_value(const bson_t *document);
 
 #endif

@@ -1,4 +1,7 @@
-/* What the array's interface refuses, and with which code: on the memory store, both ends kept. */
+/*
+ * Arguments and calls that the array's interface refuses, and with which code. On the model store,
+ * with both values of keep.
+ */
 #include "support/fault_store.h"
 
 #include <spillway/spillway.h>
@@ -42,13 +45,13 @@ static void close_fixture(fixture_t *fixture)
     bson_destroy(&fixture->storage);
 }
 
-static spill_value_t number(const int64_t *value)
+static spill_value_t int64_value(const int64_t *value)
 {
     return (spill_value_t){(const uint8_t *)value, sizeof *value, BSON_TYPE_INT64};
 }
 
-static void assert_said(const fixture_t *fixture, spill_code_t code, spill_code_t expected,
-                        const char *text)
+static void assert_message(const fixture_t *fixture, spill_code_t code, spill_code_t expected,
+                           const char *text)
 {
     if (code != expected || (code != SPILL_OK && !strstr(fixture->error.message, text)))
         fail_msg("%s (%s) instead of %s: \"%s\"", spill_code_name(code), fixture->error.message,
@@ -56,15 +59,15 @@ static void assert_said(const fixture_t *fixture, spill_code_t code, spill_code_
 }
 
 /* Append the numbers 0, 1, ... under an operation id (NULL: none). */
-static spill_code_t append(fixture_t *fixture, int count, const char *id, int64_t base,
-                           spill_append_result_t *result)
+static spill_code_t append_with_op(fixture_t *fixture, int count, const char *id, int64_t base,
+                                   spill_append_result_t *result)
 {
     static const int64_t numbers[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     spill_value_t elements[8];
     spill_append_options_t options;
     spill_op_t op = {.id = id, .id_bytes = id ? strlen(id) : 0, .base = base};
     for (int i = 0; i < count; i++)
-        elements[i] = number(&numbers[i]);
+        elements[i] = int64_value(&numbers[i]);
     spill_append_options_init(&options);
     options.op = id ? &op : NULL;
     return spill_array_append(fixture->array, &fixture->owner, elements, (size_t)count, &options,
@@ -92,12 +95,13 @@ static void for_both(void (*test)(fixture_t *fixture))
 
 static void refuse_elements(fixture_t *fixture)
 {
-    assert_said(fixture, append(fixture, 0, NULL, 0, NULL), SPILL_INVALID, "nothing to append");
+    assert_message(fixture, append_with_op(fixture, 0, NULL, 0, NULL), SPILL_INVALID,
+                   "nothing to append");
     spill_value_t cut_off = {(const uint8_t *)"\5", 1, BSON_TYPE_UTF8};
-    assert_said(fixture,
-                spill_array_append(fixture->array, &fixture->owner, &cut_off, 1, NULL, NULL,
-                                   &fixture->error),
-                SPILL_INVALID, "element 0 is not a well-formed BSON value");
+    assert_message(fixture,
+                   spill_array_append(fixture->array, &fixture->owner, &cut_off, 1, NULL, NULL,
+                                      &fixture->error),
+                   SPILL_INVALID, "element 0 is not a well-formed BSON value");
     static const size_t sizes[] = {DOCUMENT_BYTES + 100, DOCUMENT_BYTES - 100};
     static const char *const texts[] = {"no document holds more", "with a document around it"};
     for (int i = 0; i < 2; i++) {
@@ -106,20 +110,20 @@ static void refuse_elements(fixture_t *fixture)
         memcpy(data, &length, sizeof length);
         memset(data + 4, 'x', sizes[i] - 5);
         spill_value_t large = {data, (uint32_t)sizes[i], BSON_TYPE_UTF8};
-        assert_said(fixture,
-                    spill_array_append(fixture->array, &fixture->owner, &large, 1, NULL, NULL,
-                                       &fixture->error),
-                    SPILL_TOO_BIG, texts[i]);
-        assert_int_equal(append(fixture, 1, NULL, 0, NULL), SPILL_OK);
-        assert_said(fixture,
-                    spill_array_edit(fixture->array, &fixture->owner, i, &large, &fixture->error),
-                    SPILL_TOO_BIG, "");
+        assert_message(fixture,
+                       spill_array_append(fixture->array, &fixture->owner, &large, 1, NULL, NULL,
+                                          &fixture->error),
+                       SPILL_TOO_BIG, texts[i]);
+        assert_int_equal(append_with_op(fixture, 1, NULL, 0, NULL), SPILL_OK);
+        assert_message(
+            fixture, spill_array_edit(fixture->array, &fixture->owner, i, &large, &fixture->error),
+            SPILL_TOO_BIG, "");
         bson_free(data);
     }
     assert_int_equal(count(fixture), 2);
 }
 
-static void elements_that_cannot_be(void **state)
+static void invalid_elements_are_refused(void **state)
 {
     (void)state;
     for_both(refuse_elements);
@@ -130,69 +134,70 @@ static void refuse_operations(fixture_t *fixture)
     char longest[SPILL_OP_ID_MAX + 2];
     memset(longest, 'x', sizeof longest);
     longest[SPILL_OP_ID_MAX + 1] = '\0';
-    assert_said(fixture, append(fixture, 1, "", 0, NULL), SPILL_INVALID, "1 to 64 bytes, not 0");
-    assert_said(fixture, append(fixture, 1, longest, 0, NULL), SPILL_INVALID, "not 65");
-    assert_said(fixture, append(fixture, 1, "id", -1, NULL), SPILL_INVALID, "base");
-    assert_said(fixture, append(fixture, 1, "id", SPILL_OP_BASE_MAX + 1, NULL), SPILL_INVALID,
-                "base");
+    assert_message(fixture, append_with_op(fixture, 1, "", 0, NULL), SPILL_INVALID,
+                   "1 to 64 bytes, not 0");
+    assert_message(fixture, append_with_op(fixture, 1, longest, 0, NULL), SPILL_INVALID, "not 65");
+    assert_message(fixture, append_with_op(fixture, 1, "id", -1, NULL), SPILL_INVALID, "base");
+    assert_message(fixture, append_with_op(fixture, 1, "id", SPILL_OP_BASE_MAX + 1, NULL),
+                   SPILL_INVALID, "base");
     longest[SPILL_OP_ID_MAX] = '\0';
-    assert_said(fixture, append(fixture, 7, longest, 0, NULL), SPILL_INVALID,
-                "a batch that may be split");
+    assert_message(fixture, append_with_op(fixture, 7, longest, 0, NULL), SPILL_INVALID,
+                   "a batch that may be split");
     assert_int_equal(count(fixture), 0);
-    assert_int_equal(append(fixture, 1, longest, 0, NULL), SPILL_OK);
+    assert_int_equal(append_with_op(fixture, 1, longest, 0, NULL), SPILL_OK);
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.version = 99;
-    assert_said(fixture,
-                spill_array_append(fixture->array, &fixture->owner, &fixture->owner, 1, &options,
-                                   NULL, &fixture->error),
-                SPILL_INVALID, "version 99");
+    assert_message(fixture,
+                   spill_array_append(fixture->array, &fixture->owner, &fixture->owner, 1, &options,
+                                      NULL, &fixture->error),
+                   SPILL_INVALID, "version 99");
 }
 
-static void operations_that_cannot_be(void **state)
+static void invalid_operations_are_refused(void **state)
 {
     (void)state;
     for_both(refuse_operations);
 }
 
-static void repeat(fixture_t *fixture)
+static void repeat_operation(fixture_t *fixture)
 {
     spill_append_result_t result;
-    assert_int_equal(append(fixture, 2, "first", 0, &result), SPILL_OK);
+    assert_int_equal(append_with_op(fixture, 2, "first", 0, &result), SPILL_OK);
     assert_false(result.repeated);
-    assert_int_equal(append(fixture, 2, "first", 0, &result), SPILL_OK);
+    assert_int_equal(append_with_op(fixture, 2, "first", 0, &result), SPILL_OK);
     assert_true(result.repeated);
     assert_int_equal(result.first, 0);
     assert_int_equal(result.op_base, 1);
-    assert_said(fixture, append(fixture, 1, "first", 0, &result), SPILL_CONFLICT,
-                "owner \"ada\" of 'feed': the operation id was used");
+    assert_message(fixture, append_with_op(fixture, 1, "first", 0, &result), SPILL_CONFLICT,
+                   "owner \"ada\" of 'feed': the operation id was used");
     assert_false(fixture->error.retryable);
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "op%d", i);
-        assert_int_equal(append(fixture, 1, id, 1 + i, &result), SPILL_OK);
+        assert_int_equal(append_with_op(fixture, 1, id, 1 + i, &result), SPILL_OK);
     }
-    assert_said(fixture, append(fixture, 2, "first", 0, &result), SPILL_UNKNOWN,
-                "owner \"ada\" of 'feed'");
+    assert_message(fixture, append_with_op(fixture, 2, "first", 0, &result), SPILL_UNKNOWN,
+                   "owner \"ada\" of 'feed'");
     assert_false(fixture->error.retryable);
     assert_int_equal(count(fixture), 5);
 }
 
-static void an_operation_beyond_the_window_is_unknown(void **state)
+static void operation_older_than_window_is_unknown(void **state)
 {
     (void)state;
-    for_both(repeat);
+    for_both(repeat_operation);
 }
 
 /* ---- races ----------------------------------------------------------------------------------- */
 
-/* Just before an edit takes effect another client edits the same document. */
+/* Just before an edit takes effect, another client edits the same document. */
 static void edit_first(void *context, int64_t index, const spill_request_t *request)
 {
     (void)index;
     fixture_t *fixture = context;
     int64_t other = 7;
-    spill_value_t element = number(&other);
+    spill_value_t element = int64_value(&other);
     if (request && request->kind == SPILL_REQUEST_EDIT)
         assert_int_equal(
             spill_array_edit(fixture->array, &fixture->owner, 0, &element, &fixture->error),
@@ -205,7 +210,7 @@ static void pass_time(void *context, int64_t duration_us)
     (void)duration_us;
 }
 
-static void a_race_that_is_lost_for_ever(void **state)
+static void conflict_after_too_many_lost_races(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -214,11 +219,11 @@ static void a_race_that_is_lost_for_ever(void **state)
     fault_hooks_t hooks = {.context = &fixture, .before = edit_first};
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     fixture.store->options.clock.sleep_us = pass_time;
-    assert_int_equal(append(&fixture, 1, NULL, 0, NULL), SPILL_OK);
+    assert_int_equal(append_with_op(&fixture, 1, NULL, 0, NULL), SPILL_OK);
     fault_wrap(fixture.store, &hooks, &store);
     assert_int_equal(spill_array_open(store, "feed", &array, NULL), SPILL_OK);
     int64_t mine = 8;
-    spill_value_t element = number(&mine);
+    spill_value_t element = int64_value(&mine);
     spill_error_t error;
     assert_int_equal(spill_array_edit(array, &fixture.owner, 0, &element, &error), SPILL_CONFLICT);
     assert_non_null(strstr(error.message, "owner \"ada\" of 'feed': lost every race"));
@@ -241,14 +246,14 @@ static void refuse_owners(fixture_t *fixture)
         spill_count_t counted;
         spill_code_t code = spill_array_append(fixture->array, &owner, &fixture->owner, 1, NULL,
                                                NULL, &fixture->error);
-        assert_said(fixture, code, SPILL_INVALID, "");
+        assert_message(fixture, code, SPILL_INVALID, "");
         code = spill_array_count(fixture->array, &owner, &counted, &fixture->error);
-        assert_said(fixture, code, SPILL_INVALID, "");
+        assert_message(fixture, code, SPILL_INVALID, "");
     }
     bson_destroy(documents);
 }
 
-static void owners_that_cannot_be(void **state)
+static void invalid_owners_are_refused(void **state)
 {
     (void)state;
     for_both(refuse_owners);
@@ -258,22 +263,22 @@ static void find_nothing(fixture_t *fixture)
 {
     spill_array_t *array;
     const spill_value_t *owner = &fixture->owner;
-    for (int i = 0; i < 2; i++) { /* without the owner, and without the element */
-        assert_said(fixture, spill_array_edit(fixture->array, owner, 7, owner, &fixture->error),
-                    SPILL_NOT_FOUND, "\"ada\" of 'feed'");
-        assert_said(fixture, spill_array_remove(fixture->array, owner, 7, &fixture->error),
-                    SPILL_NOT_FOUND, "\"ada\" of 'feed'");
-        assert_int_equal(append(fixture, 3, NULL, 0, NULL), SPILL_OK);
+    for (int i = 0; i < 2; i++) { /* first without the owner, then without the element */
+        assert_message(fixture, spill_array_edit(fixture->array, owner, 7, owner, &fixture->error),
+                       SPILL_NOT_FOUND, "\"ada\" of 'feed'");
+        assert_message(fixture, spill_array_remove(fixture->array, owner, 7, &fixture->error),
+                       SPILL_NOT_FOUND, "\"ada\" of 'feed'");
+        assert_int_equal(append_with_op(fixture, 3, NULL, 0, NULL), SPILL_OK);
     }
     assert_int_equal(spill_array_drop_owner(fixture->array, owner, NULL), SPILL_OK);
-    assert_said(fixture, spill_array_drop_owner(fixture->array, owner, &fixture->error),
-                SPILL_NOT_FOUND, "\"ada\" of 'feed'");
-    assert_said(fixture, spill_array_open(fixture->store, "nothing", &array, &fixture->error),
-                SPILL_NOT_FOUND, "there are: feed");
+    assert_message(fixture, spill_array_drop_owner(fixture->array, owner, &fixture->error),
+                   SPILL_NOT_FOUND, "\"ada\" of 'feed'");
+    assert_message(fixture, spill_array_open(fixture->store, "nothing", &array, &fixture->error),
+                   SPILL_NOT_FOUND, "there are: feed");
     assert_null(array);
 }
 
-static void what_is_not_there(void **state)
+static void absent_owners_and_elements_are_not_found(void **state)
 {
     (void)state;
     for_both(find_nothing);
@@ -293,10 +298,10 @@ static void refuse_reads(fixture_t *fixture)
     for (size_t i = 0; i < 3; i++) {
         spill_code_t code =
             spill_array_read(fixture->array, &fixture->owner, &wrong[i], &slice, &fixture->error);
-        assert_said(fixture, code, SPILL_INVALID, "");
+        assert_message(fixture, code, SPILL_INVALID, "");
         assert_null(slice);
     }
-    /* Bounds that leave nothing are no mistake. */
+    /* Ranges without elements are allowed. */
     spill_read_options_t empty[2];
     for (size_t i = 0; i < 2; i++)
         spill_read_options_init(&empty[i]);
@@ -311,7 +316,7 @@ static void refuse_reads(fixture_t *fixture)
     }
 }
 
-static void reads_that_cannot_be(void **state)
+static void invalid_reads_are_refused(void **state)
 {
     (void)state;
     for_both(refuse_reads);
@@ -341,7 +346,7 @@ static void stop(fixture_t *fixture)
 {
     int visits = 0;
     spill_array_t *array = fixture->array;
-    assert_int_equal(append(fixture, 8, NULL, 0, NULL), SPILL_OK);
+    assert_int_equal(append_with_op(fixture, 8, NULL, 0, NULL), SPILL_OK);
     assert_int_equal(spill_array_owners(array, stop_owners, &visits, NULL), SPILL_CANCELLED);
     assert_int_equal(spill_array_export(array, NULL, stop_elements, &visits, NULL),
                      SPILL_CANCELLED);
@@ -352,7 +357,7 @@ static void stop(fixture_t *fixture)
     assert_int_equal(visits, 4);
 }
 
-static void a_walk_that_is_stopped(void **state)
+static void walk_can_be_cancelled(void **state)
 {
     (void)state;
     for_both(stop);
@@ -365,20 +370,20 @@ static void contradict(fixture_t *fixture)
     spill_definition_t next = *spill_array_get_definition(fixture->array);
     strcpy(next.count_field, "howMany");
     assert_int_equal(spill_store_define(fixture->store, &next, NULL), SPILL_OK);
-    assert_said(fixture, append(fixture, 1, NULL, 0, NULL), SPILL_NOT_FOUND,
-                "open the array again");
+    assert_message(fixture, append_with_op(fixture, 1, NULL, 0, NULL), SPILL_NOT_FOUND,
+                   "open the array again");
     spill_array_close(fixture->array);
     assert_int_equal(spill_array_open(fixture->store, next.name, &fixture->array, NULL), SPILL_OK);
-    assert_int_equal(append(fixture, 1, NULL, 0, NULL), SPILL_OK);
+    assert_int_equal(append_with_op(fixture, 1, NULL, 0, NULL), SPILL_OK);
     strcpy(next.count_field, "many");
-    assert_said(fixture, spill_store_define(fixture->store, &next, &fixture->error), SPILL_REFUSED,
-                "countField cannot change from 'howMany' to 'many'");
+    assert_message(fixture, spill_store_define(fixture->store, &next, &fixture->error),
+                   SPILL_REFUSED, "countField cannot change from 'howMany' to 'many'");
     strcpy(next.count_field, "howMany");
     next.bounds.threshold = 9;
     assert_int_equal(spill_store_define(fixture->store, &next, NULL), SPILL_OK);
 }
 
-static void a_definition_that_contradicts_data(void **state)
+static void definition_must_match_data(void **state)
 {
     (void)state;
     for_both(contradict);
@@ -387,15 +392,15 @@ static void a_definition_that_contradicts_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_that_cannot_be),
-        cmocka_unit_test(operations_that_cannot_be),
-        cmocka_unit_test(an_operation_beyond_the_window_is_unknown),
-        cmocka_unit_test(a_race_that_is_lost_for_ever),
-        cmocka_unit_test(owners_that_cannot_be),
-        cmocka_unit_test(what_is_not_there),
-        cmocka_unit_test(reads_that_cannot_be),
-        cmocka_unit_test(a_walk_that_is_stopped),
-        cmocka_unit_test(a_definition_that_contradicts_data),
+        cmocka_unit_test(invalid_elements_are_refused),
+        cmocka_unit_test(invalid_operations_are_refused),
+        cmocka_unit_test(operation_older_than_window_is_unknown),
+        cmocka_unit_test(conflict_after_too_many_lost_races),
+        cmocka_unit_test(invalid_owners_are_refused),
+        cmocka_unit_test(absent_owners_and_elements_are_not_found),
+        cmocka_unit_test(invalid_reads_are_refused),
+        cmocka_unit_test(walk_can_be_cancelled),
+        cmocka_unit_test(definition_must_match_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

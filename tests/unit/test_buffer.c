@@ -115,7 +115,7 @@ static void test_known_encodings(void **state)
     spill_buffer_release(&buffer);
 }
 
-/* Every cut of a sequence is noticed, and nothing is read after it. */
+/* A sequence that is cut anywhere is bad, and no byte after it is read. */
 static void test_short_reads_are_bad(void **state)
 {
     (void)state;

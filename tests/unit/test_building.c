@@ -1,4 +1,4 @@
-/* The mark of a migration in progress, as a store may return it: sound, damaged, or in the way. */
+/* The checkpoint of a migration, as a store may return it: sound, damaged, or of other work. */
 #include "core/building.h"
 
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static spill_store_t *open_with_checkpoint(const char *json)
     return store;
 }
 
-static void a_damaged_mark_is_corrupt(void **state)
+static void damaged_checkpoint_is_corrupt(void **state)
 {
     (void)state;
     char longest[SPILL_NAME_SIZE + 64];
@@ -55,7 +55,7 @@ static void a_damaged_mark_is_corrupt(void **state)
     }
 }
 
-static void a_mark_names_its_original(void **state)
+static void checkpoint_names_its_original(void **state)
 {
     (void)state;
     spill_store_t *store = open_with_checkpoint("{\"original\": \"old\", \"undoing\": true}");
@@ -63,7 +63,7 @@ static void a_mark_names_its_original(void **state)
     spill_building_t building;
     spill_error_t error;
     char name[SPILL_NAME_SIZE];
-    put_checkpoint(store, ":migrate", &other); /* entries of other work */
+    put_checkpoint(store, ":migrate", &other); /* entries of other jobs */
     put_checkpoint(store, "feed-0123456789abcdef", &other);
     assert_int_equal(spill_building_load(store, "feed", &building, &error), SPILL_OK);
     assert_string_equal(building.original, "old");
@@ -77,8 +77,8 @@ static void a_mark_names_its_original(void **state)
     assert_int_equal(spill_store_close(store, &error), SPILL_OK);
 }
 
-/* Another client has changed the mark since it was loaded. */
-static void a_changed_mark_is_a_conflict(void **state)
+/* Another client has changed the checkpoint since it was loaded. */
+static void changed_checkpoint_is_conflict(void **state)
 {
     (void)state;
     spill_store_t *store = open_with_checkpoint("{\"original\": \"old\", \"undoing\": false}");
@@ -97,9 +97,9 @@ static void a_changed_mark_is_a_conflict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_damaged_mark_is_corrupt),
-        cmocka_unit_test(a_mark_names_its_original),
-        cmocka_unit_test(a_changed_mark_is_a_conflict),
+        cmocka_unit_test(damaged_checkpoint_is_corrupt),
+        cmocka_unit_test(checkpoint_names_its_original),
+        cmocka_unit_test(changed_checkpoint_is_conflict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

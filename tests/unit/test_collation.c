@@ -1,4 +1,4 @@
-/* Collections with a collation of their own are refused. */
+/* Collections with their own collation are refused. */
 #include "tools/collation.h"
 
 #include "support/memory_admin.h"
@@ -18,7 +18,7 @@ static void set_options(memory_admin_t *memory, const char *name, const char *js
     assert_non_null(collection->options);
 }
 
-static void only_those_with_one_are_refused(void **state)
+static void only_collations_are_refused(void **state)
 {
     (void)state;
     memory_admin_t *memory = memory_admin_new();
@@ -41,6 +41,6 @@ static void only_those_with_one_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(only_those_with_one_are_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_collations_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

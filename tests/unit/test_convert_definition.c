@@ -1,4 +1,4 @@
-/* The definition that a conversion makes: what of the old one follows to the new layout. */
+/* The definition that a conversion makes: which fields of the old definition it keeps. */
 #include "tools/convert.h"
 
 #include <setjmp.h>
@@ -73,7 +73,7 @@ static void statistics(void **state)
         assert_string_equal(to.stats_sum, layouts[i % 3] == SPILL_LAYOUT_BUCKET ? "sum" : "");
     }
     spill_definition_t feed = preset("feed-recent");
-    spill_definition_t to = convert(&feed, SPILL_LAYOUT_BUCKET); /* nothing to sum up */
+    spill_definition_t to = convert(&feed, SPILL_LAYOUT_BUCKET); /* nothing to sum */
     assert_string_equal(to.value_field, "");
     assert_string_equal(to.stats_count, "count");
     assert_string_equal(to.stats_average, "");
@@ -99,7 +99,7 @@ static void retention(void **state)
     check_retention(&from, SPILL_LAYOUT_OUTLIER, 77, 1000);
     check_retention(&from, SPILL_LAYOUT_REFERENCE, 77, 1000);
     check_retention(&from, SPILL_LAYOUT_SUBSET, 77, 1000);
-    check_retention(&from, SPILL_LAYOUT_BUCKET, 0, 0); /* the age alone would keep less */
+    check_retention(&from, SPILL_LAYOUT_BUCKET, 0, 0); /* the age alone would keep fewer elements */
     check_retention(&from, SPILL_LAYOUT_CAPPED, 0, 0);
     assert_int_equal(convert(&from, SPILL_LAYOUT_CAPPED).bounds.threshold, 77);
     from = preset("reviews-bucket");
@@ -110,7 +110,7 @@ static void retention(void **state)
     check_retention(&capped, SPILL_LAYOUT_OUTLIER, 0, 1000);
 }
 
-static void what_is_kept(void **state)
+static void top_and_order_follow(void **state)
 {
     (void)state;
     spill_definition_t from = preset("feed"), to;
@@ -137,7 +137,7 @@ int main(void)
         cmocka_unit_test(ids_and_times),
         cmocka_unit_test(statistics),
         cmocka_unit_test(retention),
-        cmocka_unit_test(what_is_kept),
+        cmocka_unit_test(top_and_order_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

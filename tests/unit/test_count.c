@@ -1,7 +1,6 @@
 /*
- * A count with keep oldest reads the head, the last page, and the head again. What happens between
- * two of these calls, by another handle of the same store, must not make a count that was never
- * true.
+ * With keep oldest, a count reads the head, the last page, and the head again. A change by another
+ * handle between two of these calls must not lead to a count that was never true.
  */
 #include "support/fault_store.h"
 
@@ -16,19 +15,19 @@
 enum { ELEMENTS = 7, CALLS = 3 }; /* 2 in the head, 3 in page 0, 2 in page 1 */
 
 typedef struct race {
-    spill_store_t *store; /* the real one: what comes between goes there */
+    spill_store_t *store; /* the inner store, which the other handle uses */
     spill_array_t *other;
-    spill_store_t *faulty; /* the one that counts, and is told before each of its calls */
+    spill_store_t *faulty; /* the store that counts; its hook runs before each call */
     spill_array_t *array;
     bson_t storage;
     spill_value_t owner;
-    int64_t at; /* the call before which `act` comes, from `began` on; -1: every one that reads */
+    int64_t at; /* run `act` before this call, counted from `began`; -1: before every read */
     int64_t began;
-    int acts; /* how often it came */
+    int acts; /* how often it ran */
     void (*act)(struct race *race);
 } race_t;
 
-static void append(race_t *race)
+static void append_elsewhere(race_t *race)
 {
     int64_t number = 1;
     spill_value_t element = {(const uint8_t *)&number, sizeof number, BSON_TYPE_INT64};
@@ -37,7 +36,7 @@ static void append(race_t *race)
         spill_array_append(race->other, &race->owner, &element, 1, NULL, &result, NULL), SPILL_OK);
 }
 
-static void come_between(void *context, int64_t index, const spill_request_t *request)
+static void before_call(void *context, int64_t index, const spill_request_t *request)
 {
     race_t *race = context;
     if (race->act == NULL || request == NULL || (race->at >= 0 && index != race->began + race->at))
@@ -72,13 +71,13 @@ static void open_race(race_t *race)
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 3;
     assert_int_equal(spill_store_define(race->store, &definition, NULL), SPILL_OK);
-    fault_hooks_t hooks = {.context = race, .before = come_between};
+    fault_hooks_t hooks = {.context = race, .before = before_call};
     fault_wrap(race->store, &hooks, &race->faulty);
     assert_int_equal(spill_array_open(race->store, "feed", &race->other, NULL), SPILL_OK);
     assert_int_equal(spill_array_open(race->faulty, "feed", &race->array, NULL), SPILL_OK);
     race->owner = spill_value_from_utf8(&race->storage, "ada");
     for (int i = 0; i < ELEMENTS; i++)
-        append(race);
+        append_elsewhere(race);
 }
 
 static void close_race(race_t *race)
@@ -91,7 +90,7 @@ static void close_race(race_t *race)
     bson_destroy(&race->storage);
 }
 
-static spill_count_t count(race_t *race, int64_t at, void (*act)(race_t *race))
+static spill_count_t count_during(race_t *race, int64_t at, void (*act)(race_t *race))
 {
     spill_count_t counted;
     race->at = at;
@@ -112,12 +111,12 @@ static void remove_from_head(race_t *race)
     assert_int_equal(spill_array_remove(race->other, &race->owner, 1, NULL), SPILL_OK);
 }
 
-static void trim(race_t *race)
+static void trim_elsewhere(race_t *race)
 {
     assert_int_equal(spill_array_trim(race->other, &race->owner, 1, NULL), SPILL_OK);
 }
 
-static void drop(race_t *race)
+static void drop_elsewhere(race_t *race)
 {
     assert_int_equal(spill_array_drop_owner(race->other, &race->owner, NULL), SPILL_OK);
 }
@@ -125,23 +124,23 @@ static void drop(race_t *race)
 static void remove_from_page_and_append(race_t *race)
 {
     remove_from_page(race);
-    append(race);
+    append_elsewhere(race);
 }
 
 static void remove_from_head_and_append(race_t *race)
 {
     remove_from_head(race);
-    append(race);
+    append_elsewhere(race);
 }
 
 static void trim_and_append(race_t *race)
 {
-    trim(race);
-    append(race);
+    trim_elsewhere(race);
+    append_elsewhere(race);
 }
 
-/* With the head of before and the last page of after it would be eight, which it never was. */
-static void a_count_is_of_one_moment(void **state)
+/* The old head with the new last page would count eight, which was never true. */
+static void count_is_true_at_one_moment(void **state)
 {
     (void)state;
     static void (*const acts[])(race_t *) = {remove_from_page_and_append,
@@ -150,7 +149,7 @@ static void a_count_is_of_one_moment(void **state)
         for (int64_t at = 0; at < CALLS; at++) {
             race_t race;
             open_race(&race);
-            spill_count_t counted = count(&race, at, acts[i]);
+            spill_count_t counted = count_during(&race, at, acts[i]);
             assert_true(counted.exists);
             assert_int_equal(counted.count, ELEMENTS);
             assert_int_equal(counted.next, ELEMENTS + 1);
@@ -159,27 +158,27 @@ static void a_count_is_of_one_moment(void **state)
         }
 }
 
-/* Seen by none of the calls, or by all that count. */
-static void a_removal_alone_is_counted(void **state)
+/* Each removal is before all of the count's calls, or after all calls that see it. */
+static void concurrent_removal_is_counted(void **state)
 {
     (void)state;
-    static void (*const acts[])(race_t *) = {remove_from_page, remove_from_head, trim};
+    static void (*const acts[])(race_t *) = {remove_from_page, remove_from_head, trim_elsewhere};
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
         for (int64_t at = 0; at < CALLS; at++) {
             race_t race;
             open_race(&race);
-            assert_int_equal(count(&race, at, acts[i]).count, ELEMENTS - 1);
+            assert_int_equal(count_during(&race, at, acts[i]).count, ELEMENTS - 1);
             close_race(&race);
         }
 }
 
-static void an_owner_that_goes_meanwhile_counts_nothing(void **state)
+static void owner_dropped_meanwhile_counts_nothing(void **state)
 {
     (void)state;
     for (int64_t at = 0; at < CALLS; at++) {
         race_t race;
         open_race(&race);
-        spill_count_t counted = count(&race, at, drop);
+        spill_count_t counted = count_during(&race, at, drop_elsewhere);
         assert_false(counted.exists);
         assert_int_equal(counted.count, 0);
         assert_int_equal(counted.next, 0);
@@ -192,13 +191,13 @@ static void an_owner_that_goes_meanwhile_counts_nothing(void **state)
 static void append_and_remove_it(race_t *race)
 {
     spill_count_t before;
-    append(race);
+    append_elsewhere(race);
     assert_int_equal(spill_array_count(race->other, &race->owner, &before, NULL), SPILL_OK);
     assert_int_equal(spill_array_remove(race->other, &race->owner, before.next - 1, NULL),
                      SPILL_OK);
 }
 
-static void who_loses_every_race_is_told(void **state)
+static void count_conflicts_after_too_many_races(void **state)
 {
     (void)state;
     race_t race;
@@ -219,10 +218,10 @@ static void who_loses_every_race_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_count_is_of_one_moment),
-        cmocka_unit_test(a_removal_alone_is_counted),
-        cmocka_unit_test(an_owner_that_goes_meanwhile_counts_nothing),
-        cmocka_unit_test(who_loses_every_race_is_told),
+        cmocka_unit_test(count_is_true_at_one_moment),
+        cmocka_unit_test(concurrent_removal_is_counted),
+        cmocka_unit_test(owner_dropped_meanwhile_counts_nothing),
+        cmocka_unit_test(count_conflicts_after_too_many_races),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

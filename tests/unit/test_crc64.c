@@ -1,4 +1,6 @@
-/* The checksum of archives, against its published check value and against one bit at a time. */
+/*
+ * The checksum of archives, compared with its published check value and with a bitwise computation.
+ */
 #include "util/crc64.h"
 
 #include <setjmp.h>
@@ -19,14 +21,14 @@ static uint64_t bit_by_bit(const uint8_t *data, size_t size)
     return ~crc;
 }
 
-static void what_is_published(void **state)
+static void published_check_value(void **state)
 {
     (void)state;
     assert_true(spill_crc64(0, "", 0) == 0);
     assert_true(spill_crc64(0, "123456789", 9) == UINT64_C(0x995DC9BBDF1939FA));
 }
 
-static void any_size_in_any_parts(void **state)
+static void sum_of_parts_equals_whole(void **state)
 {
     (void)state;
     uint8_t data[200];
@@ -44,8 +46,8 @@ static void any_size_in_any_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_published),
-        cmocka_unit_test(any_size_in_any_parts),
+        cmocka_unit_test(published_check_value),
+        cmocka_unit_test(sum_of_parts_equals_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,7 +235,7 @@ static void test_numbers_at_the_edge(void **state)
     assert_check(&definition, NULL);
 }
 
-/* The more operations are remembered, the more room a document must have. */
+/* A larger operation window needs more room in a document. */
 static void test_bytes_grow_with_the_window(void **state)
 {
     (void)state;
@@ -247,7 +247,10 @@ static void test_bytes_grow_with_the_window(void **state)
     assert_check(&definition, "headBytesMax (--max-bytes) must be at least 16414, not 16384");
 }
 
-/* The least bytes allowed hold all that is not elements, with the longest names and owner. */
+/*
+ * The smallest allowed byte bound holds everything except elements, with the longest names and
+ * owner.
+ */
 static void test_bytes_leave_room_for_bookkeeping(void **state)
 {
     (void)state;
@@ -283,7 +286,7 @@ static void test_names_that_are_missing(void **state)
     (void)state;
     static const struct {
         size_t offset;
-        const char *message; /* NULL: may be missing */
+        const char *message; /* NULL: the name may be missing */
     } names[] = {
         {offsetof(spill_definition_t, name), "name is missing"},
         {offsetof(spill_definition_t, collection), "collection is missing"},
@@ -376,7 +379,7 @@ static void test_names_that_are_malformed(void **state)
     }
 }
 
-static void test_names_that_meet(void **state)
+static void test_names_that_clash(void **state)
 {
     (void)state;
     spill_definition_t definition = feed();
@@ -388,7 +391,7 @@ static void test_names_that_meet(void **state)
     definition = feed();
     set(definition.page_collection, "users");
     assert_check(&definition, "collection and pageCollection have the same name, 'users'");
-    /* Fields of different documents may well share a name. */
+    /* Fields of different documents may have the same name. */
     definition = feed();
     set(definition.page_count, "activityCount");
     assert_check(&definition, NULL);
@@ -410,7 +413,7 @@ static void test_kinds_that_are_unknown(void **state)
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-static void test_what_may_change(void **state)
+static void test_changes_that_are_allowed(void **state)
 {
     (void)state;
     spill_definition_t now = feed();
@@ -431,7 +434,7 @@ static void assert_incompatible(const spill_definition_t *now, const spill_defin
         fail_msg("expected '%s' in '%s'", change, error.message);
 }
 
-static void test_what_may_not_change(void **state)
+static void test_changes_that_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -464,10 +467,13 @@ static void test_what_may_not_change(void **state)
     assert_incompatible(&now, &next, "order cannot change from 'oldest-first' to 'newest-first'");
 }
 
-/* ---- codec ----------------------------------------------------------------------------------- */
+/* ---- two definitions in one store ------------------------------------------------------------ */
 
-/* Two definitions of one store, of which `change` makes the second. NULL: they may be there. */
-static void assert_beside(void (*change)(spill_definition_t *other), const char *message)
+/*
+ * Save a definition and a second one, made by `change`, in one store. `finding` NULL: both are
+ * allowed.
+ */
+static void assert_clash(void (*change)(spill_definition_t *other), const char *message)
 {
     spill_definition_t definition = feed(), other = feed();
     spill_error_t error = {.message = ""};
@@ -533,34 +539,34 @@ static void pages_among_heads(spill_definition_t *other)
     strcpy(other->page_collection, "users");
 }
 
-static void test_definitions_beside_each_other(void **state)
+static void test_definitions_in_one_store(void **state)
 {
     (void)state;
-    assert_beside(both_collections, NULL);
-    assert_beside(every_field_of_the_head, NULL);
-    assert_beside(nothing_else,
-                  "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
-                  "heads of 'users' (array, array); give it another --array or --collection");
-    assert_beside(the_pages,
-                  "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
-                  "heads of 'users' (array, array); give it another --array or --collection");
-    assert_beside(the_array,
-                  "definition 'feeds' clashes with 'other': both have a field 'activityCount' in "
-                  "the heads of 'users' (countField, countField); give it another --count-field "
-                  "or --collection");
-    assert_beside(fields_crossed,
-                  "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
-                  "heads of 'users' (array, overflowField); give it another --array or "
-                  "--collection");
-    assert_beside(the_heads, "definition 'feeds' clashes with 'other': both have their pages in "
-                             "'overflowActivities'; give it another --page-collection");
-    assert_beside(heads_among_pages,
-                  "definition 'feeds' clashes with 'other': its pages would be in "
-                  "'overflowActivities', where the other has its heads; give it another "
-                  "--page-collection");
-    assert_beside(pages_among_heads,
-                  "definition 'feeds' clashes with 'other': its heads would be in 'users', where "
-                  "the other has its pages; give it another --collection");
+    assert_clash(both_collections, NULL);
+    assert_clash(every_field_of_the_head, NULL);
+    assert_clash(nothing_else,
+                 "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
+                 "heads of 'users' (array, array); give it another --array or --collection");
+    assert_clash(the_pages,
+                 "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
+                 "heads of 'users' (array, array); give it another --array or --collection");
+    assert_clash(the_array,
+                 "definition 'feeds' clashes with 'other': both have a field 'activityCount' in "
+                 "the heads of 'users' (countField, countField); give it another --count-field "
+                 "or --collection");
+    assert_clash(fields_crossed,
+                 "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
+                 "heads of 'users' (array, overflowField); give it another --array or "
+                 "--collection");
+    assert_clash(the_heads, "definition 'feeds' clashes with 'other': both have their pages in "
+                            "'overflowActivities'; give it another --page-collection");
+    assert_clash(heads_among_pages,
+                 "definition 'feeds' clashes with 'other': its pages would be in "
+                 "'overflowActivities', where the other has its heads; give it another "
+                 "--page-collection");
+    assert_clash(pages_among_heads,
+                 "definition 'feeds' clashes with 'other': its heads would be in 'users', where "
+                 "the other has its pages; give it another --collection");
 }
 
 static void test_round_trip(void **state)
@@ -582,7 +588,10 @@ static void test_round_trip(void **state)
     }
 }
 
-/* What a definition does not use is not in its document, so earlier versions can read it. */
+/*
+ * Fields that a definition does not use are not in its document, so that earlier versions can read
+ * it.
+ */
 static void test_added_names_in_documents(void **state)
 {
     (void)state;
@@ -633,7 +642,7 @@ static void assert_corrupt(const bson_t *document, const char *message)
     assert_string_equal(definition.name, "");
 }
 
-/* Without any one of its fields a definition is refused, and the message says which. */
+/* If one of its fields is missing, a definition is refused, and the message names the field. */
 static void test_every_field_is_needed(void **state)
 {
     (void)state;
@@ -649,7 +658,7 @@ static void test_every_field_is_needed(void **state)
         bson_copy_to_excluding_noinit(&document, &without, field, NULL);
         assert_corrupt(&without, field);
 
-        /* There, but of another type. */
+        /* The field exists, but with another type. */
         BSON_APPEND_BOOL(&without, field, true);
         assert_corrupt(&without, field);
         bson_destroy(&without);
@@ -729,7 +738,7 @@ static void test_values_that_make_no_sense(void **state)
     bson_destroy(&document);
 }
 
-/* A field that this version does not know may mean anything. */
+/* A field that this version does not know may mean anything, so it is refused. */
 static void test_unknown_fields(void **state)
 {
     (void)state;
@@ -759,11 +768,11 @@ int main(void)
         cmocka_unit_test(test_bytes_leave_room_for_bookkeeping),
         cmocka_unit_test(test_names_that_are_missing),
         cmocka_unit_test(test_names_that_are_malformed),
-        cmocka_unit_test(test_names_that_meet),
+        cmocka_unit_test(test_names_that_clash),
         cmocka_unit_test(test_kinds_that_are_unknown),
-        cmocka_unit_test(test_what_may_change),
-        cmocka_unit_test(test_what_may_not_change),
-        cmocka_unit_test(test_definitions_beside_each_other),
+        cmocka_unit_test(test_changes_that_are_allowed),
+        cmocka_unit_test(test_changes_that_are_refused),
+        cmocka_unit_test(test_definitions_in_one_store),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_added_names_in_documents),
         cmocka_unit_test(test_order_in_documents),

@@ -22,7 +22,7 @@ static spill_definition_t bucket(void)
     return definition;
 }
 
-static void test_what_a_bucket_needs(void **state)
+static void test_bucket_requires_fields(void **state)
 {
     (void)state;
     spill_definition_t wrong = bucket();
@@ -78,7 +78,7 @@ static void test_buckets_are_saved_and_compared(void **state)
     other = bucket();
     strcpy(other.value_field, "stars");
     assert_int_equal(spill_definition_compatible(&definition, &other, &error), SPILL_REFUSED);
-    /* What another layout has is not written. */
+    /* Fields of another layout are not written. */
     definition = feed();
     spill_definition_to_bson(&definition, &document);
     assert_false(bson_has_field(&document, "window"));
@@ -86,8 +86,8 @@ static void test_buckets_are_saved_and_compared(void **state)
     bson_destroy(&document);
 }
 
-/* A collection of buckets belongs to one definition. */
-static void test_nothing_lies_beside_buckets(void **state)
+/* A collection of buckets belongs to one definition alone. */
+static void test_buckets_share_no_collection(void **state)
 {
     (void)state;
     spill_definition_t definition = bucket(), other = feed();
@@ -108,9 +108,9 @@ static void test_nothing_lies_beside_buckets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_a_bucket_needs),
+        cmocka_unit_test(test_bucket_requires_fields),
         cmocka_unit_test(test_buckets_are_saved_and_compared),
-        cmocka_unit_test(test_nothing_lies_beside_buckets),
+        cmocka_unit_test(test_buckets_share_no_collection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

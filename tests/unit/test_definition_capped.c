@@ -1,4 +1,4 @@
-/* Definitions of layout capped, which have nothing of pages, in their documents neither. */
+/* Definitions of layout capped: they have no fields about pages, in their documents neither. */
 #include "support/definition.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@ static spill_definition_t capped(void)
     return definition;
 }
 
-static void has_nothing_of_pages(void **state)
+static void capped_has_no_page_fields(void **state)
 {
     (void)state;
     spill_definition_t definition = capped();
@@ -36,7 +36,7 @@ static void has_nothing_of_pages(void **state)
     definition_assert_invalid(&definition, "layout capped keeps as many as its threshold says");
 }
 
-static void may_keep_the_best(void **state)
+static void capped_may_have_top_n(void **state)
 {
     (void)state;
     spill_definition_t definition = capped(), again;
@@ -66,7 +66,7 @@ static void may_keep_the_best(void **state)
     assert_int_equal(spill_definition_compatible(&again, &definition, &error), SPILL_REFUSED);
 }
 
-static void comes_back_from_its_document(void **state)
+static void capped_round_trip(void **state)
 {
     (void)state;
     spill_definition_t definition = capped(), again;
@@ -85,7 +85,7 @@ static void comes_back_from_its_document(void **state)
     bson_destroy(&other);
 }
 
-static void becomes_another_layout(void **state)
+static void capped_to_another_layout(void **state)
 {
     (void)state;
     spill_definition_t definition = capped(), other = definition;
@@ -99,8 +99,8 @@ static void becomes_another_layout(void **state)
     assert_non_null(strstr(error.message, "layout cannot change from 'capped' to 'outlier'"));
 }
 
-/* No two of them meet in a collection of pages that neither has. */
-static void two_are_beside_each_other(void **state)
+/* Neither definition has a page collection, so the two cannot clash there. */
+static void two_capped_in_one_store(void **state)
 {
     (void)state;
     spill_definition_t definition = capped(), other = capped();
@@ -114,9 +114,9 @@ static void two_are_beside_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_nothing_of_pages),         cmocka_unit_test(may_keep_the_best),
-        cmocka_unit_test(comes_back_from_its_document), cmocka_unit_test(becomes_another_layout),
-        cmocka_unit_test(two_are_beside_each_other),
+        cmocka_unit_test(capped_has_no_page_fields), cmocka_unit_test(capped_may_have_top_n),
+        cmocka_unit_test(capped_round_trip),         cmocka_unit_test(capped_to_another_layout),
+        cmocka_unit_test(two_capped_in_one_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static spill_definition_t subset(void)
     return definition;
 }
 
-static void the_preset_is_that_of_the_source(void **state)
+static void preset_matches_published_schema(void **state)
 {
     (void)state;
     spill_definition_t definition = subset(), back;
@@ -34,7 +34,7 @@ static void the_preset_is_that_of_the_source(void **state)
     bson_destroy(&document);
 }
 
-static void other_layouts_have_none_of_it(void **state)
+static void other_layouts_have_no_top_fields(void **state)
 {
     (void)state;
     spill_definition_t definition;
@@ -52,7 +52,7 @@ static void other_layouts_have_none_of_it(void **state)
     definition_assert_invalid(&definition, "belong to layout 'subset'");
 }
 
-static void what_is_out_of_range(void **state)
+static void numbers_out_of_range(void **state)
 {
     (void)state;
     spill_definition_t definition = subset();
@@ -81,7 +81,7 @@ static void what_is_out_of_range(void **state)
                               "sortField 'spill.first' is of the document that an element");
 }
 
-static void their_number_does_not_change(void **state)
+static void top_count_cannot_change(void **state)
 {
     (void)state;
     spill_definition_t definition = subset(), other = subset();
@@ -96,7 +96,7 @@ static void their_number_does_not_change(void **state)
     assert_non_null(strstr(error.message, "sortField cannot change from 'rating' to ''"));
 }
 
-static void a_layout_is_changed(void **state)
+static void layout_subset_may_change(void **state)
 {
     (void)state;
     spill_definition_t definition = subset();
@@ -110,10 +110,9 @@ static void a_layout_is_changed(void **state)
     assert_int_equal(definition.top_count, 3);
 }
 
-/* ---- where the elements' _id is stored (layout reference, too) --------------------------------
- */
+/* ---- where layouts reference and subset store the elements' _id ------------------------------ */
 
-static void the_elements_id_has_a_field(void **state)
+static void element_id_field_is_stored(void **state)
 {
     (void)state;
     spill_definition_t definition = subset(), back;
@@ -150,7 +149,7 @@ static void the_elements_id_has_a_field(void **state)
     bson_destroy(&document);
 }
 
-static void a_definition_without_the_field_has_no_id(void **state)
+static void definition_without_element_id_field(void **state)
 {
     (void)state;
     spill_definition_t definition = subset(), back;
@@ -165,7 +164,7 @@ static void a_definition_without_the_field_has_no_id(void **state)
     definition_assert_invalid(&definition, "idField '_id'");
 }
 
-static void it_stays_without_the_field(void **state)
+static void element_id_field_cannot_be_added(void **state)
 {
     (void)state;
     spill_definition_t now = subset(), next = subset();
@@ -180,7 +179,7 @@ static void it_stays_without_the_field(void **state)
     assert_false(spill_definition_keep_without_id(&now, &next));
 }
 
-static void layouts_have_the_field_or_not(void **state)
+static void element_id_field_by_layout(void **state)
 {
     (void)state;
     const spill_layout_t layouts[] = {SPILL_LAYOUT_REFERENCE, SPILL_LAYOUT_OUTLIER,
@@ -198,15 +197,15 @@ static void layouts_have_the_field_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_preset_is_that_of_the_source),
-        cmocka_unit_test(other_layouts_have_none_of_it),
-        cmocka_unit_test(what_is_out_of_range),
-        cmocka_unit_test(their_number_does_not_change),
-        cmocka_unit_test(a_layout_is_changed),
-        cmocka_unit_test(the_elements_id_has_a_field),
-        cmocka_unit_test(a_definition_without_the_field_has_no_id),
-        cmocka_unit_test(it_stays_without_the_field),
-        cmocka_unit_test(layouts_have_the_field_or_not),
+        cmocka_unit_test(preset_matches_published_schema),
+        cmocka_unit_test(other_layouts_have_no_top_fields),
+        cmocka_unit_test(numbers_out_of_range),
+        cmocka_unit_test(top_count_cannot_change),
+        cmocka_unit_test(layout_subset_may_change),
+        cmocka_unit_test(element_id_field_is_stored),
+        cmocka_unit_test(definition_without_element_id_field),
+        cmocka_unit_test(element_id_field_cannot_be_added),
+        cmocka_unit_test(element_id_field_by_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

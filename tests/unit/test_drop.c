@@ -1,4 +1,4 @@
-/* A drop that dies leaves nothing behind for ever: the next one frees it. */
+/* An interrupted drop leaves nothing for ever: the next drop completes it. */
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "support/embedded.h"
@@ -15,14 +15,14 @@
 
 enum { PAGES_MAX = 40 };
 
-/* A store below one that can be made to fail, and an array of it with owner "ada". */
+/* A store, a wrapper that injects faults into it, and an array with owner "ada". */
 typedef struct fixture {
     disk_t *disk; /* NULL: a model store */
     spill_store_t *inner;
     spill_store_t *store;
     fault_once_t once;
     spill_array_t *array;
-    spill_owner_t owner; /* "ada", of `inner` */
+    spill_owner_t owner; /* "ada", opened through `inner` */
     spill_array_t *direct;
     bson_t storage;
     spill_value_t name;
@@ -88,7 +88,7 @@ static void close_fixture(fixture_t *fixture)
     bson_destroy(&fixture->storage);
 }
 
-/* Pages of "ada" that hold something: with keep oldest tombstones do not count. */
+/* Count the pages of "ada" that hold something. With keep oldest, tombstones do not count. */
 static int pages_left(const fixture_t *fixture)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
@@ -115,8 +115,8 @@ static spill_code_t drop(const fixture_t *fixture)
     return spill_array_drop_owner(fixture->array, &fixture->name, &error);
 }
 
-/* Drop "ada", whose k-th store call fails, for every k; *failed: one did. */
-static void drop_dying_at(fixture_t *fixture, int64_t k, fault_t fault, bool *failed)
+/* Drop "ada" with the k-th store call failing. *failed: there was a k-th call. */
+static void drop_failing_at(fixture_t *fixture, int64_t k, fault_t fault, bool *failed)
 {
     fixture->once.fault = fault;
     fixture->once.at = fault_calls(fixture->store) + k;
@@ -124,7 +124,7 @@ static void drop_dying_at(fixture_t *fixture, int64_t k, fault_t fault, bool *fa
     fixture->once.at = -1;
 }
 
-static void the_next_drop_finishes_one_that_died(void **state)
+static void next_drop_completes_interrupted_drop(void **state)
 {
     (void)state;
     static const fault_t faults[] = {FAULT_FAIL, FAULT_LOST_APPLIED};
@@ -135,15 +135,16 @@ static void the_next_drop_finishes_one_that_died(void **state)
             open_fixture(&fixture, kind);
             for (int64_t k = 0; failed; k++) {
                 must(embedded_append(fixture.array, "ada", 0, 30, NULL), NULL);
-                drop_dying_at(&fixture, k, faults[i], &failed);
+                drop_failing_at(&fixture, k, faults[i], &failed);
                 bool there = exists(&fixture);
                 bool finishes = !there && pages_left(&fixture) > 0;
                 left = left || finishes;
                 int64_t most = fault_calls(fixture.store) + pages_left(&fixture) + 12;
                 assert_int_equal(drop(&fixture), there || finishes ? SPILL_OK : SPILL_NOT_FOUND);
-                assert_in_range(fault_calls(fixture.store), 0, most); /* one look for all */
+                /* one search finds all pages */
+                assert_in_range(fault_calls(fixture.store), 0, most);
                 if (pages_left(&fixture) > 0)
-                    fail_msg("%s: call %d: pages are left", kinds[kind].name, (int)k);
+                    fail_msg("%s: call %d: the drop left pages", kinds[kind].name, (int)k);
                 assert_int_equal(drop(&fixture), SPILL_NOT_FOUND);
             }
             assert_true(left);
@@ -152,8 +153,8 @@ static void the_next_drop_finishes_one_that_died(void **state)
     }
 }
 
-/* What is left may lie among the pages of a later owner of the name, and beyond them. */
-static void a_later_owner_keeps_its_pages(void **state)
+/* Left-over pages may have numbers that a later owner of the name uses, or higher ones. */
+static void later_owner_keeps_its_pages(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -162,15 +163,15 @@ static void a_later_owner_keeps_its_pages(void **state)
         open_fixture(&fixture, kind);
         for (int64_t k = 0; failed; k++) {
             must(embedded_append(fixture.array, "ada", 0, 12, NULL), NULL);
-            drop_dying_at(&fixture, k, FAULT_FAIL, &failed);
+            drop_failing_at(&fixture, k, FAULT_FAIL, &failed);
             if (exists(&fixture))
                 must(drop(&fixture), NULL);
-            int64_t later = 1 + k % 6; /* also one without pages */
+            int64_t later = 1 + k % 6; /* also an owner without pages */
             must(embedded_append(fixture.array, "ada", 100, later, NULL), NULL);
             must(embedded_holds(fixture.array, "ada", 100, later, NULL), NULL);
             must(drop(&fixture), NULL);
             if (pages_left(&fixture) > 0)
-                fail_msg("%s: call %d: pages are left", kinds[kind].name, (int)k);
+                fail_msg("%s: call %d: the drop left pages", kinds[kind].name, (int)k);
         }
         close_fixture(&fixture);
     }
@@ -181,8 +182,8 @@ typedef struct meanwhile {
     int64_t at;
 } meanwhile_t;
 
-/* Just before a call of the drop the owner is made anew. */
-static void make_anew(void *context, int64_t index, const spill_request_t *request)
+/* Create the owner again just before a call of the drop. */
+static void create_again(void *context, int64_t index, const spill_request_t *request)
 {
     (void)request;
     const meanwhile_t *meanwhile = context;
@@ -190,21 +191,21 @@ static void make_anew(void *context, int64_t index, const spill_request_t *reque
         must(embedded_append(meanwhile->fixture->direct, "ada", 100, 6, NULL), NULL);
 }
 
-static void an_owner_made_while_a_drop_is_finished(void **state)
+static void owner_created_during_drop(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
         bool met = true;
-        for (int64_t k = 1; met; k++) { /* k == 0: before the drop looks for a head */
+        for (int64_t k = 1; met; k++) { /* k == 0: before the drop reads the head */
             fixture_t fixture;
             bool failed;
             open_fixture(&fixture, kind);
             must(embedded_append(fixture.array, "ada", 0, 12, NULL), NULL);
             for (int64_t call = 0; exists(&fixture); call++)
-                drop_dying_at(&fixture, call, FAULT_FAIL, &failed);
+                drop_failing_at(&fixture, call, FAULT_FAIL, &failed);
             assert_true(pages_left(&fixture) > 0);
             meanwhile_t meanwhile = {.fixture = &fixture, .at = -1};
-            fault_hooks_t hooks = {.context = &meanwhile, .before = make_anew};
+            fault_hooks_t hooks = {.context = &meanwhile, .before = create_again};
             spill_store_t *store;
             spill_array_t *array;
             spill_error_t error;
@@ -229,7 +230,7 @@ typedef struct between {
     bool dropped;
 } between_t;
 
-/* The owner is dropped before its head's fields are updated, and made anew right after. */
+/* Drop the owner before its head's fields are updated, and create it again right after. */
 static void drop_between(void *context, int64_t index, const spill_request_t *request)
 {
     (void)index;
@@ -242,7 +243,7 @@ static void drop_between(void *context, int64_t index, const spill_request_t *re
         must(spill_array_drop_owner(fixture->direct, &fixture->name, NULL), NULL);
 }
 
-static void an_append_whose_owner_is_dropped_before_its_update(void **state)
+static void owner_dropped_before_field_update(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -269,7 +270,7 @@ static void an_append_whose_owner_is_dropped_before_its_update(void **state)
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-/* Records of owners' arrays: of those of all definitions. */
+/* Count the records of owners' arrays, of all definitions. */
 static int records_left(disk_t *disk)
 {
     int left = 0;
@@ -283,7 +284,7 @@ static int records_left(disk_t *disk)
     return left;
 }
 
-static void a_definition_goes_with_all_that_is_left(void **state)
+static void dropped_definition_leaves_nothing(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -294,7 +295,7 @@ static void a_definition_goes_with_all_that_is_left(void **state)
         must(embedded_append(fixture.array, "bob", 0, 8, NULL), NULL);
         must(embedded_append(fixture.array, "ada", 0, 8, NULL), NULL);
         for (int64_t call = 0; exists(&fixture); call++)
-            drop_dying_at(&fixture, call, FAULT_FAIL, &failed);
+            drop_failing_at(&fixture, call, FAULT_FAIL, &failed);
         must(spill_store_drop(fixture.inner, "feed", &error), &error);
         assert_int_equal(pages_left(&fixture), 0);
         if (fixture.disk)
@@ -303,8 +304,8 @@ static void a_definition_goes_with_all_that_is_left(void **state)
     }
 }
 
-/* An array that was opened before its definition was dropped takes no appends any more. */
-static void an_array_outlives_its_definition(void **state)
+/* An array that was opened before its definition was dropped refuses appends. */
+static void open_array_of_dropped_definition_refuses(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -330,8 +331,8 @@ static void an_array_outlives_its_definition(void **state)
     }
 }
 
-/* A write that fails leaves definition and array as they were. */
-static void a_definition_that_could_not_be_dropped(void **state)
+/* After a failed write, definition and array are unchanged. */
+static void failed_drop_of_definition_changes_nothing(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -346,25 +347,28 @@ static void a_definition_that_could_not_be_dropped(void **state)
     close_fixture(&fixture);
 }
 
-/* An owner that is made after the last look keeps the definition from going: it is looked again. */
-static void make_before_retiring(void *context, int64_t index, const spill_request_t *request)
+/*
+ * An owner that is created after the last check prevents the drop of its definition: it is dropped,
+ * too.
+ */
+static void create_before_retiring(void *context, int64_t index, const spill_request_t *request)
 {
     meanwhile_t *meanwhile = context;
     if (!request && index == meanwhile->at)
         must(embedded_append(meanwhile->fixture->direct, "ada", 100, 6, NULL), NULL);
 }
 
-static void an_owner_made_while_its_definition_is_dropped(void **state)
+static void owner_created_during_drop_of_definition(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
         bool met = true;
-        for (int64_t k = 2; met; k++) { /* before it the array is opened */
+        for (int64_t k = 2; met; k++) { /* earlier calls open the array */
             fixture_t fixture;
             spill_error_t error;
             open_fixture(&fixture, kind);
             meanwhile_t meanwhile = {.fixture = &fixture, .at = k};
-            fault_hooks_t hooks = {.context = &meanwhile, .before = make_before_retiring};
+            fault_hooks_t hooks = {.context = &meanwhile, .before = create_before_retiring};
             spill_store_t *store;
             fault_wrap(fixture.inner, &hooks, &store);
             must(spill_store_drop(store, "feed", &error), &error);
@@ -380,7 +384,7 @@ static void an_owner_made_while_its_definition_is_dropped(void **state)
     }
 }
 
-/* Drops the owner at the first element that an export shows, and creates it again. */
+/* Drop the owner at the first element that an export visits, and create it again. */
 typedef struct again {
     fixture_t *fixture;
     int64_t shown;
@@ -391,7 +395,8 @@ static bool drop_and_append_again(void *context, const spill_value_t *owner,
 {
     again_t *again = context;
     (void)owner;
-    assert_int_equal(element->seq, again->shown); /* none of the new incarnation, none twice */
+    /* no element of the new incarnation, none twice */
+    assert_int_equal(element->seq, again->shown);
     if (again->shown == 0) {
         must(drop(again->fixture), NULL);
         must(embedded_append(again->fixture->direct, "ada", 100, 40, NULL), NULL);
@@ -400,7 +405,7 @@ static bool drop_and_append_again(void *context, const spill_value_t *owner,
     return true;
 }
 
-static void an_export_ends_if_its_owner_is_dropped_and_created_again(void **state)
+static void export_ends_if_owner_is_created_again(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -417,8 +422,11 @@ static void an_export_ends_if_its_owner_is_dropped_and_created_again(void **stat
     }
 }
 
-/* The second page of a spill, put while the first one was not put yet, or was refused. */
-static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
+/*
+ * Another client has put the second page of a spill, but not the first one, or the first was
+ * refused.
+ */
+static void verify_accepts_unfinished_spill_of_other_client(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -443,7 +451,7 @@ static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
     must(spill_array_verify(fixture.direct, NULL, NULL, NULL, &summary, NULL), NULL);
     assert_int_equal(summary.findings, 0);
 
-    put.page++; /* a copy of a head that nobody has seen */
+    put.page++; /* a copy of a head that no client has read since */
     put.put_page.source_rev = head->rev + 1000;
     must(spill_owner_call(&fixture.owner, &put, &answer, NULL), NULL);
     must(spill_array_verify(fixture.direct, NULL, NULL, NULL, &summary, NULL), NULL);
@@ -457,16 +465,16 @@ static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_next_drop_finishes_one_that_died),
-        cmocka_unit_test(a_later_owner_keeps_its_pages),
-        cmocka_unit_test(an_owner_made_while_a_drop_is_finished),
-        cmocka_unit_test(a_definition_goes_with_all_that_is_left),
-        cmocka_unit_test(an_array_outlives_its_definition),
-        cmocka_unit_test(a_definition_that_could_not_be_dropped),
-        cmocka_unit_test(an_owner_made_while_its_definition_is_dropped),
-        cmocka_unit_test(an_append_whose_owner_is_dropped_before_its_update),
-        cmocka_unit_test(an_export_ends_if_its_owner_is_dropped_and_created_again),
-        cmocka_unit_test(verify_accepts_a_spill_that_another_client_has_begun),
+        cmocka_unit_test(next_drop_completes_interrupted_drop),
+        cmocka_unit_test(later_owner_keeps_its_pages),
+        cmocka_unit_test(owner_created_during_drop),
+        cmocka_unit_test(dropped_definition_leaves_nothing),
+        cmocka_unit_test(open_array_of_dropped_definition_refuses),
+        cmocka_unit_test(failed_drop_of_definition_changes_nothing),
+        cmocka_unit_test(owner_created_during_drop_of_definition),
+        cmocka_unit_test(owner_dropped_before_field_update),
+        cmocka_unit_test(export_ends_if_owner_is_created_again),
+        cmocka_unit_test(verify_accepts_unfinished_spill_of_other_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

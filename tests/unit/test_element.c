@@ -20,7 +20,7 @@ static spill_value_t *parse(element_t *element, const char *json)
     return &element->value;
 }
 
-/* Do an element's id and a value that is looked for have one key? */
+/* Have an element's id and a value that is searched for the same key? */
 static bool has_id(const char *json, const char *path, const char *id_json)
 {
     element_t element, id;
@@ -35,7 +35,7 @@ static bool has_id(const char *json, const char *path, const char *id_json)
     return same;
 }
 
-static void an_id_is_a_value_at_a_path(void **state)
+static void id_is_value_at_path(void **state)
 {
     (void)state;
     assert_true(has_id("{\"id\": 1}", "id", "{\"$numberDouble\": \"1.0\"}"));
@@ -49,7 +49,7 @@ static void an_id_is_a_value_at_a_path(void **state)
     assert_false(has_id("\"text\"", "a", "\"text\""));
 }
 
-static void some_values_are_no_ids(void **state)
+static void some_values_cannot_be_ids(void **state)
 {
     (void)state;
     static const char regex[] = "{\"$regularExpression\": {\"pattern\": \"a\", \"options\": \"\"}}";
@@ -72,7 +72,7 @@ static void some_values_are_no_ids(void **state)
     text[SPILL_ELEMENT_ID_MAX - 1] = '"';
     text[SPILL_ELEMENT_ID_MAX] = '\0';
     assert_int_equal(spill_element_id_key(parse(&id, text), &key, &error), SPILL_INVALID);
-    assert_int_equal(key.size, SPILL_ELEMENT_ID_MAX); /* as it was */
+    assert_int_equal(key.size, SPILL_ELEMENT_ID_MAX); /* unchanged */
     bson_destroy(&id.storage);
     spill_buffer_release(&key);
 }
@@ -103,8 +103,8 @@ static void times_have_three_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_is_a_value_at_a_path),
-        cmocka_unit_test(some_values_are_no_ids),
+        cmocka_unit_test(id_is_value_at_path),
+        cmocka_unit_test(some_values_cannot_be_ids),
         cmocka_unit_test(times_have_three_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

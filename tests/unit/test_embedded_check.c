@@ -1,4 +1,4 @@
-/* The embedded store's check finds what is wrong with the records of an owner. */
+/* The embedded store's check finds damage in the records of an owner. */
 #include "store/embedded/records.h"
 #include "support/failing_kv.h"
 #include "support/tampered.h"
@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-/* Beside ada's records, which change, those of "bob" stay sound. */
+/* The test changes ada's records; bob's stay sound. */
 typedef struct fixture {
     tampered_t feed;
-    spill_state_t head; /* ada's */
+    spill_state_t head; /* the state of ada's head */
     char found[4096];
 } fixture_t;
 
@@ -46,7 +46,7 @@ static void add_text(void *context, const spill_store_finding_t *finding)
              (int)finding->page, finding->text);
 }
 
-/* The check's findings, as lines "invariant@page: text". */
+/* Compare the check's findings, as lines "invariant@page: text". */
 static void assert_found(fixture_t *fixture, const char *expected)
 {
     spill_binding_t binding;
@@ -70,7 +70,7 @@ static void element(fixture_t *fixture, int64_t seq)
     spill_record_key_element(&fixture->feed.key, fixture->head.incarnation, seq);
 }
 
-static void a_sound_owner_has_no_findings(void **state)
+static void sound_owner_has_no_findings(void **state)
 {
     (void)state;
     for (spill_keep_t keep = SPILL_KEEP_OLDEST; keep <= SPILL_KEEP_NEWEST; keep++) {
@@ -164,7 +164,7 @@ static void unreadable_records_are_found(void **state)
     close_fixture(&fixture);
 }
 
-static void an_unreadable_head_is_found(void **state)
+static void unreadable_head_is_found(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -183,7 +183,7 @@ static void an_unreadable_head_is_found(void **state)
     close_fixture(&fixture);
 }
 
-static void what_the_engine_cannot_read_is_found(void **state)
+static void engine_read_errors_are_found(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -213,7 +213,7 @@ static void add_finding(void *context, const spill_finding_t *finding)
     add_text(context, &same);
 }
 
-/* What a user of the verifier is told. */
+/* Compare the verifier's findings, as its user sees them. */
 static void assert_verified(fixture_t *fixture, const char *expected)
 {
     spill_error_t error;
@@ -228,8 +228,8 @@ static void assert_verified(fixture_t *fixture, const char *expected)
     bson_destroy(&storage);
 }
 
-/* Pages whose damage the documents' own look and the store's check both meet. */
-static void damage_is_told_once(void **state)
+/* Both the documents and the store's own check show this damage. */
+static void damage_is_reported_once(void **state)
 {
     (void)state;
     for (int keep = 0; keep < 2; keep++) {
@@ -247,8 +247,8 @@ static void damage_is_told_once(void **state)
     }
 }
 
-/* A head that cannot be read is no missing head: repair must not free the pages. */
-static void repair_keeps_pages_of_an_unreadable_head(void **state)
+/* An unreadable head is not a missing head: repair must not delete the pages. */
+static void repair_keeps_pages_of_unreadable_head(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -272,8 +272,8 @@ static void repair_keeps_pages_of_an_unreadable_head(void **state)
     }
 }
 
-/* Nothing is counted by an index that cannot be read to its end. */
-static void a_damaged_index_is_not_counted(void **state)
+/* An index that cannot be read to its end counts nothing. */
+static void damaged_index_is_not_counted(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -296,7 +296,7 @@ static void id_entry(fixture_t *fixture, int64_t seq)
     bson_destroy(&storage);
 }
 
-/* What is found is told by a look, then mended. */
+/* A dry run reports the finding; then repair fixes it. */
 static void assert_fixed(fixture_t *fixture, int64_t findings)
 {
     spill_repair_summary_t look, repaired;
@@ -312,7 +312,7 @@ static void assert_fixed(fixture_t *fixture, int64_t findings)
     assert_found(fixture, "");
 }
 
-static void an_index_that_disagrees_is_made_anew(void **state)
+static void wrong_index_of_pages_is_rebuilt(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -339,7 +339,7 @@ static void an_index_that_disagrees_is_made_anew(void **state)
     close_fixture(&fixture);
 }
 
-static void an_index_of_ids_that_disagrees_is_found(void **state)
+static void wrong_index_of_ids_is_found(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -380,7 +380,7 @@ static int64_t verify_all(spill_array_t *array)
     return summary.findings;
 }
 
-/* The first entry of the index of ranks goes, and another comes, of an element that never was. */
+/* Delete the first entry of the index of ranks, and add one of an element that never existed. */
 static void corrupt_ranks(disk_t *disk, uint32_t array_id, const spill_value_t *owner)
 {
     spill_kv_t *kv = disk_open(disk);
@@ -406,7 +406,7 @@ static void corrupt_ranks(disk_t *disk, uint32_t array_id, const spill_value_t *
     kv->ops->close(kv, NULL);
 }
 
-/* Six reviews of "ada", and an index of their ranks that disagrees. */
+/* Create six reviews of "ada" and a wrong index of their ranks. */
 static disk_t *make_corrupt_ranks(void)
 {
     disk_t *disk = disk_new();
@@ -437,7 +437,7 @@ static disk_t *make_corrupt_ranks(void)
     return disk;
 }
 
-static void an_index_of_ranks_is_made_anew(void **state)
+static void wrong_index_of_ranks_is_rebuilt(void **state)
 {
     (void)state;
     spill_array_t *array;
@@ -446,7 +446,7 @@ static void an_index_of_ranks_is_made_anew(void **state)
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     assert_int_equal(spill_array_open(store, "reviews", &array, NULL), SPILL_OK);
     int64_t found = verify_all(array);
-    assert_int_equal(found, 2); /* a sum that differs, and the element without its rank */
+    assert_int_equal(found, 2); /* a wrong sum, and the element without its rank */
     assert_int_equal(spill_array_repair(array, NULL, true, NULL, NULL, &summary, NULL), SPILL_OK);
     assert_true(summary.findings >= found);
     assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, NULL), SPILL_OK);
@@ -458,7 +458,9 @@ static void an_index_of_ranks_is_made_anew(void **state)
     disk_free(disk);
 }
 
-/* Engine call `at` fails during a repair. Returns false if the repair ended before that call. */
+/*
+ * Run a repair in which engine call `at` fails. Return false if the repair ended before that call.
+ */
 static bool interrupt_repair(failing_kv_way_t way, int64_t at)
 {
     failing_kv_plan_t plan = {.way = way, .at = at};
@@ -493,7 +495,7 @@ static bool interrupt_repair(failing_kv_way_t way, int64_t at)
     return plan.struck;
 }
 
-static void an_interrupted_repair_of_an_index_is_repeated(void **state)
+static void interrupted_index_repair_can_be_repeated(void **state)
 {
     (void)state;
     for (failing_kv_way_t way = FAILING_KV_ERROR; way < FAILING_KV_WAYS; way++) {
@@ -507,20 +509,20 @@ static void an_interrupted_repair_of_an_index_is_repeated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sound_owner_has_no_findings),
+        cmocka_unit_test(sound_owner_has_no_findings),
         cmocka_unit_test(missing_elements_are_found),
         cmocka_unit_test(missing_elements_are_found_keep_oldest),
         cmocka_unit_test(elements_of_no_document_are_found),
         cmocka_unit_test(unreadable_records_are_found),
-        cmocka_unit_test(an_unreadable_head_is_found),
-        cmocka_unit_test(an_index_that_disagrees_is_made_anew),
-        cmocka_unit_test(what_the_engine_cannot_read_is_found),
-        cmocka_unit_test(damage_is_told_once),
-        cmocka_unit_test(repair_keeps_pages_of_an_unreadable_head),
-        cmocka_unit_test(a_damaged_index_is_not_counted),
-        cmocka_unit_test(an_index_of_ids_that_disagrees_is_found),
-        cmocka_unit_test(an_index_of_ranks_is_made_anew),
-        cmocka_unit_test(an_interrupted_repair_of_an_index_is_repeated),
+        cmocka_unit_test(unreadable_head_is_found),
+        cmocka_unit_test(wrong_index_of_pages_is_rebuilt),
+        cmocka_unit_test(engine_read_errors_are_found),
+        cmocka_unit_test(damage_is_reported_once),
+        cmocka_unit_test(repair_keeps_pages_of_unreadable_head),
+        cmocka_unit_test(damaged_index_is_not_counted),
+        cmocka_unit_test(wrong_index_of_ids_is_found),
+        cmocka_unit_test(wrong_index_of_ranks_is_rebuilt),
+        cmocka_unit_test(interrupted_index_repair_can_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Damaged files: every one is noticed and named, no acknowledged element is lost without a word,
- * and owners whose records are not hit stay readable.
+ * Damaged files: each one is detected and named, no acknowledged element is lost silently, and
+ * owners with undamaged records stay readable.
  */
 #include "support/embedded.h"
 
@@ -22,7 +22,7 @@
 
 enum { OWNERS = 40, ELEMENTS = 500 };
 
-/* ---- a store to be damaged ------------------------------------------------------------------- */
+/* ---- a store to damage ----------------------------------------------------------------------- */
 
 static void owner_name(char *name, size_t size, int owner)
 {
@@ -58,7 +58,7 @@ static void make_store(const char *folder)
     embedded_close(store);
 }
 
-/* The only file whose name begins and ends so, but for the engine's own LOG. */
+/* Find the only file with this beginning and ending of its name, except the engine's own LOG. */
 static void find_file(const char *folder, const char *begin, const char *end, char *path)
 {
     DIR *entries = opendir(folder);
@@ -102,7 +102,7 @@ static const char *base_name(const char *path)
     return strrchr(path, '/') + 1;
 }
 
-/* Neither a writer nor a reader opens the store, and both name the file. */
+/* Neither a writer nor a reader can open the store; both name the file. */
 static void assert_refused_naming(const char *folder, const char *name)
 {
     spill_error_t error;
@@ -118,7 +118,7 @@ static void assert_refused_naming(const char *folder, const char *name)
     }
 }
 
-/* How many owners can be read in full; each other must say that it is damaged. */
+/* Count the owners that can be read in full. Each other owner must report damage. */
 static int count_readable(const char *folder, const char *damaged)
 {
     int readable = 0;
@@ -144,7 +144,7 @@ static int count_readable(const char *folder, const char *damaged)
 
 /* ---- table files ----------------------------------------------------------------------------- */
 
-static void a_flipped_bit_hurts_few_owners(void **state)
+static void flipped_bit_affects_few_owners(void **state)
 {
     (void)state;
     char path[256];
@@ -167,7 +167,7 @@ static void note_warning(void *context, spill_log_level_t level, const char *mes
         snprintf(context, SPILL_ERROR_MESSAGE_SIZE, "%s", message);
 }
 
-/* This store has one table only: a partial open succeeds, and the array cannot be read. */
+/* This store has only one table: a partial open succeeds, and the array cannot be read. */
 static void assert_unreadable_naming(const char *folder, const char *name)
 {
     char warning[SPILL_ERROR_MESSAGE_SIZE] = "";
@@ -190,7 +190,7 @@ static void assert_unreadable_naming(const char *folder, const char *name)
     embedded_close(store);
 }
 
-static void a_missing_or_short_table_is_named(void **state)
+static void missing_or_short_table_is_named(void **state)
 {
     (void)state;
     char path[256], away[300];
@@ -209,7 +209,7 @@ static void a_missing_or_short_table_is_named(void **state)
 
 /* ---- large values ---------------------------------------------------------------------------- */
 
-static void damage_to_a_large_element_hurts_its_owner(void **state)
+static void damage_to_large_element_affects_its_owner(void **state)
 {
     (void)state;
     enum { LARGE_OWNERS = 4, LARGE_BYTES = 700 * 1024 };
@@ -260,7 +260,7 @@ static void damage_to_a_large_element_hurts_its_owner(void **state)
 
 /* ---- the list of files ----------------------------------------------------------------------- */
 
-static void a_damaged_list_of_files_is_named(void **state)
+static void damaged_list_of_files_is_named(void **state)
 {
     (void)state;
     char path[256], current[256];
@@ -276,7 +276,7 @@ static void a_damaged_list_of_files_is_named(void **state)
     assert_refused_naming(folder, "CURRENT");
 }
 
-static void a_list_of_files_that_lost_its_end_is_named(void **state)
+static void list_of_files_without_end_is_named(void **state)
 {
     (void)state;
     char path[256];
@@ -287,7 +287,7 @@ static void a_list_of_files_that_lost_its_end_is_named(void **state)
     make_store(folder);
     find_file(folder, "MANIFEST-", "", path);
     assert_int_equal(truncate(path, size_of(path) - 20), 0);
-    for (int i = 0; i < 2; i++) /* the first refusal does not make the second forget */
+    for (int i = 0; i < 2; i++) /* the second open refuses, too */
         assert_refused_naming(folder, base_name(path));
     spill_store_options_init(&options);
     options.read_only = true;
@@ -297,8 +297,8 @@ static void a_list_of_files_that_lost_its_end_is_named(void **state)
 /* ---- logs ------------------------------------------------------------------------------------ */
 
 /*
- * The store as a process that dies leaves it: a copy of the folder while it is open. The engine may
- * delete a file during the copy: copy again.
+ * Make the store of a killed process: copy the folder while it is open. If the engine deletes a
+ * file during the copy, copy again.
  */
 static void make_killed(const char *folder, char *copy)
 {
@@ -317,7 +317,7 @@ static void make_killed(const char *folder, char *copy)
     embedded_close(store);
 }
 
-/* The last owner's elements: `count` of them. */
+/* The last owner has exactly `count` elements. */
 static void assert_last_has(const char *folder, int64_t count)
 {
     char name[24];
@@ -331,7 +331,7 @@ static void assert_last_has(const char *folder, int64_t count)
     embedded_close(store);
 }
 
-static void a_log_is_replayed_after_a_kill(void **state)
+static void log_is_replayed_after_kill(void **state)
 {
     (void)state;
     char copy[80];
@@ -339,7 +339,7 @@ static void a_log_is_replayed_after_a_kill(void **state)
     assert_last_has(copy, ELEMENTS + 10);
 }
 
-static void an_incomplete_last_record_is_passed_over(void **state)
+static void incomplete_last_record_is_skipped(void **state)
 {
     (void)state;
     char copy[80], path[256];
@@ -349,7 +349,7 @@ static void an_incomplete_last_record_is_passed_over(void **state)
         make_killed(embedded_new_folder(), copy);
         find_file(copy, "0", ".log", path);
         assert_int_equal(truncate(path, size_of(path) - 1), 0);
-        if (synced) { /* what the last process to write promised is not known */
+        if (synced) { /* it is unknown what the last writer acknowledged */
             assert_int_equal(spill_store_open(copy, NULL, &store, &error), SPILL_OK);
             embedded_close(store);
         }
@@ -357,7 +357,7 @@ static void an_incomplete_last_record_is_passed_over(void **state)
     }
 }
 
-/* A partial open shows what can be read: owners that the damage did not hit are whole. */
+/* Count the owners that a partial open shows completely: the damage did not hit them. */
 static int count_whole(const char *folder, int64_t count)
 {
     int whole = 0;
@@ -374,7 +374,7 @@ static int count_whole(const char *folder, int64_t count)
     return whole;
 }
 
-static void a_flipped_bit_in_a_log_is_not(void **state)
+static void flipped_bit_in_log_is_damage(void **state)
 {
     (void)state;
     char copy[80], path[256];
@@ -390,8 +390,11 @@ static void a_flipped_bit_in_a_log_is_not(void **state)
     assert_last_has(copy, ELEMENTS + 10);
 }
 
-/* A record longer than a block of the log is written in parts: it may be cut off between two. */
-static void a_log_cut_between_two_parts_is_replayed(void **state)
+/*
+ * A record that is longer than a block of the log is written in parts. The log may end between two
+ * parts.
+ */
+static void log_cut_between_parts_is_replayed(void **state)
 {
     (void)state;
     enum { LARGE = 100000, BLOCK = 32768 };
@@ -428,10 +431,11 @@ static void a_log_cut_between_two_parts_is_replayed(void **state)
 }
 
 /*
- * A flip in a record's length makes it end behind the log's end, as one does that was cut off. What
- * stands behind it tells. Of the last record nobody can: it goes, as one that was cut off.
+ * A flipped bit in a record's length may move the record's end behind the end of the log, as for a
+ * torn record. The bytes behind it show the difference. For the last record nothing does: it is
+ * dropped like a torn one.
  */
-static void a_flipped_bit_in_a_header_is_no_torn_end(void **state)
+static void flipped_bit_in_header_is_not_a_torn_end(void **state)
 {
     (void)state;
     char copy[80], path[256];
@@ -447,8 +451,8 @@ static void a_flipped_bit_in_a_header_is_no_torn_end(void **state)
     assert_last_has(copy, ELEMENTS + 10);
 }
 
-/* Closed in order: no byte of the list of files can change without being noticed. */
-static void a_flipped_bit_in_the_list_of_files_is_noticed(void **state)
+/* After a regular close, no byte of the list of files can change undetected. */
+static void flipped_bit_in_list_of_files_is_detected(void **state)
 {
     (void)state;
     char path[256];
@@ -465,7 +469,7 @@ static void a_flipped_bit_in_the_list_of_files_is_noticed(void **state)
     embedded_close(embedded_in_folder(folder, NULL));
 }
 
-/* Write the format's record once more, after a replay that leaves the log there is: two logs. */
+/* Write the format's record again after a replay that keeps the old log: now two logs exist. */
 static void add_log(const char *folder)
 {
     char *message = NULL;
@@ -505,8 +509,11 @@ static void find_newest_log(const char *folder, char *path)
     bson_free(logs);
 }
 
-/* With log durability a machine that dies may take the end of an older log along; else not. */
-static void an_incomplete_older_log_is_damage_or_a_loss(void **state)
+/*
+ * With log durability, a power loss may remove the end of an older log; otherwise a missing end is
+ * damage.
+ */
+static void incomplete_older_log_is_damage_or_power_loss(void **state)
 {
     (void)state;
     char copy[80], older[256];
@@ -520,9 +527,10 @@ static void an_incomplete_older_log_is_damage_or_a_loss(void **state)
     assert_last_has(copy, ELEMENTS + 9);
 }
 
-/* After a power loss a writer opens a new log behind a torn one, and is killed before it flushes.
+/*
+ * After a power loss, a writer opens a new log behind a torn one and is killed before it flushes.
  */
-static void a_torn_log_that_a_newer_one_continues_is_whole(void **state)
+static void torn_log_with_newer_log_is_whole(void **state)
 {
     (void)state;
     char copy[80], older[256];
@@ -534,8 +542,8 @@ static void a_torn_log_that_a_newer_one_continues_is_whole(void **state)
     assert_last_has(copy, ELEMENTS + 9);
 }
 
-/* A reader that went on without a log would lack its elements and not report it. */
-static void a_log_that_cannot_be_opened_is_named(void **state)
+/* If a reader continued without a log, it would miss elements without reporting it. */
+static void log_that_cannot_be_opened_is_named(void **state)
 {
     (void)state;
     spill_error_t error;
@@ -565,10 +573,10 @@ static void overwrite(const char *path, off_t at, const void *bytes, size_t size
 }
 
 /*
- * The engine takes both for the end of the log, and opens the store without what follows. If it
- * skips damage instead, it reads the recycled part for ever: a partial open must not let it.
+ * The engine mistakes both for the end of the log and opens the store without the rest. If it skips
+ * damage instead, it reads the recycled part in an endless loop: a partial open must prevent that.
  */
-static void zeros_and_foreign_parts_are_no_end(void **state)
+static void zeros_and_recycled_parts_are_damage(void **state)
 {
     (void)state;
     static const uint8_t recycled[] = {5}, zeros[7] = {0};
@@ -588,7 +596,7 @@ static void zeros_and_foreign_parts_are_no_end(void **state)
     assert_last_has(copy, ELEMENTS + 10);
 }
 
-/* ---- cuts ------------------------------------------------------------------------------------ */
+/* ---- cutting damaged logs -------------------------------------------------------------------- */
 
 typedef struct losses {
     int owners;
@@ -619,8 +627,8 @@ static void keep_copy(const char *path, char *copy, size_t size)
     assert_int_equal(system(command), 0);
 }
 
-/* 40 owners got 10 elements each, in turns of owners; owner 20's first ones are hit. */
-static void a_damaged_log_is_cut_and_kept(void **state)
+/* 40 owners got 10 elements each, in turns. The damage is at the first elements of owner 20. */
+static void damaged_log_is_cut_and_kept(void **state)
 {
     (void)state;
     char copy[80], path[256], original[300], kept[400];
@@ -653,11 +661,13 @@ static void a_damaged_log_is_cut_and_kept(void **state)
     assert_int_equal(spill_store_cut_log(copy, false, NULL, NULL, &cut, &error), SPILL_OK);
     assert_false(cut.needed);
     assert_last_has(copy, ELEMENTS);
-    assert_true(same_bytes(kept, original)); /* a writer leaves it alone */
+    assert_true(same_bytes(kept, original)); /* a writer does not change it */
 }
 
-/* A cut with two logs, stopped after each of its steps: it can be made again, no log is lost. */
-static void a_cut_that_was_stopped_is_made_again(void **state)
+/*
+ * A cut with two logs, interrupted after each of its steps: it can be repeated, and no log is lost.
+ */
+static void interrupted_cut_is_repeated(void **state)
 {
     (void)state;
     enum { STEPS = 4 };
@@ -730,23 +740,23 @@ static void messages_become_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flipped_bit_hurts_few_owners),
-        cmocka_unit_test(a_missing_or_short_table_is_named),
-        cmocka_unit_test(damage_to_a_large_element_hurts_its_owner),
-        cmocka_unit_test(a_damaged_list_of_files_is_named),
-        cmocka_unit_test(a_list_of_files_that_lost_its_end_is_named),
-        cmocka_unit_test(a_log_is_replayed_after_a_kill),
-        cmocka_unit_test(an_incomplete_last_record_is_passed_over),
-        cmocka_unit_test(a_flipped_bit_in_a_log_is_not),
-        cmocka_unit_test(a_log_cut_between_two_parts_is_replayed),
-        cmocka_unit_test(a_flipped_bit_in_a_header_is_no_torn_end),
-        cmocka_unit_test(a_flipped_bit_in_the_list_of_files_is_noticed),
-        cmocka_unit_test(an_incomplete_older_log_is_damage_or_a_loss),
-        cmocka_unit_test(zeros_and_foreign_parts_are_no_end),
-        cmocka_unit_test(a_torn_log_that_a_newer_one_continues_is_whole),
-        cmocka_unit_test(a_log_that_cannot_be_opened_is_named),
-        cmocka_unit_test(a_damaged_log_is_cut_and_kept),
-        cmocka_unit_test(a_cut_that_was_stopped_is_made_again),
+        cmocka_unit_test(flipped_bit_affects_few_owners),
+        cmocka_unit_test(missing_or_short_table_is_named),
+        cmocka_unit_test(damage_to_large_element_affects_its_owner),
+        cmocka_unit_test(damaged_list_of_files_is_named),
+        cmocka_unit_test(list_of_files_without_end_is_named),
+        cmocka_unit_test(log_is_replayed_after_kill),
+        cmocka_unit_test(incomplete_last_record_is_skipped),
+        cmocka_unit_test(flipped_bit_in_log_is_damage),
+        cmocka_unit_test(log_cut_between_parts_is_replayed),
+        cmocka_unit_test(flipped_bit_in_header_is_not_a_torn_end),
+        cmocka_unit_test(flipped_bit_in_list_of_files_is_detected),
+        cmocka_unit_test(incomplete_older_log_is_damage_or_power_loss),
+        cmocka_unit_test(zeros_and_recycled_parts_are_damage),
+        cmocka_unit_test(torn_log_with_newer_log_is_whole),
+        cmocka_unit_test(log_that_cannot_be_opened_is_named),
+        cmocka_unit_test(damaged_log_is_cut_and_kept),
+        cmocka_unit_test(interrupted_cut_is_repeated),
         cmocka_unit_test(messages_become_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

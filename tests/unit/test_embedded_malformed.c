@@ -1,9 +1,9 @@
 /*
- * Records of an embedded store that hold any bytes. For each layout, one record of each kind is
+ * Records of an embedded store with arbitrary bytes. For each layout, one record of each kind is
  * replaced: by each of its beginnings, by copies with one byte set to 0, 1, 0x7f or 0xff (with a
- * sanitizer to one of these), and by nothing; the same for its key. Then every operation runs. Each
- * returns the data or an error that names a place: exercise.c checks that, and the sanitizers check
- * the rest.
+ * sanitizer to one of these), and by nothing. The same happens to its key. Then every operation
+ * runs. Each must return the data or an error that names a place: exercise.c checks that, and the
+ * sanitizers check the rest.
  */
 #include "support/effort.h"
 #include "support/exercise.h"
@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-/* A case that takes longer hangs: the alarm ends it. Sound ones take a millisecond. */
+/* A case that takes longer hangs, and the alarm ends it. Sound cases take a millisecond. */
 enum { SECONDS_MAX = 60 };
 
 /* Store operations of one group on one small store. */
@@ -61,7 +61,7 @@ static const damaging_t *now_damaging;
 static const uint8_t *now_bytes;
 static size_t now_size;
 
-/* cmocka reports a signal without the case: this shows it first. */
+/* cmocka reports a signal without the case, so print the case first. */
 static void show_last_case(int number)
 {
     if (now_damaging)
@@ -92,7 +92,7 @@ static void try_bytes(damaging_t *damaging, const uint8_t *bytes, size_t size)
     now_size = size;
     alarm(SECONDS_MAX);
     for (int group = 0; group < EXERCISE_GROUPS; group++) {
-        /* If no array opens, changes and repair have nothing to work on. */
+        /* If no array opens, changes and repair have no data. */
         if (!opened && is_catalog(damaging->record) && group != EXERCISE_DROP &&
             group != EXERCISE_READ)
             continue;
@@ -119,7 +119,7 @@ static void try_bytes(damaging_t *damaging, const uint8_t *bytes, size_t size)
     }
 }
 
-/* With a huge number in the place of one byte: loops and sums have to stand it. */
+/* Replace one byte by a huge number: loops and sums must cope with it. */
 static void try_huge(damaging_t *damaging, const uint8_t *right, size_t size)
 {
     static const uint8_t huge[][9] = {
@@ -169,7 +169,7 @@ static void try_all(damaging_t *damaging, const uint8_t *right, size_t size)
     bson_free(bytes);
 }
 
-/* Elements that can be read, of types that the layout may not allow. */
+/* Replace an element by readable elements of types that the layout may not allow. */
 static void try_other_types(damaging_t *damaging)
 {
     static const struct {
@@ -204,7 +204,7 @@ static void damage_layout(int layout, bool keys)
         if (!keys && exercise_kind_of(record) == SPILL_RECORD_ELEMENT)
             try_other_types(&damaging);
     }
-    /* The test would show nothing if no damage was noticed, or if no store could be opened. */
+    /* The test proves nothing if no damage was detected, or if no store opened. */
     assert_true(damaging.opened > damaging.cases);
     assert_true(damaging.corrupt > damaging.cases / 10);
     printf("%s: %lld cases, at most %lld store operations\n", store.layout,

@@ -1,4 +1,4 @@
-/* Opening and closing stores on disk: who may, what is there, which format it is of; backups. */
+/* Opening and closing stores on disk: permissions, existing files, formats; backups. */
 #include "support/embedded.h"
 
 #include "store/embedded/kv_rocksdb.h"
@@ -56,7 +56,7 @@ static void write_file(const char *folder, const char *name, const char *text)
     fclose(file);
 }
 
-/* A store with 30 elements of one owner in a head and pages. */
+/* Create a store with 30 elements of one owner in a head and pages. */
 static void make_store(const char *folder)
 {
     spill_store_options_t options = log_durability();
@@ -79,9 +79,9 @@ static void assert_has_thirty(const char *folder, const spill_store_options_t *o
     embedded_close(store);
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- existing files -------------------------------------------------------------------------- */
 
-static void a_store_is_made_and_found_again(void **state)
+static void store_is_created_and_reopened(void **state)
 {
     (void)state;
     const char *folder = embedded_new_folder();
@@ -91,7 +91,7 @@ static void a_store_is_made_and_found_again(void **state)
     assert_has_thirty(folder, &options);
 }
 
-static void a_missing_store_is_not_made_by_a_reader(void **state)
+static void reader_does_not_create_store(void **state)
 {
     (void)state;
     const char *folder = embedded_new_folder();
@@ -121,7 +121,7 @@ static void other_folders_are_refused(void **state)
     assert_open_fails("/nowhere/at/all", NULL, SPILL_NOT_FOUND, "/nowhere/at/all");
 }
 
-static void a_database_that_is_no_store_is_refused(void **state)
+static void foreign_database_is_refused(void **state)
 {
     (void)state;
     const char *folder = embedded_new_folder();
@@ -138,8 +138,8 @@ static void a_database_that_is_no_store_is_refused(void **state)
     assert_open_fails(folder, NULL, SPILL_NOT_FOUND, "a database, but not a Spillway store");
 }
 
-/* A crash between making the folder and making the database. */
-static void a_store_that_was_hardly_begun_is_made(void **state)
+/* A crash after creating the folder and before creating the database. */
+static void unfinished_store_is_created(void **state)
 {
     (void)state;
     const char *folder = embedded_new_folder();
@@ -147,7 +147,7 @@ static void a_store_that_was_hardly_begun_is_made(void **state)
     write_file(folder, "SPILLWAY", "A Spillway store.\n");
     make_store(folder);
     assert_has_thirty(folder, NULL);
-    /* The engine's first list of files was written, the file that names it not yet. */
+    /* The engine has written its first list of files, but not yet the file that names it. */
     folder = embedded_new_folder();
     mkdir(folder, 0777);
     write_file(folder, "SPILLWAY", "A Spillway store.\n");
@@ -158,9 +158,9 @@ static void a_store_that_was_hardly_begun_is_made(void **state)
     assert_has_thirty(folder, NULL);
 }
 
-/* ---- who may --------------------------------------------------------------------------------- */
+/* ---- permissions ----------------------------------------------------------------------------- */
 
-static void a_second_writer_learns_who_the_first_is(void **state)
+static void second_writer_is_refused_with_holder(void **state)
 {
     (void)state;
     const char *folder = embedded_new_folder();
@@ -174,7 +174,7 @@ static void a_second_writer_learns_who_the_first_is(void **state)
     assert_has_thirty(folder, NULL);
 }
 
-static void a_reader_sees_what_was_there_when_it_came(void **state)
+static void reader_sees_store_as_opened(void **state)
 {
     (void)state;
     const char *folder = embedded_new_folder();
@@ -192,7 +192,7 @@ static void a_reader_sees_what_was_there_when_it_came(void **state)
     assert_int_equal(embedded_append(seen, "ada", 35, 1, &error), SPILL_READ_ONLY);
     assert_non_null(strstr(error.message, "read-only"));
     assert_int_equal(spill_store_define(reader, spill_array_get_definition(seen), &error),
-                     SPILL_OK); /* the same already */
+                     SPILL_OK); /* already the same content */
     assert_int_equal(spill_store_drop(reader, "feed", &error), SPILL_READ_ONLY);
     spill_array_close(seen);
     embedded_close(reader);
@@ -212,7 +212,7 @@ static int count_entries(const char *folder)
     return count;
 }
 
-/* The children of this process: fork first, so that no engine's threads are about. */
+/* Run in a child of this process. Fork first, before any engine has threads. */
 static void in_a_child(void (*run)(const char *folder), const char *folder)
 {
     pid_t child = fork();
@@ -248,10 +248,10 @@ static void use_without_permission(const char *folder)
     spill_array_close(array);
     embedded_close(store);
     expect(spill_store_open("/usr/spillway-test", NULL, &store, &error) == SPILL_DENIED);
-    _exit(0); /* without removing what the parent still uses */
+    _exit(0); /* do not delete files that the parent still uses */
 }
 
-static void a_folder_without_permission_can_be_read(void **state)
+static void read_only_folder_can_be_read(void **state)
 {
     (void)state;
     const char *folder = embedded_new_folder();
@@ -296,7 +296,7 @@ static spill_code_t open_disk(disk_t *disk, bool reader, spill_store_t **store,
     return spill_embedded_open_kv(disk_open(disk), "memory", &options, store, error);
 }
 
-static void a_newer_format_is_refused(void **state)
+static void newer_format_is_refused(void **state)
 {
     (void)state;
     disk_t *disk = disk_new();
@@ -314,7 +314,7 @@ static void a_newer_format_is_refused(void **state)
     disk_free(disk);
 }
 
-/* Take the owner's index of pages by their first number out of array number `id`. */
+/* Delete the owner's index of pages by first number, of array number `id`. */
 static void delete_index(spill_kv_t *kv, uint32_t id, const char *owner, spill_batch_t *batch)
 {
     bson_t storage = BSON_INITIALIZER;
@@ -336,20 +336,20 @@ static void delete_index(spill_kv_t *kv, uint32_t id, const char *owner, spill_b
     bson_destroy(&storage);
 }
 
-/* Format 1 had no such index. */
+/* Make a store of format 1, which had no such index. */
 static void make_format_1(disk_t *disk, uint32_t array_id, const char *const *owners)
 {
     spill_kv_t *kv = disk_open(disk);
     spill_batch_t batch = SPILL_BATCH_INIT;
     for (; *owners; owners++)
         delete_index(kv, array_id, *owners, &batch);
-    assert_true(batch.count > 1000); /* it takes more than one batch to put them back */
+    assert_true(batch.count > 1000); /* the upgrade needs more than one batch */
     put_format(&batch, 1);
     assert_int_equal(kv->ops->close(kv, NULL), SPILL_OK);
     write_to(disk, &batch);
 }
 
-static void an_older_format_is_brought_up_to_date(void **state)
+static void older_format_is_upgraded(void **state)
 {
     (void)state;
     static const char *const owners[] = {"ada", "ben", "cleo", NULL};
@@ -368,7 +368,7 @@ static void an_older_format_is_brought_up_to_date(void **state)
 
     assert_int_equal(open_disk(disk, true, &store, &error), SPILL_FORMAT);
     assert_non_null(strstr(error.message, "upgrade"));
-    disk_fail_writes(disk, 1, 1, SPILL_NO_SPACE); /* on the way */
+    disk_fail_writes(disk, 1, 1, SPILL_NO_SPACE); /* during the upgrade */
     assert_int_equal(open_disk(disk, false, &store, &error), SPILL_NO_SPACE);
     for (int i = 0; i < 2; i++) {
         store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
@@ -385,7 +385,7 @@ static void an_older_format_is_brought_up_to_date(void **state)
 
 /* ---- backups --------------------------------------------------------------------------------- */
 
-static void a_backup_is_a_store_of_its_own(void **state)
+static void backup_is_independent_store(void **state)
 {
     (void)state;
     char folder[64], copy[64];
@@ -414,7 +414,7 @@ static mode_t mode_of(const char *folder, const char *name)
     return about.st_mode & 07777;
 }
 
-static void a_folder_has_the_mode_that_is_asked_for(void **state)
+static void folder_has_requested_mode(void **state)
 {
     (void)state;
     static const mode_t modes[][2] = {{0600, 0700}, {0640, 0750}, {0664, 0775}};
@@ -431,12 +431,12 @@ static void a_folder_has_the_mode_that_is_asked_for(void **state)
         assert_int_equal(spill_store_backup(store, copy, &error), SPILL_OK);
         assert_int_equal(mode_of(copy, "."), modes[i][1]);
         embedded_close(store);
-        assert_int_equal(umask(027), 027); /* the application's */
+        assert_int_equal(umask(027), 027); /* the application's mask is unchanged */
     }
     umask(usual);
 }
 
-static void a_store_in_memory_has_no_backup(void **state)
+static void memory_store_has_no_backup(void **state)
 {
     (void)state;
     disk_t *disk = disk_new();
@@ -450,19 +450,19 @@ static void a_store_in_memory_has_no_backup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_without_permission_can_be_read), /* first: before threads */
-        cmocka_unit_test(a_store_is_made_and_found_again),
-        cmocka_unit_test(a_missing_store_is_not_made_by_a_reader),
+        cmocka_unit_test(read_only_folder_can_be_read), /* first: before any thread exists */
+        cmocka_unit_test(store_is_created_and_reopened),
+        cmocka_unit_test(reader_does_not_create_store),
         cmocka_unit_test(other_folders_are_refused),
-        cmocka_unit_test(a_database_that_is_no_store_is_refused),
-        cmocka_unit_test(a_store_that_was_hardly_begun_is_made),
-        cmocka_unit_test(a_second_writer_learns_who_the_first_is),
-        cmocka_unit_test(a_reader_sees_what_was_there_when_it_came),
-        cmocka_unit_test(a_newer_format_is_refused),
-        cmocka_unit_test(an_older_format_is_brought_up_to_date),
-        cmocka_unit_test(a_backup_is_a_store_of_its_own),
-        cmocka_unit_test(a_folder_has_the_mode_that_is_asked_for),
-        cmocka_unit_test(a_store_in_memory_has_no_backup),
+        cmocka_unit_test(foreign_database_is_refused),
+        cmocka_unit_test(unfinished_store_is_created),
+        cmocka_unit_test(second_writer_is_refused_with_holder),
+        cmocka_unit_test(reader_sees_store_as_opened),
+        cmocka_unit_test(newer_format_is_refused),
+        cmocka_unit_test(older_format_is_upgraded),
+        cmocka_unit_test(backup_is_independent_store),
+        cmocka_unit_test(folder_has_requested_mode),
+        cmocka_unit_test(memory_store_has_no_backup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Listing the owners of an embedded array of which a record is damaged. */
+/* Listing the owners of an embedded array with a damaged record. */
 #include "bson/key.h"
 #include "support/embedded.h"
 
@@ -16,7 +16,7 @@ typedef struct fixture {
     disk_t *disk;
     spill_store_t *store;
     spill_array_t *array;
-    spill_record_key_t key; /* of cyd's other fields */
+    spill_record_key_t key; /* of cyd's record of other fields */
     char met[64];
 } fixture_t;
 
@@ -55,7 +55,7 @@ static bool note_owner(void *context, const spill_value_t *owner)
     return true;
 }
 
-static void assert_those_before_are_met(fixture_t *fixture)
+static void assert_earlier_owners_listed(fixture_t *fixture)
 {
     spill_error_t error;
     assert_int_equal(spill_array_owners(fixture->array, note_owner, fixture, &error),
@@ -64,7 +64,7 @@ static void assert_those_before_are_met(fixture_t *fixture)
     assert_int_equal(error.code, SPILL_CORRUPT);
 }
 
-static void fields_that_are_no_document(void **state)
+static void malformed_fields_end_list(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -75,25 +75,25 @@ static void fields_that_are_no_document(void **state)
     assert_int_equal(kv->ops->write(kv, &batch, true, NULL), SPILL_OK);
     kv->ops->close(kv, NULL);
     spill_batch_release(&batch);
-    assert_those_before_are_met(&fixture);
+    assert_earlier_owners_listed(&fixture);
     close_fixture(&fixture);
 }
 
-static void fields_that_the_engine_cannot_read(void **state)
+static void unreadable_fields_end_list(void **state)
 {
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture);
     disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
-    assert_those_before_are_met(&fixture);
+    assert_earlier_owners_listed(&fixture);
     close_fixture(&fixture);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_that_are_no_document),
-        cmocka_unit_test(fields_that_the_engine_cannot_read),
+        cmocka_unit_test(malformed_fields_end_list),
+        cmocka_unit_test(unreadable_fields_end_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void assert_value(const spill_batch_t *batch, const char *key, const char
     assert_memory_equal(spill_batch_value(batch, change), value, strlen(value));
 }
 
-static void a_batch_answers_with_the_newest(void **state)
+static void batch_returns_newest_value(void **state)
 {
     (void)state;
     spill_batch_t batch = SPILL_BATCH_INIT;
@@ -53,7 +53,7 @@ static void a_batch_answers_with_the_newest(void **state)
     spill_batch_release(&batch);
 }
 
-static void a_batch_goes_back_to_a_mark(void **state)
+static void batch_rolls_back_to_savepoint(void **state)
 {
     (void)state;
     spill_batch_t batch = SPILL_BATCH_INIT;
@@ -71,7 +71,7 @@ static void a_batch_goes_back_to_a_mark(void **state)
     spill_batch_release(&batch);
 }
 
-static void a_value_may_be_appended_in_place(void **state)
+static void value_may_be_appended_in_place(void **state)
 {
     (void)state;
     spill_batch_t batch = SPILL_BATCH_INIT;
@@ -101,7 +101,7 @@ static void assert_before(const spill_record_key_t *left, const spill_record_key
     assert_true(order < 0 || (order == 0 && left->size < right->size));
 }
 
-static void records_of_an_owner_lie_in_order(void **state)
+static void records_of_owner_are_in_order(void **state)
 {
     (void)state;
     enum { KEYS = 14 };
@@ -112,7 +112,7 @@ static void records_of_an_owner_lie_in_order(void **state)
     spill_record_key_element(&keys[1], 200, INT64_MAX);
     spill_record_key_element(&keys[2], 200, 1);
     spill_record_key_element(&keys[3], 200, 0);
-    spill_record_key_element(&keys[4], 100, 900); /* an earlier incarnation */
+    spill_record_key_element(&keys[4], 100, 900); /* of an earlier incarnation */
     spill_record_key_page(&keys[5], 0);
     spill_record_key_page(&keys[6], 256);
     spill_record_key_first(&keys[7], 200, 70, 4);
@@ -126,7 +126,7 @@ static void records_of_an_owner_lie_in_order(void **state)
         assert_before(&keys[i], &keys[i + 1]);
 }
 
-static void keys_come_apart_again(void **state)
+static void keys_are_parsed(void **state)
 {
     (void)state;
     spill_record_key_t owner = key_of(7, "owner");
@@ -184,7 +184,7 @@ static spill_state_t full_head(void)
         .intent_page = 3};
 }
 
-static void states_come_back(void **state)
+static void states_round_trip(void **state)
 {
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
@@ -206,8 +206,8 @@ static void states_come_back(void **state)
     spill_buffer_release(&bytes);
 }
 
-/* Capped, keeping the best: millions of numbers that are gone take a few bytes. */
-static void gaps_come_back(void **state)
+/* Capped with a top-N: millions of deleted numbers need few bytes. */
+static void gaps_round_trip(void **state)
 {
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
@@ -238,7 +238,7 @@ static void gaps_come_back(void **state)
     spill_buffer_release(&bytes);
 }
 
-static void a_plain_head_takes_few_bytes(void **state)
+static void simple_head_takes_few_bytes(void **state)
 {
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
@@ -250,7 +250,7 @@ static void a_plain_head_takes_few_bytes(void **state)
     spill_buffer_release(&bytes);
 }
 
-/* Damaged states are refused or decode to something consistent: never a crash. */
+/* A damaged state is refused or decodes to something consistent; it never crashes. */
 static void damaged_states_are_harmless(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void damaged_states_are_harmless(void **state)
     spill_buffer_release(&bytes);
 }
 
-static void operations_come_back(void **state)
+static void operations_round_trip(void **state)
 {
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
@@ -289,7 +289,7 @@ static void operations_come_back(void **state)
     assert_int_equal(back.count, 20);
     assert_int_equal(back.id_bytes, 4);
     assert_memory_equal(back.id, "op-1", 4);
-    assert_false(spill_op_decode(bytes.data, bytes.size - 4, &back)); /* no id */
+    assert_false(spill_op_decode(bytes.data, bytes.size - 4, &back)); /* without an id */
     for (int i = 0; i < SPILL_OP_ID_MAX; i++)
         spill_buffer_append_byte(&bytes, 'x');
     assert_false(spill_op_decode(bytes.data, bytes.size, &back));
@@ -307,20 +307,20 @@ static void elements_are_a_type_and_bytes(void **state)
     assert_int_equal(value.size_bytes, 1);
     assert_false(spill_element_decode(&definition, (const uint8_t *)"", 0, &value));
     assert_int_equal(value.size_bytes, 0);
-    definition.layout = SPILL_LAYOUT_REFERENCE; /* each element is a document of its own */
+    definition.layout = SPILL_LAYOUT_REFERENCE; /* each element is a document */
     assert_false(spill_element_decode(&definition, (const uint8_t *)"\x08\x01", 2, &value));
     assert_true(spill_element_decode(&definition, (const uint8_t *)"\x03\5\0\0\0\0", 6, &value));
 }
 
-/* ---- heads that are remembered --------------------------------------------------------------- */
+/* ---- cached heads ---------------------------------------------------------------------------- */
 
-static void remember(spill_head_cache_t *cache, const char *key, const char *value)
+static void cache_head(spill_head_cache_t *cache, const char *key, const char *value)
 {
     spill_head_cache_put(cache, (const uint8_t *)key, strlen(key), (const uint8_t *)value,
                          value ? strlen(value) : 0);
 }
 
-static void assert_remembered(const spill_head_cache_t *cache, const char *key, const char *value)
+static void assert_cached(const spill_head_cache_t *cache, const char *key, const char *value)
 {
     const spill_head_slot_t *slot = spill_head_cache_find(cache, (const uint8_t *)key, strlen(key));
     if (!value) {
@@ -332,46 +332,46 @@ static void assert_remembered(const spill_head_cache_t *cache, const char *key, 
     assert_memory_equal(slot->value, value, strlen(value));
 }
 
-static void heads_are_remembered(void **state)
+static void heads_are_cached(void **state)
 {
     (void)state;
     char longer[SPILL_HEAD_CACHE_VALUE_MAX + 2];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     spill_head_cache_t cache = {0};
-    assert_remembered(&cache, "a", NULL);
-    remember(&cache, "a", "1");
-    assert_remembered(&cache, "a", "1");
-    assert_remembered(&cache, "b", NULL);
-    remember(&cache, "a", "2");
-    assert_remembered(&cache, "a", "2");
-    remember(&cache, "a", longer); /* too long: what there was is out of date */
-    assert_remembered(&cache, "a", NULL);
-    remember(&cache, longer, "key");
-    assert_remembered(&cache, longer, NULL);
-    remember(&cache, "a", "3");
-    remember(&cache, "a", NULL);
-    assert_remembered(&cache, "a", NULL);
-    remember(&cache, "a", "4");
+    assert_cached(&cache, "a", NULL);
+    cache_head(&cache, "a", "1");
+    assert_cached(&cache, "a", "1");
+    assert_cached(&cache, "b", NULL);
+    cache_head(&cache, "a", "2");
+    assert_cached(&cache, "a", "2");
+    cache_head(&cache, "a", longer); /* too long to cache: the old entry is stale and must go */
+    assert_cached(&cache, "a", NULL);
+    cache_head(&cache, longer, "key");
+    assert_cached(&cache, longer, NULL);
+    cache_head(&cache, "a", "3");
+    cache_head(&cache, "a", NULL);
+    assert_cached(&cache, "a", NULL);
+    cache_head(&cache, "a", "4");
     spill_head_cache_clear(&cache);
-    assert_remembered(&cache, "a", NULL);
+    assert_cached(&cache, "a", NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_answers_with_the_newest),
-        cmocka_unit_test(a_batch_goes_back_to_a_mark),
-        cmocka_unit_test(a_value_may_be_appended_in_place),
-        cmocka_unit_test(records_of_an_owner_lie_in_order),
-        cmocka_unit_test(keys_come_apart_again),
-        cmocka_unit_test(states_come_back),
-        cmocka_unit_test(gaps_come_back),
-        cmocka_unit_test(a_plain_head_takes_few_bytes),
+        cmocka_unit_test(batch_returns_newest_value),
+        cmocka_unit_test(batch_rolls_back_to_savepoint),
+        cmocka_unit_test(value_may_be_appended_in_place),
+        cmocka_unit_test(records_of_owner_are_in_order),
+        cmocka_unit_test(keys_are_parsed),
+        cmocka_unit_test(states_round_trip),
+        cmocka_unit_test(gaps_round_trip),
+        cmocka_unit_test(simple_head_takes_few_bytes),
         cmocka_unit_test(damaged_states_are_harmless),
-        cmocka_unit_test(operations_come_back),
+        cmocka_unit_test(operations_round_trip),
         cmocka_unit_test(elements_are_a_type_and_bytes),
-        cmocka_unit_test(heads_are_remembered),
+        cmocka_unit_test(heads_are_cached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

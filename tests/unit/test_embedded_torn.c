@@ -1,6 +1,6 @@
 /*
- * Files whose end a power loss may have cut off: the store opens if no acknowledged change can be
- * missing, and names the file if one may be.
+ * Files that may have lost their end in a power loss. The store opens if no acknowledged change can
+ * be missing; otherwise it names the file.
  */
 #include "support/embedded.h"
 
@@ -66,7 +66,7 @@ static void assert_refused_naming(const char *folder, const char *path)
 
 /* ---- logs ------------------------------------------------------------------------------------ */
 
-/* Copy the folder of a store that is in use, as a dead process leaves it. `log`: its newest log. */
+/* Copy the folder of a store in use, as a killed process leaves it. `log`: its newest log. */
 static void make_killed(char *copy, char *log)
 {
     size_t count;
@@ -85,7 +85,10 @@ static void make_killed(char *copy, char *log)
     bson_free(logs);
 }
 
-/* Headers whose parts would end in the block, so that a search has to sum each of them. */
+/*
+ * Write headers of parts that would end within the block, so that a search must check the sum of
+ * each.
+ */
 static size_t put_candidates(uint8_t *block, size_t at, size_t bytes)
 {
     for (size_t end = at + bytes; at + HEADER <= end; at += HEADER) {
@@ -118,8 +121,8 @@ static void append_bytes(const char *path, const uint8_t *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* In the last block: a part that ends behind the file's end, 2 MiB to sum, and a good part. */
-static void a_good_part_far_behind_a_break_is_damage(void **state)
+/* The last block has a part that ends behind the file's end, 2 MiB to sum, and a good part. */
+static void good_part_far_behind_break_is_damage(void **state)
 {
     (void)state;
     char copy[PATH_SIZE], log[PATH_SIZE];
@@ -138,7 +141,7 @@ static void a_good_part_far_behind_a_break_is_damage(void **state)
 }
 
 /* Zeros up to a block's end, and behind them a block that the search gives up. */
-static void a_block_that_a_search_gives_up_is_damage(void **state)
+static void block_too_costly_to_search_is_damage(void **state)
 {
     (void)state;
     char copy[PATH_SIZE], log[PATH_SIZE];
@@ -156,7 +159,7 @@ static void a_block_that_a_search_gives_up_is_damage(void **state)
 
 /* ---- the list of files ----------------------------------------------------------------------- */
 
-/* The engine itself, with the store's folder open. */
+/* The engine itself, open on the store's folder. */
 typedef struct engine {
     rocksdb_t *db;
     rocksdb_options_t *options;
@@ -212,17 +215,17 @@ static void flush_engine(engine_t *engine)
     rocksdb_flushoptions_destroy(options);
 }
 
-/* Write what the tables hold to a new table. */
+/* Rewrite the contents of the tables to a new table. */
 static void compact_engine(engine_t *engine)
 {
-    enum { FORCE = 2 }; /* else the engine may move tables and write none */
+    enum { FORCE = 2 }; /* otherwise the engine may move tables without writing any */
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     rocksdb_compactoptions_set_bottommost_level_compaction(options, FORCE);
     rocksdb_compact_range_opt(engine->db, options, NULL, 0, NULL, 0);
     rocksdb_compactoptions_destroy(options);
 }
 
-/* The store of a dead process with tables that overlap, and an engine that is idle. */
+/* Make the store of a killed process with overlapping tables, and an idle engine. */
 static engine_t open_idle(char *folder)
 {
     char log[PATH_SIZE];
@@ -235,7 +238,7 @@ static engine_t open_idle(char *folder)
     return engine;
 }
 
-/* Cut the end off the list of files, up to the last record that names a new table. */
+/* Cut the list of files before the last record that names a new table. */
 static void tear_list(const char *folder, char *path)
 {
     spill_manifest_t whole, torn;
@@ -250,10 +253,10 @@ static void tear_list(const char *folder, char *path)
 }
 
 /*
- * The machine dies before the record of a compaction is synced. The engine has not deleted the
- * tables that the compaction read, so the new tables are superfluous.
+ * A power loss before the record of a compaction is synced. The engine has not deleted the tables
+ * that the compaction read, so the new tables are not needed.
  */
-static void a_list_torn_by_a_compaction_is_whole(void **state)
+static void list_torn_by_compaction_is_whole(void **state)
 {
     (void)state;
     char folder[PATH_SIZE], copy[PATH_SIZE], path[PATH_SIZE];
@@ -284,8 +287,10 @@ static void wait_for_one_log(const char *folder)
     assert_int_equal(logs, 1);
 }
 
-/* The record of a flush is missing, but the engine synced it: it has deleted the flushed log. */
-static void a_list_that_lost_the_record_of_a_flush_is_named(void **state)
+/*
+ * The record of a flush is missing although the engine synced it: it has deleted the flushed log.
+ */
+static void list_without_record_of_flush_is_named(void **state)
 {
     (void)state;
     char folder[PATH_SIZE], copy[PATH_SIZE], path[PATH_SIZE];
@@ -303,10 +308,10 @@ static void a_list_that_lost_the_record_of_a_flush_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_part_far_behind_a_break_is_damage),
-        cmocka_unit_test(a_block_that_a_search_gives_up_is_damage),
-        cmocka_unit_test(a_list_torn_by_a_compaction_is_whole),
-        cmocka_unit_test(a_list_that_lost_the_record_of_a_flush_is_named),
+        cmocka_unit_test(good_part_far_behind_break_is_damage),
+        cmocka_unit_test(block_too_costly_to_search_is_damage),
+        cmocka_unit_test(list_torn_by_compaction_is_whole),
+        cmocka_unit_test(list_without_record_of_flush_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void test_every_code_has_a_name(void **state)
     assert_string_equal(spill_code_text(SPILL_NO_SPACE), "no space left");
 }
 
-static void test_a_code_out_of_range_has_a_name_too(void **state)
+static void test_code_out_of_range_has_name(void **state)
 {
     (void)state;
     assert_string_equal(spill_code_name((spill_code_t)(SPILL_NO_MEMORY + 1)), "UNDEFINED");
@@ -126,7 +126,7 @@ static void test_clock_is_the_systems(void **state)
     (void)state;
     int64_t before = (int64_t)time(NULL);
     int64_t now_us = spill_clock_now_us(NULL);
-    /* time() may round down a moment that the finer clock has passed; it never runs ahead. */
+    /* time() may round down a time that the finer clock has passed; it never runs ahead. */
     assert_true(now_us >= before * 1000000);
     spill_clock_sleep_us(NULL, 0);
     spill_clock_sleep_us(NULL, -5);
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_code_has_a_name),
-        cmocka_unit_test(test_a_code_out_of_range_has_a_name_too),
+        cmocka_unit_test(test_code_out_of_range_has_name),
         cmocka_unit_test(test_fail_fills),
         cmocka_unit_test(test_error_may_be_null),
         cmocka_unit_test(test_errno_maps),

@@ -1,4 +1,4 @@
-/* Every code of error.h is returned by a real call of the library: here is one for each. */
+/* For every code of error.h, one real call of the library that returns it. */
 #include "support/embedded.h"
 #include "support/fail_new.h"
 
@@ -18,13 +18,13 @@
 
 enum { NOBODY = 65534 };
 
-/* A store in memory with an array of a window of one, and an owner. */
+/* A store in memory, an array with an operation window of one, and an owner. */
 typedef struct scene {
     spill_store_t *store;
     spill_array_t *array;
     bson_t storage;
     spill_value_t owner;
-    const char *folder; /* a path where nothing is yet */
+    const char *folder; /* a path without a file */
 } scene_t;
 
 typedef spill_code_t (*provoke_fn)(scene_t *scene, spill_error_t *error);
@@ -34,7 +34,7 @@ static spill_value_t number(const int64_t *value)
     return (spill_value_t){(const uint8_t *)value, sizeof *value, BSON_TYPE_INT64};
 }
 
-/* Append a number; it is also the base of the operation, where an id is given. */
+/* Append a number. With an id, the number is also the base of the operation. */
 static spill_code_t append(scene_t *scene, int64_t value, const char *id, spill_error_t *error)
 {
     spill_value_t element = number(&value);
@@ -55,7 +55,7 @@ static spill_code_t open_and_close(const char *path, const spill_store_options_t
     return code;
 }
 
-/* ---- one for each ---------------------------------------------------------------------------- */
+/* ---- one call for each code ------------------------------------------------------------------ */
 
 static spill_code_t provoke_ok(scene_t *scene, spill_error_t *error)
 {
@@ -120,7 +120,7 @@ static spill_code_t provoke_refused(scene_t *scene, spill_error_t *error)
     return spill_store_define(scene->store, &other, error);
 }
 
-/* Another operation has taken the first one's place in the window. */
+/* Another operation replaces the first one in the window. */
 static spill_code_t provoke_unknown(scene_t *scene, spill_error_t *error)
 {
     assert_int_equal(append(scene, 0, "one", error), SPILL_OK);
@@ -160,13 +160,13 @@ static spill_code_t provoke_read_only(scene_t *scene, spill_error_t *error)
 static spill_code_t provoke_denied(scene_t *scene, spill_error_t *error)
 {
     assert_int_equal(mkdir(scene->folder, 0500), 0);
-    /* Root may write everywhere, so that it has to be somebody else. */
+    /* Root may write everywhere, so become another user. */
     if (geteuid() == 0)
         assert_true(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
     return open_and_close(scene->folder, NULL, error);
 }
 
-/* No file may become as large as what is appended. */
+/* Limit the size of files below what is appended. */
 static spill_code_t provoke_no_space(scene_t *scene, spill_error_t *error)
 {
     spill_store_t *store = embedded_in_folder(scene->folder, NULL);
@@ -190,7 +190,7 @@ static spill_code_t provoke_io(scene_t *scene, spill_error_t *error)
 
 static spill_code_t provoke_no_memory(scene_t *scene, spill_error_t *error)
 {
-    fail_new_after(1); /* the first of the engine's */
+    fail_new_after(1); /* the engine's first allocation */
     spill_code_t code = open_and_close(scene->folder, NULL, error);
     fail_new_after(0);
     return code;
@@ -220,7 +220,7 @@ static spill_code_t provoke_cancelled(scene_t *scene, spill_error_t *error)
     return spill_array_owners(scene->array, stop, NULL, error);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all codes ------------------------------------------------------------------------------- */
 
 static const provoke_fn calls[] = {
     [SPILL_OK] = provoke_ok,
@@ -260,10 +260,10 @@ static spill_code_t call_in_scene(provoke_fn call, const char *folder, spill_err
     return code;
 }
 
-/* In a process of its own: some of them change what the whole process may do. */
-static spill_code_t call_referenced(provoke_fn call)
+/* Runs in a process of its own, because some calls change limits of the whole process. */
+static spill_code_t call_in_child(provoke_fn call)
 {
-    const char *folder = embedded_new_folder(); /* goes with this process, and not with that one */
+    const char *folder = embedded_new_folder(); /* belongs to the child process */
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -278,7 +278,7 @@ static spill_code_t call_referenced(provoke_fn call)
     return (spill_code_t)WEXITSTATUS(status);
 }
 
-static void each_code_is_returned(void **state)
+static void every_code_is_returned(void **state)
 {
     (void)state;
     static const char *const names[] = {
@@ -289,15 +289,15 @@ static void each_code_is_returned(void **state)
     assert_int_equal(sizeof calls / sizeof *calls, sizeof names / sizeof *names);
     for (size_t code = 0; code < sizeof names / sizeof *names; code++) {
         if (calls[code] == NULL)
-            fail_msg("no call is known that returns %s", names[code]);
-        spill_code_t got = calls[code] != NULL ? call_referenced(calls[code]) : SPILL_OK;
+            fail_msg("no call of this test returns %s", names[code]);
+        spill_code_t got = calls[code] != NULL ? call_in_child(calls[code]) : SPILL_OK;
         if (got != (spill_code_t)code)
-            fail_msg("%s was to come, and %s came", names[code], spill_code_name(got));
+            fail_msg("expected %s, got %s", names[code], spill_code_name(got));
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_code_is_returned)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_code_is_returned)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

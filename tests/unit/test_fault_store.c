@@ -1,4 +1,4 @@
-/* The fault-injecting wrapper: each fault, late deliveries, hooks. */
+/* The fault-injecting wrapper: each fault, delayed deliveries, hooks. */
 #include "support/fault_store.h"
 
 #include <setjmp.h>
@@ -77,8 +77,8 @@ static spill_code_t append(fixture_t *fixture)
     return code;
 }
 
-/* Past the wrapper. */
-static int64_t elements_there(fixture_t *fixture)
+/* Count the elements in the inner store. */
+static int64_t stored_elements(fixture_t *fixture)
 {
     spill_request_t read = request_of(fixture, SPILL_REQUEST_READ);
     spill_response_t response = SPILL_RESPONSE_INIT;
@@ -96,7 +96,7 @@ static void each_fault_does_what_it_says(void **state)
         spill_code_t code;
         int64_t now; /* elements after the call ... */
         size_t pending;
-        int64_t then; /* ... and when all is delivered */
+        int64_t then; /* ... and after all deliveries */
     } cases[] = {
         {FAULT_NONE, SPILL_OK, 1, 0, 1},
         {FAULT_FAIL, SPILL_IO, 0, 0, 0},
@@ -111,12 +111,12 @@ static void each_fault_does_what_it_says(void **state)
         assert_int_equal(append(&fixture), cases[i].code);
         assert_int_equal(fixture.response.outcome == SPILL_DONE, cases[i].code == SPILL_OK);
         assert_int_equal(fixture.response.state.live, cases[i].code == SPILL_OK ? 1 : 0);
-        assert_int_equal(elements_there(&fixture), cases[i].now);
+        assert_int_equal(stored_elements(&fixture), cases[i].now);
         assert_int_equal(fault_pending(fixture.store), cases[i].pending);
         assert_int_equal(fault_counter(fixture.store, cases[i].fault), 1);
         while (fault_pending(fixture.store) > 0)
             assert_int_equal(fault_deliver(fixture.store, 0), SPILL_DONE);
-        assert_int_equal(elements_there(&fixture), cases[i].then);
+        assert_int_equal(stored_elements(&fixture), cases[i].then);
         assert_int_equal(append(&fixture), SPILL_OK); /* only once */
         assert_int_equal(fault_calls(fixture.store), 2);
         close_fixture(&fixture);
@@ -130,7 +130,7 @@ static fault_t always_delay(void *context, int64_t index, const spill_request_t 
     return request ? FAULT_LOST_DELAYED : FAULT_NONE;
 }
 
-static void what_is_late_comes_in_any_order(void **state)
+static void delayed_requests_arrive_in_any_order(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -147,8 +147,8 @@ static void what_is_late_comes_in_any_order(void **state)
     assert_int_equal(fault_deliver(fixture.store, 1), SPILL_DONE);
     assert_int_equal(fault_peek(fixture.store, 0)->kind, SPILL_REQUEST_APPEND);
     assert_int_equal(fault_deliver(fixture.store, 0), SPILL_REFUSED_GUARD);
-    assert_int_equal(elements_there(&fixture), 1);
-    for (int i = 0; i < 9; i++) /* left over when the wrapper is closed */
+    assert_int_equal(stored_elements(&fixture), 1);
+    for (int i = 0; i < 9; i++) /* still pending when the wrapper is closed */
         append(&fixture);
     assert_int_equal(fault_pending(fixture.store), 9);
     close_fixture(&fixture);
@@ -156,7 +156,7 @@ static void what_is_late_comes_in_any_order(void **state)
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-/* What is there before and after a call, and where a client crashes. */
+/* Records the calls of hooks, and crashes the client there. */
 typedef struct watch {
     fixture_t *fixture;
     char log[64];
@@ -168,7 +168,7 @@ static void note(watch_t *watch, char what)
 {
     size_t length = strlen(watch->log);
     watch->log[length] = what;
-    watch->log[length + 1] = (char)('0' + elements_there(watch->fixture));
+    watch->log[length + 1] = (char)('0' + stored_elements(watch->fixture));
 }
 
 static void before(void *context, int64_t index, const spill_request_t *request)
@@ -205,20 +205,20 @@ static void hooks_surround_a_call(void **state)
         append(&fixture);
         fail();
     }
-    assert_string_equal(watch.log, "b0a1b1a2"); /* applied, and nobody knows */
+    assert_string_equal(watch.log, "b0a1b1a2"); /* applied, but the client did not learn it */
     watch.crash_before = true;
     if (setjmp(watch.crash) == 0) {
         append(&fixture);
         fail();
     }
     assert_string_equal(watch.log, "b0a1b1a2b2");
-    assert_int_equal(elements_there(&fixture), 2);
+    assert_int_equal(stored_elements(&fixture), 2);
     close_fixture(&fixture);
 }
 
-/* ---- calls that are not requests ------------------------------------------------------------- */
+/* ---- other calls than requests --------------------------------------------------------------- */
 
-/* Catalog, numbers and owners: 0 when all went well, else the first code. */
+/* Use catalog, numbers and owners; return 0, or the first error code. */
 static spill_code_t use_catalog(fixture_t *fixture)
 {
     spill_store_t *store = fixture->store;
@@ -285,7 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fault_does_what_it_says),
-        cmocka_unit_test(what_is_late_comes_in_any_order),
+        cmocka_unit_test(delayed_requests_arrive_in_any_order),
         cmocka_unit_test(hooks_surround_a_call),
         cmocka_unit_test(other_calls_fail_too),
         cmocka_unit_test(faults_have_names),

@@ -1,4 +1,4 @@
-/* Forecasts learn from the histories how far to trust a rate. */
+/* Forecasts learn from the histories how reliable a rate is. */
 #include "tools/scan/forecast.h"
 #include "tools/scan/growth.h"
 
@@ -16,7 +16,7 @@ static const double day_ms = 86400e3;
 typedef struct world {
     spill_history_t history[OWNERS]; /* until the cut */
     const spill_history_t *histories[OWNERS];
-    double came[OWNERS]; /* after it */
+    double came[OWNERS]; /* arrivals after the cut */
     uint64_t random;
 } world_t;
 
@@ -26,7 +26,7 @@ static double next_random(world_t *world)
     return (double)(world->random >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-/* So many elements of that day. */
+/* Add elements of that day. */
 static void add_day(world_t *world, size_t owner, int64_t day, int64_t count)
 {
     if (day >= CUT)
@@ -36,7 +36,7 @@ static void add_day(world_t *world, size_t owner, int64_t day, int64_t count)
                           (int64_t)(day_ms * ((double)day + (double)i / (double)count)));
 }
 
-/* Steady: each owner has its own daily number, with noise. Bursts: much on rare days. */
+/* Steady: each owner has its own daily number, with noise. Bursts: many elements on rare days. */
 static world_t *make_world(bool bursts)
 {
     world_t *world = calloc(1, sizeof *world);
@@ -63,13 +63,13 @@ static void free_world(world_t *world)
 }
 
 typedef struct outcome {
-    double hit;   /* part of the owners whose interval held what came */
+    double hit;   /* share of the owners with their arrivals within the interval */
     double error; /* mean |log| of the ratio */
     double width; /* mean log of high / low */
 } outcome_t;
 
-/* The first half teaches, the other half is forecast. */
-static outcome_t forecast_others(const world_t *world)
+/* Train on the first half and forecast the other half. */
+static outcome_t forecast_second_half(const world_t *world)
 {
     outcome_t outcome = {0};
     double horizon_ms = (DAYS - CUT) * day_ms;
@@ -90,11 +90,11 @@ static outcome_t forecast_others(const world_t *world)
     return outcome;
 }
 
-static void steady_arrays_are_known(void **state)
+static void steady_arrays_are_predictable(void **state)
 {
     (void)state;
     world_t *world = make_world(false);
-    outcome_t outcome = forecast_others(world);
+    outcome_t outcome = forecast_second_half(world);
     assert_true(outcome.hit > 0.65 && outcome.hit < 0.95);
     assert_true(outcome.error < 0.15);
     assert_true(outcome.width < 0.5);
@@ -105,14 +105,14 @@ static void bursts_are_uncertain(void **state)
 {
     (void)state;
     world_t *world = make_world(true);
-    outcome_t outcome = forecast_others(world);
+    outcome_t outcome = forecast_second_half(world);
     assert_true(outcome.hit > 0.5 && outcome.hit < 0.95);
     assert_true(outcome.width > 1);
     free_world(world);
 }
 
-/* Ten years of one element a day: the wall is as far as simple arithmetic says. */
-static void when_a_steady_array_is_full(void **state)
+/* Ten years of one element a day: the limit is reached when simple arithmetic says. */
+static void steady_array_reaches_limit_on_time(void **state)
 {
     (void)state;
     enum { STEPS = 40 };
@@ -129,10 +129,10 @@ static void when_a_steady_array_is_full(void **state)
         assert_true(reach.likely_ms <= reach.latest_ms);
         assert_true(isfinite(reach.latest_ms));
         assert_true(fabs(reach.likely_ms / day_ms - 100) < 25);
-        /* Farther than it looks ahead. */
+        /* Beyond the forecast's horizon. */
         reach = spill_forecast_model_reach(model, &world->history[i], 3 * CUT * rate);
         assert_true(isinf(reach.earliest_ms) && isinf(reach.likely_ms) && isinf(reach.latest_ms));
-        /* It is there already. */
+        /* The limit is reached already. */
         reach = spill_forecast_model_reach(model, &world->history[i], 0);
         assert_true(reach.earliest_ms == 0 && reach.likely_ms == 0 && reach.latest_ms == 0);
     }
@@ -140,7 +140,7 @@ static void when_a_steady_array_is_full(void **state)
     free_world(world);
 }
 
-/* What came stays: a longer horizon has no fewer elements, by any of the three. */
+/* Elements accumulate: a longer horizon never has fewer, by any of the three estimates. */
 static void forecasts_do_not_fall(void **state)
 {
     (void)state;
@@ -164,8 +164,8 @@ static void forecasts_do_not_fall(void **state)
     free_world(world);
 }
 
-/* Where arrays fall silent, an interval begins at none, and leaves two in ten out all the same. */
-static void silence_is_foreseen(void **state)
+/* If arrays become silent, an interval begins at zero and still excludes two in ten. */
+static void silence_is_forecast(void **state)
 {
     (void)state;
     double horizon_ms = (DAYS - CUT) * day_ms;
@@ -194,8 +194,8 @@ static void silence_is_foreseen(void **state)
     free_world(world);
 }
 
-/* One array: its own past is all there is. */
-static void one_array(void **state)
+/* A single array has only its own past. */
+static void forecast_of_one_array(void **state)
 {
     (void)state;
     world_t *world = make_world(false);
@@ -211,7 +211,7 @@ static void one_array(void **state)
     free_world(world);
 }
 
-static void too_little_is_said(void **state)
+static void too_little_data_gives_no_forecast(void **state)
 {
     (void)state;
     spill_history_t history;
@@ -227,7 +227,7 @@ static void too_little_is_said(void **state)
     assert_true(forecast.high == 0);
     assert_true(isinf(spill_forecast_model_reach(model, &history, 1).earliest_ms));
     spill_forecast_model_free(model);
-    /* No arrays at all, and no time in which anything came. */
+    /* No arrays at all, and no time with any arrival. */
     model = spill_forecast_model_new(NULL, 0, 0, 10, &horizon_ms, 1);
     assert_false(spill_forecast_model_forecast(model, 0, &history, &forecast));
     spill_forecast_model_free(model);
@@ -241,10 +241,13 @@ static void too_little_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steady_arrays_are_known),     cmocka_unit_test(bursts_are_uncertain),
-        cmocka_unit_test(when_a_steady_array_is_full), cmocka_unit_test(one_array),
-        cmocka_unit_test(forecasts_do_not_fall),       cmocka_unit_test(silence_is_foreseen),
-        cmocka_unit_test(too_little_is_said),
+        cmocka_unit_test(steady_arrays_are_predictable),
+        cmocka_unit_test(bursts_are_uncertain),
+        cmocka_unit_test(steady_array_reaches_limit_on_time),
+        cmocka_unit_test(forecast_of_one_array),
+        cmocka_unit_test(forecasts_do_not_fall),
+        cmocka_unit_test(silence_is_forecast),
+        cmocka_unit_test(too_little_data_gives_no_forecast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

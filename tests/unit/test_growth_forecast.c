@@ -1,4 +1,4 @@
-/* From documents to dates: when arrays get to the threshold, and documents to the limit. */
+/* From documents to dates: when arrays reach the threshold, and documents the size limit. */
 #include "tools/scan/walk.h"
 
 #include <math.h>
@@ -16,13 +16,13 @@ static const int64_t start_ms = INT64_C(1600000000000);
 static const spill_scan_limits_t limits = {
     .elements = 1000, .bytes = 1000000, .document_bytes = 200000, .paid_per_cent = 50};
 
-/* Elements a day of that owner: 1 to 8. */
+/* Elements per day of that owner: 1 to 8. */
 static int64_t daily(int64_t owner)
 {
     return 1 + owner % 8;
 }
 
-/* {"at": ..., "text": ...}, of which a day has `count`. */
+/* Append {"at": ..., "text": ...} elements, `count` per day. */
 static void append_elements(bson_t *array, int64_t owner, bool timed, bool newest_first)
 {
     int64_t count = DAYS * daily(owner);
@@ -35,7 +35,7 @@ static void append_elements(bson_t *array, int64_t owner, bool timed, bool newes
         if (timed)
             BSON_APPEND_DATE_TIME(&element, "at", start_ms + number * day_ms / daily(owner));
         BSON_APPEND_UTF8(&element, "text",
-                         "a hundred bytes or so, of which most are in this text, "
+                         "a hundred bytes or so, most of them in this text, "
                          "and some in the names");
         bson_append_document_end(array, &element);
     }
@@ -76,7 +76,9 @@ static const spill_path_t *find(spill_paths_t *paths, const char *name)
     return spill_path_child(paths, paths->root, NULL, SPILL_PATH_ARRAY, name, strlen(name));
 }
 
-/* The largest owners have 8 elements a day, 800 in all, each day one more of the threshold's 1000.
+/*
+ * The largest owners get 8 elements a day and have 800, so each day one more reaches the threshold
+ * of 1000.
  */
 static void assert_dates(const spill_path_t *path)
 {
@@ -97,7 +99,7 @@ static void assert_dates(const spill_path_t *path)
     assert_true(fabs(growth_forecast->coming.likely / expected - 1) < 0.1);
 }
 
-static void assert_foreseen(spill_paths_t *paths)
+static void assert_forecast(spill_paths_t *paths)
 {
     const spill_path_t *feed = find(paths, "feed");
     assert_dates(feed);
@@ -106,7 +108,7 @@ static void assert_foreseen(spill_paths_t *paths)
     assert_dates(find(paths, "front"));
     assert_true(find(paths, "front")->owners.items[0].growth_forecast.falling == 1);
 
-    /* All together: 4.5 a day and owner. */
+    /* In total: 4.5 per day and owner. */
     assert_true(feed->growth_forecast.timed && feed->growth_forecast.forecast);
     assert_true(fabs(feed->growth_forecast.pace.per_day / (OWNERS * 4.42) - 1) < 0.1);
     assert_null(feed->growth);
@@ -119,11 +121,11 @@ static void dates_of_steady_arrays(void **state)
     spill_paths_init(&paths, &limits);
     walk_owners(&paths, 0, OWNERS);
     spill_paths_foresee(&paths, start_ms + 200 * day_ms);
-    assert_foreseen(&paths);
+    assert_forecast(&paths);
     spill_paths_release(&paths);
 }
 
-static void two_tables_know_as_much(void **state)
+static void merged_tables_forecast_the_same(void **state)
 {
     (void)state;
     spill_paths_t paths, others;
@@ -134,11 +136,13 @@ static void two_tables_know_as_much(void **state)
     spill_paths_merge(&paths, &others);
     spill_paths_release(&others);
     spill_paths_foresee(&paths, start_ms + 200 * day_ms);
-    assert_foreseen(&paths);
+    assert_forecast(&paths);
     spill_paths_release(&paths);
 }
 
-/* The document is nearly full; a number of elements is to go, and without times no date is known.
+/*
+ * The document is nearly full. Only the number of remaining elements is known; without times there
+ * is no date.
  */
 static void bytes_to_the_limit(void **state)
 {
@@ -166,8 +170,8 @@ static void bytes_to_the_limit(void **state)
     spill_paths_release(&paths);
 }
 
-/* What is over the threshold or the limit already has nothing to go, and needs no date. */
-static void there_already(void **state)
+/* An array or a document that is over its limit already needs no date. */
+static void limits_reached_already(void **state)
 {
     (void)state;
     spill_paths_t paths;
@@ -185,7 +189,7 @@ static void there_already(void **state)
     spill_paths_release(&paths);
 }
 
-/* An element of the year 9999 does not move the present there. */
+/* An element of the year 9999 does not move the present to that year. */
 static void the_future_is_not_now(void **state)
 {
     (void)state;
@@ -216,7 +220,7 @@ static void the_future_is_not_now(void **state)
     spill_growth_model_free(growth_model);
     spill_history_release(&history);
     spill_growth_release(&growth);
-    /* Nothing ever came. */
+    /* No element ever arrived. */
     spill_growth_init(&growth);
     assert_null(spill_growth_model_new(&growth, start_ms));
     spill_growth_release(&growth);
@@ -225,8 +229,8 @@ static void the_future_is_not_now(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dates_of_steady_arrays), cmocka_unit_test(two_tables_know_as_much),
-        cmocka_unit_test(bytes_to_the_limit),     cmocka_unit_test(there_already),
+        cmocka_unit_test(dates_of_steady_arrays), cmocka_unit_test(merged_tables_forecast_the_same),
+        cmocka_unit_test(bytes_to_the_limit),     cmocka_unit_test(limits_reached_already),
         cmocka_unit_test(the_future_is_not_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

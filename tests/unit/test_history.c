@@ -12,7 +12,7 @@
 
 enum { MINUTE = 60000, POINTS = 64 };
 
-/* Element i of `count` came at i minutes; the array may stand the other way round. */
+/* Element i of `count` arrived at minute i; the array may be newest-first. */
 static spill_history_t minutes_in(size_t most, int64_t count, bool newest_first)
 {
     spill_history_t history;
@@ -64,7 +64,10 @@ static void many_are_near(void **state)
     }
 }
 
-/* One element of 1970 and one of 9999 among a day's must not make the day one point. */
+/*
+ * One element of 1970 and one of 9999 among the elements of one day must not reduce that day to a
+ * single point.
+ */
 static void strays_do_no_harm(void **state)
 {
     (void)state;
@@ -81,7 +84,7 @@ static void strays_do_no_harm(void **state)
     spill_history_release(&history);
 }
 
-static void clearing_begins_anew(void **state)
+static void cleared_history_is_empty(void **state)
 {
     (void)state;
     spill_history_t history = minutes(1000, false);
@@ -94,7 +97,7 @@ static void clearing_begins_anew(void **state)
     spill_history_release(&history);
 }
 
-/* Arrays of very different lengths weigh what they have. */
+/* Merging arrays of very different lengths weights each by its elements. */
 static void merged_weigh_by_elements(void **state)
 {
     (void)state;
@@ -102,7 +105,7 @@ static void merged_weigh_by_elements(void **state)
     int64_t early = 0, late = 0;
     spill_history_init(&all, 512);
     for (int64_t i = 0; i < 3000; i++) {
-        int64_t length = i % 100 == 0 ? 5000 : 1 + i % 3; /* the long ones came late */
+        int64_t length = i % 100 == 0 ? 5000 : 1 + i % 3; /* the long arrays arrived late */
         spill_history_t history;
         spill_history_init(&history, POINTS);
         for (int64_t j = 0; j < length; j++)
@@ -119,7 +122,7 @@ static void merged_weigh_by_elements(void **state)
     spill_history_release(&all);
 }
 
-static void a_copy_is_its_own(void **state)
+static void copy_is_independent(void **state)
 {
     (void)state;
     spill_history_t copy, history = minutes(100, false);
@@ -152,7 +155,7 @@ static int by_hash(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The same owners are sampled whatever their order, and however many threads looked. */
+/* The sample has the same owners for any order and any number of threads. */
 static void the_sample_is_fair(void **state)
 {
     (void)state;
@@ -179,7 +182,7 @@ static void the_sample_is_fair(void **state)
         assert_true(up.owners[i].history.seen >= SPILL_GROWTH_LENGTH_MIN);
         lengths += up.owners[i].history.seen;
     }
-    /* Lengths are 20 .. 26, evenly: the mean of 256 of them is within 5 sigma of 23. */
+    /* Lengths are 20 .. 26, evenly distributed: the mean of 256 of them is within 5 sigma of 23. */
     assert_true(fabs((double)lengths / SPILL_GROWTH_OWNERS - 23) < 5 * 2.0 / 16);
     spill_growth_release(&other);
     for (size_t i = 0; i < 3; i++)
@@ -188,7 +191,7 @@ static void the_sample_is_fair(void **state)
 
 /* ---- pace ------------------------------------------------------------------------------------ */
 
-static void pace_of_a_steady_array(void **state)
+static void pace_of_steady_array(void **state)
 {
     (void)state;
     spill_history_t history = minutes_in(256, 10000, false);
@@ -199,7 +202,7 @@ static void pace_of_a_steady_array(void **state)
     spill_history_release(&history);
 }
 
-static void pace_of_others(void **state)
+static void pace_of_uneven_arrays(void **state)
 {
     (void)state;
     spill_history_t history;
@@ -210,7 +213,7 @@ static void pace_of_others(void **state)
     spill_pace_t pace = spill_history_pace(&history, 500 * MINUTE);
     assert_true(pace.burst < 0.01);
     assert_true(pace.acceleration > 3);
-    /* Twice as long later nothing has come for a while. */
+    /* At twice that time, no element has arrived for a while. */
     pace = spill_history_pace(&history, 1000 * MINUTE);
     assert_true(pace.per_day == 0);
     assert_true(pace.acceleration == 0);
@@ -227,12 +230,12 @@ int main(void)
         cmocka_unit_test(few_are_exact),
         cmocka_unit_test(many_are_near),
         cmocka_unit_test(strays_do_no_harm),
-        cmocka_unit_test(clearing_begins_anew),
+        cmocka_unit_test(cleared_history_is_empty),
         cmocka_unit_test(merged_weigh_by_elements),
-        cmocka_unit_test(a_copy_is_its_own),
+        cmocka_unit_test(copy_is_independent),
         cmocka_unit_test(the_sample_is_fair),
-        cmocka_unit_test(pace_of_a_steady_array),
-        cmocka_unit_test(pace_of_others),
+        cmocka_unit_test(pace_of_steady_array),
+        cmocka_unit_test(pace_of_uneven_arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Times as text: what is one, what it means, and what is none. */
+/* Times as text: valid ones, their meaning, and invalid ones. */
 #include "util/iso_time.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static void texts_are_times(void **state)
+static void valid_times(void **state)
 {
     (void)state;
     static const struct {
@@ -41,7 +41,7 @@ static void texts_are_times(void **state)
     }
 }
 
-static void other_texts_are_none(void **state)
+static void invalid_times(void **state)
 {
     (void)state;
     static const char *const cases[] = {"",
@@ -82,10 +82,11 @@ static void other_texts_are_none(void **state)
         assert_int_equal(time_ms, 0);
     }
     int64_t time_ms;
-    assert_false(spill_iso_time("2026-08-21", 9, &time_ms)); /* the rest is not its own */
+    /* the remaining bytes are not part of the text */
+    assert_false(spill_iso_time("2026-08-21", 9, &time_ms));
 }
 
-/* Each day of 800 years is a day after the one before, as the system counts them. */
+/* Each day of 800 years follows the day before, by the system's calendar. */
 static void days_are_counted(void **state)
 {
     (void)state;
@@ -104,8 +105,8 @@ static void days_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_times),
-        cmocka_unit_test(other_texts_are_none),
+        cmocka_unit_test(valid_times),
+        cmocka_unit_test(invalid_times),
         cmocka_unit_test(days_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* Owner keys: equal exactly for equal owners, self-delimiting, never a prefix of another. */
+/*
+ * Owner keys: equal for equal owners and only for these, self-delimiting, never a prefix of another
+ * key.
+ */
 #include "bson/key.h"
 #include "bson/value.h"
 
@@ -17,8 +20,8 @@ static bool can_be_owner(const spill_value_t *value)
            value->type != BSON_TYPE_UNDEFINED;
 }
 
-/* The value of some JSON text, in `storage`. */
-static spill_value_t value_of(bson_t *storage, const char *text)
+/* Parse JSON into a value that lives in `storage`. */
+static spill_value_t parse_value(bson_t *storage, const char *text)
 {
     spill_value_t value;
     spill_error_t error;
@@ -27,7 +30,10 @@ static spill_value_t value_of(bson_t *storage, const char *text)
     return value;
 }
 
-/* Two owners that are one in BSON order have one key; others differ, and neither is a prefix. */
+/*
+ * Two owners that BSON order treats as equal have one key. Other keys differ, and neither is a
+ * prefix.
+ */
 static void test_keys_are_equal_as_owners_are(void **state)
 {
     (void)state;
@@ -63,7 +69,7 @@ static void test_keys_are_equal_as_owners_are(void **state)
     assert_true(same > 500);
 }
 
-/* A key followed by anything is measured; a key that is cut is not. */
+/* The length of a key is found whatever follows it; a cut key has none. */
 static void test_length_finds_the_end(void **state)
 {
     (void)state;
@@ -87,7 +93,7 @@ static void test_length_finds_the_end(void **state)
     }
 }
 
-/* A key is read as an owner that has it; what is cut is none. */
+/* A key is decoded to an owner with that key; a cut key is refused. */
 static void test_keys_are_read(void **state)
 {
     (void)state;
@@ -117,7 +123,7 @@ static void test_keys_are_read(void **state)
     }
 }
 
-/* Any bytes: no owner, or one that has them for its key. */
+/* Any bytes decode to an owner with that key, or to none. */
 static void test_any_bytes_are_read(void **state)
 {
     (void)state;
@@ -139,7 +145,9 @@ static void test_any_bytes_are_read(void **state)
     }
 }
 
-/* Damaged bytes may hold any exponent and a zero: that is no number, and is seen at once. */
+/*
+ * Damaged bytes may hold any exponent with a zero: that is not a number, and is detected at once.
+ */
 static void test_exponents_without_bound_are_no_number(void **state)
 {
     (void)state;
@@ -234,7 +242,7 @@ static void test_keys_are_ordered(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bson_t storage = BSON_INITIALIZER;
         spill_buffer_t key = SPILL_BUFFER_INIT;
-        spill_value_t value = value_of(&storage, texts[i]);
+        spill_value_t value = parse_value(&storage, texts[i]);
         assert_int_equal(spill_owner_key(&value, &key, NULL), SPILL_OK);
         size_t common = key.size < previous.size ? key.size : previous.size;
         if (common > 0 && memcmp(previous.data, key.data, common) >= 0)
@@ -246,7 +254,7 @@ static void test_keys_are_ordered(void **state)
     spill_buffer_release(&previous);
 }
 
-static void test_what_counts_inside_documents(void **state)
+static void test_documents_compare_by_content(void **state)
 {
     (void)state;
     static const struct {
@@ -269,8 +277,8 @@ static void test_what_counts_inside_documents(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bson_t left = BSON_INITIALIZER;
         bson_t right = BSON_INITIALIZER;
-        spill_value_t a = value_of(&left, cases[i].left);
-        spill_value_t b = value_of(&right, cases[i].right);
+        spill_value_t a = parse_value(&left, cases[i].left);
+        spill_value_t b = parse_value(&right, cases[i].right);
         if (spill_value_same_owner(&a, &b) != cases[i].same)
             fail_msg("%s and %s", cases[i].left, cases[i].right);
         bson_destroy(&left);
@@ -305,7 +313,7 @@ static void test_types_that_cannot_be_owners(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bson_t storage = BSON_INITIALIZER;
-        spill_value_t value = value_of(&storage, cases[i].text);
+        spill_value_t value = parse_value(&storage, cases[i].text);
         assert_refused(&value, cases[i].problem);
         bson_destroy(&storage);
     }
@@ -382,7 +390,7 @@ int main(void)
         cmocka_unit_test(test_deep_bytes_end),
         cmocka_unit_test(test_keys_are_appended),
         cmocka_unit_test(test_keys_are_ordered),
-        cmocka_unit_test(test_what_counts_inside_documents),
+        cmocka_unit_test(test_documents_compare_by_content),
         cmocka_unit_test(test_types_that_cannot_be_owners),
         cmocka_unit_test(test_malformed_owners),
         cmocka_unit_test(test_the_longest_owner),

@@ -1,4 +1,4 @@
-/* Numbers by value, against a slow oracle: the exact decimal expansion as text. */
+/* Numbers by value, compared with a slow oracle: the exact decimal expansion as text. */
 #include "bson/number.h"
 #include "bson/value.h"
 
@@ -24,8 +24,8 @@ typedef struct expansion {
     char fraction[FRACTION_DIGITS];
 } expansion_t;
 
-/* From "[-]digits[.digits]". */
-static void expand_unmanaged(const char *text, expansion_t *out)
+/* Parse "[-]digits[.digits]". */
+static void expand_plain(const char *text, expansion_t *out)
 {
     bool negative = *text == '-';
     text += negative;
@@ -43,7 +43,7 @@ static void expand_unmanaged(const char *text, expansion_t *out)
     out->sign = zero ? 0 : negative ? -1 : 1;
 }
 
-/* Move the point of a decimal string as its exponent says. */
+/* Move the decimal point by the exponent. */
 static void expand_decimal(const spill_value_t *value, expansion_t *out)
 {
     static char plain[2 * WHOLE_DIGITS];
@@ -87,7 +87,7 @@ static void expand_decimal(const spill_value_t *value, expansion_t *out)
     for (i = point > 0 ? point : 0; i < count; i++)
         *to++ = digits[i];
     *to = '\0';
-    expand_unmanaged(plain, out);
+    expand_plain(plain, out);
 }
 
 static void expand(const spill_value_t *value, expansion_t *out)
@@ -98,11 +98,11 @@ static void expand(const spill_value_t *value, expansion_t *out)
     switch (value->type) {
     case BSON_TYPE_INT32:
         snprintf(text, sizeof text, "%d", spill_value_int32(value));
-        expand_unmanaged(text, out);
+        expand_plain(text, out);
         break;
     case BSON_TYPE_INT64:
         snprintf(text, sizeof text, "%lld", (long long)spill_value_int64(value));
-        expand_unmanaged(text, out);
+        expand_plain(text, out);
         break;
     case BSON_TYPE_DOUBLE: {
         double number = spill_value_double(value);
@@ -110,7 +110,7 @@ static void expand(const spill_value_t *value, expansion_t *out)
             out->special = isnan(number) ? -2 : number < 0 ? -1 : 1;
         } else {
             snprintf(text, sizeof text, "%.1100f", number);
-            expand_unmanaged(text, out);
+            expand_plain(text, out);
         }
         break;
     }
@@ -119,7 +119,7 @@ static void expand(const spill_value_t *value, expansion_t *out)
     }
 }
 
-/* NaN, minus infinity, finite numbers, infinity. */
+/* Rank NaN, minus infinity, finite numbers and infinity. */
 static int rank_of(const expansion_t *number)
 {
     return number->special == 1 ? 3 : number->special == 0 ? 2 : number->special + 2;
@@ -174,7 +174,7 @@ static void test_random_pairs(void **state)
     }
 }
 
-/* Decimals that are next to doubles, or just them: written from the double's own digits. */
+/* Decimals equal to or next to doubles, written from the double's own digits. */
 static void test_close_pairs(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_close_pairs(void **state)
         double number;
         uint64_t bits = random_next(&random);
         if (random_below(&random, 2) == 0) {
-            /* Few bits, near 1: its decimal expansion often fits a decimal128. */
+            /* A double with few bits, near 1: its decimal expansion often fits a decimal128. */
             bits = (bits & UINT64_C(0x800f000000000000)) |
                    (uint64_t)(1000 + random_below(&random, 60)) << 52;
         }
@@ -291,7 +291,7 @@ static void test_to_int64(void **state)
     }
 }
 
-/* Coefficients of 10^34 and more are 0, and so is every number of the second form. */
+/* A coefficient of 10^34 or more counts as 0, and so does every number of the second form. */
 static void test_decimals_that_are_not_canonical(void **state)
 {
     (void)state;

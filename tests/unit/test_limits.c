@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static void a_document_is_full_in_slots_or_in_bytes(void **state)
+static void document_is_full_by_slots_or_bytes(void **state)
 {
     (void)state;
     static const struct {
@@ -15,13 +15,13 @@ static void a_document_is_full_in_slots_or_in_bytes(void **state)
     } cases[] = {
         {0, 0, 0, true},
         {10, 10, 1000, true},
-        {11, 10, 1000, false}, /* one slot is of a removed element */
+        {11, 10, 1000, false}, /* one slot belongs to a removed element */
         {11, 11, 10, false},
         {10, 10, 1001, false},
         {2, 2, 1001, false},
-        {1, 1, 1001, true}, /* an element alone may pass the bound in bytes ... */
+        {1, 1, 1001, true}, /* a single element may exceed the byte bound ... */
         {5, 1, 1001, true},
-        {11, 1, 100, false}, /* ... not the one in slots */
+        {11, 1, 100, false}, /* ... but not the bound on slots */
         {1, 1, SPILL_DOCUMENT_BYTES_MAX, true},
         {1, 1, SPILL_DOCUMENT_BYTES_MAX + 1, false},
         {0, 0, 1001, false},
@@ -35,7 +35,7 @@ static void a_document_is_full_in_slots_or_in_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_document_is_full_in_slots_or_in_bytes),
+        cmocka_unit_test(document_is_full_by_slots_or_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

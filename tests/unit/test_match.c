@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static bool match(const char *filter_json, const char *element_json)
+static bool matches_filter(const char *filter_json, const char *element_json)
 {
     bson_error_t error;
     bson_t storage = BSON_INITIALIZER;
@@ -33,8 +33,8 @@ static void assert_refused(const char *filter_json, const char *says)
     bson_destroy(filter);
 }
 
-#define YES(filter, element) assert_true(match(filter, element))
-#define NO(filter, element) assert_false(match(filter, element))
+#define YES(filter, element) assert_true(matches_filter(filter, element))
+#define NO(filter, element) assert_false(matches_filter(filter, element))
 
 static void equality(void **state)
 {
@@ -74,7 +74,7 @@ static void nothing_equals_null(void **state)
     NO("{\"a.b\": {\"$exists\": true}}", "{\"a\": [{\"c\": 1}]}");
 }
 
-static void comparisons_stay_in_their_class(void **state)
+static void comparisons_need_the_same_type_class(void **state)
 {
     (void)state;
     YES("{\"a\": {\"$gt\": 1, \"$lt\": 3}}", "{\"a\": {\"$numberLong\": \"2\"}}");
@@ -115,7 +115,8 @@ static void arrays(void **state)
     YES("{\"a.1.b\": 2}", "{\"a\": [{\"b\": 1}, {\"b\": 2}]}");
     NO("{\"a.0.b\": 2}", "{\"a\": [{\"b\": 1}, {\"b\": 2}]}");
     YES("{\"a.0\": 1}", "{\"a\": [1, 2]}");
-    YES("{\"a\": {\"$gt\": 1, \"$lt\": 0}}", "{\"a\": [-1, 2]}"); /* each by another one */
+    /* different elements satisfy the two conditions */
+    YES("{\"a\": {\"$gt\": 1, \"$lt\": 0}}", "{\"a\": [-1, 2]}");
     NO("{\"a.b\": 1}", "{\"a\": [[{\"b\": 1}]]}");
 }
 
@@ -130,7 +131,7 @@ static void the_element_itself(void **state)
     YES("{\"a\": null}", "1");
 }
 
-static void what_is_not_supported(void **state)
+static void unsupported_filters_are_refused(void **state)
 {
     (void)state;
     assert_refused("{}", "empty");
@@ -153,11 +154,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equality),
         cmocka_unit_test(nothing_equals_null),
-        cmocka_unit_test(comparisons_stay_in_their_class),
+        cmocka_unit_test(comparisons_need_the_same_type_class),
         cmocka_unit_test(lists),
         cmocka_unit_test(arrays),
         cmocka_unit_test(the_element_itself),
-        cmocka_unit_test(what_is_not_supported),
+        cmocka_unit_test(unsupported_filters_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

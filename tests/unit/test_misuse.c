@@ -1,8 +1,8 @@
 /*
  * Every public function with arguments that it does not accept: NULL, numbers, versions and orders
- * out of range, malformed values. Each returns SPILL_INVALID with a message;
- * functions that return no code return nothing, false or an empty value. The last test compares the
- * headers with the functions called here, so that a new function cannot be left out.
+ * out of range, malformed values. Each returns SPILL_INVALID with a message; functions without a
+ * code return nothing, false or an empty value. The last test compares the headers with the
+ * functions called here, so that no new function is forgotten.
  */
 #include <spillway/spillway.h>
 
@@ -15,17 +15,17 @@
 
 #include <cmocka.h>
 
-/* ---- what the calls need --------------------------------------------------------------------- */
+/* ---- arguments of the calls ------------------------------------------------------------------ */
 
 static spill_store_t *store;
-static spill_array_t *array;  /* keep newest, elements with ids and times */
-static spill_array_t *bucket; /* windows of a month */
+static spill_array_t *array;  /* keep newest; elements have ids and times */
+static spill_array_t *bucket; /* windows of one month */
 static bson_t storage = BSON_INITIALIZER;
 static bson_t element_document = BSON_INITIALIZER;
 static spill_value_t owner, element;
 static spill_error_t error;
 
-/* Malformed: a string that is longer than its bytes; NULL bytes; an unknown type. */
+/* Malformed: a string longer than its bytes; NULL bytes; an unknown type. */
 static const uint8_t short_string[] = {200, 0, 0, 0, 'a', 0};
 static const spill_value_t malformed[] = {
     {short_string, sizeof short_string, BSON_TYPE_UTF8},
@@ -84,7 +84,7 @@ static void check_refused(spill_code_t code, const char *call)
     error = (spill_error_t){0};
 }
 
-/* The call returns SPILL_INVALID and fills the error. */
+/* Expect the call to return SPILL_INVALID and to fill the error. */
 #define REFUSED(...) check_refused(__VA_ARGS__, #__VA_ARGS__)
 
 static bool visit_owner(void *context, const spill_value_t *value)
@@ -154,7 +154,8 @@ static void saved_definitions(void **state)
     REFUSED(spill_store_cut_log("nowhere", true, NULL, NULL, NULL, &error));
     REFUSED(spill_store_define(NULL, &definition, &error));
     REFUSED(spill_store_define(store, NULL, &error));
-    memset(&definition, 'x', sizeof definition); /* no name ends, and no number is in range */
+    /* no name is terminated, and no number is in range */
+    memset(&definition, 'x', sizeof definition);
     REFUSED(spill_store_define(store, &definition, &error));
     REFUSED(spill_store_definition(NULL, "feed", &definition, &error));
     REFUSED(spill_store_definition(store, NULL, &definition, &error));
@@ -360,7 +361,8 @@ static void removals(void **state)
     REFUSED(spill_array_remove_id(NULL, &owner, &owner, &number, &error));
     REFUSED(spill_array_remove_id(array, NULL, &owner, &number, &error));
     REFUSED(spill_array_remove_id(array, &owner, NULL, NULL, &error));
-    REFUSED(spill_array_remove_where(array, &owner, &filter, 0, NULL, &error)); /* matches all */
+    /* matches every element */
+    REFUSED(spill_array_remove_where(array, &owner, &filter, 0, NULL, &error));
     BSON_APPEND_INT32(&filter, "id", 99);
     REFUSED(spill_array_remove_where(NULL, &owner, &filter, 0, &number, &error));
     REFUSED(spill_array_remove_where(array, NULL, &filter, 0, &number, &error));
@@ -426,7 +428,7 @@ static void reads(void **state)
     spill_slice_free(NULL);
 }
 
-/* Extremes that are allowed: there are no elements there. */
+/* Allowed extremes: ranges without elements. */
 static void extreme_ranges(void **state)
 {
     (void)state;
@@ -597,7 +599,7 @@ static void bucket_changes(void **state)
     REFUSED(spill_bucket_drop_older(bucket, &owner, INT64_MIN, &number, &error));
 }
 
-/* ---- is that all of them? -------------------------------------------------------------------- */
+/* ---- completeness ---------------------------------------------------------------------------- */
 
 static char *read_text(const char *path)
 {

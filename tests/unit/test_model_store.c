@@ -1,5 +1,4 @@
-/* Direct access to the model store's documents: damaged as a database might be, they still read.
- */
+/* Direct access to the model store's documents. Even damaged documents can be read. */
 #include "support/model_store.h"
 
 #include <setjmp.h>
@@ -59,7 +58,7 @@ static void insert(model_document_t *document, size_t index, int64_t number)
     model_document_insert(document, index, &value);
 }
 
-/* Numbers of the elements, and the int64s that they are, in turn. */
+/* Compare numbers and values (int64) of the elements, in turn. */
 static void assert_run(fixture_t *fixture, int64_t page, size_t count, const int64_t *expected)
 {
     spill_request_t read = request_of(fixture, SPILL_REQUEST_READ, page);
@@ -75,7 +74,7 @@ static void assert_run(fixture_t *fixture, int64_t page, size_t count, const int
     }
 }
 
-static void numbers_follow_from_places(void **state)
+static void numbers_follow_from_positions(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -89,7 +88,7 @@ static void numbers_follow_from_places(void **state)
     for (int64_t i = 0; i < 4; i++)
         insert(head, head->count, i);
     assert_run(&fixture, SPILL_HEAD, 4, (int64_t[]){10, 0, 11, 1, 12, 2, 13, 3});
-    /* A plain pull, that tells nobody: what is behind moves up. */
+    /* A plain pull, which leaves no deleted number: later elements move up. */
     model_document_remove(head, 1, 1);
     assert_run(&fixture, SPILL_HEAD, 3, (int64_t[]){10, 0, 11, 2, 12, 3});
     spill_seqs_insert(&head->state.deleted, 11);
@@ -105,7 +104,7 @@ static void numbers_follow_from_places(void **state)
     close_fixture(&fixture);
 }
 
-static void removed_numbers_that_are_nowhere_do_no_harm(void **state)
+static void unused_deleted_numbers_are_harmless(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -115,7 +114,7 @@ static void removed_numbers_that_are_nowhere_do_no_harm(void **state)
     insert(page, 0, 1);
     insert(page, 1, 2);
     for (int64_t seq = 0; seq < 5; seq++)
-        spill_seqs_insert(&page->state.deleted, seq); /* below the first */
+        spill_seqs_insert(&page->state.deleted, seq); /* below the first number */
     spill_seqs_insert(&page->state.deleted, 100);
     assert_run(&fixture, 0, 2, (int64_t[]){10, 1, 11, 2});
     spill_request_t read = request_of(&fixture, SPILL_REQUEST_READ, 0);
@@ -130,7 +129,7 @@ static void removed_numbers_that_are_nowhere_do_no_harm(void **state)
     close_fixture(&fixture);
 }
 
-static void a_page_that_is_moved_is_found(void **state)
+static void moved_page_is_found(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -151,7 +150,7 @@ static void a_page_that_is_moved_is_found(void **state)
     close_fixture(&fixture);
 }
 
-static void documents_go(void **state)
+static void documents_are_deleted(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -178,10 +177,10 @@ static void documents_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_follow_from_places),
-        cmocka_unit_test(removed_numbers_that_are_nowhere_do_no_harm),
-        cmocka_unit_test(a_page_that_is_moved_is_found),
-        cmocka_unit_test(documents_go),
+        cmocka_unit_test(numbers_follow_from_positions),
+        cmocka_unit_test(unused_deleted_numbers_are_harmless),
+        cmocka_unit_test(moved_page_is_found),
+        cmocka_unit_test(documents_are_deleted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Bookkeeping that a server returns, with one field wrong at a time: another type, a number out of
- * range, or nothing at all. Reading it succeeds or returns SPILL_CORRUPT; it never crashes.
+ * Bookkeeping that a server returns, with one wrong field at a time: another type, a number out of
+ * range, or no value. Reading it must succeed or return SPILL_CORRUPT; it must never crash.
  */
 #include "store/mongo/mongo.h"
 
@@ -37,7 +37,7 @@ static bson_t *sound_document(void)
 
 enum { WRONGS = 9 };
 
-/* Put the wrong value number `wrong` under a key; the last one is no value at all. */
+/* Put the wrong value number `wrong` under a key; the last one is no value. */
 static void put_wrong(bson_t *to, const char *key, int wrong)
 {
     bson_t empty = BSON_INITIALIZER;
@@ -72,7 +72,7 @@ static void put_wrong(bson_t *to, const char *key, int wrong)
     bson_destroy(&empty);
 }
 
-/* Copy a document, with field number `*at` of all, counted as they are met, wrong. */
+/* Copy a document and make field number `*at`, in the order of the walk, wrong. */
 static void copy_with_wrong(const bson_t *from, bson_t *to, int *at, int wrong)
 {
     bson_iter_t iter;
@@ -121,7 +121,7 @@ static spill_code_t read_state(const spill_request_t *request, const bson_t *pro
     return code;
 }
 
-/* How many of the wrong documents are refused. */
+/* Count the wrong documents that are refused. */
 static int read_each_wrong(const char *preset, int64_t page)
 {
     int refused = 0, fields = 0;

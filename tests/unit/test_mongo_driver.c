@@ -1,6 +1,6 @@
 /*
- * What the driver is told and what it tells, without a server: write concerns, and what an error
- * means for a write that asked for it.
+ * Settings for the driver and the meaning of its errors, without a server: write concerns, and the
+ * code for an error of a write.
  */
 #include "store/mongo/mongo.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- concerns -------------------------------------------------------------------------------- */
 
-static mongoc_uri_t *filled(const char *options)
+static mongoc_uri_t *make_concern(const char *options)
 {
     char text[128];
     snprintf(text, sizeof text, "mongodb://127.0.0.1/feeds?%s", options);
@@ -24,7 +24,7 @@ static mongoc_uri_t *filled(const char *options)
 
 static void assert_w(const char *options, int32_t w, bool journal, int64_t timeout_ms)
 {
-    mongoc_uri_t *uri = filled(options);
+    mongoc_uri_t *uri = make_concern(options);
     const mongoc_write_concern_t *concern = mongoc_uri_get_write_concern(uri);
     assert_int_equal(mongoc_write_concern_get_w(concern), w);
     assert_int_equal(mongoc_write_concern_get_journal(concern), journal);
@@ -32,7 +32,7 @@ static void assert_w(const char *options, int32_t w, bool journal, int64_t timeo
     mongoc_uri_destroy(uri);
 }
 
-/* Majority where w is not spoken of, also beside options that are. */
+/* Majority unless the connection string sets w, even if it sets other options. */
 static void test_write_concern(void **state)
 {
     (void)state;
@@ -43,7 +43,7 @@ static void test_write_concern(void **state)
     assert_w("w=1", 1, false, 0);
     assert_w("w=2&wTimeoutMS=7", 2, false, 7);
     assert_w("w=majority", MONGOC_WRITE_CONCERN_W_MAJORITY, false, 0);
-    mongoc_uri_t *uri = filled("w=disks&journal=true");
+    mongoc_uri_t *uri = make_concern("w=disks&journal=true");
     assert_string_equal(mongoc_write_concern_get_wtag(mongoc_uri_get_write_concern(uri)), "disks");
     mongoc_uri_destroy(uri);
 }
@@ -51,11 +51,11 @@ static void test_write_concern(void **state)
 static void test_read_concern(void **state)
 {
     (void)state;
-    mongoc_uri_t *uri = filled("");
+    mongoc_uri_t *uri = make_concern("");
     assert_string_equal(mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri)),
                         "majority");
     mongoc_uri_destroy(uri);
-    uri = filled("readConcernLevel=local");
+    uri = make_concern("readConcernLevel=local");
     assert_string_equal(mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri)), "local");
     mongoc_uri_destroy(uri);
 }
@@ -80,10 +80,10 @@ static void assert_meaning(uint32_t domain, uint32_t server_code, const char *me
 }
 
 /*
- * A server that is no primary did not carry out what it was asked; but where the driver has asked
- * twice, that is of the second time, and the first may have been carried out.
+ * A server that is not a primary did not carry out the request. But if the driver has sent it
+ * twice, the answer belongs to the second attempt, and the first may have been carried out.
  */
-static void test_the_second_try(void **state)
+static void test_error_after_driver_retry(void **state)
 {
     (void)state;
     static const uint32_t codes[] = {6, 7, 112, 10107, 13435, 13436};
@@ -97,7 +97,7 @@ static void test_the_second_try(void **state)
     assert_meaning(MONGOC_ERROR_SERVER_SELECTION, 13053, "none", WRITE | RETRIES, SPILL_IO, true);
 }
 
-static void test_perhaps(void **state)
+static void test_unclear_errors(void **state)
 {
     (void)state;
     static const uint32_t codes[] = {1, 8, 50, 64, 89, 91, 189, 262, 9001, 11600, 11601, 11602};
@@ -110,7 +110,7 @@ static void test_perhaps(void **state)
     assert_meaning(MONGOC_ERROR_SERVER, 43, "the cursor is gone", 0, SPILL_IO, true);
 }
 
-static void test_certain(void **state)
+static void test_certain_errors(void **state)
 {
     (void)state;
     static const struct {
@@ -133,7 +133,7 @@ static void test_certain(void **state)
                            errors[i].meaning, false);
 }
 
-/* Each domain of the driver's own errors; the code is one that means nothing else. */
+/* Errors of each of the driver's own domains; the code has no other meaning. */
 static void test_domains(void **state)
 {
     (void)state;
@@ -168,8 +168,10 @@ static void test_domains(void **state)
     }
 }
 
-/* The server's label says that it may have carried out a write; the caller may want no message. */
-static void test_the_label_of_an_unclear_write(void **state)
+/*
+ * The server's label says that the write may have been carried out. The caller may want no message.
+ */
+static void test_label_of_unclear_write(void **state)
 {
     (void)state;
     spill_mongo_t store = {.place = "here/feeds"};
@@ -188,9 +190,9 @@ static void test_the_label_of_an_unclear_write(void **state)
     bson_destroy(other);
 }
 
-/* ---- several insertions ---------------------------------------------------------------------- */
+/* ---- several insertions in one call ---------------------------------------------------------- */
 
-/* What is left of an insertion of three documents of which the driver made several commands. */
+/* An answer to an insertion of three documents, which the driver split into several commands. */
 static bool all_answered(int inserted, int duplicate, int other, bool refused[3])
 {
     bson_error_t cause;
@@ -214,15 +216,15 @@ static bool all_answered(int inserted, int duplicate, int other, bool refused[3]
     return all;
 }
 
-static void test_each_insertion_is_answered(void **state)
+static void test_every_insertion_must_be_answered(void **state)
 {
     (void)state;
     bool refused[3];
     assert_true(all_answered(2, 1, -1, refused));
     assert_true(!refused[0] && refused[1] && !refused[2]);
-    assert_false(all_answered(1, 1, -1, refused)); /* one was not sent */
+    assert_false(all_answered(1, 1, -1, refused)); /* one document was not sent */
     assert_false(all_answered(0, 0, -1, refused));
-    assert_false(all_answered(1, 1, 2, refused)); /* one failed in another way */
+    assert_false(all_answered(1, 1, 2, refused)); /* one document failed in another way */
 }
 
 /* Does this answer prove that each of three documents was inserted or is a duplicate? */
@@ -240,7 +242,7 @@ static bool proves(bson_t *reply, uint32_t domain)
 #define TWO_INSERTED "insertedCount", BCON_INT32(2), "writeErrors"
 
 /* Without a proof the result of the insertion is unknown: no element may get lost. */
-static void test_an_odd_answer_proves_nothing(void **state)
+static void test_odd_answer_proves_nothing(void **state)
 {
     (void)state;
     const uint32_t server = MONGOC_ERROR_SERVER;
@@ -271,13 +273,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_concern),
         cmocka_unit_test(test_read_concern),
-        cmocka_unit_test(test_the_second_try),
-        cmocka_unit_test(test_perhaps),
-        cmocka_unit_test(test_certain),
+        cmocka_unit_test(test_error_after_driver_retry),
+        cmocka_unit_test(test_unclear_errors),
+        cmocka_unit_test(test_certain_errors),
         cmocka_unit_test(test_domains),
-        cmocka_unit_test(test_the_label_of_an_unclear_write),
-        cmocka_unit_test(test_an_odd_answer_proves_nothing),
-        cmocka_unit_test(test_each_insertion_is_answered),
+        cmocka_unit_test(test_label_of_unclear_write),
+        cmocka_unit_test(test_odd_answer_proves_nothing),
+        cmocka_unit_test(test_every_insertion_must_be_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void must(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
-/* Let the head count so many pages more. */
+/* Let the head count `more` pages that do not exist. */
 static void raise_pages(stage_t *stage, int64_t more)
 {
     spill_owner_t own;
@@ -65,7 +65,7 @@ static spill_code_t append_elements(stage_t *stage, int64_t first, size_t count,
     return code;
 }
 
-/* An owner with 12 elements, and `more` pages that do not exist. */
+/* Create an owner with 12 elements and `more` pages that do not exist. */
 static void begin(stage_t *stage, int64_t elements, int64_t more)
 {
     spill_definition_t definition;
@@ -80,7 +80,7 @@ static void begin(stage_t *stage, int64_t elements, int64_t more)
     stage->owner = spill_value_from_utf8(&stage->storage, "ada");
     must(append_elements(stage, 0, (size_t)elements, &error), &error);
     raise_pages(stage, more);
-    /* Another client, which does not remember the last page. */
+    /* Continue as another client, which has not cached the last page. */
     spill_array_close(stage->array);
     must(spill_array_open(stage->store, "feed", &stage->array, &error), &error);
 }
@@ -135,7 +135,7 @@ static spill_code_t repair(stage_t *stage, spill_error_t *error)
 typedef struct operation {
     const char *name;
     spill_code_t (*run)(stage_t *stage, spill_error_t *error);
-    bool needs_tail; /* it needs the last page, or the one before */
+    bool needs_tail; /* needs the last page or the one before it */
 } operation_t;
 
 static const operation_t operations[] = {
@@ -145,8 +145,11 @@ static const operation_t operations[] = {
     {"repair", repair, false},
 };
 
-/* `pages`: how many the head counts beyond those that exist. One of them may be on its way. */
-static void play(const operation_t *operation, int64_t elements, int64_t pages)
+/*
+ * `pages` is how many pages the head counts too many. One missing page may be in creation by
+ * another client.
+ */
+static void assert_damage_reported(const operation_t *operation, int64_t elements, int64_t pages)
 {
     stage_t stage;
     spill_error_t error = {.message = ""};
@@ -174,7 +177,7 @@ static void missing_pages_are_damage(void **state)
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (size_t p = 0; p < sizeof pages / sizeof *pages; p++)
             for (size_t e = 0; e < sizeof elements / sizeof *elements; e++)
-                play(&operations[i], elements[e], pages[p]);
+                assert_damage_reported(&operations[i], elements[e], pages[p]);
 }
 
 int main(void)

@@ -20,13 +20,13 @@ typedef struct work {
     atomic_int calls[ITEMS];
     atomic_int running, getting;
     size_t fails_at; /* ITEMS: none */
-    size_t ends_at;  /* SIZE_MAX: at their end */
+    size_t ends_at;  /* the source fails there; SIZE_MAX: it does not fail */
     bool meets;      /* the first two items wait for each other */
     pthread_barrier_t meeting;
 } work_t;
 
-/* Of so many items. */
-static work_t work_of(size_t count)
+/* Make work of `count` items. */
+static work_t make_work(size_t count)
 {
     work_t work = {.count = count, .fails_at = ITEMS, .ends_at = SIZE_MAX};
     for (size_t i = 0; i < count; i++)
@@ -48,7 +48,7 @@ static spill_code_t next_item(void *context, void **item, spill_error_t *error)
     return code;
 }
 
-static spill_code_t work_on(void *context, void *item, spill_error_t *error)
+static spill_code_t do_item(void *context, void *item, spill_error_t *error)
 {
     work_t *work = context;
     size_t index = *(size_t *)item;
@@ -60,29 +60,29 @@ static spill_code_t work_on(void *context, void *item, spill_error_t *error)
     return index == work->fails_at ? spill_fail(error, SPILL_IO, "item %zu", index) : SPILL_OK;
 }
 
-static void each_item_is_worked_on_once(void **state)
+static void each_item_is_done_once(void **state)
 {
     (void)state;
     static const size_t threads[] = {0, 1, 2, 7, 1000};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        work_t work = work_of(ITEMS), none = work_of(0);
+        work_t work = make_work(ITEMS), none = make_work(0);
         spill_error_t error;
-        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &work, &error), SPILL_OK);
+        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &work, &error), SPILL_OK);
         for (size_t item = 0; item < ITEMS; item++)
             assert_int_equal(work.calls[item], 1);
         assert_int_equal(work.running, 0);
-        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &none, &error), SPILL_OK);
+        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &none, &error), SPILL_OK);
     }
 }
 
-static void two_items_are_worked_on_at_a_time(void **state)
+static void two_items_are_done_at_a_time(void **state)
 {
     (void)state;
-    work_t work = work_of(ITEMS);
+    work_t work = make_work(ITEMS);
     spill_error_t error;
     work.meets = true;
     pthread_barrier_init(&work.meeting, NULL, 2);
-    assert_int_equal(spill_parallel(2, next_item, work_on, &work, &error), SPILL_OK);
+    assert_int_equal(spill_parallel(2, next_item, do_item, &work, &error), SPILL_OK);
     pthread_barrier_destroy(&work.meeting);
     for (size_t item = 0; item < ITEMS; item++)
         assert_int_equal(work.calls[item], 1);
@@ -93,10 +93,10 @@ static void an_error_ends_the_work(void **state)
     (void)state;
     static const size_t threads[] = {1, 3};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        work_t work = work_of(ITEMS);
+        work_t work = make_work(ITEMS);
         spill_error_t error;
         work.fails_at = 10;
-        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &work, &error), SPILL_IO);
+        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &work, &error), SPILL_IO);
         assert_string_equal(error.message, "item 10");
         assert_int_equal(work.running, 0);
         for (size_t item = 0; item <= 10; item++)
@@ -106,15 +106,15 @@ static void an_error_ends_the_work(void **state)
     }
 }
 
-static void items_that_cannot_be_got_end_it_once_the_others_are_done(void **state)
+static void failing_source_ends_work_after_running_items(void **state)
 {
     (void)state;
     static const size_t threads[] = {1, 3};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        work_t work = work_of(ITEMS);
+        work_t work = make_work(ITEMS);
         spill_error_t error;
         work.ends_at = 10;
-        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &work, &error), SPILL_IO);
+        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &work, &error), SPILL_IO);
         assert_string_equal(error.message, "no item 10");
         for (size_t item = 0; item < ITEMS; item++)
             assert_int_equal(work.calls[item], item < 10 ? 1 : 0);
@@ -124,10 +124,10 @@ static void items_that_cannot_be_got_end_it_once_the_others_are_done(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_item_is_worked_on_once),
-        cmocka_unit_test(two_items_are_worked_on_at_a_time),
+        cmocka_unit_test(each_item_is_done_once),
+        cmocka_unit_test(two_items_are_done_at_a_time),
         cmocka_unit_test(an_error_ends_the_work),
-        cmocka_unit_test(items_that_cannot_be_got_end_it_once_the_others_are_done),
+        cmocka_unit_test(failing_source_ends_work_after_running_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

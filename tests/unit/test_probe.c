@@ -1,4 +1,4 @@
-/* The probe sees what takes long while it takes, and forgets it after a second. */
+/* The probe reports a slow operation while it runs, and forgets it after a second. */
 #include "tools/probe.h"
 
 #include "support/deadline.h"
@@ -20,12 +20,12 @@ static bool operation(void *context)
     work_t *work = context;
     deadline_t deadline = deadline_begin();
     while (atomic_load(&work->waits))
-        deadline_pause(&deadline, "the test lets the operation go on");
+        deadline_pause(&deadline, "the test lets the operation continue");
     atomic_fetch_add(&work->done, 1);
     return !atomic_load(&work->fails);
 }
 
-/* Wait until the operation has ended `times` times more. */
+/* Wait until the operation has ended `times` more times. */
 static void let_run(work_t *work, int times)
 {
     deadline_t deadline = deadline_begin();
@@ -34,7 +34,7 @@ static void let_run(work_t *work, int times)
         deadline_pause(&deadline, "the probe repeats its operation");
 }
 
-static void what_is_under_way_counts(void **state)
+static void operation_in_progress_counts(void **state)
 {
     (void)state;
     work_t work = {0};
@@ -45,7 +45,7 @@ static void what_is_under_way_counts(void **state)
     atomic_store(&work.waits, true);
     deadline_t deadline = deadline_begin();
     while (spill_probe_latency(&probe) < 0.3) /* no operation that ended took so long */
-        deadline_pause(&deadline, "the operation under way counts");
+        deadline_pause(&deadline, "the operation in progress counts");
     int done = atomic_load(&work.done);
     atomic_store(&work.waits, false);
     let_run(&work, 1);
@@ -57,7 +57,7 @@ static void what_is_under_way_counts(void **state)
     spill_probe_stop(&probe);
 }
 
-static void a_failure_is_told(void **state)
+static void failure_is_reported(void **state)
 {
     (void)state;
     work_t work = {.fails = true};
@@ -77,8 +77,8 @@ static void a_failure_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_under_way_counts),
-        cmocka_unit_test(a_failure_is_told),
+        cmocka_unit_test(operation_in_progress_counts),
+        cmocka_unit_test(failure_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What of a connection string may be seen in a message. */
+/* Connection strings in messages: which parts are shown. */
 #include "util/error.h"
 #include "util/redact.h"
 
@@ -11,14 +11,14 @@
 #include <bson/bson.h>
 #include <cmocka.h>
 
-/* Every password below contains at least one of these two. */
+/* Every password below contains one of these two words. */
 static const char *const SECRETS[] = {"Tr0ub4dor", "h0rse"};
 
 static const struct {
     const char *given;
     const char *shown;
 } CASES[] = {
-    /* sound */
+    /* well-formed */
     {"mongodb://u:Tr0ub4dor@h/db", "mongodb://***@h/db"},
     {"mongodb+srv://u:Tr0ub4dor@h.example/db?tls=true", "mongodb+srv://***@h.example/db?tls=true"},
     {"mongodb://Tr0ub4dor@h/db", "mongodb://***@h/db"},
@@ -37,7 +37,7 @@ static const struct {
     {"u:Tr0ub4dor@h/db", "u:***@h/db"},
     {"u:Tr0ub4dor@h:27017", "u:***@h:27017"},
     {"/u:Tr0ub4dor@h/db/LOCK", "/u:***@h/db/LOCK"},
-    /* something before it */
+    /* text before it */
     {"'mongodb://u:Tr0ub4dor@h/db'", "'mongodb://***@h/db'"},
     {"\"mongodb://u:Tr0ub4dor@h/db\"", "\"mongodb://***@h/db\""},
     {" mongodb://u:Tr0ub4dor@h/db", " mongodb://***@h/db"},
@@ -58,12 +58,12 @@ static const struct {
     {"mongo://u:Tr0ub4dor\nh0rse@h/db", "mongo://***@h/db"},
     {"rocksdb://u:Tr0ub4dor/h0rse @x@h", "rocksdb://***@h"},
     {"mongodb://u:Tr0ub4dor @h/db", "mongodb://***@h/db"},
-    /* no host, or an end that was cut off */
+    /* no host, or cut off at the end */
     {"mongodb://u:Tr0ub4dor@", "mongodb://***@"},
     {"mongodb://u:Tr0ub4dor", "mongodb://u:***"},
     {"mongodb://u:1Tr0ub4dor/db", "mongodb://u:***"},
     {"rocksdb://u:Tr0ub4dor", "rocksdb://u:***"},
-    /* two, and what stands around */
+    /* two of them, and text around them */
     {"from mongodb://u:Tr0ub4dor@h1/a to mongo://u:h0rse@h2/b: no",
      "from mongodb://***@h1/a to mongo://***@h2/b: no"},
     {"cannot open mongo://u:Tr0ub4dor@h/db, which should be a file",
@@ -73,7 +73,7 @@ static const struct {
      "mongodb://h/db?tlsCertificateKeyFilePassword=***&tls=true"},
     {"authMechanismProperties=AWS_SESSION_TOKEN:Tr0ub4dor,SERVICE_NAME:x",
      "authMechanismProperties=AWS_SESSION_TOKEN:***,SERVICE_NAME:x"},
-    /* nothing secret: as it was */
+    /* nothing secret: unchanged */
     {"", ""},
     {"mongodb://localhost:27017/shop: no such collection", NULL},
     {"mongodb://HOST:PORT/DATABASE, or @FILE for a file", NULL},
@@ -105,7 +105,7 @@ static void no_secret_is_left(void **context)
     }
 }
 
-/* Whatever a message puts around a connection string. */
+/* Texts that a message may put around a connection string. */
 static void no_secret_is_left_in_a_message(void **context)
 {
     (void)context;
@@ -167,7 +167,7 @@ static void long_texts_cost_little(void **context)
     }
 }
 
-static void errors_hold_no_secret(void **context)
+static void errors_contain_no_secret(void **context)
 {
     (void)context;
     spill_error_t error;
@@ -184,7 +184,7 @@ static void errors_hold_no_secret(void **context)
     assert_null(strstr(error.message, "Tr0"));
 }
 
-static void paths_are_not_taken_for_secrets(void **context)
+static void paths_are_not_redacted(void **context)
 {
     (void)context;
     static const char *const paths[] = {"feeds.db", "rocksdb:feeds.db", "/data/a:b@c/d",
@@ -204,8 +204,8 @@ int main(void)
         cmocka_unit_test(no_secret_is_left_in_a_message),
         cmocka_unit_test(no_secret_is_left_in_a_long_text),
         cmocka_unit_test(long_texts_cost_little),
-        cmocka_unit_test(errors_hold_no_secret),
-        cmocka_unit_test(paths_are_not_taken_for_secrets),
+        cmocka_unit_test(errors_contain_no_secret),
+        cmocka_unit_test(paths_are_not_redacted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

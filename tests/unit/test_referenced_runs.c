@@ -1,4 +1,4 @@
-/* Elements that are large: whatever reads many of them has few of them in memory. */
+/* Large elements: every operation that reads many of them holds only a few in memory. */
 #include "support/fault_store.h"
 #include "tools/convert.h"
 
@@ -24,11 +24,11 @@ typedef struct stage {
 
 static size_t in_use(void)
 {
-    struct mallinfo2 info = mallinfo2(); /* nothing, under sanitizers */
+    struct mallinfo2 info = mallinfo2(); /* always nothing under sanitizers */
     return info.uordblks + info.hblkhd;
 }
 
-static void watch(void *context, int64_t index, const spill_request_t *request)
+static void track_memory(void *context, int64_t index, const spill_request_t *request)
 {
     stage_t *stage = context;
     (void)index;
@@ -60,7 +60,7 @@ static void append_all(stage_t *stage)
 static void open_stage(stage_t *stage)
 {
     spill_definition_t definition;
-    const fault_hooks_t hooks = {.context = stage, .after = watch};
+    const fault_hooks_t hooks = {.context = stage, .after = track_memory};
     *stage = (stage_t){.storage = BSON_INITIALIZER};
     stage->owner = spill_value_from_utf8(&stage->storage, "ada");
     assert_int_equal(spill_store_open("memory:", NULL, &stage->memory, NULL), SPILL_OK);
@@ -147,8 +147,8 @@ static void all_are_read_few_at_once(void **state)
     close_stage(&stage);
 }
 
-/* What the cap keeps is found from the newest element on; then one is copied. */
-static void a_capped_target_is_given_few_at_once(void **state)
+/* The elements that a cap keeps are found from the newest on and copied one at a time. */
+static void capped_target_copies_few_at_once(void **state)
 {
     (void)state;
     stage_t stage;
@@ -174,7 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_read_few_at_once),
-        cmocka_unit_test(a_capped_target_is_given_few_at_once),
+        cmocka_unit_test(capped_target_copies_few_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

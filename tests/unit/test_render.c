@@ -1,4 +1,4 @@
-/* Documents as the sources have them, and the bound on their size. */
+/* Documents in the published schemas, and the bound on their size. */
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/render.h"
@@ -44,7 +44,10 @@ static void close_subject(subject_t *subject)
     spill_ops_release(&subject->ops);
 }
 
-/* Elements "user0", "user1", ... with the numbers from state.first on that are not gone. */
+/*
+ * Append elements "user0", "user1", ... with the numbers from state.first on, without deleted
+ * numbers.
+ */
 static void add_users(subject_t *subject, int64_t count)
 {
     bson_t storage = BSON_INITIALIZER;
@@ -85,7 +88,7 @@ static void assert_page(const subject_t *subject, bool plain, const char *expect
     bson_destroy(&document);
 }
 
-/* ---- the sources' documents ------------------------------------------------------------------ */
+/* ---- published documents --------------------------------------------------------------------- */
 
 static void a_head_of_the_feed(void **state)
 {
@@ -109,7 +112,7 @@ static void a_head_of_the_feed(void **state)
     close_subject(&subject);
 }
 
-/* order: newest-first; what is gone and the numbers stay as they are. */
+/* Order newest-first; deleted numbers and sequence numbers stay the same. */
 static void arrays_that_grow_at_the_front(void **state)
 {
     (void)state;
@@ -157,7 +160,7 @@ static void a_feed_that_keeps_the_newest_counts_exactly(void **state)
     close_subject(&subject);
 }
 
-static void the_manuals_sales(void **state)
+static void sales_of_the_manual(void **state)
 {
     (void)state;
     subject_t subject;
@@ -262,7 +265,7 @@ static void a_large_count_is_a_long(void **state)
 
 /* ---- the bound on the size ------------------------------------------------------------------- */
 
-static uint32_t below(uint64_t *random, uint32_t bound)
+static uint32_t random_number_below(uint64_t *random, uint32_t bound)
 {
     *random = *random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(*random >> 33) % bound;
@@ -271,31 +274,33 @@ static uint32_t below(uint64_t *random, uint32_t bound)
 static void make_random_state(subject_t *subject, uint64_t *random)
 {
     spill_state_t *state = &subject->state;
-    state->first = below(random, 5000);
-    state->op_count = below(random, 4) == 0 ? below(random, 300) : 0;
-    state->sealed = below(random, 2);
-    state->closed = below(random, 2);
-    state->pages = below(random, 3);
-    state->intent = below(random, 2);
-    state->source_rev = below(random, 2000);
-    state->page = below(random, 2000);
+    state->first = random_number_below(random, 5000);
+    state->op_count = random_number_below(random, 4) == 0 ? random_number_below(random, 300) : 0;
+    state->sealed = random_number_below(random, 2);
+    state->closed = random_number_below(random, 2);
+    state->pages = random_number_below(random, 3);
+    state->intent = random_number_below(random, 2);
+    state->source_rev = random_number_below(random, 2000);
+    state->page = random_number_below(random, 2000);
     state->gaps = spill_schema_of(&subject->definition)->keeps_top_n;
-    uint32_t deleted = below(random, 3) == 0 ? below(random, 250) : 0;
+    uint32_t deleted = random_number_below(random, 3) == 0 ? random_number_below(random, 250) : 0;
     for (uint32_t i = 0; i < deleted; i++)
-        spill_seqs_insert(&state->deleted, state->first + below(random, 400));
+        spill_seqs_insert(&state->deleted, state->first + random_number_below(random, 400));
     int64_t count = state->op_count < subject->definition.op_window ? state->op_count
                                                                     : subject->definition.op_window;
     for (int64_t i = 0; i < count; i++) {
         spill_op_entry_t entry = {.ordinal = i, .id_bytes = SPILL_OP_ID_MAX};
         spill_ops_push(&subject->ops, &entry, (size_t)count);
     }
-    if (below(random, 2))
+    if (random_number_below(random, 2))
         BSON_APPEND_UTF8(&subject->fields, "name", "of some length");
     state->fields_bytes = subject->fields.len;
-    add_users(subject, below(random, below(random, 2) ? 1300 : 12));
+    add_users(subject, random_number_below(random, random_number_below(random, 2) ? 1300 : 12));
 }
 
-/* What the bound counts although it may not be there: flags, `intent`, and numbers at their widest.
+/*
+ * Bytes that the bound counts although they may be absent: flags, `intent`, and numbers at full
+ * width.
  */
 enum { SLACK = 270 };
 
@@ -311,7 +316,7 @@ static void the_bound_is_over_the_size_and_close(void **state)
         for (int head = 1; head >= 0; head--) {
             bson_t document;
             if (!head && spill_schema_of(&subject.definition)->appends_to_head)
-                subject.state.op_count = 0; /* such a page knows of no operations */
+                subject.state.op_count = 0; /* such a page knows no operations */
             if (head)
                 spill_render_head(&subject.definition, &subject.state, &subject.fields,
                                   &subject.run, NULL, &subject.ops, false, &document);
@@ -328,7 +333,7 @@ static void the_bound_is_over_the_size_and_close(void **state)
     }
 }
 
-/* Capped, keeping the best: what is gone lies between live elements, however much it is. */
+/* Capped with a top-N: any number of deleted numbers lies between live elements. */
 static void the_bound_covers_gaps(void **state)
 {
     (void)state;
@@ -377,7 +382,7 @@ static void the_fullest_head_reaches_the_bound(void **state)
                                        subject.state.live, subject.state.live_bytes));
     bson_destroy(&document);
 
-    /* A head that is not there yet is counted as if it had its _id. */
+    /* An absent head counts as if it had its _id. */
     spill_state_t absent = {0}, made = {.fields_bytes = subject.fields.len};
     assert_int_equal(
         spill_state_document_bytes(&subject.definition, &subject.owner, true, &absent, 0, 0),
@@ -392,7 +397,7 @@ int main(void)
         cmocka_unit_test(arrays_that_grow_at_the_front),
         cmocka_unit_test(a_page_of_the_feed),
         cmocka_unit_test(a_feed_that_keeps_the_newest_counts_exactly),
-        cmocka_unit_test(the_manuals_sales),
+        cmocka_unit_test(sales_of_the_manual),
         cmocka_unit_test(a_head_with_its_bookkeeping),
         cmocka_unit_test(a_page_with_its_bookkeeping),
         cmocka_unit_test(an_older_longer_window_is_not_shown),

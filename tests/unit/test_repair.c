@@ -1,4 +1,4 @@
-/* Repair finishes what dead clients left, on the stores that keep documents themselves. */
+/* Repair completes what crashed clients left, on the stores that keep documents themselves. */
 #include "support/corrupted.h"
 #include "support/embedded.h"
 #include "support/half_done.h"
@@ -34,7 +34,7 @@ static void embedded(void **state)
     disk_free(disk);
 }
 
-/* A walk over all owners repairs each of them, and passes over none. */
+/* Repair of all owners repairs each of them, without omissions. */
 static void each_owner(void **state)
 {
     (void)state;
@@ -54,7 +54,7 @@ static void each_owner(void **state)
     spill_store_close(store, NULL);
 }
 
-/* ---- how often the store's own records are gone through -------------------------------------- */
+/* ---- how often the store's own records are checked ------------------------------------------- */
 
 static const spill_store_ops_t *embedded_ops;
 static int checks;
@@ -67,7 +67,7 @@ static spill_code_t count_check(spill_store_t *store, const spill_binding_t *bin
     return embedded_ops->check(store, binding, definition, owner, report, context, error);
 }
 
-static void a_sound_owner_is_checked_once(void **state)
+static void sound_owner_is_checked_once(void **state)
 {
     (void)state;
     disk_t *disk = disk_new();
@@ -95,7 +95,7 @@ int main(void)
         cmocka_unit_test(memory),
         cmocka_unit_test(embedded),
         cmocka_unit_test(each_owner),
-        cmocka_unit_test(a_sound_owner_is_checked_once),
+        cmocka_unit_test(sound_owner_is_checked_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void kinds_have_names(void **state)
         assert_true(strlen(spill_request_kind_name((spill_request_kind_t)kind)) > 2);
 }
 
-static void a_head_is_made_later_than_all_that_were_dropped(void **state)
+static void new_incarnation_is_later_than_dropped_ones(void **state)
 {
     (void)state;
     spill_request_t dated,
@@ -30,7 +30,7 @@ static void a_head_is_made_later_than_all_that_were_dropped(void **state)
     assert_int_equal(request.incarnation, 9);
 }
 
-static void an_empty_request_is_cloned(void **state)
+static void empty_request_is_cloned(void **state)
 {
     (void)state;
     spill_request_t request = {
@@ -54,8 +54,8 @@ static spill_value_t value_of(char *bytes)
         .data = (uint8_t *)bytes, .size_bytes = (uint32_t)strlen(bytes), .type = BSON_TYPE_BINARY};
 }
 
-/* Everything that the original pointed to is overwritten or freed before the clone is looked at. */
-static void a_clone_owns_what_it_points_to(void **state)
+/* Overwrite or free everything that the original points to before the clone is compared. */
+static void clone_owns_its_memory(void **state)
 {
     (void)state;
     char owner_bytes[] = "owner", one[] = "first", two[] = "second", id[] = "op-1", key[] = "key";
@@ -130,7 +130,7 @@ static void a_clone_owns_what_it_points_to(void **state)
     spill_request_free(create_clone);
 }
 
-static void a_cleared_response_is_as_new(void **state)
+static void cleared_response_equals_new(void **state)
 {
     (void)state;
     spill_response_t response = SPILL_RESPONSE_INIT;
@@ -164,10 +164,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_have_names),
-        cmocka_unit_test(a_head_is_made_later_than_all_that_were_dropped),
-        cmocka_unit_test(an_empty_request_is_cloned),
-        cmocka_unit_test(a_clone_owns_what_it_points_to),
-        cmocka_unit_test(a_cleared_response_is_as_new),
+        cmocka_unit_test(new_incarnation_is_later_than_dropped_ones),
+        cmocka_unit_test(empty_request_is_cloned),
+        cmocka_unit_test(clone_owns_its_memory),
+        cmocka_unit_test(cleared_response_equals_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * Finding documents again behind damage: the same answers as without memory, all documents that
- * damage left whole, and work that is linear in the bytes, also for input that was made to be slow.
+ * Finding documents again behind damage. A search with memory gives the same answers as one
+ * without, finds all undamaged documents, and does work linear in the bytes, even for hostile
+ * input.
  */
 #include "tools/scan/document_source.h"
 #include "tools/scan/resync.h"
@@ -32,7 +33,7 @@ static void put_u32(spill_buffer_t *to, uint32_t value)
     spill_buffer_append(to, &value, sizeof value);
 }
 
-/* {"a": <number>}, 12 bytes. */
+/* Put {"a": <number>}, 12 bytes. */
 static void put_small(spill_buffer_t *to)
 {
     put_u32(to, 12);
@@ -42,7 +43,7 @@ static void put_small(spill_buffer_t *to)
                         8);
 }
 
-/* Int32s; each could be the length of a document that ends behind the last one. */
+/* Put int32s; each could be the length of a document that ends behind the last one. */
 static void put_lengths(spill_buffer_t *to, size_t count)
 {
     size_t end = to->size + 7 * count + 7;
@@ -54,15 +55,14 @@ static void put_lengths(spill_buffer_t *to, size_t count)
         put_u32(to, (uint32_t)(end - to->size));
     }
     spill_buffer_append(to, "\x7e\x7eX\x7e\x7e\x7e", 7);
-    put_u32(to, 12); /* a header behind it, and no document */
+    put_u32(to, 12); /* a header behind it, but no document */
     spill_buffer_append(to,
                         "\x10"
                         "a\0\xff\xff\xff\xff\xff\xff",
                         9);
 }
 
-/* ---- families of input that is slow to search without memory
- * -------------------------------------- */
+/* ---- inputs that are slow to search without memory ------------------------------------------- */
 
 static void make_one_end(spill_buffer_t *to, size_t size)
 {
@@ -75,7 +75,7 @@ static void make_many_ends(spill_buffer_t *to, size_t size)
         put_lengths(to, 500);
 }
 
-/* Two documents, and the length of something that goes far. */
+/* Two documents, and a length that reaches far. */
 static void make_far(spill_buffer_t *to, size_t size)
 {
     while (to->size < size) {
@@ -89,7 +89,7 @@ static void make_far(spill_buffer_t *to, size_t size)
     }
 }
 
-/* Candidates at each byte. */
+/* A candidate at each byte. */
 static void make_ones(spill_buffer_t *to, size_t size)
 {
     while (to->size < size)
@@ -120,7 +120,7 @@ static const make_fn FAMILIES[] = {make_one_end, make_many_ends, make_far,
                                    make_ones,    make_names,     make_damaged};
 enum { FAMILY_COUNT = sizeof FAMILIES / sizeof FAMILIES[0] };
 
-/* Count the documents that are found; each search begins behind the document before. */
+/* Count the documents that are found; each search begins behind the previous document. */
 static int64_t search_all(const spill_buffer_t *input, int64_t *work)
 {
     spill_resync_t *resync = spill_resync_new();
@@ -133,7 +133,7 @@ static int64_t search_all(const spill_buffer_t *input, int64_t *work)
             break;
         found += sight == SPILL_SIGHT_YES;
         at += sight == SPILL_SIGHT_YES;
-        assert_true(sight == SPILL_SIGHT_YES || wanted == 0); /* all of the input is there */
+        assert_true(sight == SPILL_SIGHT_YES || wanted == 0); /* the whole input is available */
     }
     *work = spill_resync_work(resync);
     spill_resync_free(resync);
@@ -159,7 +159,7 @@ static void work_is_linear(void **unused)
 
 /* ---- the same answers ------------------------------------------------------------------------ */
 
-/* Bytes that often make fields, lengths and ends. */
+/* Random bytes that often form fields, lengths and ends. */
 static void make_likely(spill_buffer_t *to, size_t size)
 {
     static const uint8_t likely[] = {0, 0, 0, 0, 1, 2, 3, 5, 8, 10, 12, 16, 0x0a, 0x10, 0xff};
@@ -190,7 +190,7 @@ static void memory_changes_no_answer(void **unused)
     assert_true(whole > 1000);
 }
 
-/* A field that was cut off by the end of the view is measured once there are more bytes. */
+/* A field that the end of the view cut off is measured once more bytes are available. */
 static void more_bytes_are_seen(void **unused)
 {
     (void)unused;
@@ -211,7 +211,7 @@ static void more_bytes_are_seen(void **unused)
     spill_buffer_release(&input);
 }
 
-/* ---- feeds ----------------------------------------------------------------------------------- */
+/* ---- document sources ------------------------------------------------------------------------ */
 
 typedef struct reading {
     int64_t documents;
@@ -254,7 +254,7 @@ static reading_t read_source(const spill_buffer_t *input, const atomic_bool *sto
     return reading;
 }
 
-/* Between two damaged documents all but one of the whole ones are found. */
+/* Between two damaged documents all undamaged documents but one are found. */
 static void whole_documents_are_found(void **unused)
 {
     (void)unused;
@@ -270,7 +270,7 @@ static void whole_documents_are_found(void **unused)
     spill_buffer_release(&input);
 }
 
-static void an_interrupt_ends_it(void **unused)
+static void interrupt_ends_search(void **unused)
 {
     (void)unused;
     spill_buffer_t input = SPILL_BUFFER_INIT;
@@ -288,9 +288,9 @@ static void an_interrupt_ends_it(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_is_linear),       cmocka_unit_test(memory_changes_no_answer),
-        cmocka_unit_test(more_bytes_are_seen),  cmocka_unit_test(whole_documents_are_found),
-        cmocka_unit_test(an_interrupt_ends_it),
+        cmocka_unit_test(work_is_linear),        cmocka_unit_test(memory_changes_no_answer),
+        cmocka_unit_test(more_bytes_are_seen),   cmocka_unit_test(whole_documents_are_found),
+        cmocka_unit_test(interrupt_ends_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Retention: what appends remove, by count and by age, and what they never do. */
+/* Retention: which elements appends remove, by count and by age, and which they keep. */
 #include <spillway/spillway.h>
 
 #include <setjmp.h>
@@ -35,8 +35,8 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
-/* Save the definition as it is, and open the array with it. */
-static void save(world_t *world)
+/* Save the definition and open the array with it. */
+static void save_and_open(world_t *world)
 {
     spill_error_t error;
     expect_ok(spill_store_define(world->store, &world->definition, &error), &error);
@@ -63,7 +63,7 @@ static void begin(world_t *world, spill_keep_t keep, int64_t elements, int64_t s
     strcpy(world->definition.time_field, "at");
     bson_init(&world->storage);
     world->owner = spill_value_from_utf8(&world->storage, "ada");
-    save(world);
+    save_and_open(world);
 }
 
 static int64_t count(world_t *world)
@@ -100,7 +100,7 @@ static void end(world_t *world)
     close_world(world);
 }
 
-/* In the window of this moment; the clock goes on by so many seconds. */
+/* Append an element of the present time; then the clock advances by `seconds`. */
 static void append_to_bucket(world_t *world, int64_t seconds)
 {
     bson_t *element = BCON_NEW("at", BCON_DATE_TIME(world->now_us / 1000));
@@ -114,7 +114,7 @@ static void append_to_bucket(world_t *world, int64_t seconds)
     world->now_us += seconds * 1000000;
 }
 
-/* An element of this second; the clock goes on by one. */
+/* Append an element of the present second; then the clock advances by one. */
 static void append(world_t *world)
 {
     bson_t *element = BCON_NEW("at", BCON_DATE_TIME(world->now_us / 1000));
@@ -132,7 +132,7 @@ static int64_t larger(int64_t left, int64_t right)
     return left > right ? left : right;
 }
 
-static void play_by_count(spill_keep_t keep, int64_t elements)
+static void retain_by_count(spill_keep_t keep, int64_t elements)
 {
     world_t world;
     begin(&world, keep, elements, 0);
@@ -147,18 +147,18 @@ static void play_by_count(spill_keep_t keep, int64_t elements)
     end(&world);
 }
 
-static void the_newest_stay(void **state)
+static void newest_are_kept(void **state)
 {
     (void)state;
     static const int64_t counts[] = {1, 5, THRESHOLD, 25, 100};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        play_by_count(SPILL_KEEP_NEWEST, counts[i]);
-        play_by_count(SPILL_KEEP_OLDEST, counts[i]);
+        retain_by_count(SPILL_KEEP_NEWEST, counts[i]);
+        retain_by_count(SPILL_KEEP_OLDEST, counts[i]);
     }
 }
 
-/* With one element a second, as many stay as there are seconds. */
-static void play_by_age(spill_keep_t keep, int64_t elements, int64_t seconds)
+/* With one element a second, the number of kept elements equals the number of seconds. */
+static void retain_by_age(spill_keep_t keep, int64_t elements, int64_t seconds)
 {
     world_t world;
     begin(&world, keep, elements, seconds);
@@ -174,23 +174,23 @@ static void play_by_age(spill_keep_t keep, int64_t elements, int64_t seconds)
     end(&world);
 }
 
-static void the_young_stay(void **state)
+static void young_are_kept(void **state)
 {
     (void)state;
-    play_by_age(SPILL_KEEP_NEWEST, 0, 30);
-    play_by_age(SPILL_KEEP_OLDEST, 0, 30);
-    play_by_age(SPILL_KEEP_NEWEST, 0, 3);
+    retain_by_age(SPILL_KEEP_NEWEST, 0, 30);
+    retain_by_age(SPILL_KEEP_OLDEST, 0, 30);
+    retain_by_age(SPILL_KEEP_NEWEST, 0, 3);
 }
 
-static void what_either_keeps_stays(void **state)
+static void both_limits_must_allow_removal(void **state)
 {
     (void)state;
-    play_by_age(SPILL_KEEP_NEWEST, 60, 30);
-    play_by_age(SPILL_KEEP_OLDEST, 20, 50);
+    retain_by_age(SPILL_KEEP_NEWEST, 60, 30);
+    retain_by_age(SPILL_KEEP_OLDEST, 20, 50);
 }
 
-/* Elements apart: as many as elsewhere. */
-static void play_referenced(int64_t threshold, int64_t elements, int64_t seconds)
+/* Referenced elements: the same numbers as in other layouts. */
+static void retain_referenced(int64_t threshold, int64_t elements, int64_t seconds)
 {
     world_t world;
     spill_error_t error;
@@ -202,12 +202,12 @@ static void play_referenced(int64_t threshold, int64_t elements, int64_t seconds
     world.definition.keep_elements = elements;
     world.definition.keep_seconds = seconds;
     strcpy(world.definition.time_field, "at");
-    save(&world);
+    save_and_open(&world);
     int64_t least = larger(elements, seconds);
     int64_t most = 0;
     for (int64_t i = 1; i <= 300; i++) {
         append(&world);
-        if (i % 7 == 0) /* numbers that are missing do not count */
+        if (i % 7 == 0) /* missing numbers do not count */
             spill_array_remove(world.array, &world.owner, i - 3, &error);
         int64_t left = count(&world);
         assert_true(left >= (i < least ? i : least) - (least / 7 + 2));
@@ -217,24 +217,24 @@ static void play_referenced(int64_t threshold, int64_t elements, int64_t seconds
     end(&world);
 }
 
-static void elements_referenced_go_likewise(void **state)
+static void referenced_elements_are_removed_likewise(void **state)
 {
     (void)state;
-    play_referenced(1, 20, 0);
-    play_referenced(1, 0, 30);
-    play_referenced(THRESHOLD, 5, 0);
-    play_referenced(3, 12, 30);
+    retain_referenced(1, 20, 0);
+    retain_referenced(1, 0, 30);
+    retain_referenced(THRESHOLD, 5, 0);
+    retain_referenced(3, 12, 30);
 }
 
-/* Capped: of those that the threshold keeps, the old ones go. */
-static void play_capped(int64_t threshold, int64_t seconds)
+/* Capped: of the elements that the threshold keeps, the old ones are removed. */
+static void retain_capped(int64_t threshold, int64_t seconds)
 {
     world_t world;
     begin(&world, SPILL_KEEP_NEWEST, 0, 0);
     spill_definition_set_layout(&world.definition, SPILL_LAYOUT_CAPPED);
     world.definition.bounds.threshold = threshold;
     world.definition.keep_seconds = seconds;
-    save(&world);
+    save_and_open(&world);
     int64_t least = threshold < seconds ? threshold : seconds;
     int64_t step = threshold < 16 ? 1 : threshold / 8;
     for (int64_t i = 1; i <= 300; i++) {
@@ -244,7 +244,7 @@ static void play_capped(int64_t threshold, int64_t seconds)
         assert_true(left <= least + step);
         assert_true(left <= threshold);
     }
-    world.now_us += seconds * 1000000; /* nobody appends: all of it stays, and is old */
+    world.now_us += seconds * 1000000; /* no append happens: all elements stay, and grow old */
     int64_t before = count(&world);
     assert_true(before >= least);
     for (int64_t i = 0; i < step; i++)
@@ -253,17 +253,17 @@ static void play_capped(int64_t threshold, int64_t seconds)
     end(&world);
 }
 
-static void capped_arrays_lose_what_is_old(void **state)
+static void capped_arrays_drop_old_elements(void **state)
 {
     (void)state;
-    play_capped(10, 4);
-    play_capped(10, 30);
-    play_capped(100, 30);
-    play_capped(1, 1);
+    retain_capped(10, 4);
+    retain_capped(10, 30);
+    retain_capped(100, 30);
+    retain_capped(1, 1);
 }
 
-/* Buckets of an hour, in parts of six: an element every ten minutes, and a day of them is kept. */
-static void old_windows_go(void **state)
+/* Buckets of an hour, in parts of six: an element every ten minutes; one day is kept. */
+static void old_windows_are_dropped(void **state)
 {
     (void)state;
     enum { PART = 6, TEN_MINUTES = 600, DAY = 86400, KEPT = DAY / TEN_MINUTES };
@@ -275,7 +275,7 @@ static void old_windows_go(void **state)
     world.definition.window = SPILL_WINDOW_HOUR;
     world.definition.keep_seconds = DAY;
     strcpy(world.definition.time_field, "at");
-    save(&world);
+    save_and_open(&world);
     spill_statistics_t all;
     int64_t windows;
     for (int64_t i = 1; i <= 1000; i++) {
@@ -287,7 +287,7 @@ static void old_windows_go(void **state)
         assert_true(all.count <= KEPT + 2 * PART);
         assert_true(windows <= 26);
     }
-    world.now_us += INT64_C(30) * DAY * 1000000; /* so many windows go at a time */
+    world.now_us += INT64_C(30) * DAY * 1000000; /* one append drops a limited number of windows */
     append_to_bucket(&world, TEN_MINUTES);
     expect_ok(
         spill_bucket_statistics(world.array, &world.owner, NULL, NULL, &all, &windows, &error),
@@ -302,7 +302,7 @@ static void old_windows_go(void **state)
     close_world(&world);
 }
 
-static void it_may_change_while_there_is_data(void **state)
+static void retention_may_change_with_data(void **state)
 {
     (void)state;
     world_t world;
@@ -311,20 +311,20 @@ static void it_may_change_while_there_is_data(void **state)
         append(&world);
     assert_int_equal(count(&world), 200);
     world.definition.keep_elements = 50;
-    save(&world);
+    save_and_open(&world);
     for (int i = 0; i < PAGE; i++)
         append(&world);
     int64_t left = count(&world);
     assert_true(left >= 50 && left < 50 + PAGE);
     world.definition.keep_elements = 0;
-    save(&world);
+    save_and_open(&world);
     for (int i = 0; i < 100; i++)
         append(&world);
     assert_int_equal(count(&world), left + 100);
     end(&world);
 }
 
-static void an_age_needs_a_time(void **state)
+static void retention_by_age_needs_time_field(void **state)
 {
     (void)state;
     spill_definition_t definition;
@@ -338,7 +338,7 @@ static void an_age_needs_a_time(void **state)
     assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
 }
 
-static void definitions_say_what_is_kept(void **state)
+static void definitions_store_retention(void **state)
 {
     (void)state;
     spill_definition_t definition, back;
@@ -362,15 +362,15 @@ static void definitions_say_what_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newest_stay),
-        cmocka_unit_test(the_young_stay),
-        cmocka_unit_test(what_either_keeps_stays),
-        cmocka_unit_test(elements_referenced_go_likewise),
-        cmocka_unit_test(old_windows_go),
-        cmocka_unit_test(capped_arrays_lose_what_is_old),
-        cmocka_unit_test(it_may_change_while_there_is_data),
-        cmocka_unit_test(an_age_needs_a_time),
-        cmocka_unit_test(definitions_say_what_is_kept),
+        cmocka_unit_test(newest_are_kept),
+        cmocka_unit_test(young_are_kept),
+        cmocka_unit_test(both_limits_must_allow_removal),
+        cmocka_unit_test(referenced_elements_are_removed_likewise),
+        cmocka_unit_test(old_windows_are_dropped),
+        cmocka_unit_test(capped_arrays_drop_old_elements),
+        cmocka_unit_test(retention_may_change_with_data),
+        cmocka_unit_test(retention_by_age_needs_time_field),
+        cmocka_unit_test(definitions_store_retention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

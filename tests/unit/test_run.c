@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-/* Element i: i % 7 bytes of value i. */
-static spill_value_t sample(size_t i, uint8_t *bytes)
+/* Element i has i % 7 bytes with value i. */
+static spill_value_t sample_element(size_t i, uint8_t *bytes)
 {
     memset(bytes, (int)i, 7);
     return (spill_value_t){
@@ -21,7 +21,7 @@ static void assert_samples(const spill_run_t *run, size_t count)
     int64_t total = 0;
     for (size_t i = 0; i < count; i++) {
         uint8_t bytes[7];
-        spill_value_t expected = sample(i, bytes);
+        spill_value_t expected = sample_element(i, bytes);
         spill_element_t element = spill_run_element(run, i);
         assert_int_equal(element.seq, 1000 + i);
         assert_int_equal(element.value.type, expected.type);
@@ -37,12 +37,12 @@ static void fill(spill_run_t *run, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint8_t bytes[7];
-        spill_value_t value = sample(i, bytes);
+        spill_value_t value = sample_element(i, bytes);
         spill_run_add(run, 1000 + (int64_t)i, &value);
     }
 }
 
-static void a_run_keeps_its_elements_while_it_grows(void **state)
+static void growing_run_keeps_its_elements(void **state)
 {
     (void)state;
     spill_run_t run = {0};
@@ -58,7 +58,7 @@ static void a_run_keeps_its_elements_while_it_grows(void **state)
     assert_samples(&run, 0);
 }
 
-static void a_copy_is_its_own(void **state)
+static void copy_is_independent(void **state)
 {
     (void)state;
     spill_run_t run = {0}, copy = {0};
@@ -75,23 +75,25 @@ static void a_copy_is_its_own(void **state)
     spill_run_release(&copy);
 }
 
-static void reads_go_by_the_sizes_seen(void **state)
+static void next_limit_follows_seen_sizes(void **state)
 {
     (void)state;
-    assert_int_equal(spill_run_next_limit(4, 200, 1000, 0, 0), 32);     /* nothing known */
-    assert_int_equal(spill_run_next_limit(4, 200, 100000, 4, 40), 32);  /* small: a few more */
-    assert_int_equal(spill_run_next_limit(32, 200, 100000, 9, 9), 200); /* at most */
+    assert_int_equal(spill_run_next_limit(4, 200, 1000, 0, 0), 32); /* no size known yet */
+    /* small elements: a few more */
+    assert_int_equal(spill_run_next_limit(4, 200, 100000, 4, 40), 32);
+    /* at most doubled per read */
+    assert_int_equal(spill_run_next_limit(32, 200, 100000, 9, 9), 200);
     assert_int_equal(spill_run_next_limit(200, 200, 1000, 10, 2990), 4);
-    assert_int_equal(spill_run_next_limit(200, 200, 1000, 1, 5000), 1); /* never none */
-    assert_int_equal(spill_run_next_limit(1, 200, 1000, 1, 900), 2);    /* and up again */
+    assert_int_equal(spill_run_next_limit(200, 200, 1000, 1, 5000), 1); /* at least one */
+    assert_int_equal(spill_run_next_limit(1, 200, 1000, 1, 900), 2);    /* grows again */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_keeps_its_elements_while_it_grows),
-        cmocka_unit_test(a_copy_is_its_own),
-        cmocka_unit_test(reads_go_by_the_sizes_seen),
+        cmocka_unit_test(growing_run_keeps_its_elements),
+        cmocka_unit_test(copy_is_independent),
+        cmocka_unit_test(next_limit_follows_seen_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

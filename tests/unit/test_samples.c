@@ -1,4 +1,4 @@
-/* Medians with their intervals, percentiles, threads, elements: what a benchmark rests on. */
+/* The parts of a benchmark: medians with intervals, percentiles, threads, elements. */
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/element.h"
 #include "tools/bench/samples.h"
@@ -18,7 +18,7 @@ static void assert_near(double value, double expected)
     assert_true(fabs(value - expected) < 1e-9);
 }
 
-/* 1 to count, in no order. */
+/* The numbers 1 to count in no order. */
 static spill_samples_t numbers(size_t count)
 {
     spill_samples_t samples = {0};
@@ -27,7 +27,7 @@ static spill_samples_t numbers(size_t count)
     return samples;
 }
 
-/* Ranks and confidence as the binomial distribution has them: tables of sign-test intervals. */
+/* Ranks and confidence of the binomial distribution: tables of sign-test intervals. */
 static void intervals_are_of_the_sign_test(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Indexes of a collection: which arrays they have entries for, and which sets of them are alike. */
+/* Indexes of a collection: for which arrays they have entries, and which sets of them are equal. */
 #include "tools/scan/indexes.h"
 
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static void keys_lie_in_arrays(void **context)
     assert_false(covers("{\"_fts\": \"text\"}", "posts"));
 }
 
-static bool alike(const char *left, const char *right)
+static bool are_alike(const char *left, const char *right)
 {
     spill_scan_indexes_t one, two;
     parse(left, &one);
@@ -61,20 +61,20 @@ static void sets_are_alike(void **context)
     const char *set = "{\"indexes\": [{\"v\": 2, \"key\": {\"_id\": 1}, \"name\": \"_id_\"},"
                       "{\"v\": 2, \"key\": {\"a\": 1, \"b\": -1}, \"name\": \"x\","
                       " \"unique\": true, \"sparse\": true}]}";
-    assert_true(alike(set, set));
-    assert_true(alike(set, "{\"indexes\": [{\"sparse\": true, \"key\": {\"a\": 1.0, \"b\": -1},"
-                           " \"unique\": true, \"name\": \"y\", \"ns\": \"shop.other\"},"
-                           "{\"key\": {\"_id\": {\"$numberInt\": \"1\"}}}]}"));
-    assert_false(alike(set, "{\"indexes\": [{\"key\": {\"_id\": 1}}]}"));
-    assert_false(alike(set,
-                       "{\"indexes\": [{\"key\": {\"_id\": 1}}, {\"key\": {\"a\": 1, \"b\": -1},"
+    assert_true(are_alike(set, set));
+    assert_true(are_alike(set, "{\"indexes\": [{\"sparse\": true, \"key\": {\"a\": 1.0, \"b\": -1},"
+                               " \"unique\": true, \"name\": \"y\", \"ns\": \"shop.other\"},"
+                               "{\"key\": {\"_id\": {\"$numberInt\": \"1\"}}}]}"));
+    assert_false(are_alike(set, "{\"indexes\": [{\"key\": {\"_id\": 1}}]}"));
+    assert_false(
+        are_alike(set, "{\"indexes\": [{\"key\": {\"_id\": 1}}, {\"key\": {\"a\": 1, \"b\": -1},"
                        " \"sparse\": true}]}"));
-    assert_false(alike(set,
-                       "{\"indexes\": [{\"key\": {\"_id\": 1}}, {\"key\": {\"b\": -1, \"a\": 1},"
+    assert_false(
+        are_alike(set, "{\"indexes\": [{\"key\": {\"_id\": 1}}, {\"key\": {\"b\": -1, \"a\": 1},"
                        " \"unique\": true, \"sparse\": true}]}"));
 }
 
-static void what_is_no_description_is_not_known(void **context)
+static void malformed_descriptions_are_unknown(void **context)
 {
     (void)context;
     static const char *const texts[] = {"",
@@ -92,7 +92,7 @@ static void what_is_no_description_is_not_known(void **context)
     }
 }
 
-static void descriptions_may_have_none(void **context)
+static void collection_may_have_no_indexes(void **context)
 {
     (void)context;
     spill_scan_indexes_t indexes = {0};
@@ -105,8 +105,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_lie_in_arrays),
         cmocka_unit_test(sets_are_alike),
-        cmocka_unit_test(descriptions_may_have_none),
-        cmocka_unit_test(what_is_no_description_is_not_known),
+        cmocka_unit_test(collection_may_have_no_indexes),
+        cmocka_unit_test(malformed_descriptions_are_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The walk over a document's bytes, and the table of paths that it tells. */
+/* The walk over a document's bytes, and the table of paths that it fills. */
 #include "tools/scan/walk.h"
 
 #include "bson/utf8.h"
@@ -53,8 +53,8 @@ static void walk_json(spill_paths_t *paths, const char *text)
     bson_destroy(document);
 }
 
-/* NULL where there is none. */
-static spill_path_t *find(const spill_paths_t *paths, const char *text, spill_path_kind_t kind)
+/* Return the path's entry; NULL: none. */
+static spill_path_t *find_path(const spill_paths_t *paths, const char *text, spill_path_kind_t kind)
 {
     for (uint32_t i = 0; i < paths->node_count; i++) {
         char name[256];
@@ -68,7 +68,7 @@ static spill_path_t *find(const spill_paths_t *paths, const char *text, spill_pa
     return NULL;
 }
 
-/* ---- what is found --------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void arrays_of_documents(void **state)
 {
@@ -78,7 +78,7 @@ static void arrays_of_documents(void **state)
     walk_json(&paths, "{\"_id\":1,\"tags\":[\"a\",\"bc\",\"de\"],\"in\":{\"deep\":[[1,2],[3]]},"
                       "\"items\":[{\"x\":[1]},{\"x\":[]},{}],\"a.b\":[1]}");
     walk_json(&paths, "{\"_id\":2,\"tags\":[],\"items\":[{\"x\":[1,2,3,4]}],\"tags\":{\"no\":1}}");
-    spill_path_t *tags = find(&paths, "tags", SPILL_PATH_ARRAY);
+    spill_path_t *tags = find_path(&paths, "tags", SPILL_PATH_ARRAY);
     assert_non_null(tags);
     assert_int_equal(tags->documents, 2);
     assert_int_equal(tags->lengths.count, 2);
@@ -86,7 +86,7 @@ static void arrays_of_documents(void **state)
     assert_int_equal(tags->elements.count, 3); /* int32 length, text, NUL */
     assert_int_equal(tags->elements.sum, 6 + 7 + 7);
     assert_int_equal(tags->bytes, 5 + 3 * 3 + 20 + 5);
-    spill_path_t *x = find(&paths, "items[].x", SPILL_PATH_ARRAY);
+    spill_path_t *x = find_path(&paths, "items[].x", SPILL_PATH_ARRAY);
     assert_int_equal(x->lengths.count, 3);
     assert_int_equal(x->documents, 2);
     assert_int_equal(x->lengths.max, 4);
@@ -94,11 +94,11 @@ static void arrays_of_documents(void **state)
     assert_int_equal(x->owners.items[0].length, 4);
     assert_int_equal(spill_value_int32(&x->owners.items[0].value), 2);
     assert_int_equal(x->owners.items[0].place, 7);
-    assert_int_equal(find(&paths, "in.deep", SPILL_PATH_ARRAY)->lengths.max, 2);
-    assert_int_equal(find(&paths, "in.deep[]", SPILL_PATH_ARRAY)->lengths.count, 2);
-    assert_int_equal(find(&paths, "items[]", SPILL_PATH_DOCUMENT)->lengths.count, 4);
-    assert_non_null(find(&paths, "\"a.b\"", SPILL_PATH_ARRAY));
-    assert_non_null(find(&paths, "tags", SPILL_PATH_DOCUMENT));
+    assert_int_equal(find_path(&paths, "in.deep", SPILL_PATH_ARRAY)->lengths.max, 2);
+    assert_int_equal(find_path(&paths, "in.deep[]", SPILL_PATH_ARRAY)->lengths.count, 2);
+    assert_int_equal(find_path(&paths, "items[]", SPILL_PATH_DOCUMENT)->lengths.count, 4);
+    assert_non_null(find_path(&paths, "\"a.b\"", SPILL_PATH_ARRAY));
+    assert_non_null(find_path(&paths, "tags", SPILL_PATH_DOCUMENT));
     assert_int_equal(paths.sizes.count, 2);
     spill_paths_release(&paths);
 }
@@ -118,7 +118,7 @@ static void over_thresholds(void **state)
             BSON_APPEND_NULL(&list, key);
         }
         bson_append_array_end(&document, &list);
-        if (length == 102) { /* 413 bytes in the list, more than 1000 beside it */
+        if (length == 102) { /* 413 bytes in the list, more than 1000 in other fields */
             char *text = bson_malloc0(2000);
             memset(text, 'x', 1999);
             BSON_APPEND_UTF8(&document, "text", text);
@@ -135,11 +135,11 @@ static void over_thresholds(void **state)
         walk_document(&paths, &document);
         bson_destroy(&document);
     }
-    spill_path_t *list = find(&paths, "list", SPILL_PATH_ARRAY);
+    spill_path_t *list = find_path(&paths, "list", SPILL_PATH_ARRAY);
     assert_int_equal(list->over_elements, 2);
     assert_int_equal(list->over_bytes, 0);
     assert_int_equal(list->paid, 0);
-    spill_path_t *other = find(&paths, "other", SPILL_PATH_ARRAY);
+    spill_path_t *other = find_path(&paths, "other", SPILL_PATH_ARRAY);
     assert_int_equal(other->over_bytes, 1);
     assert_int_equal(other->paid, 0); /* 1425 of 1882 bytes are 76 per cent */
     assert_int_equal(paths.over_document, 0);
@@ -148,7 +148,7 @@ static void over_thresholds(void **state)
     spill_paths_release(&paths);
 }
 
-/* Keys with dots, 300 of them in two documents: one path, in either order of what is seen. */
+/* Keys with dots, 300 of them in two documents: they are one path, in either order of documents. */
 static void maps_are_one_path(void **state)
 {
     (void)state;
@@ -172,22 +172,22 @@ static void maps_are_one_path(void **state)
         walk_document(&paths, &document);
         bson_destroy(&document);
     }
-    spill_path_t *versions = find(&paths, "versions", SPILL_PATH_DOCUMENT);
+    spill_path_t *versions = find_path(&paths, "versions", SPILL_PATH_DOCUMENT);
     assert_true(versions->map);
     assert_int_equal(versions->lengths.count, 2);
     assert_int_equal(versions->lengths.max, 150);
     assert_int_equal(versions->over_elements, 2);
     assert_int_equal(versions->times.type, BSON_TYPE_DATE_TIME);
-    assert_int_equal(find(&paths, "versions.*", SPILL_PATH_DOCUMENT)->lengths.count, 300);
-    assert_int_equal(find(&paths, "versions.*", SPILL_PATH_DOCUMENT)->documents, 2);
-    spill_path_t *tags = find(&paths, "versions.*.tags", SPILL_PATH_ARRAY);
+    assert_int_equal(find_path(&paths, "versions.*", SPILL_PATH_DOCUMENT)->lengths.count, 300);
+    assert_int_equal(find_path(&paths, "versions.*", SPILL_PATH_DOCUMENT)->documents, 2);
+    spill_path_t *tags = find_path(&paths, "versions.*.tags", SPILL_PATH_ARRAY);
     assert_int_equal(tags->lengths.count, 300);
     assert_int_equal(tags->documents, 2);
-    assert_int_equal(paths.live, 5); /* and the one for what has no room */
+    assert_int_equal(paths.live, 5); /* and the entry for names that do not fit */
     spill_paths_release(&paths);
 }
 
-/* A map whose values have become maps before it does: what points to them follows twice. */
+/* A map with values that became maps before the map did: pointers to them are followed twice. */
 static void maps_in_maps(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void the_table_is_bounded(void **state)
     spill_paths_t paths;
     spill_paths_init(&paths, &LIMITS);
     uint64_t arrays = 0;
-    for (int i = 0; i < 40; i++) { /* 40 * 100 names, none of which makes a map */
+    for (int i = 0; i < 40; i++) { /* 40 * 100 names; none of them becomes a map */
         bson_t document = BSON_INITIALIZER, inner, list;
         char name[32];
         snprintf(name, sizeof name, "d%d", i);
@@ -289,15 +289,15 @@ static void check_same(const spill_paths_t *left, const spill_paths_t *right)
                  {"map.*", SPILL_PATH_ARRAY}};
     assert_int_equal(left->live, right->live);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        spill_path_t *one = find(left, names[i].name, names[i].kind);
-        spill_path_t *two = find(right, names[i].name, names[i].kind);
+        spill_path_t *one = find_path(left, names[i].name, names[i].kind);
+        spill_path_t *two = find_path(right, names[i].name, names[i].kind);
         assert_true(one && two);
         assert_int_equal(one->lengths.count, two->lengths.count);
         assert_int_equal(one->lengths.sum, two->lengths.sum);
         assert_int_equal(one->elements.sum, two->elements.sum);
         assert_int_equal(one->bytes, two->bytes);
         if (i + 1 == sizeof names / sizeof names[0])
-            continue; /* what a map holds is counted by name until it is known to be a map */
+            continue; /* entries of a map are counted by name until the map is recognized */
         assert_int_equal(one->documents, two->documents);
         assert_int_equal(one->bytes_max, two->bytes_max);
         assert_int_equal(one->owners.count, two->owners.count);
@@ -309,7 +309,7 @@ static void check_same(const spill_paths_t *left, const spill_paths_t *right)
     }
 }
 
-/* Two tables of halves, whichever has the maps, merge to that of all documents. */
+/* Tables of two halves merge to the table of all documents, whichever half has the maps. */
 static void halves_merge_to_the_whole(void **state)
 {
     (void)state;
@@ -335,7 +335,9 @@ static void halves_merge_to_the_whole(void **state)
 
 /* ---- large documents ------------------------------------------------------------------------- */
 
-/* More documents in it, and more sizes, than the walk keeps until a document is known to be sound.
+/*
+ * A document with more inner documents and more sizes than the walk buffers until it knows that the
+ * document is sound.
  */
 static bson_t *large_document(void)
 {
@@ -361,11 +363,11 @@ static void large_documents(void **state)
     bson_t *document = large_document();
     spill_walk_t result = walk_document(&paths, document);
     assert_null(result.damage);
-    spill_path_t *list = find(&paths, "list", SPILL_PATH_ARRAY);
+    spill_path_t *list = find_path(&paths, "list", SPILL_PATH_ARRAY);
     assert_int_equal(list->lengths.sum, 100000);
     assert_int_equal(list->elements.count, 100000);
-    assert_int_equal(find(&paths, "list[]", SPILL_PATH_DOCUMENT)->lengths.count, 100000);
-    assert_int_equal(find(&paths, "list[]", SPILL_PATH_DOCUMENT)->documents, 1);
+    assert_int_equal(find_path(&paths, "list[]", SPILL_PATH_DOCUMENT)->lengths.count, 100000);
+    assert_int_equal(find_path(&paths, "list[]", SPILL_PATH_DOCUMENT)->documents, 1);
     uint8_t *bytes = (uint8_t *)(uintptr_t)bson_get_data(document);
     bytes[document->len - 11] ^= 0x40; /* the type of the last field */
     result = walk_document(&paths, document);
@@ -386,7 +388,10 @@ static const char EVERYTHING[] =
     "\"options\":\"i\"}},\"c\":{\"$code\":\"f\"},\"ts\":{\"$timestamp\":{\"t\":1,\"i\":2}},"
     "\"dec\":{\"$numberDecimal\":\"1.5\"},\"min\":{\"$minKey\":1},\"max\":{\"$maxKey\":1}}";
 
-/* Each byte changed, and each length cut: no read beyond (asan sees it), no trace of damage. */
+/*
+ * Change each byte, and cut at each length: no read goes beyond the end (asan checks that), and no
+ * result of the damaged document is kept.
+ */
 static void damage_leaves_no_trace(void **state)
 {
     (void)state;
@@ -457,7 +462,7 @@ static void nesting_is_bounded(void **state)
     }
 }
 
-static void texts_are_looked_at(void **state)
+static void times_in_texts_are_found(void **state)
 {
     (void)state;
     spill_paths_t paths;
@@ -505,7 +510,10 @@ static void utf8(void **state)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-/* "field: time ..." of the array of that name, by its path's rule; "-" for an element without. */
+/*
+ * Compare "field: time ..." of the array of that name, by its path's rule; "-" is an element
+ * without a time.
+ */
 static void times_of(spill_paths_t *paths, const char *json, const char *name, char *text,
                      size_t size)
 {
@@ -551,7 +559,7 @@ static void elements_have_times(void **state)
         assert_string_equal(text, expected[i][1]);
     }
     times_of(&paths, other, "e", text, sizeof text);
-    assert_string_equal(text, "m.at: 2"); /* the field is fixed */
+    assert_string_equal(text, "m.at: 2"); /* the field is decided */
     spill_paths_release(&paths);
 }
 
@@ -567,7 +575,7 @@ int main(void)
         cmocka_unit_test(large_documents),
         cmocka_unit_test(damage_leaves_no_trace),
         cmocka_unit_test(nesting_is_bounded),
-        cmocka_unit_test(texts_are_looked_at),
+        cmocka_unit_test(times_in_texts_are_found),
         cmocka_unit_test(utf8),
         cmocka_unit_test(elements_have_times),
     };

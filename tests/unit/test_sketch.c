@@ -1,4 +1,4 @@
-/* Quantiles of a sketch against those of the sorted values. */
+/* Quantiles of a sketch, compared with the quantiles of the sorted values. */
 #include "tools/scan/sketch.h"
 
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void check_against_sorted(uint64_t *values, size_t count, const spill_ske
     }
 }
 
-static uint64_t values_of(int shape)
+static uint64_t random_values(int shape)
 {
     uint64_t random = next_random();
     switch (shape) {
@@ -61,7 +61,7 @@ static uint64_t values_of(int shape)
         return 1000000000 / (random % 1000000 + 1);
     case 3:
         return random >> (random % 50 + 14);
-    default: /* constant but for a few */
+    default: /* constant except for a few */
         return random % 1000 == 0 ? 5000 : 1536;
     }
 }
@@ -74,7 +74,7 @@ static void quantiles_are_within_the_error(void **context)
         spill_sketch_t sketch;
         spill_sketch_init(&sketch);
         for (size_t i = 0; i < VALUES; i++) {
-            values[i] = values_of(shape);
+            values[i] = random_values(shape);
             spill_sketch_add(&sketch, values[i], 1);
         }
         check_against_sorted(values, VALUES, &sketch);
@@ -91,9 +91,9 @@ static void parts_merge_to_the_whole(void **context)
     for (int i = 0; i < 3; i++)
         spill_sketch_init(&parts[i]);
     for (int i = 0; i < 10000; i++) {
-        uint64_t value = values_of(i % 5);
+        uint64_t value = random_values(i % 5);
         spill_sketch_add(&whole, value, 2);
-        spill_sketch_add(&parts[i % 2], value, 2); /* the third part is of nothing */
+        spill_sketch_add(&parts[i % 2], value, 2); /* the third part is empty */
     }
     spill_sketch_merge(&parts[2], &parts[0]);
     spill_sketch_merge(&parts[2], &parts[1]);
@@ -106,7 +106,7 @@ static void parts_merge_to_the_whole(void **context)
         spill_sketch_release(&parts[i]);
 }
 
-static void ends(void **context)
+static void extremes_are_exact(void **context)
 {
     (void)context;
     spill_sketch_t sketch;
@@ -120,7 +120,7 @@ static void ends(void **context)
     spill_sketch_release(&sketch);
 }
 
-/* Every value is counted in the bin that it belongs to. */
+/* Every value is counted in its bin. */
 static void bins_have_all_values(void **context)
 {
     (void)context;
@@ -155,7 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_within_the_error),
         cmocka_unit_test(parts_merge_to_the_whole),
-        cmocka_unit_test(ends),
+        cmocka_unit_test(extremes_are_exact),
         cmocka_unit_test(bins_have_all_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

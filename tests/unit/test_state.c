@@ -9,7 +9,7 @@
 
 #define UNIVERSE 40
 
-/* A set and the same as flags. */
+/* Compare a set with the same set as flags. */
 static void assert_same(const spill_seqs_t *seqs, const bool *flags)
 {
     size_t below = 0;
@@ -23,7 +23,7 @@ static void assert_same(const spill_seqs_t *seqs, const bool *flags)
         assert_true(seqs->runs[i - 1].end < seqs->runs[i].first);
 }
 
-/* The numbers that are not in the set. */
+/* Check the numbers that are not in the set. */
 static void assert_passes(const spill_seqs_t *seqs, const bool *flags)
 {
     for (int64_t seq = 0; seq < UNIVERSE; seq++) {
@@ -76,7 +76,7 @@ static void sets_behave_as_sets(void **state)
     assert_int_equal(seqs.count, 0);
 }
 
-static void slots_are_live_and_gone(void **state)
+static void slots_are_live_or_deleted(void **state)
 {
     (void)state;
     spill_state_t document = {.first = 100, .live = 7};
@@ -90,7 +90,7 @@ static void slots_are_live_and_gone(void **state)
     assert_int_equal(document.first, 0);
 }
 
-static void a_copy_is_its_own(void **state)
+static void copy_is_independent(void **state)
 {
     (void)state;
     spill_state_t document = {.present = true, .rev = 5, .intent = true, .intent_page = 3},
@@ -112,8 +112,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_behave_as_sets),
-        cmocka_unit_test(slots_are_live_and_gone),
-        cmocka_unit_test(a_copy_is_its_own),
+        cmocka_unit_test(slots_are_live_or_deleted),
+        cmocka_unit_test(copy_is_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Opening stores, and what all of them have: counters, the log, the clock. */
+/* Opening stores, and their common parts: counters, the log, the clock. */
 #include "store/store.h"
 
 #include <setjmp.h>
@@ -16,8 +16,8 @@ static spill_store_t *open_memory(const spill_store_options_t *options)
     return store;
 }
 
-static void refuse(const char *uri, const spill_store_options_t *options, spill_code_t code,
-                   const char *says)
+static void assert_refused(const char *uri, const spill_store_options_t *options, spill_code_t code,
+                           const char *says)
 {
     spill_store_t *store = (spill_store_t *)&code;
     spill_error_t error;
@@ -28,50 +28,50 @@ static void refuse(const char *uri, const spill_store_options_t *options, spill_
         fail_msg("\"%s\" does not say \"%s\"", error.message, says);
 }
 
-static void a_scheme_that_is_not_known_is_named(void **state)
+static void unknown_scheme_is_named(void **state)
 {
     (void)state;
-    refuse("mysql://localhost/test", NULL, SPILL_INVALID, "\"mysql:\"");
-    refuse("rocks:/tmp/x", NULL, SPILL_INVALID, "\"rocks:\"");
-    refuse("", NULL, SPILL_INVALID, "needs a name");
-    refuse("rocksdb:", NULL, SPILL_INVALID, "needs a name");
+    assert_refused("mysql://localhost/test", NULL, SPILL_INVALID, "\"mysql:\"");
+    assert_refused("rocks:/tmp/x", NULL, SPILL_INVALID, "\"rocks:\"");
+    assert_refused("", NULL, SPILL_INVALID, "needs a name");
+    assert_refused("rocksdb:", NULL, SPILL_INVALID, "needs a name");
 }
 
-static void a_path_is_an_embedded_store(void **state)
+static void path_is_embedded_store(void **state)
 {
     (void)state;
     spill_store_options_t options;
     spill_store_options_init(&options);
     options.must_exist = true;
-    refuse("/nowhere/at/all", &options, SPILL_NOT_FOUND, "/nowhere/at/all");
-    refuse("rocksdb:/nowhere/at/all", &options, SPILL_NOT_FOUND, "/nowhere/at/all");
-    refuse("./a:b/nowhere", &options, SPILL_NOT_FOUND, "a:b/nowhere");
-    refuse("nowhere/a:b", &options, SPILL_NOT_FOUND, "nowhere/a:b");
+    assert_refused("/nowhere/at/all", &options, SPILL_NOT_FOUND, "/nowhere/at/all");
+    assert_refused("rocksdb:/nowhere/at/all", &options, SPILL_NOT_FOUND, "/nowhere/at/all");
+    assert_refused("./a:b/nowhere", &options, SPILL_NOT_FOUND, "a:b/nowhere");
+    assert_refused("nowhere/a:b", &options, SPILL_NOT_FOUND, "nowhere/a:b");
 }
 
 static void options_are_checked(void **state)
 {
     (void)state;
     spill_store_options_t options = {0};
-    refuse("memory:", &options, SPILL_INVALID, "spill_store_options_init");
+    assert_refused("memory:", &options, SPILL_INVALID, "spill_store_options_init");
     spill_store_options_init(&options);
     options.durability = (spill_durability_t)9;
-    refuse("memory:", &options, SPILL_INVALID, "durability 9");
+    assert_refused("memory:", &options, SPILL_INVALID, "durability 9");
     spill_store_options_init(&options);
     options.cache_bytes = -1;
-    refuse("memory:", &options, SPILL_INVALID, "cache_bytes");
+    assert_refused("memory:", &options, SPILL_INVALID, "cache_bytes");
     for (unsigned mode = 0; mode <= 010000; mode += 0100) {
         spill_store_options_init(&options);
         options.file_mode = mode;
         if (mode != 0600)
-            refuse("memory:", &options, SPILL_INVALID, "file_mode");
+            assert_refused("memory:", &options, SPILL_INVALID, "file_mode");
     }
     spill_store_options_init(&options);
     options.read_only = true;
-    refuse("memory:", &options, SPILL_NOT_FOUND, "read-only");
+    assert_refused("memory:", &options, SPILL_NOT_FOUND, "read-only");
     spill_store_options_init(&options);
     options.must_exist = true;
-    refuse("memory:", &options, SPILL_NOT_FOUND, "begins empty");
+    assert_refused("memory:", &options, SPILL_NOT_FOUND, "begins empty");
 }
 
 static void closing_nothing_is_allowed(void **state)
@@ -85,12 +85,12 @@ static void closing_nothing_is_allowed(void **state)
     assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
 }
 
-static int64_t frozen(void *context)
+static int64_t frozen_clock(void *context)
 {
     return *(int64_t *)context;
 }
 
-static void the_clock_is_the_callers_or_the_real_one(void **state)
+static void clock_is_callers_or_real(void **state)
 {
     (void)state;
     spill_store_t *store = open_memory(NULL);
@@ -101,7 +101,7 @@ static void the_clock_is_the_callers_or_the_real_one(void **state)
     spill_store_options_t options;
     spill_store_options_init(&options);
     int64_t now = 42;
-    options.clock = (spill_clock_t){.context = &now, .now_us = frozen};
+    options.clock = (spill_clock_t){.context = &now, .now_us = frozen_clock};
     store = open_memory(&options);
     assert_int_equal(store->options.clock.now_us(store->options.clock.context), 42);
     assert_non_null(store->options.clock.sleep_us);
@@ -115,7 +115,7 @@ static void keep_message(void *context, spill_log_level_t level, const char *mes
     strncpy(kept + 1, message, 30);
 }
 
-static void the_log_is_passed_on(void **state)
+static void log_is_passed_on(void **state)
 {
     (void)state;
     spill_store_t *silent = open_memory(NULL);
@@ -179,7 +179,7 @@ static void calls_are_counted(void **state)
     spill_store_close(store, NULL);
 }
 
-/* Saves preset "feed-recent" under that name; "" leaves a name of the preset. */
+/* Save preset "feed-recent" under that name; "" keeps a name of the preset. */
 static spill_code_t define(spill_store_t *store, const char *name, const char *collection,
                            const char *page_collection, spill_error_t *error)
 {
@@ -203,10 +203,10 @@ static void definitions_that_clash_are_refused(void **state)
     assert_non_null(strstr(error.message, "'feed'"));
     assert_int_equal(define(store, "zoo", "animals", "", NULL), SPILL_REFUSED);
     assert_int_equal(define(store, "zoo", "animals", "zooPages", NULL), SPILL_OK);
-    /* A change may bring a clash as well: of the first with one that came later. */
+    /* A change may also cause a clash: of the first definition with a later one. */
     assert_int_equal(define(store, "feed", "animals", "", &error), SPILL_REFUSED);
     assert_non_null(strstr(error.message, "'zoo'"));
-    /* Where there is no owner yet, names may still change. */
+    /* Without an owner, names may still change. */
     assert_int_equal(define(store, "zoo", "plants", "", &error), SPILL_REFUSED);
     assert_int_equal(define(store, "zoo", "plants", "plantPages", NULL), SPILL_OK);
     assert_int_equal(define(store, "feed", "animals", "zooPages", NULL), SPILL_OK);
@@ -216,12 +216,12 @@ static void definitions_that_clash_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_scheme_that_is_not_known_is_named),
-        cmocka_unit_test(a_path_is_an_embedded_store),
+        cmocka_unit_test(unknown_scheme_is_named),
+        cmocka_unit_test(path_is_embedded_store),
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(closing_nothing_is_allowed),
-        cmocka_unit_test(the_clock_is_the_callers_or_the_real_one),
-        cmocka_unit_test(the_log_is_passed_on),
+        cmocka_unit_test(clock_is_callers_or_real),
+        cmocka_unit_test(log_is_passed_on),
         cmocka_unit_test(calls_are_counted),
         cmocka_unit_test(definitions_that_clash_are_refused),
     };

@@ -1,4 +1,4 @@
-/* Layouts reference and subset: what an element becomes in the document that keeps it, and back. */
+/* Layouts reference and subset: how an element is stored in its document, and read back. */
 #include "definition/stored_element.h"
 #include "random_value.h"
 
@@ -24,9 +24,9 @@ static bson_t *parse(const char *json)
     return document;
 }
 
-/* ---- what can be stored ---------------------------------------------------------------------- */
+/* ---- elements that can be stored ------------------------------------------------------------- */
 
-/* NULL: it can be stored. */
+/* Check an element; NULL: it can be stored. */
 static void assert_check(const spill_definition_t *definition, const char *json, const char *except,
                          const char *problem)
 {
@@ -40,7 +40,7 @@ static void assert_check(const spill_definition_t *definition, const char *json,
     bson_destroy(document);
 }
 
-static void only_the_documents_own_fields_are_refused(void **state)
+static void fields_of_the_document_are_refused(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("elementId");
@@ -54,7 +54,7 @@ static void only_the_documents_own_fields_are_refused(void **state)
     assert_check(&definition, "{\"elementId\": 1, \"_id\": 2}", NULL, "'elementId'");
 }
 
-static void a_field_that_the_caller_removes_is_not_refused(void **state)
+static void removed_field_is_not_refused(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("elementId");
@@ -62,7 +62,7 @@ static void a_field_that_the_caller_removes_is_not_refused(void **state)
     assert_check(&definition, "{\"productId\": 1, \"spill\": 2}", "productId", "'spill'");
 }
 
-static void without_the_field_an_id_is_refused(void **state)
+static void id_needs_element_id_field(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("");
@@ -70,7 +70,7 @@ static void without_the_field_an_id_is_refused(void **state)
     assert_check(&definition, "{\"elementId\": 1, \"\": 2}", NULL, NULL);
 }
 
-static void what_is_no_document_is_refused(void **state)
+static void element_must_be_document(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("elementId");
@@ -126,8 +126,9 @@ static void paths_into_the_documents_own_fields_are_reserved(void **state)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* A document with the element, as the stores make it. */
-static void store(const spill_definition_t *definition, const bson_t *element, bson_t *document)
+/* Make a document with the element, as the stores do. */
+static void make_document(const spill_definition_t *definition, const bson_t *element,
+                          bson_t *document)
 {
     spill_value_t value = spill_value_from_document(element);
     bson_init(document);
@@ -140,7 +141,7 @@ static void store(const spill_definition_t *definition, const bson_t *element, b
 static void assert_round_trip(const spill_definition_t *definition, const bson_t *element)
 {
     bson_t document, back;
-    store(definition, element, &document);
+    make_document(definition, element, &document);
     assert_true(spill_stored_element_read(definition, &document, &back));
     assert_int_equal(back.len, element->len);
     assert_memory_equal(bson_get_data(&back), bson_get_data(element), element->len);
@@ -148,12 +149,12 @@ static void assert_round_trip(const spill_definition_t *definition, const bson_t
     bson_destroy(&document);
 }
 
-static void the_id_keeps_its_place(void **state)
+static void id_keeps_its_position(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("elementId");
     bson_t *element = parse("{\"a\": 1, \"_id\": {\"_id\": 2}, \"$c\": 3, \"\": 4}"), document;
-    store(&definition, element, &document);
+    make_document(&definition, element, &document);
     char *json = bson_as_relaxed_extended_json(&document, NULL);
     assert_string_equal(json,
                         "{ \"_id\" : { \"owner\" : \"p1\", \"page\" : 0 }, \"productId\" : \"p1\", "
@@ -165,8 +166,8 @@ static void the_id_keeps_its_place(void **state)
     bson_destroy(element);
 }
 
-/* Names of every kind, values of every type, the _id anywhere or nowhere. */
-static void random_elements_come_back_byte_for_byte(void **state)
+/* Names of every kind, values of every type, the _id anywhere or absent. */
+static void random_elements_round_trip(void **state)
 {
     (void)state;
     static const char *const names[] = {"_id", "a", "$c", "", "a.b", "_ide", "id", "elementI"};
@@ -186,7 +187,7 @@ static void random_elements_come_back_byte_for_byte(void **state)
     }
 }
 
-static void what_a_removed_element_left_has_none(void **state)
+static void document_of_removed_element_has_none(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("elementId");
@@ -222,15 +223,15 @@ static void rules_are_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_documents_own_fields_are_refused),
-        cmocka_unit_test(a_field_that_the_caller_removes_is_not_refused),
-        cmocka_unit_test(without_the_field_an_id_is_refused),
-        cmocka_unit_test(what_is_no_document_is_refused),
+        cmocka_unit_test(fields_of_the_document_are_refused),
+        cmocka_unit_test(removed_field_is_not_refused),
+        cmocka_unit_test(id_needs_element_id_field),
+        cmocka_unit_test(element_must_be_document),
         cmocka_unit_test(paths_into_the_id_are_renamed),
         cmocka_unit_test(paths_into_the_documents_own_fields_are_reserved),
-        cmocka_unit_test(the_id_keeps_its_place),
-        cmocka_unit_test(random_elements_come_back_byte_for_byte),
-        cmocka_unit_test(what_a_removed_element_left_has_none),
+        cmocka_unit_test(id_keeps_its_position),
+        cmocka_unit_test(random_elements_round_trip),
+        cmocka_unit_test(document_of_removed_element_has_none),
         cmocka_unit_test(bytes_are_counted_with_the_longer_name),
         cmocka_unit_test(rules_are_names),
     };

@@ -1,4 +1,4 @@
-/* Sums from which values are taken again. */
+/* Sums from which values are removed again. */
 #include "store/sum.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ static spill_sum_t whole(int64_t value)
     return (spill_sum_t){.values = 1, .whole = value};
 }
 
-static spill_sum_t sum_of(bson_t *document)
+static spill_sum_t add_up(bson_t *document)
 {
     spill_value_t value = {
         .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
@@ -33,13 +33,13 @@ static void values_of_elements(void **state)
     (void)state;
     spill_sum_t none = {0}, five = whole(5), half = real(0.5);
     spill_sum_t sums[] = {
-        sum_of(BCON_NEW("review", "{", "rating", BCON_INT32(5), "}")),
-        sum_of(BCON_NEW("review", "{", "rating", BCON_INT64(5), "}")),
-        sum_of(BCON_NEW("review", "{", "rating", BCON_DOUBLE(0.5), "}")),
-        sum_of(BCON_NEW("review", "{", "rating", "5", "}")),
-        sum_of(BCON_NEW("review", "{", "rating", BCON_DOUBLE(1.0 / 0.0), "}")),
-        sum_of(BCON_NEW("review", "{", "rating", BCON_DOUBLE(1e301), "}")),
-        sum_of(BCON_NEW("rating", BCON_INT32(5))),
+        add_up(BCON_NEW("review", "{", "rating", BCON_INT32(5), "}")),
+        add_up(BCON_NEW("review", "{", "rating", BCON_INT64(5), "}")),
+        add_up(BCON_NEW("review", "{", "rating", BCON_DOUBLE(0.5), "}")),
+        add_up(BCON_NEW("review", "{", "rating", "5", "}")),
+        add_up(BCON_NEW("review", "{", "rating", BCON_DOUBLE(1.0 / 0.0), "}")),
+        add_up(BCON_NEW("review", "{", "rating", BCON_DOUBLE(1e301), "}")),
+        add_up(BCON_NEW("rating", BCON_INT32(5))),
     };
     assert_true(spill_sum_equal(&sums[0], &five));
     assert_true(spill_sum_equal(&sums[1], &five));
@@ -48,8 +48,11 @@ static void values_of_elements(void **state)
         assert_true(spill_sum_equal(&sums[i], &none));
 }
 
-/* 0.1 a thousand times is not 100 for doubles; and what was added is gone when it is taken. */
-static void doubles_come_back_exactly(void **state)
+/*
+ * A thousand times 0.1 is not 100 for doubles. Here, removing an added value restores the sum
+ * exactly.
+ */
+static void removing_doubles_is_exact(void **state)
 {
     (void)state;
     spill_sum_t sum = {0};
@@ -101,7 +104,7 @@ static void integers_are_exact(void **state)
     assert_true(spill_sum_average(&sum) == 0);
 }
 
-static void as_a_document_and_back(void **state)
+static void sum_round_trip(void **state)
 {
     (void)state;
     spill_sum_t sums[] = {whole(-3), {.values = 2, .whole = 4, .high = 0.5, .low = 1e-20}, {0}};
@@ -128,9 +131,9 @@ static void as_a_document_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_elements),      cmocka_unit_test(doubles_come_back_exactly),
+        cmocka_unit_test(values_of_elements),      cmocka_unit_test(removing_doubles_is_exact),
         cmocka_unit_test(integers_beyond_64_bits), cmocka_unit_test(integers_are_exact),
-        cmocka_unit_test(as_a_document_and_back),
+        cmocka_unit_test(sum_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

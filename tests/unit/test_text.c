@@ -1,4 +1,4 @@
-/* Figures and names as people read them. */
+/* Sizes, dates and names as text for people. */
 #include "util/text.h"
 
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static void days_are_in_utc(void **context)
     assert_string_equal(spill_day_text(1795305599999).text, "2026-11-21");
 }
 
-static void nothing_hides_in_a_name(void **context)
+static void names_show_every_character(void **context)
 {
     (void)context;
     static const char *const cases[][2] = {{"", ""},
@@ -59,7 +59,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_have_three_digits),
         cmocka_unit_test(days_are_in_utc),
-        cmocka_unit_test(nothing_hides_in_a_name),
+        cmocka_unit_test(names_show_every_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,10 @@ static void test_at_least_one(void **state)
     assert_int_equal(spill_threshold(50, -1), 50);
 }
 
-/* Never above what fits, never below nine tenths of it once it has two digits. */
+/*
+ * Never above the elements that fit; never below nine tenths of them once the number has two
+ * digits.
+ */
 static void test_bounds_of_the_result(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The throttle, on a clock of the test's own: nothing here takes time. */
+/* The throttle, on a simulated clock: the test itself takes no time. */
 #include "tools/throttle.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 typedef struct world {
     int64_t now_us;
     int64_t longest_sleep_us;
-    int64_t slow_until_us; /* until then the server is slow */
+    int64_t slow_until_us; /* the server is slow until then */
     bool unreachable;
     int64_t stop_at_us; /* 0: never */
     const char *remove_at_end;
@@ -54,7 +54,7 @@ static bool stop(void *context)
     return world->stop_at_us > 0 && world->now_us >= world->stop_at_us;
 }
 
-static void notice(void *context, const char *text)
+static void note_pause(void *context, const char *text)
 {
     world_t *world = context;
     if (world->notices++ == 0)
@@ -67,11 +67,11 @@ static spill_throttle_options_t options_of(world_t *world)
     return (spill_throttle_options_t){.clock = {world, now, sleep_on},
                                       .latency = latency,
                                       .stop = stop,
-                                      .notice = notice,
+                                      .notice = note_pause,
                                       .context = world};
 }
 
-/* Work off chunks that take so long a unit, for `span_us`. Returns the units. */
+/* Work off chunks that take this long per unit, for `span_us`. Return the units. */
 static int64_t work(spill_throttle_t *throttle, world_t *world, int64_t unit_us, int64_t span_us)
 {
     int64_t end_us = world->now_us + span_us, units = 0;
@@ -112,12 +112,12 @@ static void test_rate_holds(void **state)
         int64_t units = work(&throttle, &world, 20, 60000000);
         assert_in_range(units, rates[i] * 60 * 95 / 100, rates[i] * 62);
         assert_true(spill_throttle_chunk_size(&throttle) <= rates[i]);
-        assert_true(world.longest_sleep_us <= 500000); /* so that a stop is seen */
+        assert_true(world.longest_sleep_us <= 500000); /* so that a stop is noticed */
     }
 }
 
-/* Chunks that run side by side share the rate. */
-static void test_rate_is_that_of_all(void **state)
+/* Parallel chunks share the rate. */
+static void test_parallel_chunks_share_rate(void **state)
 {
     (void)state;
     world_t world = {.now_us = 1000000};
@@ -128,7 +128,7 @@ static void test_rate_is_that_of_all(void **state)
     int64_t end_us = world.now_us + 60000000, units = 0;
     while (world.now_us < end_us) {
         assert_true(spill_throttle_wait(&throttle));
-        world.now_us += 200000; /* two of 20 units, which begin and end together */
+        world.now_us += 200000; /* two chunks of 20 units, which begin and end together */
         spill_throttle_ran(&throttle, 20, 200000);
         spill_throttle_ran(&throttle, 20, 200000);
         units += 40;
@@ -136,7 +136,7 @@ static void test_rate_is_that_of_all(void **state)
     assert_in_range(units, 5800, 6100);
 }
 
-/* Time in which there was nothing to do is not caught up with. */
+/* Idle time is not made up for. */
 static void test_rate_has_no_burst(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_chunks_follow_their_time(void **state)
     }
 }
 
-static void test_a_short_chunk_is_no_reason_to_grow(void **state)
+static void test_last_chunk_does_not_grow_the_next(void **state)
 {
     (void)state;
     world_t world = {.now_us = 1};
@@ -182,7 +182,7 @@ static void test_a_short_chunk_is_no_reason_to_grow(void **state)
     assert_int_equal(spill_throttle_chunk_size(&throttle), 50);
     spill_throttle_ran(&throttle, 0, 0);
     assert_int_equal(spill_throttle_chunk_size(&throttle), 50);
-    spill_throttle_ran(&throttle, 3, 10000000); /* but of one to shrink */
+    spill_throttle_ran(&throttle, 3, 10000000); /* but a reason to shrink */
     assert_int_equal(spill_throttle_chunk_size(&throttle), 25);
 }
 
@@ -208,10 +208,10 @@ static void test_waits_for_a_slow_server(void **state)
     assert_int_equal(world.now_us, before_us);
 }
 
-/* Units of chunks that take 100 ms each, one a chunk, in 100 s. */
-static int64_t chunks_beside(double latency_max_s)
+/* Return the units of one-unit chunks of 100 ms each within 100 s. */
+static int64_t count_chunks(double latency_max_s)
 {
-    world_t world = {.now_us = 1000000}; /* it takes 1 ms */
+    world_t world = {.now_us = 1000000}; /* a latency of 1 ms */
     spill_throttle_options_t options = options_of(&world);
     options.latency_max_s = latency_max_s;
     spill_throttle_t throttle;
@@ -222,20 +222,20 @@ static int64_t chunks_beside(double latency_max_s)
         assert_true(spill_throttle_wait(&throttle));
         world.now_us += 100000;
         if (latency_max_s < 0.2)
-            world.slow_until_us = world.now_us + 1; /* the chunk makes it slow */
+            world.slow_until_us = world.now_us + 1; /* the chunk makes the server slow */
         spill_throttle_ran(&throttle, 1, 100000);
         units++;
     }
     return units;
 }
 
-/* A fifth of the time where a chunk makes the server slow, four fifths where it does not. */
+/* Run a fifth of the time if a chunk makes the server slow, otherwise four fifths. */
 static void test_rests_by_the_latency(void **state)
 {
     (void)state;
-    assert_in_range(chunks_beside(0.05), 195, 206);
-    assert_in_range(chunks_beside(0.5), 780, 800);
-    assert_in_range(chunks_beside(0), 1000, 1000);
+    assert_in_range(count_chunks(0.05), 195, 206);
+    assert_in_range(count_chunks(0.5), 780, 800);
+    assert_in_range(count_chunks(0), 1000, 1000);
 }
 
 static void test_waits_for_the_pause_file(void **state)
@@ -281,10 +281,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unthrottled_never_sleeps),
         cmocka_unit_test(test_rate_holds),
-        cmocka_unit_test(test_rate_is_that_of_all),
+        cmocka_unit_test(test_parallel_chunks_share_rate),
         cmocka_unit_test(test_rate_has_no_burst),
         cmocka_unit_test(test_chunks_follow_their_time),
-        cmocka_unit_test(test_a_short_chunk_is_no_reason_to_grow),
+        cmocka_unit_test(test_last_chunk_does_not_grow_the_next),
         cmocka_unit_test(test_waits_for_a_slow_server),
         cmocka_unit_test(test_rests_by_the_latency),
         cmocka_unit_test(test_waits_for_the_pause_file),

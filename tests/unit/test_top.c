@@ -1,4 +1,4 @@
-/* Ranks, and the elements that rank highest. */
+/* Ranks, and the highest-ranked elements. */
 #include "store/embedded/embedded_codec.h"
 #include "store/state.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Appends a value, of which several have to compare in a given order. */
+/* Append a value; several of these functions define an expected order. */
 typedef void (*append_fn)(bson_t *document, const char *key);
 
 #define VALUE(name, call)                                                                          \
@@ -40,7 +40,7 @@ VALUE(early, BSON_APPEND_DATE_TIME(document, key, INT64_MIN))
 VALUE(incarnation, BSON_APPEND_DATE_TIME(document, key, 0))
 VALUE(late, BSON_APPEND_DATE_TIME(document, key, INT64_MAX))
 
-/* From the lowest on; those of one row are alike. */
+/* From the lowest rank to the highest; values of one row rank equally. */
 static const append_fn rows[][2] = {
     {text, not_a_number},
     {minus_infinity},
@@ -62,7 +62,7 @@ static const append_fn rows[][2] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static spill_rank_t rank_of(append_fn append, bson_t *document)
+static spill_rank_t make_rank(append_fn append, bson_t *document)
 {
     bson_iter_t iter;
     bson_reinit(document);
@@ -72,9 +72,8 @@ static spill_rank_t rank_of(append_fn append, bson_t *document)
     return spill_rank_of_value(&value);
 }
 
-/* Of two alike the number decides, so they are told apart by a second look with the numbers turned.
- */
-static int compare(const spill_rank_t *left, const spill_rank_t *right)
+/* Of two equal ranks the number decides, so compare a second time with the numbers exchanged. */
+static int compare_ranks(const spill_rank_t *left, const spill_rank_t *right)
 {
     int above = 0;
     for (int64_t turn = 0; turn < 2; turn++) {
@@ -97,11 +96,11 @@ static void ranks_are_in_order(void **state)
         for (int k = 0; k < 2 * ROWS; k++) {
             if (!rows[i / 2][i % 2] || !rows[k / 2][k % 2])
                 continue;
-            spill_rank_t left = rank_of(rows[i / 2][i % 2], &document);
-            spill_rank_t right = rank_of(rows[k / 2][k % 2], &document);
+            spill_rank_t left = make_rank(rows[i / 2][i % 2], &document);
+            spill_rank_t right = make_rank(rows[k / 2][k % 2], &document);
             uint8_t left_key[SPILL_RANK_KEY_BYTES], right_key[SPILL_RANK_KEY_BYTES];
             int expected = (i / 2 > k / 2) - (i / 2 < k / 2);
-            assert_int_equal(compare(&left, &right), expected);
+            assert_int_equal(compare_ranks(&left, &right), expected);
             spill_rank_key(&left, left_key);
             spill_rank_key(&right, right_key);
             int order = memcmp(right_key, left_key, sizeof left_key); /* the highest first */
@@ -111,13 +110,14 @@ static void ranks_are_in_order(void **state)
     bson_destroy(&document);
 }
 
-static spill_top_t some_top(void)
+static spill_top_t make_top(void)
 {
     spill_top_t top = {0};
     bson_t document = BSON_INITIALIZER;
     for (int i = 0; i < ROWS; i++) {
-        spill_top_entry_t entry = {
-            .seq = 3 * i, .size_bytes = (uint32_t)(7 + i), .rank = rank_of(rows[i][0], &document)};
+        spill_top_entry_t entry = {.seq = 3 * i,
+                                   .size_bytes = (uint32_t)(7 + i),
+                                   .rank = make_rank(rows[i][0], &document)};
         spill_top_add(&top, SPILL_TOP_MAX, &entry);
     }
     spill_definition_t definition;
@@ -127,10 +127,10 @@ static spill_top_t some_top(void)
     return top;
 }
 
-static void they_come_back_from_a_document(void **state)
+static void top_round_trip_in_document(void **state)
 {
     (void)state;
-    spill_top_t top = some_top(), back = {0};
+    spill_top_t top = make_top(), back = {0};
     bson_t document = BSON_INITIALIZER;
     bson_iter_t iter;
     spill_top_append(&top, "top", &document);
@@ -143,7 +143,7 @@ static void they_come_back_from_a_document(void **state)
     assert_int_equal(back.shown_bytes, top.shown_bytes);
     assert_false(spill_top_read(&value, ROWS + 1, &back));
     bson_t turned = BSON_INITIALIZER, array;
-    BSON_APPEND_ARRAY_BEGIN(&turned, "top", &array); /* not as they rank */
+    BSON_APPEND_ARRAY_BEGIN(&turned, "top", &array); /* not in the order of ranks */
     for (int i = 0; i < 2; i++) {
         bson_t entry;
         bson_append_document_begin(&array, i == 0 ? "0" : "1", 1, &entry);
@@ -161,10 +161,10 @@ static void they_come_back_from_a_document(void **state)
     spill_top_release(&back);
 }
 
-static void they_come_back_from_a_record(void **state)
+static void top_round_trip_in_record(void **state)
 {
     (void)state;
-    spill_state_t head = {.present = true, .incarnation = 9, .rev = 12, .top = some_top()};
+    spill_state_t head = {.present = true, .incarnation = 9, .rev = 12, .top = make_top()};
     spill_state_t back = {0};
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_state_encode(&head, true, &bytes);
@@ -184,7 +184,7 @@ static void they_come_back_from_a_record(void **state)
     spill_state_release(&back);
 }
 
-static void only_the_highest_stay(void **state)
+static void only_the_highest_are_kept(void **state)
 {
     (void)state;
     spill_top_t top = {0}, all = {0};
@@ -192,7 +192,7 @@ static void only_the_highest_stay(void **state)
         spill_top_entry_t entry = {
             .seq = i, .rank = {.class = SPILL_RANK_NUMBER, .value = (double)(i * 37 % 20)}};
         spill_top_add(&top, 7, &entry);
-        spill_top_add(&top, 7, &entry); /* a second time */
+        spill_top_add(&top, 7, &entry); /* added twice */
         spill_top_add(&all, SIZE_MAX, &entry);
     }
     assert_int_equal(top.count, 7);
@@ -215,9 +215,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_are_in_order),
-        cmocka_unit_test(they_come_back_from_a_document),
-        cmocka_unit_test(they_come_back_from_a_record),
-        cmocka_unit_test(only_the_highest_stay),
+        cmocka_unit_test(top_round_trip_in_document),
+        cmocka_unit_test(top_round_trip_in_record),
+        cmocka_unit_test(only_the_highest_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

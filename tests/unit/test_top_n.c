@@ -1,4 +1,4 @@
-/* Capped, keeping the best, as the library's callers see it. */
+/* Capped arrays with a top-N, through the public API. */
 #include "tools/convert.h"
 
 #include <spillway/spillway.h>
@@ -48,7 +48,7 @@ static void close_stage(stage_t *stage)
     bson_destroy(&stage->storage);
 }
 
-/* {id, score, at}, and perhaps a text. */
+/* Make {id, score, at}, and perhaps a text. */
 static void make_score(int id, int score, size_t text_bytes, bson_t *document)
 {
     char *text = bson_malloc0(text_bytes + 1);
@@ -107,7 +107,7 @@ static void assert_scores(stage_t *stage, const char *newest_first, const char *
     assert_int_equal(verified.findings, 0);
 }
 
-static void an_append_says_what_was_not_kept(void **state)
+static void append_reports_dropped_elements(void **state)
 {
     (void)state;
     stage_t stage;
@@ -130,7 +130,7 @@ static void an_append_says_what_was_not_kept(void **state)
     close_stage(&stage);
 }
 
-static void a_retry_writes_nothing(void **state)
+static void retry_writes_nothing(void **state)
 {
     (void)state;
     stage_t stage;
@@ -146,13 +146,13 @@ static void a_retry_writes_nothing(void **state)
     assert_int_equal(APPEND(&stage, 3, NULL, 6), SPILL_OK);
     assert_int_equal(APPEND(&stage, 0, &op, 5, 1, 7), SPILL_OK);
     assert_true(stage.result.repeated);
-    assert_int_equal(stage.result.dropped, 2); /* as it is now */
+    assert_int_equal(stage.result.dropped, 2); /* as of now */
     assert_scores(&stage, "3 2", "2 3");
     assert_int_equal(APPEND(&stage, 0, &op, 5), SPILL_CONFLICT);
     close_stage(&stage);
 }
 
-static void an_element_alone_fits_the_bound(void **state)
+static void single_element_may_fill_document(void **state)
 {
     (void)state;
     stage_t stage;
@@ -166,7 +166,7 @@ static void an_element_alone_fits_the_bound(void **state)
         SPILL_TOO_BIG);
     assert_non_null(strstr(stage.error.message, "headBytesMax, --max-bytes"));
     bson_destroy(&document);
-    /* ... and the lowest go until all do. */
+    /* ... and the lowest are dropped until the rest fits. */
     for (int i = 0; i < 3; i++) {
         make_score(i, 5 - i, (size_t)definition.bounds.head_bytes_max / 2 - 9000, &document);
         spill_value_t half = spill_value_from_document(&document);
@@ -180,8 +180,10 @@ static void an_element_alone_fits_the_bound(void **state)
     close_stage(&stage);
 }
 
-/* Other fields of the head are part of its bytes: what goes for them is told of. */
-static void growth_of_other_fields_is_told(void **state)
+/*
+ * The head's other fields count for its bytes. The result reports elements dropped because of them.
+ */
+static void drops_for_other_fields_are_reported(void **state)
 {
     (void)state;
     stage_t stage;
@@ -210,7 +212,7 @@ static void growth_of_other_fields_is_told(void **state)
                                         &stage.result, &stage.error),
                      SPILL_OK);
     assert_int_equal(stage.result.dropped, 0);
-    assert_int_equal(stage.result.crowded_out, 1); /* the third went by its number */
+    assert_int_equal(stage.result.crowded_out, 1); /* the third was dropped by the cap */
     assert_scores(&stage, "3 0", "3 0");
     bson_destroy(&document);
     bson_destroy(update);
@@ -218,8 +220,8 @@ static void growth_of_other_fields_is_told(void **state)
     close_stage(&stage);
 }
 
-/* What a decimal128 is worth is not looked at, so that it would go first, and for good. */
-static void a_decimal_is_refused(void **state)
+/* The value of a decimal128 is not compared: it would be dropped first, for ever. */
+static void decimal_is_refused(void **state)
 {
     (void)state;
     stage_t stage;
@@ -249,7 +251,7 @@ static void a_decimal_is_refused(void **state)
     close_stage(&stage);
 }
 
-static void other_changes(void **state)
+static void edits_and_removals(void **state)
 {
     (void)state;
     stage_t stage;
@@ -266,7 +268,7 @@ static void other_changes(void **state)
     assert_scores(&stage, "4 2 0", "4 2 0");
     assert_int_equal(spill_array_remove(stage.array, &stage.owner, 3, NULL), SPILL_NOT_FOUND);
     assert_int_equal(spill_array_remove(stage.array, &stage.owner, 4, NULL), SPILL_OK);
-    assert_int_equal(APPEND(&stage, 5, NULL, 0), SPILL_OK); /* in its place */
+    assert_int_equal(APPEND(&stage, 5, NULL, 0), SPILL_OK); /* at its position */
     assert_int_equal(stage.result.dropped, 0);
     assert_scores(&stage, "5 2 0", "2 0 5");
     assert_int_equal(spill_array_trim_keep(stage.array, &stage.owner, 2, &watermark, NULL),
@@ -279,15 +281,15 @@ static void other_changes(void **state)
     close_stage(&stage);
 }
 
-static bool take(void *context, const spill_value_t *owner, const spill_element_t *element)
+static bool take_slice(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
     (void)owner;
     *(int64_t *)context = *(int64_t *)context * 10 + element->seq;
     return true;
 }
 
-/* Into another layout, and back. */
-static void is_converted_from_and_to(void **state)
+/* Convert to another layout and back. */
+static void convert_from_and_to(void **state)
 {
     (void)state;
     stage_t stage;
@@ -308,7 +310,7 @@ static void is_converted_from_and_to(void **state)
     assert_int_equal(copied.differences, 0);
     spill_array_t *plain;
     assert_int_equal(spill_array_open(stage.store, "plain", &plain, NULL), SPILL_OK);
-    assert_int_equal(spill_array_export(plain, &stage.owner, take, &seen, NULL), SPILL_OK);
+    assert_int_equal(spill_array_export(plain, &stage.owner, take_slice, &seen, NULL), SPILL_OK);
     assert_int_equal(seen, 14);
     spill_array_close(plain);
     options.as = "scores";
@@ -322,8 +324,8 @@ static void is_converted_from_and_to(void **state)
     close_stage(&stage);
 }
 
-/* Age retention goes besides: of what is kept, the old goes. */
-static void an_age_goes_besides(void **state)
+/* Age retention also applies: of the kept elements, the old ones are dropped. */
+static void age_retention_also_applies(void **state)
 {
     (void)state;
     stage_t stage;
@@ -335,8 +337,8 @@ static void an_age_goes_besides(void **state)
     close_stage(&stage);
 }
 
-/* Cost does not depend on how many numbers were given: the head's records stay as few bytes. */
-static void old_ones_may_stay_for_ever(void **state)
+/* The cost does not depend on how many numbers were assigned: the head's records stay small. */
+static void old_elements_do_not_cost_more(void **state)
 {
     (void)state;
     stage_t stage;
@@ -369,15 +371,15 @@ static void old_ones_may_stay_for_ever(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_append_says_what_was_not_kept),
-        cmocka_unit_test(a_retry_writes_nothing),
-        cmocka_unit_test(an_element_alone_fits_the_bound),
-        cmocka_unit_test(growth_of_other_fields_is_told),
-        cmocka_unit_test(a_decimal_is_refused),
-        cmocka_unit_test(other_changes),
-        cmocka_unit_test(is_converted_from_and_to),
-        cmocka_unit_test(an_age_goes_besides),
-        cmocka_unit_test(old_ones_may_stay_for_ever),
+        cmocka_unit_test(append_reports_dropped_elements),
+        cmocka_unit_test(retry_writes_nothing),
+        cmocka_unit_test(single_element_may_fill_document),
+        cmocka_unit_test(drops_for_other_fields_are_reported),
+        cmocka_unit_test(decimal_is_refused),
+        cmocka_unit_test(edits_and_removals),
+        cmocka_unit_test(convert_from_and_to),
+        cmocka_unit_test(age_retention_also_applies),
+        cmocka_unit_test(old_elements_do_not_cost_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
- * The rules of transition.c that the contract's tests (tests/contract), which see a store from
- * outside, do not spell out: reasons in their order, refusals that change nothing, revs of pages
- * made again, folding, counting.
+ * The rules of transition.c that the contract tests, which see a store from outside, do not cover:
+ * the order of reasons, refusals that change nothing, revs of pages that are put again, deleted
+ * numbers at the beginning, counting.
  */
 #include "store/transition.h"
 
@@ -41,8 +41,8 @@ static spill_request_t request_of(spill_request_kind_t kind, const spill_definit
     };
 }
 
-/* first 20, slots 20..25, of which 22 is gone. */
-static spill_state_t some_state(void)
+/* A head with first 20 and slots 20..25; number 22 is deleted. */
+static spill_state_t make_state(void)
 {
     spill_state_t state = {.present = true,
                            .incarnation = 1000,
@@ -64,7 +64,7 @@ static spill_outcome_t apply(const spill_request_t *request, int64_t old_bytes,
 
 /* ---- why an append is refused ---------------------------------------------------------------- */
 
-static void reasons_come_in_order(void **state)
+static void refusal_reasons_have_priorities(void **state)
 {
     (void)state;
     spill_op_t op = {.id = "x", .id_bytes = 1, .base = 4};
@@ -72,7 +72,7 @@ static void reasons_come_in_order(void **state)
     append.append.element_count = 5;
     append.append.elements_bytes = 100;
     append.append.op = &op;
-    spill_state_t page = some_state();
+    spill_state_t page = make_state();
     page.sealed = true;
     page.op_count = 7;
 
@@ -99,7 +99,7 @@ static void reasons_come_in_order(void **state)
     spill_state_release(&page);
 }
 
-static void a_head_may_be_made_and_is_of_any_incarnation(void **state)
+static void append_may_create_head_and_fits_any_incarnation(void **state)
 {
     (void)state;
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
@@ -112,7 +112,7 @@ static void a_head_may_be_made_and_is_of_any_incarnation(void **state)
     assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
 }
 
-static void fields_are_written_where_the_request_gets_so_far(void **state)
+static void fields_written_only_if_append_is_accepted(void **state)
 {
     (void)state;
     bson_t *update = BCON_NEW("$set", "{", "a", BCON_INT32(1), "}");
@@ -142,7 +142,7 @@ static void fields_are_written_where_the_request_gets_so_far(void **state)
     bson_destroy(update);
 }
 
-static void an_update_is_given_room(void **state)
+static void update_reserves_room(void **state)
 {
     (void)state;
     bson_t *update = BCON_NEW("$set", "{", "a.b.c.d.e.f.g.h", BCON_INT32(1), "}");
@@ -151,13 +151,13 @@ static void an_update_is_given_room(void **state)
     append.append.elements_bytes = 16;
     append.append.update = update;
     spill_state_t head = {.present = true, .incarnation = 1000, .fields_bytes = 20};
-    /* What the deepest path makes: seven documents of 8 bytes each, and the field itself. */
+    /* The deepest path adds seven documents of 8 bytes each and the field itself. */
     int64_t grown = 20 + 7 * 8 + 7;
     spill_state_t after = head;
     after.fields_bytes = grown;
     append.limits.bytes_max = spill_state_document_bytes(&newest, &owner, true, &after, 2, 16) - 1;
     assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_FULL);
-    /* The store, which knows the fields after the update, judges to the byte. */
+    /* The store knows the fields after the update and decides to the byte. */
     spill_facts_t facts = {.fields_bytes = grown};
     spill_effect_t effect;
     assert_int_equal(spill_transition(&append, &facts, &head, &effect), SPILL_REFUSED_GUARD);
@@ -172,7 +172,7 @@ static void an_update_is_given_room(void **state)
 
 static void assert_unchanged(const spill_request_t *request, int64_t old_bytes)
 {
-    spill_state_t before = some_state(), after = some_state();
+    spill_state_t before = make_state(), after = make_state();
     assert_int_equal(apply(request, old_bytes, &after), SPILL_REFUSED_GUARD);
     spill_seqs_t before_deleted = before.deleted, after_deleted = after.deleted;
     before.deleted = after.deleted = (spill_seqs_t){0};
@@ -189,7 +189,7 @@ static void refusals_change_nothing(void **state)
     spill_value_t element = {.size_bytes = 10};
     for (int kind = SPILL_REQUEST_APPEND; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
         spill_request_t request = request_of((spill_request_kind_t)kind, &newest, 3);
-        request.incarnation = 999; /* of an earlier incarnation, and at no rev that there was */
+        request.incarnation = 999; /* of an earlier incarnation, and at a rev that never existed */
         request.rev = 4;
         if (kind == SPILL_REQUEST_APPEND) {
             request.append.elements = &element;
@@ -204,20 +204,20 @@ static void refusals_change_nothing(void **state)
         }
         if (kind == SPILL_REQUEST_RECOUNT)
             request.recount.end = 21;
-        if (kind == SPILL_REQUEST_UPDATE_FIELDS) /* whose only guard is the largest document */
+        if (kind == SPILL_REQUEST_UPDATE_FIELDS) /* its only guard is the size of the document */
             continue;
         assert_unchanged(&request, 10);
     }
 }
 
-static void a_cut_takes_no_more_than_there_is(void **state)
+static void cut_needs_enough_slots(void **state)
 {
     (void)state;
     spill_request_t cut = request_of(SPILL_REQUEST_CUT, &newest, SPILL_HEAD);
     cut.cut.slots = 7;
     cut.cut.bytes = 60;
     assert_unchanged(&cut, -1);
-    spill_state_t head = some_state();
+    spill_state_t head = make_state();
     cut.cut.slots = 6;
     cut.cut.bytes = 50;
     assert_int_equal(apply(&cut, -1, &head), SPILL_DONE);
@@ -230,7 +230,7 @@ static void a_cut_takes_no_more_than_there_is(void **state)
     spill_state_release(&head);
 }
 
-static void an_element_has_to_be_there_by_both_accounts(void **state)
+static void element_must_exist_in_state_and_store(void **state)
 {
     (void)state;
     static const spill_request_kind_t kinds[] = {SPILL_REQUEST_EDIT, SPILL_REQUEST_REMOVE,
@@ -239,18 +239,18 @@ static void an_element_has_to_be_there_by_both_accounts(void **state)
     for (size_t i = 0; i < 3; i++) {
         spill_request_t request = request_of(kinds[i], &newest, SPILL_HEAD);
         request.change.element = &element;
-        request.change.seq = 22; /* gone, though the store has bytes of it */
+        request.change.seq = 22; /* deleted, although the store has bytes of it */
         assert_unchanged(&request, 10);
         request.change.seq = 26;
         assert_unchanged(&request, 10);
         request.change.seq = 19;
         assert_unchanged(&request, 10);
-        request.change.seq = 21; /* not gone, but the store has no such element */
+        request.change.seq = 21; /* not deleted, but the store has no such element */
         assert_unchanged(&request, -1);
     }
 }
 
-/* ---- pages made again ------------------------------------------------------------------------ */
+/* ---- putting pages again --------------------------------------------------------------------- */
 
 static spill_outcome_t put(spill_state_t *page, int64_t incarnation, int64_t source_rev)
 {
@@ -268,7 +268,7 @@ static spill_outcome_t put(spill_state_t *page, int64_t incarnation, int64_t sou
     return outcome;
 }
 
-static void a_pages_rev_does_not_come_again(void **state)
+static void rev_of_page_never_repeats(void **state)
 {
     (void)state;
     spill_state_t page = {0};
@@ -289,15 +289,15 @@ static void a_pages_rev_does_not_come_again(void **state)
     spill_state_release(&page);
 }
 
-/* ---- folding and counting -------------------------------------------------------------------- */
+/* ---- deleted numbers and counting ------------------------------------------------------------ */
 
-/* Live elements of an array whose head is this one, as state.h says. */
+/* Count the live elements of an array with this head, as state.h defines it. */
 static int64_t count_newest(const spill_state_t *head)
 {
     return head->first - head->watermark - head->removed + head->live;
 }
 
-static void push_one_remove_one_does_not_grow(void **state)
+static void append_and_remove_does_not_grow(void **state)
 {
     (void)state;
     spill_state_t head = {.present = true, .incarnation = 1000, .rev = 1000};
@@ -319,10 +319,10 @@ static void push_one_remove_one_does_not_grow(void **state)
     spill_state_release(&head);
 }
 
-static void a_trim_drops_what_was_gone_below_it(void **state)
+static void trim_forgets_deleted_numbers_below_it(void **state)
 {
     (void)state;
-    spill_state_t head = some_state();
+    spill_state_t head = make_state();
     spill_request_t trim = request_of(SPILL_REQUEST_TRIM, &newest, SPILL_HEAD);
     trim.change.watermark = 24;
     spill_facts_t facts = {.erased_bytes = 30};
@@ -336,7 +336,7 @@ static void a_trim_drops_what_was_gone_below_it(void **state)
     assert_int_equal(head.deleted.count, 0);
     assert_int_equal(spill_state_end(&head), 26);
     assert_int_equal(count_newest(&head), 2);
-    /* Below what is in the head: nothing is erased. */
+    /* Below the head's elements: nothing is erased. */
     head.watermark = 0;
     trim.rev = 1006;
     trim.change.watermark = 3;
@@ -348,12 +348,12 @@ static void a_trim_drops_what_was_gone_below_it(void **state)
     spill_state_release(&head);
 }
 
-static void keep_oldest_counts_the_heads_dead_too(void **state)
+static void keep_oldest_counts_deleted_slots(void **state)
 {
     (void)state;
-    spill_state_t head = some_state();
+    spill_state_t head = make_state();
     spill_request_t remove = request_of(SPILL_REQUEST_REMOVE, &oldest, SPILL_HEAD);
-    remove.change.seq = 20; /* leads, but does not fold */
+    remove.change.seq = 20; /* leads, but its number is kept */
     assert_int_equal(apply(&remove, 10, &head), SPILL_DONE);
     assert_int_equal(head.first, 20);
     assert_int_equal(head.deleted.count, 2);
@@ -361,7 +361,7 @@ static void keep_oldest_counts_the_heads_dead_too(void **state)
     spill_state_release(&head);
 }
 
-/* Every element has 10 bytes; from number 23 on the size cannot be told. */
+/* Every element has 10 bytes; from number 23 on the size is unknown. */
 static int64_t ten_bytes(void *context, int64_t seq)
 {
     (void)context;
@@ -380,7 +380,7 @@ static void capped_appends_drop_the_oldest(void **state)
     (void)state;
     spill_definition_t capped = newest;
     spill_definition_set_layout(&capped, SPILL_LAYOUT_CAPPED);
-    spill_state_t head = some_state();
+    spill_state_t head = make_state();
     head.watermark = 20;
     spill_value_t element = owner;
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &capped, SPILL_HEAD);
@@ -399,11 +399,11 @@ static void capped_appends_drop_the_oldest(void **state)
     assert_int_equal(head.deleted.count, 1);
     append.limits.slots_max = 5;
     assert_int_equal(apply_capped(&append, &head, &effect), SPILL_DONE);
-    assert_int_equal(head.first, 23); /* 22 was gone */
+    assert_int_equal(head.first, 23); /* 22 was deleted */
     assert_int_equal(head.deleted.count, 0);
     spill_state_t before = head;
     assert_int_equal(apply_capped(&append, &head, &effect), SPILL_REFUSED_GUARD);
-    assert_memory_equal(&before, &head, sizeof head); /* a size is not known: nothing changes */
+    assert_memory_equal(&before, &head, sizeof head); /* a size is unknown: nothing changes */
     spill_state_release(&head);
 }
 
@@ -411,17 +411,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(capped_appends_drop_the_oldest),
-        cmocka_unit_test(reasons_come_in_order),
-        cmocka_unit_test(a_head_may_be_made_and_is_of_any_incarnation),
-        cmocka_unit_test(fields_are_written_where_the_request_gets_so_far),
-        cmocka_unit_test(an_update_is_given_room),
+        cmocka_unit_test(refusal_reasons_have_priorities),
+        cmocka_unit_test(append_may_create_head_and_fits_any_incarnation),
+        cmocka_unit_test(fields_written_only_if_append_is_accepted),
+        cmocka_unit_test(update_reserves_room),
         cmocka_unit_test(refusals_change_nothing),
-        cmocka_unit_test(a_cut_takes_no_more_than_there_is),
-        cmocka_unit_test(an_element_has_to_be_there_by_both_accounts),
-        cmocka_unit_test(a_pages_rev_does_not_come_again),
-        cmocka_unit_test(push_one_remove_one_does_not_grow),
-        cmocka_unit_test(a_trim_drops_what_was_gone_below_it),
-        cmocka_unit_test(keep_oldest_counts_the_heads_dead_too),
+        cmocka_unit_test(cut_needs_enough_slots),
+        cmocka_unit_test(element_must_exist_in_state_and_store),
+        cmocka_unit_test(rev_of_page_never_repeats),
+        cmocka_unit_test(append_and_remove_does_not_grow),
+        cmocka_unit_test(trim_forgets_deleted_numbers_below_it),
+        cmocka_unit_test(keep_oldest_counts_deleted_slots),
     };
     return cmocka_run_group_tests(tests, make_definitions, NULL);
 }

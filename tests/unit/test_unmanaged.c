@@ -1,4 +1,4 @@
-/* Arrays of other programs: what is told of them. */
+/* Messages about unmanaged arrays. */
 #include "store/unmanaged.h"
 
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-static void assert_way(const char *preset, spill_layout_t layout, const char *sort_field,
-                       const char *expected)
+static void assert_advice(const char *preset, spill_layout_t layout, const char *sort_field,
+                          const char *expected)
 {
     spill_definition_t definition;
     spill_error_t error;
@@ -22,22 +22,22 @@ static void assert_way(const char *preset, spill_layout_t layout, const char *so
     assert_non_null(strstr(error.message, expected));
 }
 
-/* What is offered is something that the layout can have. */
-static void the_way_in_depends_on_the_layout(void **state)
+/* The advice names only what the layout supports. */
+static void advice_depends_on_layout(void **state)
 {
     (void)state;
-    assert_way("feed-recent", SPILL_LAYOUT_OUTLIER, "", "run `spillway migrate' to adopt them");
-    assert_way("feed", SPILL_LAYOUT_OUTLIER, "", "`spillway convert --keep oldest'");
-    assert_way("feed-recent", SPILL_LAYOUT_CAPPED, "",
-               "convert that to this layout (`spillway convert')");
-    assert_way("reviews-bucket", SPILL_LAYOUT_BUCKET, "", "convert that to this layout");
-    assert_way("feed-recent", SPILL_LAYOUT_CAPPED, "score", "append them (`spillway import')");
+    assert_advice("feed-recent", SPILL_LAYOUT_OUTLIER, "", "run `spillway migrate' to adopt them");
+    assert_advice("feed", SPILL_LAYOUT_OUTLIER, "", "`spillway convert --keep oldest'");
+    assert_advice("feed-recent", SPILL_LAYOUT_CAPPED, "",
+                  "convert that to this layout (`spillway convert')");
+    assert_advice("reviews-bucket", SPILL_LAYOUT_BUCKET, "", "convert that to this layout");
+    assert_advice("feed-recent", SPILL_LAYOUT_CAPPED, "score", "append them (`spillway import')");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_way_in_depends_on_the_layout),
+        cmocka_unit_test(advice_depends_on_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

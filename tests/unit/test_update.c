@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-static bson_t *document_of(const char *json)
+static bson_t *parse_document(const char *json)
 {
     bson_error_t error;
     bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &error);
@@ -20,10 +20,10 @@ static bson_t *document_of(const char *json)
     return document;
 }
 
-/* Documents as text, types included. */
+/* Compare documents as text, including types. */
 static void assert_documents_equal(const bson_t *actual, const char *expected_json)
 {
-    bson_t *expected = document_of(expected_json);
+    bson_t *expected = parse_document(expected_json);
     char *a = bson_as_canonical_extended_json(actual, NULL);
     char *b = bson_as_canonical_extended_json(expected, NULL);
     assert_string_equal(a, b);
@@ -34,8 +34,8 @@ static void assert_documents_equal(const bson_t *actual, const char *expected_js
 
 static void assert_updates(const char *fields, const char *update, const char *expected)
 {
-    bson_t *before = document_of(fields);
-    bson_t *change = document_of(update);
+    bson_t *before = parse_document(fields);
+    bson_t *change = parse_document(update);
     bson_t after;
     spill_error_t error;
     if (spill_update_apply(before, change, &after, &error) != SPILL_OK)
@@ -50,8 +50,8 @@ static void assert_updates(const char *fields, const char *update, const char *e
 
 static void assert_fails(const char *fields, const char *update, const char *message)
 {
-    bson_t *before = document_of(fields);
-    bson_t *change = document_of(update);
+    bson_t *before = parse_document(fields);
+    bson_t *change = parse_document(update);
     bson_t after;
     spill_error_t error;
     assert_int_equal(spill_update_apply(before, change, &after, &error), SPILL_INVALID);
@@ -112,7 +112,7 @@ static void test_min_and_max(void **state)
     assert_updates("{\"a\":5}", "{\"$min\":{\"a\":7}}", "{\"a\":5}");
     assert_updates("{\"a\":5}", "{\"$max\":{\"a\":7.5}}", "{\"a\":7.5}");
     assert_updates("{\"a\":5}", "{\"$max\":{\"a\":3}}", "{\"a\":5}");
-    /* Equal: what is there stays, with its type. */
+    /* Equal: the old value stays, with its type. */
     assert_updates("{\"a\":5}", "{\"$max\":{\"a\":5.0}}", "{\"a\":5}");
     assert_updates("{\"a\":5}", "{\"$min\":{\"a\":5.0}}", "{\"a\":5}");
     /* Across types. */
@@ -154,7 +154,7 @@ static void test_values_that_do_not_fit(void **state)
 static void assert_check(const char *update, const char *message)
 {
     static const char *const reserved[] = {"activities", "spill", NULL};
-    bson_t *change = document_of(update);
+    bson_t *change = parse_document(update);
     spill_error_t error;
     spill_code_t code = spill_update_check(change, reserved, &error);
     if (message == NULL) {
@@ -259,9 +259,9 @@ static void test_malformed_documents(void **state)
     bson_destroy(&result);
 }
 
-/* ---- properties ------------------------------------------------------------------------------ */
+/* ---- properties of random values ------------------------------------------------------------- */
 
-/* $set gives what is set and leaves the rest; $unset takes it away again. */
+/* $set writes the value and keeps the rest; $unset removes it again. */
 static void test_set_and_unset_any_value(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void test_set_and_unset_any_value(void **state)
     }
 }
 
-/* After $min and then $max with two values, the field lies where the order says. */
+/* After $min and then $max with two values, the field lies between them in BSON order. */
 static void test_min_and_max_of_any_values(void **state)
 {
     (void)state;

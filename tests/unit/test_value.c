@@ -12,7 +12,7 @@
 
 enum { RANDOM_ROUNDS = 20000 };
 
-/* What an iterator shows is what BSON stores, and appending it gives the same document again. */
+/* An iterator shows a value as BSON stores it, and appending it makes the same document again. */
 static void test_append_copies_any_value_exactly(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void test_malformed_values_are_found(void **state)
     }
 }
 
-/* Cutting a well-formed value, or changing its declared size, never goes unnoticed. */
+/* Cutting a well-formed value, or changing its declared size, is always detected. */
 static void test_cut_values_are_found(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void test_cut_values_are_found(void **state)
         random_append(&random, &document, "");
         spill_value_t value = first_value(&document);
         for (uint32_t size = 0; size < value.size_bytes; size++) {
-            /* A copy of just that size, so that a sanitizer sees a read beyond it. */
+            /* A copy of exactly that size, so that a sanitizer detects reads beyond it. */
             uint8_t *bytes = bson_malloc(size + 1);
             memcpy(bytes, value.data, size);
             bytes = bson_realloc(bytes, size == 0 ? 1 : size);
@@ -191,8 +191,8 @@ static void test_cut_values_are_found(void **state)
     }
 }
 
-/* Changed bytes: never a read outside, and what is accepted can be walked and printed. */
-static void test_changed_bytes_are_survived(void **state)
+/* Changed bytes never cause a read outside; accepted values can be walked and printed. */
+static void test_changed_bytes_are_safe(void **state)
 {
     (void)state;
     random_source_t random = {3};
@@ -220,7 +220,7 @@ static void test_changed_bytes_are_survived(void **state)
     assert_true(accepted > 0);
 }
 
-/* The cursor stops at what is malformed: an open name, an open value, an unknown type. */
+/* The cursor stops at malformed input: an open name, an open value, an unknown type. */
 static void test_fields_of_malformed_documents(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void test_nesting_is_bounded(void **state)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* Values in BSON order; those of one group are equal. */
+/* Append values in BSON order; the values of one group are equal. */
 static void append_ordered(bson_t *values)
 {
     bson_oid_t low = {{1}}, high = {{2}};
@@ -385,7 +385,7 @@ static void test_values_at_paths(void **state)
 {
     (void)state;
     static const struct {
-        const char *path, *json; /* NULL: none there */
+        const char *path, *json; /* NULL: no value at this path */
     } paths[] = {
         {"a", "1"},
         {"b", "{ \"c\" : { \"d\" : \"deep\" }, \"cc\" : 2 }"},
@@ -416,7 +416,7 @@ static void test_values_at_paths(void **state)
     bson_destroy(document);
 }
 
-/* An element of the greatest depth is deeper in the documents and answers of a server. */
+/* An element of the maximum depth is nested even deeper in documents and answers of a server. */
 static void test_answers_may_be_deeper_than_elements(void **state)
 {
     (void)state;
@@ -447,7 +447,7 @@ int main(void)
         cmocka_unit_test(test_equal_is_of_bytes),
         cmocka_unit_test(test_malformed_values_are_found),
         cmocka_unit_test(test_cut_values_are_found),
-        cmocka_unit_test(test_changed_bytes_are_survived),
+        cmocka_unit_test(test_changed_bytes_are_safe),
         cmocka_unit_test(test_fields_of_malformed_documents),
         cmocka_unit_test(test_nesting_is_bounded),
         cmocka_unit_test(test_order_across_types),

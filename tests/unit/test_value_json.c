@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A copy without a NUL, of just that size: a sanitizer sees any read beyond it. */
+/* A copy without a NUL, of exactly that size: a sanitizer detects reads beyond it. */
 static char *exact_copy(const char *text, size_t size)
 {
     char *copy = bson_malloc(size > 0 ? size : 1);
@@ -44,7 +44,7 @@ static void assert_reads_as(const char *text, uint8_t type, const char *canonica
     bson_destroy(&storage);
 }
 
-static void test_values_of_every_kind(void **state)
+static void test_values_of_every_type(void **state)
 {
     (void)state;
     assert_reads_as("5", BSON_TYPE_INT32, "{ \"$numberInt\" : \"5\" }");
@@ -90,7 +90,10 @@ static void test_relaxed_writing(void **state)
     bson_destroy(&storage);
 }
 
-/* Equal, not the same bytes: options of regular expressions get sorted, symbols may be strings. */
+/*
+ * The value is equal, but the bytes may differ: options of regular expressions are sorted, symbols
+ * may become strings.
+ */
 static void test_any_value_survives_json(void **state)
 {
     (void)state;
@@ -102,7 +105,7 @@ static void test_any_value_survives_json(void **state)
         spill_value_t value = first_value(&original);
         char *json = spill_value_to_json(&value, true);
         if (json == NULL) {
-            /* One of the random texts is not UTF-8, which JSON has to be. */
+            /* One of the random texts is not UTF-8, which JSON requires. */
             assert_non_null(memmem(bson_get_data(&original), original.len, "a\0\xff", 3));
         } else {
             spill_value_t again;
@@ -222,7 +225,7 @@ static void test_errors_name_the_offset(void **state)
     assert_refused("\"a\\\0\"", 5, 2, "not an escape sequence");
 }
 
-/* Well-formed JSON whose $-notation makes no value: libbson says why. */
+/* Well-formed JSON with an invalid $-notation: libbson's message is passed on. */
 static void test_bad_notations(void **state)
 {
     (void)state;
@@ -232,7 +235,7 @@ static void test_bad_notations(void **state)
     assert_refused("1e400", 5, 0, "out of range");
 }
 
-/* Code and pointers where libbson would misread them. */
+/* Code and pointers that libbson would misread. */
 static void test_what_libbson_misreads(void **state)
 {
     (void)state;
@@ -257,7 +260,7 @@ static void test_what_libbson_misreads(void **state)
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].offset, cases[i].problem);
 }
 
-/* Every beginning of a text is refused, but for numbers, at or before its end. */
+/* Every beginning of a text is refused, except for numbers, at or before its end. */
 static void test_beginnings_are_refused(void **state)
 {
     (void)state;
@@ -304,7 +307,7 @@ static void test_depth_is_bounded(void **state)
     bson_destroy(&storage);
 }
 
-/* The check accepts no text that libbson then refuses for its syntax. */
+/* If the check accepts a text, libbson finds no syntax error in it. */
 static void test_changed_texts(void **state)
 {
     (void)state;
@@ -334,7 +337,7 @@ static void test_changed_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_of_every_kind),
+        cmocka_unit_test(test_values_of_every_type),
         cmocka_unit_test(test_relaxed_writing),
         cmocka_unit_test(test_any_value_survives_json),
         cmocka_unit_test(test_storage_keeps_what_it_holds),

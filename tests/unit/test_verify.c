@@ -1,7 +1,7 @@
 /*
- * The verifier and repair against states that lie: a state record of a sound array is changed, one
- * number at a time. The finding has to name the document and the invariant; repair mends it, or
- * tells the same and changes nothing; and a second repair has nothing to do.
+ * The verifier and repair, on inconsistent states: one number in the state record of a sound array
+ * is changed. The finding must name the document and the invariant. Repair fixes it, or reports the
+ * same and changes nothing; a second repair has nothing to do.
  */
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/records.h"
@@ -31,7 +31,7 @@ static void close_fixture(fixture_t *fixture)
     tampered_close(&fixture->feed);
 }
 
-static void note(void *context, const spill_finding_t *finding)
+static void note_finding(void *context, const spill_finding_t *finding)
 {
     fixture_t *fixture = context;
     size_t used = strlen(fixture->found);
@@ -45,8 +45,9 @@ static void assert_found(fixture_t *fixture, const char *finding)
     spill_verify_summary_t summary;
     spill_error_t error;
     fixture->found[0] = '\0';
-    assert_int_equal(spill_array_verify(fixture->feed.array, NULL, note, fixture, &summary, &error),
-                     SPILL_OK);
+    assert_int_equal(
+        spill_array_verify(fixture->feed.array, NULL, note_finding, fixture, &summary, &error),
+        SPILL_OK);
     assert_int_equal(summary.owners, 1);
     if (finding == NULL)
         assert_string_equal(fixture->found, "");
@@ -55,11 +56,11 @@ static void assert_found(fixture_t *fixture, const char *finding)
     assert_true((summary.findings > 0) == (finding != NULL));
 }
 
-/* What repair does about it. */
+/* The result of a repair. */
 typedef enum outcome {
-    SOUND, /* there is nothing to find */
-    LEFT,  /* what was to be there is not known: it is told, and stays */
-    FIXED, /* what is half done is finished, whoever left it so */
+    SOUND, /* nothing to find */
+    LEFT,  /* the right value is unknown: repair reports it and changes nothing */
+    FIXED, /* repair completes an unfinished operation */
 } outcome_t;
 
 typedef struct lie {
@@ -67,24 +68,24 @@ typedef struct lie {
     void (*change)(spill_state_t *state);
     outcome_t outcome;
     const char *finding;
-    int64_t fixes; /* findings that repair mends, where they are not one, or none that are LEFT */
+    int64_t fixes; /* findings that repair fixes, if not one for FIXED and none for LEFT */
 } lie_t;
 
 static void repair(fixture_t *fixture, bool look_only, spill_repair_summary_t *summary)
 {
     spill_error_t error;
     fixture->found[0] = '\0';
-    assert_int_equal(
-        spill_array_repair(fixture->feed.array, NULL, look_only, note, fixture, summary, &error),
-        SPILL_OK);
+    assert_int_equal(spill_array_repair(fixture->feed.array, NULL, look_only, note_finding, fixture,
+                                        summary, &error),
+                     SPILL_OK);
 }
 
-/* The verifier has told of it. */
+/* Repair the state that the verifier has reported. */
 static void assert_repaired(fixture_t *fixture, const lie_t *lie)
 {
     spill_repair_summary_t first, dry, second;
     char told[sizeof fixture->found];
-    tampered_reopen(&fixture->feed); /* it remembers heads */
+    tampered_reopen(&fixture->feed); /* it caches heads */
     repair(fixture, true, &dry);
     memcpy(told, fixture->found, sizeof told);
     repair(fixture, false, &first);
@@ -92,14 +93,14 @@ static void assert_repaired(fixture_t *fixture, const lie_t *lie)
     assert_int_equal(dry.findings, first.findings);
     assert_int_equal(first.findings, lie->fixes > 0 ? lie->fixes : (lie->outcome == FIXED ? 1 : 0));
     if (lie->outcome == LEFT && !strstr(told, lie->finding))
-        fail_msg("\"%s\" is not among what repair told:\n%s", lie->finding, told);
+        fail_msg("\"%s\" is not in repair's report:\n%s", lie->finding, told);
     repair(fixture, false, &second);
     assert_int_equal(second.findings, 0);
     assert_int_equal(second.left, lie->outcome == LEFT ? first.left : 0);
     assert_found(fixture, lie->outcome == LEFT ? lie->finding : NULL);
 }
 
-/* Verify and repair with a changed state of one document; the state is put back. */
+/* Verify and repair with a changed state of one document; then restore the state. */
 static void assert_lie_found(fixture_t *fixture, const lie_t *lie)
 {
     spill_buffer_t was = SPILL_BUFFER_INIT, changed = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
@@ -123,7 +124,7 @@ static void assert_lie_found(fixture_t *fixture, const lie_t *lie)
     assert_int_equal(feed->kv->ops->get(feed->kv, key->data, key->size, &after, &found, NULL),
                      SPILL_OK);
     assert_true(spill_state_decode(after.data, after.size, head, &state));
-    if (state.rev > rev && !head) { /* as it was, but for that */
+    if (state.rev > rev && !head) { /* unchanged except for the rev */
         state.rev = rev;
         spill_buffer_clear(&after);
         spill_state_encode(&state, head, &after);
@@ -278,10 +279,10 @@ static void assert_lies_found(spill_keep_t keep, const lie_t *lies, size_t count
 }
 
 /*
- * The page that says so is found where the trim has ended, and those before it, which have live
- * elements, are not taken for what the trim has left over.
+ * With a page that begins before the trim, repair finds the end of the trim correctly, and does not
+ * mistake earlier pages with live elements for left-over pages.
  */
-static void a_page_that_begins_before_a_trim_costs_no_elements(void **state)
+static void page_that_begins_before_trim_loses_no_elements(void **state)
 {
     (void)state;
     enum { LOW = 10, PAGE = 4, EARLIER = 7 };
@@ -333,8 +334,8 @@ static void lies_of_keep_oldest(void **state)
     assert_lies_found(SPILL_KEEP_OLDEST, oldest_lies, sizeof oldest_lies / sizeof *oldest_lies);
 }
 
-/* It is told, also by a dry run, before it is finished: the owner goes. */
-static void a_drop_that_was_begun(void **state)
+/* A drop in progress is reported, also by a dry run, and then completed: the owner is deleted. */
+static void unfinished_drop_is_completed(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -407,10 +408,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lies_of_keep_newest),
-        cmocka_unit_test(a_page_that_begins_before_a_trim_costs_no_elements),
+        cmocka_unit_test(page_that_begins_before_trim_loses_no_elements),
         cmocka_unit_test(lies_of_keep_oldest),
         cmocka_unit_test(lies_of_operations),
-        cmocka_unit_test(a_drop_that_was_begun),
+        cmocka_unit_test(unfinished_drop_is_completed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

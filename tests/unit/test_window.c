@@ -30,7 +30,7 @@ static void test_windows_of_a_time(void **state)
     assert_window(SPILL_WINDOW_DAY, INT64_C(4107542400000), "2100-03-01");
 }
 
-/* Weeks at the turns of years, as ISO 8601 has them. */
+/* Weeks at the turns of years, as in ISO 8601. */
 static void test_weeks(void **state)
 {
     (void)state;
@@ -45,7 +45,10 @@ static void test_weeks(void **state)
         assert_window(SPILL_WINDOW_WEEK, weeks[i].day * 86400000, weeks[i].week);
 }
 
-/* Each day of some centuries against the C library's calendar; texts rise with time. */
+/*
+ * Compare each day of some centuries with the C library's calendar; texts are in the order of
+ * times.
+ */
 static void test_days_agree_with_the_library(void **state)
 {
     (void)state;

@@ -44,7 +44,7 @@ static void test_integers_stay_integers(void **state)
     (void)state;
     spill_window_stats_t window_stats = {0};
     spill_statistics_t all;
-    add_whole(&window_stats, INT64_C(9007199254740993)); /* no double is this */
+    add_whole(&window_stats, INT64_C(9007199254740993)); /* no double has this value */
     add_whole(&window_stats, 4);
     add_whole(&window_stats, -7);
     spill_window_stats_derive(&window_stats, 5, &all);
@@ -63,7 +63,7 @@ static void test_a_sum_that_does_not_fit(void **state)
     spill_statistics_t all;
     add_whole(&window_stats, INT64_MAX);
     add_whole(&window_stats, 1);
-    add_whole(&window_stats, -10); /* fits again, but not on the way */
+    add_whole(&window_stats, -10); /* fits again, but not in between */
     spill_window_stats_derive(&window_stats, 3, &all);
     assert_true(all.sum.real);
     assert_true(all.sum.value == (double)INT64_MAX + 1 - 10);
@@ -86,19 +86,19 @@ static void test_doubles_are_summed_from_the_left(void **state)
     assert_true(all.average == sum / 5);
 }
 
-/* A value between 2^53 and 2^54 is compared as it is, not as the double next to it. */
+/* A value between 2^53 and 2^54 is compared exactly, not as the nearest double. */
 static void test_least_and_greatest_are_compared_exactly(void **state)
 {
     (void)state;
     spill_window_stats_t window_stats = {0};
     add_real(&window_stats, 9007199254740992.0);
     add_whole(&window_stats, INT64_C(9007199254740993));
-    add_whole(&window_stats, INT64_C(9007199254740992)); /* equal to the first: that one stays */
+    add_whole(&window_stats, INT64_C(9007199254740992)); /* equal to the first, which stays */
     assert_int_equal(window_stats.max.whole, INT64_C(9007199254740993));
     assert_true(window_stats.min.real);
 }
 
-static void test_what_has_no_value(void **state)
+static void test_elements_without_value(void **state)
 {
     (void)state;
     spill_window_stats_t window_stats = {0}, none = {0};
@@ -150,7 +150,7 @@ static void test_parts_are_joined(void **state)
     assert_true(all.average == 11.5 / 3);
 }
 
-static void test_it_comes_back_from_documents_and_records(void **state)
+static void test_round_trip_in_documents_and_records(void **state)
 {
     (void)state;
     spill_window_stats_t tallies[3] = {{0}};
@@ -178,13 +178,13 @@ static void test_it_comes_back_from_documents_and_records(void **state)
         spill_state_encode(&made, i == 0, &bytes);
         assert_true(spill_state_decode(bytes.data, bytes.size, i == 0, &read));
         assert_true(spill_window_stats_equal(&read.window_stats, &tallies[i]));
-        for (size_t size = 0; size < bytes.size; size++) /* what is cut off is no state */
+        for (size_t size = 0; size < bytes.size; size++) /* a cut record is refused */
             assert_false(spill_state_decode(bytes.data, size, i == 0, &read));
         spill_buffer_release(&bytes);
     }
 }
 
-static void test_what_is_no_tally(void **state)
+static void test_malformed_statistics_are_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"5",
@@ -211,10 +211,10 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_does_not_fit),
         cmocka_unit_test(test_doubles_are_summed_from_the_left),
         cmocka_unit_test(test_least_and_greatest_are_compared_exactly),
-        cmocka_unit_test(test_what_has_no_value),
+        cmocka_unit_test(test_elements_without_value),
         cmocka_unit_test(test_parts_are_joined),
-        cmocka_unit_test(test_it_comes_back_from_documents_and_records),
-        cmocka_unit_test(test_what_is_no_tally),
+        cmocka_unit_test(test_round_trip_in_documents_and_records),
+        cmocka_unit_test(test_malformed_statistics_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
