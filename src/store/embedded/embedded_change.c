@@ -238,34 +238,32 @@ static spill_code_t read_elements(decision_t *decision, spill_response_t *all, s
  */
 static spill_code_t measure_elements(decision_t *decision, spill_error_t *error)
 {
-    spill_response_t all = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t all = SPILL_RESPONSE_INIT;
     if (!decision->state->present)
         return SPILL_OK;
-    spill_code_t code = read_elements(decision, &all, error);
-    if (code == SPILL_OK && spill_needs_window_stats(decision->request))
+    SPILL_TRY(read_elements(decision, &all, error));
+    if (spill_needs_window_stats(decision->request))
         decision->facts.window_stats = spill_window_stats_after(decision->request, &all.run);
-    decision->facts.measured =
-        code == SPILL_OK && spill_request_recounts_elements(decision->request);
+    decision->facts.measured = spill_request_recounts_elements(decision->request);
     decision->facts.live = (int64_t)all.run.count;
     decision->facts.live_bytes = spill_run_bytes(&all.run);
-    spill_response_release(&all);
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- the head's other fields ----------------------------------------------------------------- */
 
 static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
 {
-    spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch,
-                                                  decision->request, &decision->fields, error);
-    if (code == SPILL_OK && !decision->state->present)
-        code = spill_unmanaged_check(decision->request->definition, decision->fields, error);
-    const bson_t *update = spill_request_update(decision->request);
-    if (code == SPILL_OK && update)
-        code = spill_update_replace(&decision->fields, update, error);
-    if (code == SPILL_OK)
-        decision->facts.fields_bytes = decision->fields->len;
-    return code;
+    const spill_request_t *request = decision->request;
+    const bson_t *update = spill_request_update(request);
+    SPILL_TRY(spill_embedded_get_fields(decision->store, decision->batch, request,
+                                        &decision->fields, error));
+    if (!decision->state->present)
+        SPILL_TRY(spill_unmanaged_check(request->definition, decision->fields, error));
+    if (update)
+        SPILL_TRY(spill_update_replace(&decision->fields, update, error));
+    decision->facts.fields_bytes = decision->fields->len;
+    return SPILL_OK;
 }
 
 /* UNMANAGE: read all elements of the head. */

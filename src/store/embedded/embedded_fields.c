@@ -18,41 +18,38 @@ spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batc
                                        const spill_request_t *request, bson_t **fields,
                                        spill_error_t *error)
 {
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_record_key_t key;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
+    bson_t stored;
     bool found;
     *fields = NULL;
-    spill_code_t code = get_record(store, batch, request, &key, &value, &found, error);
-    if (code == SPILL_OK && found) {
-        bson_t stored;
-        if (spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &stored))
-            *fields = bson_copy(&stored);
-        else
-            code = spill_embedded_corrupt(store, request, SPILL_HEAD, error,
-                                          "the record of the other fields cannot be read");
-    } else if (code == SPILL_OK) {
+    SPILL_TRY(get_record(store, batch, request, &key, &value, &found, error));
+    if (!found) {
         *fields = bson_new();
         spill_value_append(request->owner, *fields, "_id");
+        return SPILL_OK;
     }
-    spill_buffer_release(&value);
-    return code;
+    if (!spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &stored))
+        return spill_embedded_corrupt(store, request, SPILL_HEAD, error,
+                                      "the record of the other fields cannot be read");
+    *fields = bson_copy(&stored);
+    return SPILL_OK;
 }
 
 spill_code_t spill_embedded_get_fields_bytes(spill_embedded_t *store,
                                              const spill_request_t *request, int64_t *bytes,
                                              spill_error_t *error)
 {
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_record_key_t key;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
     bson_t fields;
     bool found;
-    spill_code_t code = get_record(store, NULL, request, &key, &value, &found, error);
-    bool sound =
-        code == SPILL_OK && found &&
-        spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields);
-    *bytes = sound ? fields.len : 0;
-    spill_buffer_release(&value);
-    return code;
+    *bytes = 0;
+    SPILL_TRY(get_record(store, NULL, request, &key, &value, &found, error));
+    if (found &&
+        spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields))
+        *bytes = fields.len;
+    return SPILL_OK;
 }
 
 /* ---- the other arrays of the collection ------------------------------------------------------ */
@@ -64,20 +61,18 @@ static spill_code_t visit_heads(spill_embedded_t *store, const spill_batch_t *ba
                                 const spill_request_t *request, visit_fn visit, void *context,
                                 spill_error_t *error)
 {
-    spill_state_t head = {0};
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < store->binding_count; i++) {
+    SPILL_SCOPED(spill_state_release) spill_state_t head = {0};
+    for (size_t i = 0; i < store->binding_count; i++) {
         const spill_binding_t *other = &store->bindings[i];
         if (other->collection_id != request->collection_id || other->array_id == request->array_id)
             continue;
         spill_record_key_t key;
         spill_record_key_init(&key, other->array_id, request->key, request->key_bytes);
-        code = spill_embedded_get_state(store, batch, request, &key, SPILL_HEAD, &head, error);
-        if (code == SPILL_OK && head.present)
+        SPILL_TRY(spill_embedded_get_state(store, batch, request, &key, SPILL_HEAD, &head, error));
+        if (head.present)
             visit(context, &key, &head);
     }
-    spill_state_release(&head);
-    return code;
+    return SPILL_OK;
 }
 
 typedef struct resizing {
@@ -116,22 +111,22 @@ static void count(void *context, const spill_record_key_t *key, spill_state_t *h
 spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_request_t *request,
                                         spill_batch_t *batch, spill_error_t *error)
 {
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_record_key_t key;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
     bson_t fields;
     bool found;
     int others = 0;
-    spill_code_t code = get_record(store, batch, request, &key, &value, &found, error);
+    SPILL_TRY(get_record(store, batch, request, &key, &value, &found, error));
     bool only_id =
-        code == SPILL_OK && found &&
+        found &&
         spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields) &&
         bson_count_keys(&fields) <= 1;
-    if (only_id)
-        code = visit_heads(store, batch, request, count, &others, error);
-    if (only_id && code == SPILL_OK && others == 0)
+    if (!only_id)
+        return SPILL_OK;
+    SPILL_TRY(visit_heads(store, batch, request, count, &others, error));
+    if (others == 0)
         spill_batch_delete(batch, key.data, key.size);
-    spill_buffer_release(&value);
-    return code;
+    return SPILL_OK;
 }
 
 static bool is_owner_key(const uint8_t *key, size_t key_bytes)
@@ -147,25 +142,21 @@ spill_code_t spill_embedded_each_fields(spill_embedded_t *store, uint32_t collec
     if (collection_id == 0) /* no such collection; 0 is the id of system records */
         return SPILL_OK;
     spill_record_key_init(&from, collection_id, after, after_bytes);
+    SPILL_SCOPED(spill_kv_iter_release)
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
     iter->ops->seek(iter, from.data, from.size);
-    spill_code_t code = SPILL_OK;
     bool more = true;
-    while (code == SPILL_OK && more && iter->valid && iter->key_bytes > 4 &&
-           memcmp(iter->key, from.data, 4) == 0) {
+    while (more && iter->valid && iter->key_bytes > 4 && memcmp(iter->key, from.data, 4) == 0) {
         bool itself = after_bytes > 0 && iter->key_bytes == from.size &&
                       memcmp(iter->key, from.data, from.size) == 0;
         if (!is_owner_key(iter->key + 4, iter->key_bytes - 4))
-            code = spill_fail(error, SPILL_CORRUPT,
+            return spill_fail(error, SPILL_CORRUPT,
                               "%s: the key of an owner's other fields cannot be read; restore a "
                               "backup",
                               store->base.uri);
-        else if (!itself)
-            code = call(context, iter, &more, error);
+        if (!itself)
+            SPILL_TRY(call(context, iter, &more, error));
         iter->ops->next(iter);
     }
-    if (code == SPILL_OK && !iter->valid)
-        code = iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    return code;
+    return spill_kv_iter_stop(iter, error);
 }

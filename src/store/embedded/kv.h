@@ -63,4 +63,17 @@ struct spill_kv_iter {
     size_t value_bytes;
 };
 
+/* Why an iterator stopped; SPILL_OK if it is valid, too. */
+static inline spill_code_t spill_kv_iter_stop(spill_kv_iter_t *iter, spill_error_t *error)
+{
+    return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+}
+
+/* For SPILL_SCOPED. */
+static inline void spill_kv_iter_release(spill_kv_iter_t **iter)
+{
+    if (*iter)
+        (*iter)->ops->free(*iter);
+}
+
 #endif

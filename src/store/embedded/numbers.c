@@ -26,20 +26,17 @@ static spill_code_t find_number(spill_system_access_t *access, spill_system_reco
                                 spill_error_t *error)
 {
     spill_kv_t *kv = access->store->kv;
-    spill_buffer_t prefix = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t prefix = SPILL_BUFFER_INIT;
     char other[SPILL_NAME_SIZE];
     spill_system_key(&prefix, kind, "");
-    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
     iter->ops->seek(iter, prefix.data, prefix.size);
     for (; spill_system_at_name(iter, &prefix, other, sizeof other); iter->ops->next(iter)) {
         spill_reader_t reader = spill_reader_of(iter->value, iter->value_bytes);
         uint32_t its = read_id(&reader); /* an array's own number comes first */
         *found = *found || (least ? its >= number : its == number && strcmp(other, name) != 0);
     }
-    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    spill_buffer_release(&prefix);
-    return code;
+    return spill_kv_iter_stop(iter, error);
 }
 
 /* Is the array's number its own? If two arrays had one number, each would write into the other. */
@@ -47,17 +44,16 @@ static spill_code_t check_unique(spill_system_access_t *access, const char *name
                                  const spill_binding_t *binding, spill_error_t *error)
 {
     bool found = false;
-    spill_code_t code =
-        find_number(access, SPILL_SYSTEM_ARRAY, name, binding->array_id, false, &found, error);
-    if (code == SPILL_OK)
-        code = find_number(access, SPILL_SYSTEM_COLLECTION, "", binding->array_id, false, &found,
-                           error);
-    if (code == SPILL_OK && found)
-        code = spill_fail(error, SPILL_CORRUPT,
+    SPILL_TRY(
+        find_number(access, SPILL_SYSTEM_ARRAY, name, binding->array_id, false, &found, error));
+    SPILL_TRY(
+        find_number(access, SPILL_SYSTEM_COLLECTION, "", binding->array_id, false, &found, error));
+    if (found)
+        return spill_fail(error, SPILL_CORRUPT,
                           "%s: the record of array \"%s\" has a number that another record has; "
                           "restore a backup",
                           access->store->base.uri, name);
-    return code;
+    return SPILL_OK;
 }
 
 /* Check that a new number is above all numbers in records: a number used twice mixes two arrays. */
@@ -65,41 +61,32 @@ static spill_code_t check_highest(spill_system_access_t *access, uint32_t number
                                   spill_error_t *error)
 {
     bool found = false;
-    spill_code_t code = find_number(access, SPILL_SYSTEM_ARRAY, "", number, true, &found, error);
-    if (code == SPILL_OK)
-        code = find_number(access, SPILL_SYSTEM_COLLECTION, "", number, true, &found, error);
-    return code == SPILL_OK && found ? spill_system_corrupt(access, "the numbers given", "", error)
-                                     : code;
+    SPILL_TRY(find_number(access, SPILL_SYSTEM_ARRAY, "", number, true, &found, error));
+    SPILL_TRY(find_number(access, SPILL_SYSTEM_COLLECTION, "", number, true, &found, error));
+    return found ? spill_system_corrupt(access, "the numbers given", "", error) : SPILL_OK;
 }
 
 static spill_code_t next_id(spill_system_access_t *access, uint32_t *id, spill_error_t *error)
 {
     *id = 1;
-    spill_code_t code = spill_system_get(access, SPILL_SYSTEM_IDS, "", error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_system_get(access, SPILL_SYSTEM_IDS, "", error));
     if (access->found) {
         spill_reader_t reader = spill_reader_of(access->value.data, access->value.size);
         *id = read_id(&reader) + 1;
         if (!spill_reader_ended(&reader) || *id == 0)
             return spill_system_corrupt(access, "the numbers given", "", error);
     }
-    code = check_highest(access, *id, error);
-    if (code != SPILL_OK)
-        return code;
-    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    SPILL_TRY(check_highest(access, *id, error));
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_buffer_append_varint(&bytes, *id);
     spill_system_put(access, bytes.data, bytes.size);
-    spill_buffer_release(&bytes);
     return SPILL_OK;
 }
 
 static spill_code_t collection_id(spill_system_access_t *access, const char *collection,
                                   uint32_t *id, spill_error_t *error)
 {
-    spill_code_t code = spill_system_get(access, SPILL_SYSTEM_COLLECTION, collection, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_system_get(access, SPILL_SYSTEM_COLLECTION, collection, error));
     if (access->found) {
         spill_reader_t reader = spill_reader_of(access->value.data, access->value.size);
         *id = read_id(&reader);
@@ -107,14 +94,11 @@ static spill_code_t collection_id(spill_system_access_t *access, const char *col
                    ? SPILL_OK
                    : spill_system_corrupt(access, "collection", collection, error);
     }
-    code = next_id(access, id, error);
-    if (code != SPILL_OK)
-        return code;
-    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    SPILL_TRY(next_id(access, id, error));
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_buffer_append_varint(&bytes, *id);
     spill_system_key(&access->key, SPILL_SYSTEM_COLLECTION, collection);
     spill_system_put(access, bytes.data, bytes.size);
-    spill_buffer_release(&bytes);
     return SPILL_OK;
 }
 
@@ -146,11 +130,12 @@ spill_code_t spill_numbers_get(spill_system_access_t *access, const char *name,
                                spill_binding_t *binding, spill_error_t *error)
 {
     *binding = (spill_binding_t){0};
-    spill_code_t code = spill_system_get(access, SPILL_SYSTEM_ARRAY, name, error);
-    if (code == SPILL_OK && access->found &&
-        !decode_binding(access->value.data, access->value.size, binding))
+    SPILL_TRY(spill_system_get(access, SPILL_SYSTEM_ARRAY, name, error));
+    if (!access->found)
+        return SPILL_OK;
+    if (!decode_binding(access->value.data, access->value.size, binding))
         return spill_system_corrupt(access, "array", name, error);
-    return code == SPILL_OK && access->found ? check_unique(access, name, binding, error) : code;
+    return check_unique(access, name, binding, error);
 }
 
 spill_code_t spill_numbers_give(spill_system_access_t *access, const char *name,
@@ -158,22 +143,18 @@ spill_code_t spill_numbers_give(spill_system_access_t *access, const char *name,
 {
     uint32_t collection = 0;
     spill_binding_t old = {0};
-    spill_code_t code = collection_id(access, definition->collection, &collection, error);
-    if (code == SPILL_OK)
-        code = spill_numbers_get(access, name, &old, error);
-    if (code != SPILL_OK || (old.array_id != 0 && old.collection_id == collection))
-        return code;
+    SPILL_TRY(collection_id(access, definition->collection, &collection, error));
+    SPILL_TRY(spill_numbers_get(access, name, &old, error));
+    if (old.array_id != 0 && old.collection_id == collection)
+        return SPILL_OK;
     spill_binding_t binding = {.collection_id = collection};
-    code = next_id(access, &binding.array_id, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(next_id(access, &binding.array_id, error));
     spill_numbers_add(access->store, &binding);
-    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_buffer_append_varint(&bytes, binding.array_id);
     spill_buffer_append_varint(&bytes, binding.collection_id);
     spill_system_key(&access->key, SPILL_SYSTEM_ARRAY, name);
     spill_system_put(access, bytes.data, bytes.size);
-    spill_buffer_release(&bytes);
     return SPILL_OK;
 }
 
@@ -183,9 +164,7 @@ static spill_code_t check_collection(spill_system_access_t *access,
                                      const spill_binding_t *binding, spill_error_t *error)
 {
     const char *name = definition->collection;
-    spill_code_t code = spill_system_get(access, SPILL_SYSTEM_COLLECTION, name, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_system_get(access, SPILL_SYSTEM_COLLECTION, name, error));
     spill_reader_t reader = spill_reader_of(access->value.data, access->value.size);
     uint32_t number = access->found ? read_id(&reader) : 0;
     return spill_reader_ended(&reader) && number == binding->collection_id
@@ -196,22 +175,21 @@ static spill_code_t check_collection(spill_system_access_t *access,
 spill_code_t spill_embedded_bind(spill_store_t *store, const spill_definition_t *definition,
                                  spill_binding_t *binding, spill_error_t *error)
 {
+    SPILL_SCOPED(spill_system_release)
     spill_system_access_t access = {.store = (spill_embedded_t *)store};
-    spill_code_t code = spill_numbers_get(&access, definition->name, binding, error);
-    if (code == SPILL_OK && binding->array_id == 0)
-        code = spill_fail(error, SPILL_NOT_FOUND, "%s: definition \"%s\" is not in the store",
+    SPILL_TRY(spill_numbers_get(&access, definition->name, binding, error));
+    if (binding->array_id == 0)
+        return spill_fail(error, SPILL_NOT_FOUND, "%s: definition \"%s\" is not in the store",
                           store->uri, definition->name);
-    if (code == SPILL_OK)
-        code = check_collection(&access, definition, binding, error);
-    spill_system_release(&access);
-    return code;
+    return check_collection(&access, definition, binding, error);
 }
 
 spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error)
 {
-    spill_buffer_t prefix = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t prefix = SPILL_BUFFER_INIT;
     char name[SPILL_NAME_SIZE];
     spill_system_key(&prefix, SPILL_SYSTEM_ARRAY, "");
+    SPILL_SCOPED(spill_kv_iter_release)
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
     iter->ops->seek(iter, prefix.data, prefix.size);
     for (; spill_system_at_name(iter, &prefix, name, sizeof name); iter->ops->next(iter)) {
@@ -219,8 +197,5 @@ spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t
         if (decode_binding(iter->value, iter->value_bytes, &binding))
             spill_numbers_add(store, &binding);
     }
-    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    spill_buffer_release(&prefix);
-    return code;
+    return spill_kv_iter_stop(iter, error);
 }

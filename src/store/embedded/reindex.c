@@ -9,6 +9,7 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
+#include "util/error.h"
 
 #include <string.h>
 
@@ -32,11 +33,11 @@ static spill_code_t put_if_missing(reindexing_t *reindexing, const spill_record_
                                    spill_error_t *error)
 {
     bool found;
-    spill_code_t code = spill_embedded_get(reindexing->store, reindexing->batch, entry->data,
-                                           entry->size, &reindexing->nothing, &found, error);
-    if (code == SPILL_OK && !found)
+    SPILL_TRY(spill_embedded_get(reindexing->store, reindexing->batch, entry->data, entry->size,
+                                 &reindexing->nothing, &found, error));
+    if (!found)
         spill_batch_put(reindexing->batch, entry->data, entry->size, NULL, 0);
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -44,46 +45,40 @@ static spill_code_t put_if_missing(reindexing_t *reindexing, const spill_record_
 static spill_code_t index_pages(reindexing_t *reindexing, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reindexing->iter;
-    spill_state_t state = {0};
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(spill_state_release) spill_state_t state = {0};
     int64_t page;
     seek_kind(reindexing, SPILL_RECORD_PAGE);
-    for (; code == SPILL_OK && iter->valid &&
+    for (; iter->valid &&
            spill_record_key_is_page(&reindexing->key, iter->key, iter->key_bytes, &page);
          iter->ops->next(iter)) {
         if (!spill_state_decode(iter->value, iter->value_bytes, false, &state))
             continue;
         spill_record_key_first(&reindexing->entry, state.incarnation, state.first, page);
-        code = put_if_missing(reindexing, &reindexing->entry, error);
+        SPILL_TRY(put_if_missing(reindexing, &reindexing->entry, error));
     }
-    spill_state_release(&state);
-    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+    return spill_kv_iter_stop(iter, error);
 }
 
 /* Delete entries without a page. The entry of a page that cannot be read stays. */
 static spill_code_t delete_wrong_pages(reindexing_t *reindexing, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reindexing->iter;
-    spill_state_t state = {0};
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(spill_state_release) spill_state_t state = {0};
     int64_t incarnation, first, page;
     seek_kind(reindexing, SPILL_RECORD_FIRST);
-    for (; code == SPILL_OK && iter->valid &&
-           spill_record_key_is_first(&reindexing->key, iter->key, iter->key_bytes, &incarnation,
-                                     &first, &page);
+    for (; iter->valid && spill_record_key_is_first(&reindexing->key, iter->key, iter->key_bytes,
+                                                    &incarnation, &first, &page);
          iter->ops->next(iter)) {
         bool found;
         spill_record_key_page(&reindexing->entry, page);
-        code = spill_embedded_get(reindexing->store, reindexing->batch, reindexing->entry.data,
-                                  reindexing->entry.size, &reindexing->record, &found, error);
-        if (code == SPILL_OK &&
-            (!found ||
-             (spill_state_decode(reindexing->record.data, reindexing->record.size, false, &state) &&
-              (state.incarnation != incarnation || state.first != first))))
+        SPILL_TRY(spill_embedded_get(reindexing->store, reindexing->batch, reindexing->entry.data,
+                                     reindexing->entry.size, &reindexing->record, &found, error));
+        if (!found ||
+            (spill_state_decode(reindexing->record.data, reindexing->record.size, false, &state) &&
+             (state.incarnation != incarnation || state.first != first)))
             spill_batch_delete(reindexing->batch, iter->key, iter->key_bytes);
     }
-    spill_state_release(&state);
-    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+    return spill_kv_iter_stop(iter, error);
 }
 
 /* ---- ids and ranks --------------------------------------------------------------------------- */
@@ -116,35 +111,31 @@ static spill_code_t put_entries(reindexing_t *reindexing, int64_t incarnation, i
 {
     const spill_request_t *request = reindexing->request;
     spill_record_key_t window;
-    spill_code_t code = SPILL_OK;
     if (id_entry(reindexing, incarnation, seq, element)) {
-        code = put_if_missing(reindexing, &reindexing->entry, error);
-        if (code == SPILL_OK &&
-            spill_embedded_window_entry(request, request->array_id, &reindexing->id, incarnation,
+        SPILL_TRY(put_if_missing(reindexing, &reindexing->entry, error));
+        if (spill_embedded_window_entry(request, request->array_id, &reindexing->id, incarnation,
                                         seq, &window))
-            code = put_if_missing(reindexing, &window, error);
+            SPILL_TRY(put_if_missing(reindexing, &window, error));
     }
-    if (code == SPILL_OK && rank_entry(reindexing, incarnation, seq, element))
-        code = put_if_missing(reindexing, &reindexing->entry, error);
-    return code;
+    if (rank_entry(reindexing, incarnation, seq, element))
+        SPILL_TRY(put_if_missing(reindexing, &reindexing->entry, error));
+    return SPILL_OK;
 }
 
 static spill_code_t index_elements(reindexing_t *reindexing, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reindexing->iter;
-    spill_code_t code = SPILL_OK;
     int64_t incarnation, seq;
     seek_kind(reindexing, SPILL_RECORD_ELEMENT);
-    for (; code == SPILL_OK && iter->valid &&
-           spill_record_key_is_element(&reindexing->key, iter->key, iter->key_bytes, &incarnation,
-                                       &seq);
+    for (; iter->valid && spill_record_key_is_element(&reindexing->key, iter->key, iter->key_bytes,
+                                                      &incarnation, &seq);
          iter->ops->next(iter)) {
         spill_value_t element;
         if (spill_element_decode(reindexing->request->definition, iter->value, iter->value_bytes,
                                  &element))
-            code = put_entries(reindexing, incarnation, seq, &element, error);
+            SPILL_TRY(put_entries(reindexing, incarnation, seq, &element, error));
     }
-    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+    return spill_kv_iter_stop(iter, error);
 }
 
 /* Set reindexing->entry to the entry that this element must have; false: none. */
@@ -158,11 +149,8 @@ static spill_code_t delete_if_wrong(reindexing_t *reindexing, int64_t incarnatio
     spill_value_t element;
     bool found;
     spill_record_key_element(&reindexing->key, incarnation, seq);
-    spill_code_t code =
-        spill_embedded_get(reindexing->store, reindexing->batch, reindexing->key.data,
-                           reindexing->key.size, &reindexing->record, &found, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_embedded_get(reindexing->store, reindexing->batch, reindexing->key.data,
+                                 reindexing->key.size, &reindexing->record, &found, error));
     bool right = found &&
                  spill_element_decode(reindexing->request->definition, reindexing->record.data,
                                       reindexing->record.size, &element) &&
@@ -196,36 +184,41 @@ static spill_code_t delete_wrong_entries(reindexing_t *reindexing, spill_record_
                                          entry_fn entry, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reindexing->iter;
-    spill_code_t code = SPILL_OK;
     int64_t incarnation, seq;
     seek_kind(reindexing, kind);
-    for (; code == SPILL_OK && at(reindexing, &incarnation, &seq); iter->ops->next(iter))
-        code = delete_if_wrong(reindexing, incarnation, seq, entry, error);
-    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+    for (; at(reindexing, &incarnation, &seq); iter->ops->next(iter))
+        SPILL_TRY(delete_if_wrong(reindexing, incarnation, seq, entry, error));
+    return spill_kv_iter_stop(iter, error);
+}
+
+static void release(reindexing_t *reindexing)
+{
+    reindexing->iter->ops->free(reindexing->iter);
+    spill_buffer_release(&reindexing->record);
+    spill_buffer_release(&reindexing->id);
+    spill_buffer_release(&reindexing->nothing);
+}
+
+static spill_code_t reindex_all(reindexing_t *reindexing, spill_error_t *error)
+{
+    SPILL_TRY(index_pages(reindexing, error));
+    SPILL_TRY(delete_wrong_pages(reindexing, error));
+    SPILL_TRY(index_elements(reindexing, error));
+    SPILL_TRY(delete_wrong_entries(reindexing, SPILL_RECORD_ID, at_id, id_entry, error));
+    return delete_wrong_entries(reindexing, SPILL_RECORD_RANK, at_rank, rank_entry, error);
 }
 
 spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request_t *request,
                                     const spill_record_key_t *key, spill_batch_t *batch,
                                     spill_error_t *error)
 {
+    SPILL_SCOPED(release)
     reindexing_t reindexing = {.store = store,
                                .request = request,
                                .batch = batch,
                                .iter = store->kv->ops->iterate(store->kv),
                                .key = *key,
                                .entry = *key};
-    spill_code_t code = index_pages(&reindexing, error);
-    if (code == SPILL_OK)
-        code = delete_wrong_pages(&reindexing, error);
-    if (code == SPILL_OK)
-        code = index_elements(&reindexing, error);
-    if (code == SPILL_OK)
-        code = delete_wrong_entries(&reindexing, SPILL_RECORD_ID, at_id, id_entry, error);
-    if (code == SPILL_OK)
-        code = delete_wrong_entries(&reindexing, SPILL_RECORD_RANK, at_rank, rank_entry, error);
-    reindexing.iter->ops->free(reindexing.iter);
-    spill_buffer_release(&reindexing.record);
-    spill_buffer_release(&reindexing.id);
-    spill_buffer_release(&reindexing.nothing);
+    spill_code_t code = reindex_all(&reindexing, error);
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }
