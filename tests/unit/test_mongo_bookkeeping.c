@@ -2,7 +2,7 @@
  * Bookkeeping that a server returns, with one wrong field at a time: another type, a number out of
  * range, or no value. Reading it must succeed or return SPILL_CORRUPT; it must never crash.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Documents of layout bucket: their statistics, and the listing of an owner's windows. */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
 #include "definition/window.h"
@@ -29,58 +29,6 @@ void spill_mongo_set_statistics(const spill_mongo_document_t *document, const sp
                              set);
     bson_destroy(&stats);
     bson_destroy(&window_stats);
-}
-
-/* ---- appends --------------------------------------------------------------------------------- */
-
-spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
-                                          const spill_mongo_document_t *document,
-                                          spill_response_t *response, spill_error_t *error)
-{
-    const spill_request_t *request = document->request;
-    spill_facts_t facts = {0};
-    spill_state_t after = {0};
-    spill_effect_t effect;
-    bool done = false;
-    spill_code_t code = SPILL_OK;
-    spill_state_copy(&response->state, &after);
-    if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
-        code = spill_mongo_append_computed(store, document, response, &after, &done, error);
-    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
-    if (done) {
-        response->seq = effect.seq;
-        spill_state_copy(&after, &response->state);
-    }
-    spill_state_release(&after);
-    return code;
-}
-
-spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                       int64_t incarnation, bool *done, spill_error_t *error)
-{
-    spill_request_t dated = *document->request;
-    spill_facts_t facts = {0};
-    spill_state_t state = {0};
-    spill_effect_t effect;
-    *done = false;
-    dated.incarnation = incarnation;
-    if (spill_transition(&dated, &facts, &state, &effect) != SPILL_DONE)
-        return SPILL_OK;
-    spill_run_t run = {0};
-    spill_ops_t ops = {0};
-    for (size_t i = 0; i < dated.append.element_count; i++)
-        spill_run_add(&run, (int64_t)i, &dated.append.elements[i]);
-    spill_mongo_list_ops(&dated, &ops);
-    bson_t fields = BSON_INITIALIZER, head;
-    spill_value_append(dated.owner, &fields, "_id");
-    spill_render_head(dated.definition, &state, &fields, &run, NULL, &ops, false, &head);
-    spill_code_t code = spill_mongo_insert(store, document->collection, &head, done, error);
-    bson_destroy(&fields);
-    bson_destroy(&head);
-    spill_run_release(&run);
-    spill_ops_release(&ops);
-    spill_state_release(&state);
-    return code;
 }
 
 /* ---- reads ----------------------------------------------------------------------------------- */
@@ -199,15 +147,14 @@ static spill_code_t walk_back(spill_mongo_t *store, const spill_definition_t *de
 {
     spill_window_query_t next = *query;
     char last[SPILL_WINDOW_SIZE];
-    spill_code_t code = SPILL_OK;
     uint32_t before = UINT32_MAX;
-    while (code == SPILL_OK && listing->count < query->limit && listing->count != before) {
+    while (listing->count < query->limit && listing->count != before) {
         before = listing->count;
-        code = step_back(store, definition, &next, listing, error);
+        SPILL_TRY(step_back(store, definition, &next, listing, error));
         snprintf(last, sizeof last, "%s", listing->last);
         next.last = last;
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* List many windows in one command, which reads all of the owner's documents. */

@@ -1,5 +1,5 @@
 /* Definitions, imports, and indexes. */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"
@@ -60,10 +60,9 @@ static spill_code_t create_index(spill_mongo_t *store, const char *collection, c
 static spill_code_t drop_index(spill_mongo_t *store, const char *collection, const char *name,
                                spill_error_t *error)
 {
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(collection), "index", BCON_UTF8(name));
-    spill_code_t code = spill_mongo_command(store, collection, command, error);
-    bson_destroy(command);
-    return code;
+    return spill_mongo_command(store, collection, command, error);
 }
 
 static bool is_index_conflict(spill_code_t code, const spill_error_t *error)
@@ -102,7 +101,7 @@ static void append_descending(const spill_definition_t *definition, const char *
     BSON_APPEND_INT32(keys, stored, -1);
 }
 
-/* List the collections of the database. Destroy the listing in every case. */
+/* Add the collections of the database to `listing`. */
 static spill_code_t list_collections(spill_mongo_t *store, bson_t *listing, spill_error_t *error)
 {
     char buffer[16];
@@ -114,7 +113,6 @@ static spill_code_t list_collections(spill_mongo_t *store, bson_t *listing, spil
     mongoc_database_set_read_prefs(database, store->primary);
     spill_mongo_cursor_t cursor = spill_mongo_cursor(
         store, NULL, mongoc_database_find_collections_with_opts(database, NULL), true);
-    bson_init(listing);
     spill_code_t code = spill_mongo_cursor_next(&cursor, &description, error);
     for (; description; code = spill_mongo_cursor_next(&cursor, &description, error)) {
         bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
@@ -134,17 +132,21 @@ static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
                                      spill_error_t *error)
 {
     spill_definition_t definition;
-    bson_t listing;
-    spill_code_t code = spill_definition_from_bson(&definition, entry, error);
-    if (code != SPILL_OK)
-        return code;
-    code = list_collections(store, &listing, error);
-    if (code == SPILL_OK)
-        code = spill_collation_refuse(&listing, definition.collection, error);
-    if (code == SPILL_OK && spill_schema_of(&definition)->has_pages)
-        code = spill_collation_refuse(&listing, definition.page_collection, error);
-    bson_destroy(&listing);
-    return code == SPILL_DENIED ? SPILL_OK : code;
+    SPILL_SCOPED(bson_destroy) bson_t listing = BSON_INITIALIZER;
+    SPILL_TRY(spill_definition_from_bson(&definition, entry, error));
+    spill_code_t code = list_collections(store, &listing, error);
+    if (code == SPILL_DENIED)
+        return SPILL_OK;
+    SPILL_TRY(code);
+    SPILL_TRY(spill_collation_refuse(&listing, definition.collection, error));
+    return spill_schema_of(&definition)->has_pages
+               ? spill_collation_refuse(&listing, definition.page_collection, error)
+               : SPILL_OK;
+}
+
+static bson_t *owner_key(const spill_definition_t *definition)
+{
+    return BCON_NEW(definition->page_owner, BCON_INT32(1));
 }
 
 /*
@@ -155,39 +157,38 @@ static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
 static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spill_error_t *error)
 {
     spill_definition_t definition;
-    spill_code_t code = spill_definition_from_bson(&definition, entry, error);
-    if (code != SPILL_OK || !spill_schema_of(&definition)->has_pages)
-        return code;
-    bson_t *by_first = BCON_NEW(definition.page_owner, BCON_INT32(1));
-    bson_t *by_page = BCON_NEW(definition.page_owner, BCON_INT32(1));
-    if (spill_schema_of(&definition)->has_windows) {
+    SPILL_TRY(spill_definition_from_bson(&definition, entry, error));
+    const spill_schema_t *schema = spill_schema_of(&definition);
+    const char *collection = definition.page_collection;
+    if (!schema->has_pages)
+        return SPILL_OK;
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_first = owner_key(&definition);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_page = owner_key(&definition);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_id = owner_key(&definition);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *by_rank = owner_key(&definition);
+    if (schema->has_windows) {
         BCON_APPEND(by_first, definition.window_field, BCON_INT32(1));
         BCON_APPEND(by_page, definition.window_field, BCON_INT32(1));
     }
     BCON_APPEND(by_first, "spill.first", BCON_INT32(1), "_id", BCON_INT32(1));
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
-    else if (spill_schema_of(&definition)->has_referenced_elements &&
-             definition.time_field[0] != '\0')
+    else if (schema->has_referenced_elements && definition.time_field[0] != '\0')
         append_descending(&definition, definition.time_field, by_page);
-    code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
-    if (code == SPILL_OK)
-        code = make_index(store, definition.page_collection, "spillway_page", by_page, error);
-    char path[SPILL_MONGO_ID_PATH_SIZE];
-    spill_mongo_id_path(&definition, path);
-    bson_t *by_id = BCON_NEW(definition.page_owner, BCON_INT32(1), path, BCON_INT32(1));
-    if (code == SPILL_OK && definition.id_field[0] != '\0')
-        code = make_index(store, definition.page_collection, "spillway_id", by_id, error);
-    bson_t *by_rank = BCON_NEW(definition.page_owner, BCON_INT32(1));
-    append_descending(&definition, definition.sort_field, by_rank);
-    BCON_APPEND(by_rank, "spill.first", BCON_INT32(-1));
-    if (code == SPILL_OK && definition.sort_field[0] != '\0')
-        code = make_index(store, definition.page_collection, "spillway_rank", by_rank, error);
-    bson_destroy(by_first);
-    bson_destroy(by_page);
-    bson_destroy(by_id);
-    bson_destroy(by_rank);
-    return code;
+    SPILL_TRY(make_index(store, collection, "spillway_first", by_first, error));
+    SPILL_TRY(make_index(store, collection, "spillway_page", by_page, error));
+    if (definition.id_field[0] != '\0') {
+        char path[SPILL_MONGO_ID_PATH_SIZE];
+        spill_mongo_id_path(&definition, path);
+        BCON_APPEND(by_id, path, BCON_INT32(1));
+        SPILL_TRY(make_index(store, collection, "spillway_id", by_id, error));
+    }
+    if (definition.sort_field[0] != '\0') {
+        append_descending(&definition, definition.sort_field, by_rank);
+        BCON_APPEND(by_rank, "spill.first", BCON_INT32(-1));
+        SPILL_TRY(make_index(store, collection, "spillway_rank", by_rank, error));
+    }
+    return SPILL_OK;
 }
 
 spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
@@ -197,37 +198,30 @@ spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind,
     spill_mongo_t *mongo = (spill_mongo_t *)store;
     const char *collection = collection_of(kind);
     *done = false;
-    spill_code_t code = SPILL_OK;
-    if (kind == SPILL_CATALOG_DEFINITION)
-        code = check_collations(mongo, document, error);
-    if (code == SPILL_OK && kind == SPILL_CATALOG_DEFINITION)
-        code = make_indexes(mongo, document, error);
-    if (code != SPILL_OK)
-        return code;
-    if (expected) {
-        bson_t *filter = BCON_NEW("_id", "{", "$eq", BCON_UTF8(name), "}", "entry", "{", "$eq",
-                                  BCON_DOCUMENT(expected), "}");
-        bson_t *update = BCON_NEW("$set", "{", "entry", BCON_DOCUMENT(document), "}");
-        code = spill_mongo_modify(mongo, collection, filter, update, NULL, NULL, done, error);
-        bson_destroy(filter);
-        bson_destroy(update);
-    } else {
-        bson_t *entry = BCON_NEW("_id", BCON_UTF8(name), "entry", BCON_DOCUMENT(document));
-        code = spill_mongo_insert(mongo, collection, entry, done, error);
-        bson_destroy(entry);
+    if (kind == SPILL_CATALOG_DEFINITION) {
+        SPILL_TRY(check_collations(mongo, document, error));
+        SPILL_TRY(make_indexes(mongo, document, error));
     }
-    return code;
+    if (!expected) {
+        SPILL_SCOPED(spill_mongo_destroy)
+        bson_t *entry = BCON_NEW("_id", BCON_UTF8(name), "entry", BCON_DOCUMENT(document));
+        return spill_mongo_insert(mongo, collection, entry, done, error);
+    }
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *filter = BCON_NEW("_id", "{", "$eq", BCON_UTF8(name), "}", "entry", "{", "$eq",
+                              BCON_DOCUMENT(expected), "}");
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *update = BCON_NEW("$set", "{", "entry", BCON_DOCUMENT(document), "}");
+    return spill_mongo_modify(mongo, collection, filter, update, NULL, NULL, done, error);
 }
 
 spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t kind,
                                         const char *name, spill_error_t *error)
 {
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *filter = BCON_NEW("_id", "{", "$eq", BCON_UTF8(name), "}");
     bool found;
-    spill_code_t code =
-        spill_mongo_delete((spill_mongo_t *)store, collection_of(kind), filter, &found, error);
-    bson_destroy(filter);
-    return code;
+    return spill_mongo_delete((spill_mongo_t *)store, collection_of(kind), filter, &found, error);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -312,4 +306,53 @@ spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *de
     binding->collection_id =
         (uint32_t)spill_hash(definition->collection, strlen(definition->collection));
     return SPILL_OK;
+}
+
+/* ---- are two connections to the same database? ------------------------------------------------
+ */
+
+/*
+ * Read from the primary with read concern local: it finds an acknowledged marker, whatever the
+ * write concern of one connection and the read concern of the other.
+ */
+static spill_code_t find_marker(spill_mongo_t *store, const bson_t *marker, bool *found,
+                                spill_error_t *error)
+{
+    bson_t *opts = BCON_NEW("readConcern", "{", "level", MONGOC_READ_CONCERN_LEVEL_LOCAL, "}");
+    mongoc_client_t *client = mongoc_client_pool_pop(store->pool);
+    mongoc_collection_t *marks =
+        mongoc_client_get_collection(client, store->database, SPILL_MONGO_CHECKPOINTS);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(marks, marker, opts, store->primary);
+    spill_mongo_cursor_t documents =
+        spill_mongo_cursor(store, SPILL_MONGO_CHECKPOINTS, cursor, true);
+    const bson_t *document;
+    spill_code_t code = spill_mongo_cursor_next(&documents, &document, error);
+    *found = document != NULL;
+    spill_mongo_cursor_end(&documents);
+    mongoc_collection_destroy(marks);
+    mongoc_client_pool_push(store->pool, client);
+    bson_destroy(opts);
+    return code;
+}
+
+/*
+ * A host may have several names, and a copy of a database has the same documents. Only a new write
+ * distinguishes them. A marker that a crash leaves behind is a small document without effect.
+ */
+spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *same,
+                              spill_error_t *error)
+{
+    spill_mongo_t *marked = (spill_mongo_t *)other;
+    bson_oid_t id;
+    bool done;
+    *same = false;
+    bson_oid_init(&id, NULL);
+    bson_t *marker = BCON_NEW("_id", BCON_OID(&id));
+    spill_code_t code = spill_mongo_insert(marked, SPILL_MONGO_CHECKPOINTS, marker, &done, error);
+    if (code == SPILL_OK) {
+        code = find_marker((spill_mongo_t *)store, marker, same, error);
+        spill_mongo_delete(marked, SPILL_MONGO_CHECKPOINTS, marker, &done, NULL);
+    }
+    bson_destroy(marker);
+    return code;
 }

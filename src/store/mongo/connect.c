@@ -281,15 +281,11 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
         return spill_mongo_read(store, request, response, error);
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
-    if (request->kind == SPILL_REQUEST_APPEND)
-        return spill_mongo_append(store, request, response, error);
-    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
-        return spill_mongo_update_fields(store, request, response, error);
     if (request->kind == SPILL_REQUEST_ADOPT || request->kind == SPILL_REQUEST_ADOPT_SPLIT)
         return spill_mongo_adopt(store, request, response, error);
     if (request->kind == SPILL_REQUEST_UNMANAGE)
         return spill_mongo_unmanage(store, request, response, error);
-    return spill_mongo_change(store, request, response, error);
+    return spill_mongo_guarded(store, request, response, error);
 }
 
 static spill_code_t call_all(spill_store_t *base, const spill_request_t *requests, size_t count,
@@ -339,40 +335,51 @@ static const spill_store_ops_t mongo_ops = {
     .close = close_store,
 };
 
+static spill_mongo_t *make_store(const mongoc_uri_t *uri, const spill_store_options_t *options)
+{
+    spill_mongo_t *store = bson_malloc0(sizeof *store);
+    store->place = place_of(uri);
+    store->hints = spill_mongo_hints_new();
+    store->retries = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
+    store->primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
+    store->database = bson_strdup(mongoc_uri_get_database(uri));
+    spill_store_base_init(&store->base, &mongo_ops, store->place, options);
+    store->base.reads_copies =
+        mongoc_read_prefs_get_mode(mongoc_uri_get_read_prefs_t(uri)) != MONGOC_READ_PRIMARY;
+    return store;
+}
+
+static spill_code_t connect_store(spill_mongo_t *store, const mongoc_uri_t *uri,
+                                  const spill_store_options_t *options, spill_error_t *error)
+{
+    bson_error_t cause;
+    store->pool = mongoc_client_pool_new_with_error(uri, &cause);
+    if (!store->pool)
+        return spill_fail(error, SPILL_INVALID, "%s: %s", store->place, cause.message);
+    mongoc_client_pool_set_error_api(store->pool, MONGOC_ERROR_API_VERSION_2);
+    watch(store, options->count_bytes);
+    SPILL_TRY(check_server(store, error));
+    return options->must_exist ? check_exists(store, error) : SPILL_OK;
+}
+
+static void destroy_uri(mongoc_uri_t **uri)
+{
+    mongoc_uri_destroy(*uri);
+}
+
 spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *options,
                               spill_store_t **store, spill_error_t *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, start_driver);
     *store = NULL;
-    mongoc_uri_t *uri;
-    spill_code_t code = parse(text, &uri, error);
-    if (code == SPILL_OK) {
-        spill_mongo_t *mongo = bson_malloc0(sizeof *mongo);
-        bson_error_t cause;
-        mongo->place = place_of(uri);
-        mongo->hints = spill_mongo_hints_new();
-        mongo->retries = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
-        mongo->primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
-        mongo->database = bson_strdup(mongoc_uri_get_database(uri));
-        spill_store_base_init(&mongo->base, &mongo_ops, mongo->place, options);
-        mongo->base.reads_copies =
-            mongoc_read_prefs_get_mode(mongoc_uri_get_read_prefs_t(uri)) != MONGOC_READ_PRIMARY;
-        mongo->pool = mongoc_client_pool_new_with_error(uri, &cause);
-        if (mongo->pool) {
-            mongoc_client_pool_set_error_api(mongo->pool, MONGOC_ERROR_API_VERSION_2);
-            watch(mongo, options->count_bytes);
-            code = check_server(mongo, error);
-        } else {
-            code = spill_fail(error, SPILL_INVALID, "%s: %s", mongo->place, cause.message);
-        }
-        if (code == SPILL_OK && options->must_exist)
-            code = check_exists(mongo, error);
-        if (code == SPILL_OK)
-            *store = &mongo->base;
-        else
-            close_store(&mongo->base, NULL);
-    }
-    mongoc_uri_destroy(uri);
+    SPILL_SCOPED(destroy_uri) mongoc_uri_t *uri = NULL;
+    SPILL_TRY(parse(text, &uri, error));
+    spill_mongo_t *mongo = make_store(uri, options);
+    spill_code_t code = connect_store(mongo, uri, options, error);
+    if (code == SPILL_OK)
+        *store = &mongo->base;
+    else
+        close_store(&mongo->base, NULL);
     return code;
 }

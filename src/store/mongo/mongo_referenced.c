@@ -2,13 +2,14 @@
  * Layouts reference and subset: documents of one element {_id: {owner, page}, <owner>, <its
  * fields>, spill}, and the head's summary.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/render.h"
 #include "store/transition.h"
+#include "util/error.h"
 
 /* ---- the summary ----------------------------------------------------------------------------- */
 
@@ -54,99 +55,6 @@ void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill
     spill_mongo_set_sum(document, after, literal, set);
     spill_mongo_set_top(document, &after->top, literal, set);
     bson_destroy(&summary);
-}
-
-/* ---- appends --------------------------------------------------------------------------------- */
-
-/* An append does not read a journal that is longer; the client that spills it reads it. */
-enum { JOURNAL_SHORT = 16, TRIES_MAX = 100 };
-
-static spill_code_t read_head(spill_mongo_t *store, const spill_request_t *request,
-                              spill_response_t *response, spill_error_t *error)
-{
-    bool shows = request->append.due > 0 && request->append.due <= JOURNAL_SHORT;
-    spill_request_t read = spill_request_reading(request);
-    read.read.want = shows ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
-    read.read.limit = request->append.due_limit;
-    read.read.want_top =
-        request->append.element_count > 1; /* new elements may rank between shown ones */
-    spill_response_clear(response);
-    return spill_mongo_read(store, &read, response, error);
-}
-
-/* Set the answer to an append that was carried out on the head in `response`. */
-static void answer(const spill_request_t *request, int64_t seq, const spill_state_t *after,
-                   spill_response_t *response)
-{
-    spill_state_copy(after, &response->state);
-    response->outcome = SPILL_DONE;
-    response->seq = seq;
-    response->shows_read = request->append.due > 0 && request->append.due <= JOURNAL_SHORT;
-    for (size_t i = 0; response->shows_read && i < request->append.element_count &&
-                       (int64_t)response->run.count < request->append.due_limit;
-         i++)
-        spill_run_add(&response->run, seq + (int64_t)i, &request->append.elements[i]);
-}
-
-/* Try once to append to an existing head. */
-static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_t *document,
-                               spill_response_t *response, bool *done, spill_error_t *error)
-{
-    const spill_request_t *request = document->request;
-    spill_facts_t facts = {.fields_bytes = response->state.fields_bytes +
-                                           spill_update_growth(request->append.update)};
-    spill_state_t after = {0};
-    spill_effect_t effect;
-    spill_code_t code = SPILL_OK;
-    spill_state_copy(&response->state, &after);
-    *done = false;
-    if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
-        code = spill_mongo_append_computed(store, document, response, &after, done, error);
-    if (code == SPILL_OK && *done)
-        answer(request, effect.seq, &after, response);
-    spill_state_release(&after);
-    return code;
-}
-
-/*
- * It is refused if transition.c refuses it for the head that was read. It is also refused if the
- * write fails although the head has not changed: then an operation of one of its appends was seen.
- */
-spill_code_t spill_mongo_append_referenced(spill_mongo_t *store,
-                                           const spill_mongo_document_t *document,
-                                           spill_response_t *response, spill_error_t *error)
-{
-    const spill_request_t *request = document->request;
-    int64_t rev = -1, end = -1;
-    spill_code_t code = SPILL_OK;
-    for (int tries = 0; code == SPILL_OK && tries < TRIES_MAX; tries++) {
-        bool done;
-        code = read_head(store, request, response, error);
-        response->outcome = SPILL_REFUSED_GUARD;
-        if (code != SPILL_OK)
-            break;
-        const spill_state_t *state = &response->state;
-        response->refusal_explained =
-            spill_append_refusal(request, state, response->op_found) != SPILL_REFUSAL_NONE;
-        bool same = state->present && state->rev == rev && spill_state_end(state) == end;
-        if (response->refusal_explained || same)
-            break;
-        rev = state->rev;
-        end = spill_state_end(state);
-        if (state->present) {
-            code = try_append(store, document, response, &done, error);
-        } else {
-            code = spill_mongo_make_head(store, document, NULL, response, error);
-            done = code == SPILL_OK && response->outcome == SPILL_DONE;
-            if (done) {
-                spill_state_t made = response->state;
-                answer(request, 0, &made, response);
-            }
-        }
-        if (code != SPILL_OK || done)
-            break;
-    }
-    return code;
 }
 
 /* ---- documents of one element ---------------------------------------------------------------- */
@@ -280,18 +188,17 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
     if (!forward && request->read.seq < end - 1)
         end = request->read.seq + 1;
     int64_t width = request->read.limit < INT32_MAX ? 2 * request->read.limit : INT32_MAX;
-    spill_code_t code = SPILL_OK;
     response->outcome = SPILL_DONE;
-    while (code == SPILL_OK && !response->stopped && watermark < end &&
+    while (!response->stopped && watermark < end &&
            (int64_t)response->run.count < request->read.limit) {
         int64_t from = forward || end - watermark <= width ? watermark : end - width;
         int64_t to = forward && end - watermark > width ? watermark + width : end;
-        code = read_between(store, request, from, to, response, error);
+        SPILL_TRY(read_between(store, request, from, to, response, error));
         watermark = forward ? to : watermark;
         end = forward ? end : from;
         width = width < INT64_MAX / 16 ? width * 8 : width;
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- deleting documents of one element ------------------------------------------------------- */
@@ -301,13 +208,11 @@ spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
                                         spill_error_t *error)
 {
     const spill_request_t *request = document->request;
-    bson_t filter;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     spill_mongo_select(document, &filter);
     if (request->kind == SPILL_REQUEST_EMPTY_PAGE)
         BSON_APPEND_INT64(&filter, "spill.epoch", request->incarnation);
     else
         BCON_APPEND(&filter, "spill.epoch", "{", "$lte", BCON_INT64(request->incarnation), "}");
-    spill_code_t code = spill_mongo_delete(store, document->collection, &filter, done, error);
-    bson_destroy(&filter);
-    return code;
+    return spill_mongo_delete(store, document->collection, &filter, done, error);
 }

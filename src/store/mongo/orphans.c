@@ -7,7 +7,7 @@
  * dropped. A closed page does not prove it either: a drop may have stopped before it removed the
  * head.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
 #include "store/orphan.h"

@@ -10,7 +10,7 @@
  *   - if there may be more documents than it asked for (they come in no order), it halves the range
  *     above the highest one found.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/fields.h"
 #include "definition/stored_element.h"
@@ -115,10 +115,11 @@ static bool add_document(void *context, const bson_t *document)
     return true;
 }
 
-static spill_code_t carry_out(const search_t *search, const look_t *look, found_t *found,
-                              spill_error_t *error)
+static spill_code_t find_documents(const search_t *search, const look_t *look, found_t *found,
+                                   spill_error_t *error)
 {
-    bson_t pipeline = BSON_INITIALIZER, stage, match;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    bson_t stage, match;
     found->search = search;
     found->class = look->class;
     found->documents = 0;
@@ -132,14 +133,11 @@ static spill_code_t carry_out(const search_t *search, const look_t *look, found_
     if (look->newest)
         BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "}", "}");
     BCON_APPEND(&pipeline, look->newest ? "2" : "1", "{", "$limit", BCON_INT64(look->limit), "}");
-    spill_code_t code =
-        spill_mongo_each(search->store, search->request->definition->page_collection, &pipeline,
-                         false, add_document, found, error);
-    bson_destroy(&pipeline);
-    return code;
+    return spill_mongo_each(search->store, search->request->definition->page_collection, &pipeline,
+                            false, add_document, found, error);
 }
 
-static void release(found_t *found)
+static void release_found(found_t *found)
 {
     spill_run_release(&found->run);
     spill_top_release(&found->top);
@@ -171,27 +169,25 @@ static spill_code_t add_alike(search_t *search, const spill_rank_t *rank, int64_
 {
     int64_t low = search->request->read.watermark, width = FIRST_NUMBERS,
             most = search->request->read.limit + 1;
-    found_t found = {0};
+    SPILL_SCOPED(release_found) found_t found = {0};
     look_t look = {.class = (spill_rank_class_t)rank->class,
                    .equal = rank,
                    .low = low,
                    .end = end,
                    .limit = FEW};
-    spill_code_t code = SPILL_OK;
     if (low < end)
-        code = carry_out(search, &look, &found, error);
-    if (code == SPILL_OK && found.documents < FEW) {
+        SPILL_TRY(find_documents(search, &look, &found, error));
+    if (found.documents < FEW) {
         add_found(search, &found);
         end = low;
     }
     look.newest = true;
-    while (code == SPILL_OK && low < end && !is_full(search)) {
+    while (low < end && !is_full(search)) {
         look.low = end - low > width ? end - width : low;
         look.end = end;
         look.limit = most;
-        code = carry_out(search, &look, &found, error);
-        if (code == SPILL_OK)
-            add_found(search, &found);
+        SPILL_TRY(find_documents(search, &look, &found, error));
+        add_found(search, &found);
         if (found.documents == most) { /* documents of another class may hide more */
             most *= NUMBERS_GROW;
         } else {
@@ -199,8 +195,7 @@ static spill_code_t add_alike(search_t *search, const spill_rank_t *rank, int64_
             end = look.low;
         }
     }
-    release(&found);
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- from one value to the next -------------------------------------------------------------- */
@@ -258,15 +253,12 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
     bool highest = found->documents < look->limit;
     int misses = is_alike(found) ? MISSES : 0; /* empty halves since *next was found */
     spill_rank_t middle;
-    spill_code_t code = SPILL_OK;
     *next = found->top.at[0].rank;
-    while (code == SPILL_OK && !highest) {
+    while (!highest) {
         bool above = searches_all_above(next, high, misses, &middle);
         look->from = above ? NULL : &middle;
         look->above = above ? next : NULL;
-        code = carry_out(search, look, found, error);
-        if (code != SPILL_OK)
-            break;
+        SPILL_TRY(find_documents(search, look, found, error));
         if (found->top.count > 0) {
             *next = found->top.at[0].rank;
             highest = found->documents < look->limit;
@@ -282,7 +274,7 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
     }
     look->from = NULL;
     look->above = NULL;
-    return code;
+    return SPILL_OK;
 }
 
 /* The lower end of a range of `width` below a value; false: the range has no lower end. */
@@ -301,15 +293,14 @@ static spill_code_t find_next(search_t *search, spill_rank_class_t class, const 
                               spill_rank_t *next, bool *any, spill_error_t *error)
 {
     spill_rank_t from, bound = {0};
-    found_t found = {0};
+    SPILL_SCOPED(release_found) found_t found = {0};
     double size = below ? fabs(below->value) : 0;
     double width = (size > 1 ? size : 1) * FIRST_PART;
     bool ends = false;
-    spill_code_t code = SPILL_OK;
     *any = false;
     if (below)
         bound = *below; /* next may alias below */
-    while (code == SPILL_OK && !ends && !*any) {
+    while (!ends && !*any) {
         look_t look = {.class = class,
                        .below = below ? &bound : NULL,
                        .low = search->request->read.watermark,
@@ -318,17 +309,16 @@ static spill_code_t find_next(search_t *search, spill_rank_class_t class, const 
         ends = !below || !reach(&bound, width, &from);
         look.from = ends ? NULL : &from;
         width *= VALUES_GROW;
-        code = carry_out(search, &look, &found, error);
-        while (code == SPILL_OK && found.top.count == 0 && found.documents == look.limit) {
+        SPILL_TRY(find_documents(search, &look, &found, error));
+        while (found.top.count == 0 && found.documents == look.limit) {
             look.limit *= NUMBERS_GROW; /* of another class, all of them */
-            code = carry_out(search, &look, &found, error);
+            SPILL_TRY(find_documents(search, &look, &found, error));
         }
-        *any = code == SPILL_OK && found.top.count > 0;
+        *any = found.top.count > 0;
         if (*any)
-            code = climb(search, &look, &found, next, error);
+            SPILL_TRY(climb(search, &look, &found, next, error));
     }
-    release(&found);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t search_class(search_t *search, spill_rank_class_t class, spill_error_t *error)
@@ -338,17 +328,16 @@ static spill_code_t search_class(search_t *search, spill_rank_class_t class, spi
     bool within = start && start->rank.class == class;
     spill_rank_t value = within ? start->rank : (spill_rank_t){0};
     bool any = true;
-    spill_code_t code = SPILL_OK;
     if (within)
-        code =
-            add_alike(search, &value,
-                      start->seq < request->read.pages ? start->seq : request->read.pages, error);
-    for (bool bounded = within; code == SPILL_OK && any && !is_full(search); bounded = true) {
-        code = find_next(search, class, bounded ? &value : NULL, &value, &any, error);
-        if (code == SPILL_OK && any)
-            code = add_alike(search, &value, request->read.pages, error);
+        SPILL_TRY(add_alike(search, &value,
+                            start->seq < request->read.pages ? start->seq : request->read.pages,
+                            error));
+    for (bool bounded = within; any && !is_full(search); bounded = true) {
+        SPILL_TRY(find_next(search, class, bounded ? &value : NULL, &value, &any, error));
+        if (any)
+            SPILL_TRY(add_alike(search, &value, request->read.pages, error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- elements without a sort value ----------------------------------------------------------- */
@@ -362,18 +351,17 @@ static spill_code_t add_unranked(search_t *search, spill_error_t *error)
 {
     const spill_request_t *request = search->request;
     const spill_top_entry_t *start = request->read.below;
-    spill_response_t newest = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t newest = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(release_found) found_t found = {.search = search};
     spill_request_t read = *request;
-    found_t found = {.search = search};
     read.read.want = SPILL_WANT_BACKWARD;
     read.read.seq = request->read.pages - 1;
     if (start && start->rank.class == SPILL_RANK_NONE && start->seq <= read.read.seq)
         read.read.seq = start->seq - 1;
     read.read.limit = request->definition->top_count + request->read.limit + 1;
-    spill_code_t code = SPILL_OK;
     if (read.read.seq >= request->read.watermark)
-        code = spill_mongo_read_elements(search->store, &read, &newest, error);
-    for (size_t i = 0; code == SPILL_OK && i < newest.run.count; i++) {
+        SPILL_TRY(spill_mongo_read_elements(search->store, &read, &newest, error));
+    for (size_t i = 0; i < newest.run.count; i++) {
         spill_element_t element = spill_run_element(&newest.run, i);
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, element.seq, &element.value);
@@ -382,36 +370,36 @@ static spill_code_t add_unranked(search_t *search, spill_error_t *error)
             spill_top_add(&found.top, SIZE_MAX, &entry);
         }
     }
-    if (code == SPILL_OK)
-        add_found(search, &found);
-    release(&found);
-    spill_response_release(&newest);
-    return code;
+    add_found(search, &found);
+    return SPILL_OK;
+}
+
+static void release_search(search_t *search)
+{
+    spill_run_release(&search->values);
 }
 
 spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t *request,
                                     spill_response_t *response, spill_error_t *error)
 {
+    SPILL_SCOPED(release_search)
     search_t search = {.store = store, .request = request, .response = response};
     spill_top_t *top_n = &response->top_n;
-    spill_code_t code = SPILL_OK;
     bool ranked = request->definition->sort_field[0] != '\0';
     int class = request->read.below ? request->read.below->rank.class : SPILL_RANK_DATE;
     if (!ranked)
         class = SPILL_RANK_NONE;
-    for (; code == SPILL_OK && class > SPILL_RANK_NONE &&
-           request->read.watermark < request->read.pages && !is_full(&search);
-         class --)
-        code = search_class(&search, (spill_rank_class_t) class, error);
-    if (code == SPILL_OK && !is_full(&search))
-        code = add_unranked(&search, error);
+    while (class > SPILL_RANK_NONE && request->read.watermark < request->read.pages &&
+           !is_full(&search))
+        SPILL_TRY(search_class(&search, (spill_rank_class_t) class --, error));
+    if (!is_full(&search))
+        SPILL_TRY(add_unranked(&search, error));
     spill_top_show(top_n, request->definition, SIZE_MAX);
-    for (size_t i = 0; code == SPILL_OK && i < top_n->shown; i++) {
+    for (size_t i = 0; i < top_n->shown; i++) {
         spill_value_t value;
         if (spill_mongo_find_in(&search.values, top_n->at[i].seq, &value))
             spill_run_add(&response->run, top_n->at[i].seq, &value);
     }
-    spill_run_release(&search.values);
     response->outcome = SPILL_DONE;
-    return code;
+    return SPILL_OK;
 }

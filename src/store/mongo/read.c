@@ -1,5 +1,5 @@
 /* READ: one aggregation that finds a document and projects what the request wants. */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "bson/element.h"
 #include "definition/fields.h"
@@ -114,215 +114,6 @@ static void append_document(const spill_mongo_document_t *document, bson_t *stag
     bson_append_document_end(stages, &stage);
 }
 
-/* ---- projecting elements --------------------------------------------------------------------- */
-
-bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t seq,
-                               const bson_t *live)
-{
-    char first[SPILL_MONGO_PATH_SIZE], deleted[SPILL_MONGO_PATH_SIZE];
-    return BCON_NEW("$min", "[", BCON_DOCUMENT(live), "{", "$max", "[", BCON_INT64(0), "{",
-                    "$subtract", "[", "{", "$subtract", "[", BCON_INT64(seq),
-                    BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "{", "$size",
-                    "{", "$filter", "{", "input", "{", "$ifNull", "[",
-                    BCON_UTF8(spill_mongo_ref(document, "gone", deleted)), "[", "]", "]", "}",
-                    "cond", "{", "$lt", "[", "$$this", BCON_INT64(seq), "]", "}", "}", "}", "}",
-                    "]", "}", "]", "}", "]");
-}
-
-/*
- * How many elements to return. With `spare`, subtract the numbers between the head and the start of
- * the run.
- */
-static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, int64_t limit,
-                         const bson_t *live)
-{
-    const spill_request_t *request = document->request;
-    char first[SPILL_MONGO_PATH_SIZE], deleted[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_ref(document, "first", first);
-    spill_mongo_ref(document, "gone", deleted);
-    if (!request->read.spare)
-        return BCON_NEW("$literal", BCON_INT64(limit));
-    bson_t *between;
-    if (request->read.want == SPILL_WANT_FORWARD)
-        between = BCON_NEW("$subtract", "[", BCON_UTF8(first), BCON_INT64(seq), "]");
-    else
-        between = BCON_NEW("$subtract", "[", BCON_INT64(seq), "{", "$add", "[", BCON_UTF8(first),
-                           BCON_DOCUMENT(live), "{", "$size", "{", "$ifNull", "[",
-                           BCON_UTF8(deleted), "[", "]", "]", "}", "}", "]", "}", "]");
-    bson_t *left = BCON_NEW(
-        "$cond", "[", "{", "$gt", "[", BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
-        BCON_INT64(0), "]", "}", "{", "$max", "[", BCON_INT64(0), "{", "$subtract", "[",
-        BCON_INT64(limit), "{", "$max", "[", BCON_INT64(0), BCON_DOCUMENT(between), "]", "}", "]",
-        "}", "]", "}", BCON_INT64(limit), "]");
-    bson_destroy(between);
-    return left;
-}
-
-/* Project the whole array. */
-static void project_all(const spill_mongo_document_t *document, bson_t *projection)
-{
-    char array[SPILL_MONGO_PATH_SIZE + 1];
-    snprintf(array, sizeof array, "$%s", document->array);
-    BCON_APPEND(projection, "from", "{", "$literal", BCON_INT64(0), "}", "run", "{", "$cond", "[",
-                "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}");
-}
-
-/*
- * Project `run`, the elements in the order of the array, and `from`, the rank of the oldest of
- * them. Forward, `from` is the rank of seq; backward, it is `limit` elements before the end of the
- * run.
- */
-static void project_run(const spill_mongo_document_t *document, bson_t *projection)
-{
-    const spill_request_t *request = document->request;
-    bool forward = request->read.want == SPILL_WANT_FORWARD;
-    bool first = forward && request->read.seq <= 0; /* no number is lower */
-    int64_t limit = request->read.limit < INT32_MAX ? request->read.limit : INT32_MAX;
-    int64_t seq = request->read.seq;
-    if (spill_schema_of(request->definition)->keeps_top_n ||
-        (first && limit == INT32_MAX && !request->read.spare)) {
-        project_all(document, projection);
-        return;
-    }
-    if (!forward && seq < INT64_MAX)
-        seq++;
-    bson_t *live = spill_mongo_live(document);
-    bson_t *rank =
-        first ? BCON_NEW("$literal", BCON_INT64(0)) : spill_mongo_live_below(document, seq, live);
-    bson_t *most = run_limit(document, seq, limit, live);
-    bson_t *from = forward ? bson_copy(rank)
-                           : BCON_NEW("$max", "[", BCON_INT64(0), "{", "$subtract", "[",
-                                      BCON_DOCUMENT(rank), BCON_DOCUMENT(most), "]", "}", "]");
-    bson_t *count = forward ? bson_copy(most)
-                            : BCON_NEW("$min", "[", BCON_DOCUMENT(most), BCON_DOCUMENT(rank), "]");
-    bson_t *run = spill_mongo_slice(document, live, from, count);
-    BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", BCON_DOCUMENT(run));
-    bson_destroy(run);
-    bson_destroy(live);
-    bson_destroy(rank);
-    bson_destroy(most);
-    bson_destroy(from);
-    bson_destroy(count);
-}
-
-static void reverse(spill_run_t *run)
-{
-    for (size_t i = 0; i < run->count / 2; i++) {
-        spill_run_entry_t entry = run->entries[i];
-        run->entries[i] = run->entries[run->count - 1 - i];
-        run->entries[run->count - 1 - i] = entry;
-    }
-}
-
-/* Number an ascending run whose first element has rank `from`; skip deleted numbers. */
-static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
-{
-    int64_t seq = spill_seqs_absent(&state->deleted, state->first, from);
-    for (size_t i = 0; i < run->count; i++) {
-        seq = spill_seqs_pass(&state->deleted, seq);
-        run->entries[i].seq = seq++;
-    }
-}
-
-static bool has_id(const spill_request_t *request, const spill_value_t *element)
-{
-    spill_buffer_t wanted = SPILL_BUFFER_INIT, own = SPILL_BUFFER_INIT;
-    spill_element_id_key(request->read.id, &wanted, NULL);
-    bool same = spill_element_key(element, request->definition->id_field, &own) &&
-                spill_buffer_equal(&own, &wanted);
-    spill_buffer_release(&wanted);
-    spill_buffer_release(&own);
-    return same;
-}
-
-/* Reduce all of a head's elements, ascending, to those that the request wants. */
-static void choose(const spill_request_t *request, spill_run_t *run)
-{
-    size_t from = 0, end = run->count;
-    if (request->read.want == SPILL_WANT_BACKWARD) {
-        while (end > 0 && run->entries[end - 1].seq > request->read.seq)
-            end--;
-        if ((int64_t)end > request->read.limit)
-            from = end - (size_t)request->read.limit;
-    } else {
-        while (from < end && run->entries[from].seq < request->read.seq)
-            from++;
-        if (request->read.want == SPILL_WANT_FORWARD && (int64_t)(end - from) > request->read.limit)
-            end = from + (size_t)request->read.limit;
-    }
-    while (request->read.want == SPILL_WANT_ID && from < end) {
-        spill_element_t element = spill_run_element(run, from);
-        if (has_id(request, &element.value)) {
-            end = from + 1;
-            break;
-        }
-        from++;
-    }
-    if (from > 0) /* an empty run has no memory */
-        memmove(run->entries, run->entries + from, (end - from) * sizeof *run->entries);
-    run->count = end - from;
-}
-
-/* Read the elements of project_run into the run of the response. */
-static bool read_run(const spill_mongo_document_t *document, const bson_t *projected,
-                     const spill_state_t *state, spill_run_t *run)
-{
-    bson_iter_t iter, elements;
-    if (!bson_iter_init_find(&iter, projected, "from"))
-        return true;
-    int64_t from = spill_iter_int64(&iter);
-    if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not found */
-        return false;
-    if (!bson_iter_init_find(&iter, projected, "run"))
-        return true;
-    if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &elements))
-        return false;
-    while (bson_iter_next(&elements)) {
-        spill_value_t value = spill_value_from_iter(&elements);
-        spill_run_add(run, 0, &value);
-    }
-    if (spill_grows_at_front(document->request->definition))
-        reverse(run);
-    number(state, from, run);
-    if (spill_schema_of(document->request->definition)->keeps_top_n)
-        choose(document->request, run);
-    if (document->request->read.want == SPILL_WANT_BACKWARD)
-        reverse(run);
-    return true;
-}
-
-/* ---- the head's other fields ----------------------------------------------------------------- */
-
-/* Project the whole document as `fields`, then remove the array's own fields. */
-static void append_without_own(const spill_definition_t *definition, bson_t *stages,
-                               const char *key)
-{
-    const char *own[SPILL_MONGO_OWN_FIELDS];
-    size_t count = spill_mongo_own_fields(definition, own);
-    bson_t stage, projection;
-    bson_append_document_begin(stages, key, -1, &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
-    BSON_APPEND_INT32(&projection, "fields.spill", 0);
-    for (size_t i = 0; i < count; i++) {
-        char path[SPILL_NAME_SIZE + 8];
-        snprintf(path, sizeof path, "fields.%s", own[i]);
-        BSON_APPEND_INT32(&projection, path, 0);
-    }
-    bson_append_document_end(&stage, &projection);
-    bson_append_document_end(stages, &stage);
-}
-
-static void read_fields(const bson_t *projected, bson_t **fields)
-{
-    bson_iter_t iter;
-    if (!bson_iter_init_find(&iter, projected, "fields") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-        return;
-    const uint8_t *data;
-    uint32_t size;
-    bson_iter_document(&iter, &size, &data);
-    *fields = bson_new_from_data(data, size);
-}
-
 /* ---- the whole projection -------------------------------------------------------------------- */
 
 void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection)
@@ -332,11 +123,7 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     spill_mongo_project_state(document, ops, projection);
     if (request->read.want_now)
         BSON_APPEND_UTF8(projection, "now", "$$NOW");
-    bool top_n = spill_schema_of(request->definition)->keeps_top_n;
-    if (request->read.want == SPILL_WANT_ID && !top_n && (document->head || !document->referenced))
-        spill_mongo_project_element(document, projection);
-    else if (request->read.want != SPILL_WANT_NONE && (document->head || !document->referenced))
-        project_run(document, projection);
+    spill_mongo_project_run(document, projection);
 }
 
 static void append_projection(const spill_mongo_document_t *document, const char *key,
@@ -444,7 +231,7 @@ static bson_t *make_pipeline(const search_t *search)
         BCON_APPEND(stages, "3", "{", "$match", "{", "from", "{", "$gte", BCON_INT64(0), "}", "}",
                     "}", "4", "{", "$limit", BCON_INT32(1), "}");
     if (request->read.want_fields && document->head)
-        append_without_own(request->definition, stages, "2");
+        spill_mongo_append_without_own(request->definition, "2", stages);
     if (search->in_parts) {
         bson_t projection = BSON_INITIALIZER;
         spill_mongo_project_read(document, &projection);
@@ -467,16 +254,15 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
                                       const bson_t *projected, spill_state_t *state,
                                       spill_run_t *run, spill_ops_t *ops, spill_error_t *error)
 {
-    spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
-    if (code == SPILL_OK && document->referenced && !document->head)
+    SPILL_TRY(spill_mongo_state(document, projected, state, ops, error));
+    if (document->referenced && !document->head)
         spill_mongo_decode_referenced(document, projected, state, run);
-    else if (code == SPILL_OK && (state->present || document->request->read.unmanaged))
-        code = read_run(document, projected, state, run)
-                   ? SPILL_OK
-                   : spill_fail(error, SPILL_CORRUPT,
-                                "%s: the server's answer is wrong: it has no elements of '%s'",
-                                document->collection, document->array);
-    return code;
+    else if ((state->present || document->request->read.unmanaged) &&
+             !spill_mongo_decode_run(document, projected, state, run))
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s: the server's answer is wrong: it has no elements of '%s'",
+                          document->collection, document->array);
+    return SPILL_OK;
 }
 
 /* The results of a search so far. */
@@ -487,11 +273,11 @@ typedef struct findings {
     spill_error_t *error;
 } findings_t;
 
-static void read_beyond(findings_t *findings, const bson_t *projected)
+static spill_code_t read_beyond(const findings_t *findings, const bson_t *projected)
 {
     spill_response_t *response = findings->response;
-    findings->code = spill_mongo_decode_reply(findings->document, projected, &response->beyond,
-                                              &response->beyond_run, NULL, findings->error);
+    return spill_mongo_decode_reply(findings->document, projected, &response->beyond,
+                                    &response->beyond_run, NULL, findings->error);
 }
 
 /* Does the run begin in this document, so that no element was omitted? */
@@ -501,34 +287,34 @@ static bool begins_within(const spill_request_t *request, const spill_state_t *s
                                                     : request->read.seq < spill_state_end(state);
 }
 
-static void read_found(findings_t *findings, const bson_t *projected)
+static spill_code_t read_found(const findings_t *findings, const bson_t *projected)
 {
-    const spill_request_t *request = findings->document->request;
+    const spill_mongo_document_t *document = findings->document;
+    const spill_request_t *request = document->request;
     spill_response_t *response = findings->response;
-    spill_ops_t ops = {0};
-    findings->code = spill_mongo_decode_reply(findings->document, projected, &response->state,
-                                              &response->run, &ops, findings->error);
-    if (findings->code == SPILL_OK && response->state.present && request->page >= 0 &&
-        response->state.page != request->page)
-        findings->code = spill_fail(findings->error, SPILL_CORRUPT,
-                                    "%s: the server's answer is wrong: it has another page",
-                                    findings->document->collection);
+    SPILL_SCOPED(spill_ops_release) spill_ops_t ops = {0};
     bson_iter_t now;
+    SPILL_TRY(spill_mongo_decode_reply(document, projected, &response->state, &response->run, &ops,
+                                       findings->error));
+    if (response->state.present && request->page >= 0 && response->state.page != request->page)
+        return spill_fail(findings->error, SPILL_CORRUPT,
+                          "%s: the server's answer is wrong: it has another page",
+                          document->collection);
     if (bson_iter_init_find(&now, projected, "now") && BSON_ITER_HOLDS_DATE_TIME(&now))
         response->now_us = bson_iter_date_time(&now) * 1000;
-    if (findings->code == SPILL_OK && response->state.present) {
-        response->spared = request->read.spare && response->state.pages > 0 &&
-                           !begins_within(request, &response->state);
-        spill_mongo_decode_top_run(projected, &response->state, &response->top_run);
-        read_fields(projected, &response->fields);
-        if (response->fields && spill_mongo_is_bucket(findings->document))
-            spill_mongo_bucket_fields(findings->document, &response->fields);
-        if (request->read.op)
-            look_up_op(request, &ops, response);
-        if (request->read.want_ops)
-            spill_ops_copy(&ops, &response->ops);
-    }
-    spill_ops_release(&ops);
+    if (!response->state.present)
+        return SPILL_OK;
+    response->spared = request->read.spare && response->state.pages > 0 &&
+                       !begins_within(request, &response->state);
+    spill_mongo_decode_top_run(projected, &response->state, &response->top_run);
+    spill_mongo_decode_fields(projected, &response->fields);
+    if (response->fields && spill_mongo_is_bucket(document))
+        spill_mongo_bucket_fields(document, &response->fields);
+    if (request->read.op)
+        look_up_op(request, &ops, response);
+    if (request->read.want_ops)
+        spill_ops_copy(&ops, &response->ops);
+    return SPILL_OK;
 }
 
 /* Is it the requested document, and not the one beyond it? */
@@ -549,10 +335,15 @@ static bool add_document(void *context, const bson_t *projected)
 {
     findings_t *findings = context;
     if (!findings->response->state.present && is_meant(findings->document->request, projected))
-        read_found(findings, projected);
+        findings->code = read_found(findings, projected);
     else
-        read_beyond(findings, projected);
+        findings->code = read_beyond(findings, projected);
     return findings->code == SPILL_OK;
+}
+
+static void release_joined(joined_t *joined)
+{
+    bson_destroy(&joined->projected);
 }
 
 /* READ of one document whose projection exceeds the size limit. */
@@ -563,33 +354,29 @@ static spill_code_t find_in_parts(spill_mongo_t *store, const search_t *search,
     spill_mongo_document_t one = *search->document;
     search_t whole = {.document = &one, .over = search->over, .in_parts = true};
     findings_t findings = {.document = &one, .response = response, .error = error};
-    joined_t joined = {.projected = BSON_INITIALIZER};
+    SPILL_SCOPED(release_joined) joined_t joined = {.projected = BSON_INITIALIZER};
     alone.read.want_beyond = false;
     one.request = &alone;
-    bson_t *pipeline = make_pipeline(&whole);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *pipeline = make_pipeline(&whole);
     spill_response_clear(response);
-    spill_code_t code = spill_mongo_each(store, one.collection, pipeline, alone.read.may_be_old,
-                                         join_part, &joined, error);
-    if (code == SPILL_OK && joined.count > 0)
-        read_found(&findings, &joined.projected);
-    bson_destroy(pipeline);
-    bson_destroy(&joined.projected);
-    return code == SPILL_OK ? findings.code : code;
+    SPILL_TRY(spill_mongo_each(store, one.collection, pipeline, alone.read.may_be_old, join_part,
+                               &joined, error));
+    return joined.count > 0 ? read_found(&findings, &joined.projected) : SPILL_OK;
 }
 
 static spill_code_t run_search(spill_mongo_t *store, const search_t *search,
                                spill_response_t *response, spill_error_t *error)
 {
-    bson_t *pipeline = make_pipeline(search);
-    findings_t findings = {.document = search->document, .response = response, .error = error};
     const spill_mongo_document_t *document = search->document;
+    findings_t findings = {.document = document, .response = response, .error = error};
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *pipeline = make_pipeline(search);
     spill_code_t code =
         spill_mongo_each(store, document->collection, pipeline, document->request->read.may_be_old,
                          add_document, &findings, error);
-    bson_destroy(pipeline);
     if (code == SPILL_TOO_BIG)
         return find_in_parts(store, search, response, error);
-    return code == SPILL_OK ? findings.code : code;
+    SPILL_TRY(code);
+    return findings.code;
 }
 
 /*
@@ -608,9 +395,9 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
     search_t any = {.document = document, .over = -1};
     if (near.over < 0)
         return run_search(store, &any, response, error);
-    spill_code_t code = run_search(store, &near, response, error);
-    if (code != SPILL_OK || response->state.present)
-        return code;
+    SPILL_TRY(run_search(store, &near, response, error));
+    if (response->state.present)
+        return SPILL_OK;
     spill_request_t alone = *request; /* there may be many short pages beyond */
     spill_mongo_document_t one = *document;
     alone.read.want_beyond = false;
@@ -633,4 +420,62 @@ spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *reque
                             : run_search(store, &search, response, error);
     response->outcome = SPILL_DONE;
     return code;
+}
+
+/* ---- several pages --------------------------------------------------------------------------- */
+
+typedef struct reading {
+    const spill_mongo_document_t *document;
+    const int64_t *pages;
+    size_t count;
+    spill_response_t *responses;
+    spill_code_t code;
+    spill_error_t *error;
+} reading_t;
+
+static bool add_page(void *context, const bson_t *projected)
+{
+    reading_t *reading = context;
+    bson_iter_t iter;
+    int64_t page = bson_iter_init_find(&iter, projected, "page") ? spill_iter_int64(&iter) : -1;
+    for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++)
+        if (reading->pages[i] == page)
+            reading->code =
+                spill_mongo_decode_reply(reading->document, projected, &reading->responses[i].state,
+                                         &reading->responses[i].run, NULL, reading->error);
+    return reading->code == SPILL_OK;
+}
+
+/* For SPILL_SCOPED. */
+static void free_numbers(int64_t **numbers)
+{
+    bson_free(*numbers);
+}
+
+spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t *requests,
+                                    size_t count, spill_response_t *responses, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(free_numbers) int64_t *pages = bson_malloc0(count * sizeof *pages);
+    reading_t reading = {&document, pages, count, responses, SPILL_OK, error};
+    bson_t stage, projection;
+    for (size_t i = 0; i < count; i++) {
+        pages[i] = requests[i].page;
+        responses[i].outcome = SPILL_DONE;
+    }
+    spill_mongo_document_init(&document, store, requests);
+    spill_mongo_select_pages(&document, pages, count, &filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT(&stage, "$match", &filter);
+    bson_append_document_end(&pipeline, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "1", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
+    spill_mongo_project_read(&document, &projection);
+    bson_append_document_end(&stage, &projection);
+    bson_append_document_end(&pipeline, &stage);
+    SPILL_TRY(spill_mongo_each(store, document.collection, &pipeline, requests->read.may_be_old,
+                               add_page, &reading, error));
+    return reading.code;
 }

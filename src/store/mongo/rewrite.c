@@ -1,4 +1,4 @@
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
 #include "store/render.h"

@@ -1,5 +1,5 @@
 /* Layout subset: the elements in the head's summary. */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"

@@ -3,12 +3,13 @@
  * adds bookkeeping to the document. UNMANAGE puts the pages' elements before its own and removes
  * the bookkeeping. Each is one update, and allows concurrent pushes.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
 #include "store/place.h"
 #include "store/render.h"
 #include "store/unmanaged.h"
+#include "util/error.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,13 +26,13 @@ enum { ADOPT_SPLIT_MS = 60000 };
 static void append_same_run(const spill_mongo_document_t *document, uint32_t number, bson_t *all)
 {
     static const spill_run_t none = {0};
-    const spill_request_t *request = document->request;
-    int64_t bytes = SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(request->adopt.run) +
-                    spill_array_framing((int64_t)request->adopt.run->count);
+    const spill_run_t *run = spill_request_run(document->request);
+    int64_t bytes =
+        SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(run) + spill_array_framing((int64_t)run->count);
     char keys[2][12];
     bson_t *live = spill_mongo_live(document);
     bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
-    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->adopt.run->count));
+    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)run->count));
     bson_t *slice = spill_mongo_slice(document, live, rank, count);
     bson_t same, sides, expected;
     for (uint32_t i = 0; i < 2; i++)
@@ -42,7 +43,7 @@ static void append_same_run(const spill_mongo_document_t *document, uint32_t num
     BSON_APPEND_ARRAY_BEGIN(&same, "$eq", &sides);
     BSON_APPEND_DOCUMENT(&sides, "0", slice);
     BSON_APPEND_DOCUMENT_BEGIN(&sides, "1", &expected);
-    spill_unmanaged_append(request->definition, "$literal", request->adopt.run, &none, &expected);
+    spill_unmanaged_append(document->request->definition, "$literal", run, &none, &expected);
     bson_append_document_end(&sides, &expected);
     bson_append_array_end(&same, &sides);
     bson_append_document_end(all, &same);
@@ -208,21 +209,20 @@ static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_docu
                                     const bson_t *filter, const bson_t *pipeline,
                                     spill_response_t *response, bool *done, spill_error_t *error)
 {
+    SPILL_SCOPED(bson_destroy) bson_t fields = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t after = BSON_INITIALIZER;
     spill_request_t read = spill_request_shown(document->request);
     spill_mongo_document_t shown = *document;
-    bson_t fields = BSON_INITIALIZER, after;
     shown.request = &read;
     spill_mongo_project_read(&shown, &fields);
-    spill_code_t code = spill_mongo_modify(store, document->collection, filter, pipeline, &fields,
-                                           &after, done, error);
-    if (code == SPILL_OK && *done && !spill_mongo_is_unprojected(&after)) {
-        code =
-            spill_mongo_decode_reply(&shown, &after, &response->state, &response->run, NULL, error);
-        response->shows_read = code == SPILL_OK && response->state.present;
-    }
-    bson_destroy(&fields);
-    bson_destroy(&after);
-    return code;
+    SPILL_TRY(spill_mongo_modify(store, document->collection, filter, pipeline, &fields, &after,
+                                 done, error));
+    if (!*done || spill_mongo_is_unprojected(&after))
+        return SPILL_OK;
+    SPILL_TRY(
+        spill_mongo_decode_reply(&shown, &after, &response->state, &response->run, NULL, error));
+    response->shows_read = response->state.present;
+    return SPILL_OK;
 }
 
 /* An ADOPT gets a later incarnation if needed. An ADOPT_SPLIT cannot, because its pages have their
@@ -231,24 +231,23 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
                                spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
-    spill_mongo_document_init(&document, store, request);
     int64_t incarnation;
     bool done = false, cuts = request->kind == SPILL_REQUEST_ADOPT_SPLIT;
-    spill_code_t code = spill_mongo_date(store, request, &incarnation, error);
-    if (code == SPILL_OK && (!cuts || incarnation == request->incarnation)) {
-        bson_t filter, pipeline;
-        make_filter(&document, cuts, &filter);
-        make_pipeline(&document, cuts, incarnation, &pipeline);
-        if (request->adopt.shown == 0)
-            code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
-                                             cuts ? ADOPT_SPLIT_MS : 0, NULL, NULL, &done, error);
-        else
-            code = modify_and_read(store, &document, &filter, &pipeline, response, &done, error);
-        bson_destroy(&filter);
-        bson_destroy(&pipeline);
-    }
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    spill_mongo_document_init(&document, store, request);
+    SPILL_TRY(spill_mongo_date(store, request, &incarnation, error));
+    if (cuts && incarnation != request->incarnation)
+        return SPILL_OK;
+    make_filter(&document, cuts, &filter);
+    make_pipeline(&document, cuts, incarnation, &pipeline);
+    if (request->adopt.shown == 0)
+        SPILL_TRY(spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
+                                            cuts ? ADOPT_SPLIT_MS : 0, NULL, NULL, &done, error));
+    else
+        SPILL_TRY(modify_and_read(store, &document, &filter, &pipeline, response, &done, error));
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- the first CUT: other programs may have changed elements --------------------------------- */
@@ -354,27 +353,22 @@ spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *r
                                   spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
-    spill_mongo_document_init(&document, store, request);
-    char incarnation[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE],
-        pages[SPILL_MONGO_PATH_SIZE];
-    char intent[SPILL_MONGO_PATH_SIZE];
+    char incarnation[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE];
+    char pages[SPILL_MONGO_PATH_SIZE], intent[SPILL_MONGO_PATH_SIZE];
     bool done = false;
-    bson_t filter, pipeline;
-    spill_code_t code = spill_mongo_raise_dropped_rev(store, request->rev, error);
-    if (code == SPILL_OK) {
-        spill_mongo_select(&document, &filter);
-        BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", incarnation),
-                    BCON_INT64(request->incarnation), spill_mongo_path(&document, "rev", rev),
-                    BCON_INT64(request->rev), spill_mongo_path(&document, "pages", pages),
-                    BCON_INT64(request->unmanage.pages),
-                    spill_mongo_path(&document, "intent", intent), "{", "$exists", BCON_BOOL(false),
-                    "}");
-        unmanage_pipeline(&document, &pipeline);
-        code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
-                                  error);
-        bson_destroy(&filter);
-        bson_destroy(&pipeline);
-    }
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    spill_mongo_document_init(&document, store, request);
+    SPILL_TRY(spill_mongo_raise_dropped_rev(store, request->rev, error));
+    spill_mongo_select(&document, &filter);
+    BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", incarnation),
+                BCON_INT64(request->incarnation), spill_mongo_path(&document, "rev", rev),
+                BCON_INT64(request->rev), spill_mongo_path(&document, "pages", pages),
+                BCON_INT64(request->unmanage.pages), spill_mongo_path(&document, "intent", intent),
+                "{", "$exists", BCON_BOOL(false), "}");
+    unmanage_pipeline(&document, &pipeline);
+    spill_code_t code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL,
+                                           NULL, &done, error);
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
     return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would exceed the limit */
 }

@@ -1,12 +1,103 @@
 /*
- * The updates of APPEND and UPDATE_FIELDS. They are classic operators, of which a replicated server
- * logs only the changes.
+ * The updates of APPEND and UPDATE_FIELDS, and the operations that an append records. The updates
+ * are classic operators, of which a replicated server logs only the changes.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/render.h"
+
+#include <string.h>
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+/* The appends that a request is made of: its members, or itself. */
+typedef struct members {
+    spill_member_t alone;
+    const spill_member_t *at;
+    size_t count;
+} members_t;
+
+static void members_of(const spill_request_t *request, members_t *members)
+{
+    bool joined = request->kind == SPILL_REQUEST_APPEND && request->append.member_count > 0;
+    members->alone =
+        (spill_member_t){.op = spill_request_op(request), .count = spill_request_numbers(request)};
+    members->at = joined ? request->append.members : &members->alone;
+    members->count = joined ? request->append.member_count : 1;
+}
+
+static void append_op(bson_t *array, uint32_t index, const spill_op_t *op, int64_t count)
+{
+    char buffer[16];
+    const char *key;
+    bson_t entry;
+    bson_uint32_to_string(index, &key, buffer, sizeof buffer);
+    bson_append_document_begin(array, key, -1, &entry);
+    if (op)
+        BSON_APPEND_BINARY(&entry, "id", BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
+    BSON_APPEND_INT64(&entry, "count", op ? count : 0);
+    BSON_APPEND_INT64(&entry, "after", op ? 0 : count);
+    bson_append_document_end(array, &entry);
+}
+
+void spill_mongo_append_ops(const spill_request_t *request, const char *field, bson_t *to)
+{
+    members_t members;
+    bson_t array;
+    members_of(request, &members);
+    bson_append_array_begin(to, field, -1, &array);
+    if (!members.at[0].op) /* no operation: all elements count as after the existing operations */
+        append_op(&array, 0, NULL, spill_request_numbers(request));
+    for (size_t i = 0; members.at[0].op && i < members.count; i++) {
+        const spill_member_t *member = &members.at[members.count - 1 - i];
+        append_op(&array, (uint32_t)i, member->op, member->count);
+    }
+    bson_append_array_end(to, &array);
+}
+
+void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops)
+{
+    members_t members;
+    members_of(request, &members);
+    int64_t seq = 0;
+    for (size_t i = 0; members.at[0].op && i < members.count; i++) {
+        const spill_member_t *member = &members.at[i];
+        spill_op_entry_t entry = {.ordinal = (int64_t)i,
+                                  .seq = seq,
+                                  .count = member->count,
+                                  .id_bytes = (uint8_t)member->op->id_bytes};
+        memcpy(entry.id, member->op->id, member->op->id_bytes);
+        spill_ops_push(ops, &entry, (size_t)request->definition->op_window);
+        seq += member->count;
+    }
+}
+
+void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    char path[SPILL_MONGO_PATH_SIZE];
+    members_t members;
+    members_of(request, &members);
+    int64_t below = INT64_MAX;
+    bson_t condition, ids;
+    bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &condition);
+    BSON_APPEND_ARRAY_BEGIN(&condition, "$nin", &ids);
+    for (size_t i = 0; i < members.count; i++) {
+        const spill_op_t *op = members.at[i].op;
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        bson_append_binary(&ids, key, -1, BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
+        int64_t own = op->base + request->definition->op_window - (int64_t)i;
+        below = own < below ? own : below;
+    }
+    bson_append_array_end(&condition, &ids);
+    bson_append_document_end(filter, &condition);
+    spill_mongo_path(document, "n", path);
+    BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(below), "}");
+}
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
@@ -136,72 +227,62 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
 }
 
 /* Set the summary of a head that has only the request's elements. */
-static void set_first_summary(const spill_mongo_document_t *document, bson_t *set)
+static void set_first_summary(const spill_mongo_document_t *document, spill_state_t *after,
+                              bson_t *set)
 {
-    const spill_request_t *request = document->request;
-    spill_state_t state = {.live = (int64_t)request->append.element_count};
-    for (size_t i = 0; i < request->append.element_count; i++) {
-        spill_sum_t value = spill_sum_of(request->definition, &request->append.elements[i]);
-        spill_sum_add(&state.sum, &value);
-        if (!spill_schema_of(request->definition)->has_top)
-            continue;
-        spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, (int64_t)i, &request->append.elements[i]);
-        spill_top_add(&state.top, (size_t)request->definition->top_count, &entry);
-    }
-    spill_response_t nothing = SPILL_RESPONSE_INIT;
+    static const spill_response_t nothing = SPILL_RESPONSE_INIT;
     spill_run_t top = {0};
-    spill_top_show(&state.top, request->definition, SIZE_MAX);
-    spill_mongo_gather_top(request, 0, &nothing, &state.top, &top);
-    spill_mongo_set_summary(document, &state, &top, false, set);
+    spill_mongo_gather_top(document->request, 0, &nothing, &after->top, &top);
+    spill_mongo_set_summary(document, after, &top, false, set);
     spill_run_release(&top);
-    spill_state_release(&state);
 }
 
-void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t incarnation,
-                                    const spill_mongo_roll_t *roll, bson_t *update)
+/* Set the numbers and the operations of a new head's bookkeeping. */
+static void set_bookkeeping(const spill_mongo_document_t *document, const spill_state_t *after,
+                            bson_t *set)
 {
     const spill_request_t *request = document->request;
-    const spill_definition_t *definition = request->definition;
-    int64_t first = roll ? roll->moved : 0;
+    char path[SPILL_MONGO_PATH_SIZE];
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"epoch", after->incarnation}, {"rev", after->rev},
+                   {"first", after->first},       {"n", after->op_count},
+                   {"pages", after->pages},       {"low", after->watermark},
+                   {"removed", after->removed}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        bson_append_int64(set, spill_mongo_path(document, numbers[i].name, path), -1,
+                          numbers[i].value);
+    if (!spill_schema_of(request->definition)->appends_to_head)
+        BSON_APPEND_INT64(set, spill_mongo_path(document, "total", path), after->total);
+    spill_mongo_append_ops(request, spill_mongo_path(document, "ops", path), set);
+}
+
+void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spill_state_t *after,
+                                    const spill_mongo_roll_t *roll, bson_t *update)
+{
+    static const bson_t none = BSON_INITIALIZER;
     bool top_n = roll && roll->top_n;
-    int64_t count =
-        top_n ? (int64_t)roll->top_n->count : (int64_t)request->append.element_count - first;
     char path[SPILL_MONGO_PATH_SIZE];
     update_t parts;
     update_init(&parts);
-    struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {{"epoch", incarnation}, {"rev", incarnation},
-                   {"first", first},       {"n", spill_request_ops(request)},
-                   {"pages", 0},           {"low", first},
-                   {"removed", 0}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
-                          numbers[i].value);
-    if (!spill_schema_of(definition)->appends_to_head)
-        BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
-    spill_mongo_append_ops(request, spill_mongo_path(document, "ops", path), &parts.set);
-    if (document->referenced) {
-        set_first_summary(document, &parts.set);
-    } else {
-        if (!top_n)
-            spill_mongo_append_open(document, incarnation, spill_mongo_path(document, "open", path),
-                                    &parts.set);
-        spill_render_count(&parts.set, document->count, count);
-    }
+    set_bookkeeping(document, after, &parts.set);
+    if (document->referenced)
+        set_first_summary(document, after, &parts.set);
+    else
+        spill_render_count(&parts.set, document->count, after->live);
+    if (!document->referenced && !top_n)
+        spill_mongo_append_open(document, after->incarnation,
+                                spill_mongo_path(document, "open", path), &parts.set);
     if (top_n) {
         spill_mongo_set_array(document, roll->top_n, &parts.set);
-        spill_mongo_set_deleted(document, roll->after, &parts.set);
-    } else if (count > 0) {
+        spill_mongo_set_deleted(document, after, &parts.set);
+    } else if (after->live > 0) {
         spill_mongo_push(document, roll, &parts.push);
     } else {
-        bson_t none = BSON_INITIALIZER;
         BSON_APPEND_ARRAY(&parts.set, document->array, &none);
-        bson_destroy(&none);
     }
-    update_finish(&parts, request->append.update, update);
+    update_finish(&parts, document->request->append.update, update);
 }
 
 void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update)

@@ -1,12 +1,19 @@
 /*
- * The guard "there is room": spill_limits_allow, computed by the server. The sum is that of
- * spill_document_base_bytes (store/state.h), to the byte, with sizes that the server measures.
+ * The guards of updates, as filters: the document has room for an append, or has not changed since
+ * it was read.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/guarded.h"
 
-#include "store/transition.h"
+#include "definition/schema.h"
+#include "store/render.h"
+#include "util/error.h"
 
 #include <stdio.h>
+
+/*
+ * ---- room: spill_limits_allow, computed by the server. The sum is that of
+ * spill_document_base_bytes (store/state.h), to the byte, with sizes that the server measures.
+ */
 
 /* spill_array_framing (store/state.h) of variable + more: three bytes each, and longer indices. */
 static bson_t *framing(const char *variable, int64_t more)
@@ -14,7 +21,9 @@ static bson_t *framing(const char *variable, int64_t more)
     bson_t *sum = bson_new();
     bson_t terms;
     BSON_APPEND_ARRAY_BEGIN(sum, "$add", &terms);
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *count = BCON_NEW("$add", "[", BCON_UTF8(variable), BCON_INT64(more), "]");
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *each = BCON_NEW("$multiply", "[", BCON_INT64(3), BCON_DOCUMENT(count), "]");
     BSON_APPEND_DOCUMENT(&terms, "0", each);
     uint32_t index = 1;
@@ -28,8 +37,6 @@ static bson_t *framing(const char *variable, int64_t more)
         bson_destroy(longer);
     }
     bson_append_array_end(sum, &terms);
-    bson_destroy(count);
-    bson_destroy(each);
     return sum;
 }
 
@@ -41,20 +48,17 @@ static bson_t *document_bytes(const spill_mongo_document_t *document)
     int64_t base = spill_document_base_bytes(request->definition, request->owner, document->head) +
                    request->append.elements_bytes + spill_update_growth(request->append.update) -
                    SPILL_MONGO_EMPTY_ARRAY;
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *after = framing("$$live", (int64_t)request->append.element_count);
-    bson_t *before = framing("$$live", 0);
-    bson_t *deleted = framing("$$gone", 0);
-    bson_t *ops = framing("$$ops", 0);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *before = framing("$$live", 0);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *deleted = framing("$$gone", 0);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *ops = framing("$$ops", 0);
     bson_t *sum = BCON_NEW(
         "$add", "[", BCON_INT64(base + (document->head ? EMPTY_DOCUMENT : 0)), "$$array",
         BCON_DOCUMENT(after), "{", "$multiply", "[", BCON_INT64(-1), BCON_DOCUMENT(before), "]",
         "}", BCON_DOCUMENT(deleted), "{", "$multiply", "[", BCON_INT64(SPILL_NUMBER_BYTES),
         "$$gone", "]", "}", BCON_DOCUMENT(ops), "{", "$multiply", "[", BCON_INT64(SPILL_OP_BYTES),
         "$$ops", "]", "}", "$$root", "{", "$multiply", "[", BCON_INT64(-1), "$$own", "]", "}", "]");
-    bson_destroy(after);
-    bson_destroy(before);
-    bson_destroy(deleted);
-    bson_destroy(ops);
     return sum;
 }
 
@@ -85,8 +89,8 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
 {
     const spill_request_t *request = document->request;
     int64_t count = (int64_t)request->append.element_count;
-    bson_t *vars = variables(document);
-    bson_t *bytes = document_bytes(document);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *vars = variables(document);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *bytes = document_bytes(document);
     /* A single element may fill a document up to the size limit. */
     int64_t alone = count == 1 ? SPILL_DOCUMENT_BYTES_MAX : request->limits.bytes_max;
     BCON_APPEND(filter, "$expr", "{", "$let", "{", "vars", BCON_DOCUMENT(vars), "in", "{", "$and",
@@ -95,8 +99,6 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
                 BCON_DOCUMENT(bytes), "{", "$cond", "[", "{", "$eq", "[", "$$live", BCON_INT64(0),
                 "]", "}", BCON_INT64(alone), BCON_INT64(request->limits.bytes_max), "]", "}", "]",
                 "}", "]", "}", "}", "}");
-    bson_destroy(vars);
-    bson_destroy(bytes);
 }
 
 /* ---- quick appends --------------------------------------------------------------------------- */
@@ -175,4 +177,122 @@ void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t inc
     if (bytes > 0)
         BCON_APPEND(to, field, "{", open_name(document, incarnation, name),
                     BCON_INT32((int32_t)bytes), "}");
+}
+
+/* ---- nothing has changed since it was read --------------------------------------------------- */
+
+static const spill_schema_t *schema(const spill_mongo_step_t *step)
+{
+    return spill_schema_of(step->request->definition);
+}
+
+/* Does the write depend on the end of the array? Then the guard excludes appends in between. */
+static bool depends_on_end(const spill_mongo_step_t *step)
+{
+    /* Statistics are computed from the elements that were read. */
+    if (schema(step)->has_windows &&
+        (step->effect.kind != SPILL_EFFECT_NONE || spill_request_recounts_elements(step->request)))
+        return true;
+    switch (step->request->kind) {
+    case SPILL_REQUEST_RECOUNT:
+        return step->request->recount.place;
+    case SPILL_REQUEST_SEAL:
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_EMPTY_PAGE:
+    case SPILL_REQUEST_DROP_PAGE:
+        return step->effect.kind != SPILL_EFFECT_DROP;
+    default:
+        return false;
+    }
+}
+
+/* The guard of a state that was not read. */
+static void append_assumed(const spill_mongo_step_t *step, bson_t *filter)
+{
+    const spill_mongo_document_t *document = &step->document;
+    char deleted[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE];
+    char last[SPILL_MONGO_PATH_SIZE + 24];
+    snprintf(last, sizeof last, "%s.%lld", document->array, (long long)step->read->state.live - 1);
+    BCON_APPEND(filter, spill_mongo_path(document, "gone", deleted), "{", "$exists",
+                BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
+                BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
+}
+
+static void append_length(const spill_mongo_step_t *step, bson_t *filter)
+{
+    BCON_APPEND(filter, step->document.array, "{", "$size", BCON_INT64(step->read->state.live),
+                "}");
+}
+
+/* With the length, and `first` in a capped head, this excludes every change of elements. */
+static void append_append_guard(const spill_mongo_step_t *step, bson_t *filter)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    if (!schema(step)->keeps_top_n)
+        append_length(step, filter);
+    if (schema(step)->has_windows)
+        BCON_APPEND(filter, spill_mongo_path(&step->document, "sealed", path), "{", "$ne",
+                    BCON_BOOL(true), "}");
+    if (spill_request_ops(step->request) > 0)
+        spill_mongo_append_op_guard(&step->document, filter);
+}
+
+/* The guard of all other requests. Most allow appends in between, which do not raise `rev`. */
+static void append_change_guard(const spill_mongo_step_t *step, bson_t *filter)
+{
+    const spill_mongo_document_t *document = &step->document;
+    const spill_state_t *before = &step->read->state;
+    char path[SPILL_MONGO_PATH_SIZE];
+    if (before->lease > 0)
+        bson_append_int64(filter, spill_mongo_path(document, "lease", path), -1, before->lease);
+    if (document->head) {
+        bson_append_int64(filter, spill_mongo_path(document, "pages", path), -1, before->pages);
+        if (!schema(step)->appends_to_head && !step->assumed)
+            bson_append_int64(filter, spill_mongo_path(document, "total", path), -1, before->total);
+    }
+    bool summary = spill_mongo_summary_changes(document, before, &step->after);
+    if (step->assumed)
+        append_assumed(step, filter);
+    else if ((depends_on_end(step) || summary) && !schema(step)->keeps_top_n &&
+             (document->head || !document->referenced)) /* a page of one element has no array */
+        append_length(step, filter);
+}
+
+/*
+ * The document still has the length and the deleted numbers that were read. With `first` and `rev`
+ * this excludes each change of a top-N head, because each append uses numbers.
+ */
+static void append_numbers(const spill_mongo_document_t *document, const spill_state_t *state,
+                           bson_t *filter)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_path(document, spill_mongo_deleted_name(state), path);
+    BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(state->live), "}");
+    if (state->deleted.count > 0)
+        spill_render_deleted(filter, path, &state->deleted, state->gaps);
+    else
+        BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(false), "}");
+}
+
+void spill_mongo_unchanged(const spill_mongo_step_t *step, bson_t *filter)
+{
+    const spill_mongo_document_t *document = &step->document;
+    const spill_state_t *before = &step->read->state;
+    bool cut = step->request->kind == SPILL_REQUEST_CUT;
+    char path[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_select(document, filter);
+    if (cut && step->request->cut.run) {
+        spill_mongo_append_cut_guard(document, before, step->assumed, filter);
+        return;
+    }
+    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->incarnation);
+    bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
+    if (schema(step)->is_capped || (step->assumed && cut)) /* an append may change `first` */
+        bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
+    if (schema(step)->keeps_top_n)
+        append_numbers(document, before, filter);
+    if (step->request->kind == SPILL_REQUEST_APPEND)
+        append_append_guard(step, filter);
+    else
+        append_change_guard(step, filter);
 }

@@ -1,0 +1,196 @@
+/* Heads: their incarnations; making, updating and dropping them. */
+#include "store/mongo/guarded.h"
+
+#include "definition/schema.h"
+#include "store/render.h"
+#include "util/error.h"
+
+#include <stdio.h>
+
+/* ---- incarnations ---------------------------------------------------------------------------- */
+
+/*
+ * A new head has a later incarnation than any dropped head, whatever the clocks of clients say. The
+ * rev of {_id: "dropped"} is raised before a head is dropped.
+ */
+spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request,
+                              int64_t *incarnation, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t checkpoint = BSON_INITIALIZER;
+    bool found;
+    bson_iter_t rev;
+    *incarnation = request->incarnation;
+    BCON_APPEND(&pipeline, "0", "{", "$match", "{", "_id", "dropped", "}", "}");
+    SPILL_TRY(
+        spill_mongo_first(store, SPILL_MONGO_CHECKPOINTS, &pipeline, &checkpoint, &found, error));
+    if (found && bson_iter_init_find(&rev, &checkpoint, "rev") &&
+        spill_iter_int64(&rev) >= *incarnation)
+        *incarnation = spill_iter_int64(&rev) + 1;
+    return SPILL_OK;
+}
+
+spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
+    BCON_APPEND(&filter, "_id", "dropped");
+    BCON_APPEND(&update, "$max", "{", "rev", BCON_INT64(rev), "}");
+    bool done = false;
+    while (!done) /* two clients may insert the document at once */
+        SPILL_TRY(
+            spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, &filter, &update, &done, error));
+    return SPILL_OK;
+}
+
+/* ---- making a head --------------------------------------------------------------------------- */
+
+/* Insert the head of a window with the request's elements. */
+static spill_code_t insert_window(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                  const spill_state_t *after, bool *done, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    SPILL_SCOPED(spill_run_release) spill_run_t run = {0};
+    SPILL_SCOPED(spill_ops_release) spill_ops_t ops = {0};
+    SPILL_SCOPED(bson_destroy) bson_t fields = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t head = BSON_INITIALIZER;
+    for (size_t i = 0; i < request->append.element_count; i++)
+        spill_run_add(&run, (int64_t)i, &request->append.elements[i]);
+    spill_mongo_list_ops(request, &ops);
+    spill_value_append(request->owner, &fields, "_id");
+    spill_render_head(request->definition, after, &fields, &run, NULL, &ops, false, &head);
+    return spill_mongo_insert(store, document->collection, &head, done, error);
+}
+
+/* Add the array to the document, or insert the document; a head of another client is not changed.
+ */
+static spill_code_t upsert_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                const spill_mongo_roll_t *roll, spill_state_t *after, bool *done,
+                                spill_error_t *error)
+{
+    char path[SPILL_MONGO_PATH_SIZE], first[SPILL_MONGO_PATH_SIZE];
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
+    /* Another program may have pushed an element since the READ: then do not make a head. */
+    snprintf(first, sizeof first, "%s.0", document->array);
+    spill_mongo_select(document, &filter);
+    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
+                BCON_BOOL(false), "}", first, "{", "$exists", BCON_BOOL(false), "}");
+    spill_mongo_update_of_new_head(document, after, roll, &update);
+    return spill_mongo_upsert(store, document->collection, &filter, &update, done, error);
+}
+
+spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   const spill_mongo_roll_t *roll, spill_state_t *after, bool *done,
+                                   spill_error_t *error)
+{
+    SPILL_TRY(spill_mongo_date(store, document->request, &after->incarnation, error));
+    after->rev = after->incarnation;
+    return spill_mongo_is_bucket(document) ? insert_window(store, document, after, done, error)
+                                           : upsert_head(store, document, roll, after, done, error);
+}
+
+/* ---- other fields ---------------------------------------------------------------------------- */
+
+void spill_mongo_append_without_own(const spill_definition_t *definition, const char *key,
+                                    bson_t *stages)
+{
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(definition, own);
+    bson_t stage, projection;
+    bson_append_document_begin(stages, key, -1, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
+    BSON_APPEND_INT32(&projection, "fields.spill", 0);
+    for (size_t i = 0; i < count; i++) {
+        char path[SPILL_NAME_SIZE + 8];
+        snprintf(path, sizeof path, "fields.%s", own[i]);
+        BSON_APPEND_INT32(&projection, path, 0);
+    }
+    bson_append_document_end(&stage, &projection);
+    bson_append_document_end(stages, &stage);
+}
+
+void spill_mongo_decode_fields(const bson_t *projected, bson_t **fields)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, projected, "fields") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return;
+    const uint8_t *data;
+    uint32_t size;
+    bson_iter_document(&iter, &size, &data);
+    *fields = bson_new_from_data(data, size);
+}
+
+bool spill_mongo_has_operators(const spill_request_t *request)
+{
+    return request->append.update && !bson_empty(request->append.update);
+}
+
+spill_code_t spill_mongo_update_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                     bool *done, spill_error_t *error)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
+    spill_mongo_select(document, &filter);
+    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(true),
+                "}");
+    spill_mongo_update_of_fields(document, &update);
+    return spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done,
+                              error);
+}
+
+/* ---- dropping a head ------------------------------------------------------------------------- */
+
+void spill_mongo_append_without_spill(const char *key, bson_t *pipeline)
+{
+    BCON_APPEND(pipeline, key, "{", "$set", "{", "spill", "{", "$cond", "[", "{", "$eq", "[",
+                "$spill", "{", "}", "]", "}", "$$REMOVE", "$spill", "]", "}", "}", "}");
+}
+
+/* The pipeline that removes the array's own fields from the head, and `spill` with its last array.
+ */
+static void make_drop(const spill_mongo_document_t *document, bson_t *pipeline)
+{
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(document->request->definition, own);
+    bson_t unset, stage;
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
+    BSON_APPEND_ARRAY_BEGIN(&stage, "$unset", &unset);
+    BSON_APPEND_UTF8(&unset, "0", document->spill);
+    for (size_t i = 0; i < count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i + 1, &key, buffer, sizeof buffer);
+        BSON_APPEND_UTF8(&unset, key, own[i]);
+    }
+    bson_append_array_end(&stage, &unset);
+    bson_append_document_end(pipeline, &stage);
+    spill_mongo_append_without_spill("1", pipeline);
+}
+
+/* Delete the document if it has only its _id; the filter checks that no field was added since. */
+static spill_code_t delete_bare(const spill_mongo_step_t *step, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    bool found;
+    spill_mongo_select(&step->document, &filter);
+    BCON_APPEND(&filter, "$expr", "{", "$eq", "[", "{", "$size", "{", "$objectToArray", "$$ROOT",
+                "}", "}", BCON_INT64(1), "]", "}");
+    return spill_mongo_delete(step->store, step->document.collection, &filter, &found, error);
+}
+
+spill_code_t spill_mongo_drop_head(const spill_mongo_step_t *step, bool *done, spill_error_t *error)
+{
+    const char *collection = step->document.collection;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    SPILL_TRY(spill_mongo_raise_dropped_rev(step->store, step->read->state.rev, error));
+    spill_mongo_unchanged(step, &filter);
+    if (spill_mongo_is_bucket(&step->document)) /* all fields belong to the array */
+        return spill_mongo_delete(step->store, collection, &filter, done, error);
+    make_drop(&step->document, &pipeline);
+    SPILL_TRY(
+        spill_mongo_modify(step->store, collection, &filter, &pipeline, NULL, NULL, done, error));
+    return *done && !step->request->drop_head.document_stays ? delete_bare(step, error) : SPILL_OK;
+}

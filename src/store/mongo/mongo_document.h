@@ -1,0 +1,419 @@
+/*
+ * The documents that requests select, as the server sees them: filters, projections, and updates,
+ * and what the store reads from answers.
+ */
+#ifndef SPILL_STORE_MONGO_MONGO_DOCUMENT_H
+#define SPILL_STORE_MONGO_MONGO_DOCUMENT_H
+
+#include "store/mongo/mongo.h"
+
+/* ---- document.c ------------------------------------------------------------------------------ */
+
+#define SPILL_MONGO_PATH_SIZE (SPILL_NAME_SIZE + 32)
+
+/* The document that a request selects. Borrows from the request; owns nothing. */
+typedef struct spill_mongo_document {
+    const spill_request_t *request;
+    bool head;
+    bool referenced; /* layouts reference, subset: a page is one element and has no array */
+    bool sharded;
+    const char *collection;
+    const char *array; /* field of the elements; referenced elements: the head's journal */
+    const char *count; /* field that counts them, or "" */
+    char spill[SPILL_NAME_SIZE + 16];    /* path of its bookkeeping: "spill.activities" */
+    char journal[SPILL_MONGO_PATH_SIZE]; /* "spill.reviewSummary.journal" */
+} spill_mongo_document_t;
+
+void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mongo_t *store,
+                               const spill_request_t *request);
+
+/*
+ * Append to a filter: pages of the request's owner, by their owner field. In layouts reference and
+ * subset the document of a removed element has no such field, so the filter excludes it.
+ */
+void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter);
+
+/*
+ * Append to a condition on `_id` a comparison with an id that lies above, or below, the ids of all
+ * pages of an owner (layout bucket: of a window).
+ */
+void spill_mongo_append_page_bound(const spill_definition_t *definition, const spill_value_t *owner,
+                                   const char *operator, bool above, bson_t *condition);
+
+/* Append to a condition on `_id`: all pages of an owner, whatever fields they have. */
+void spill_mongo_append_page_ids(const spill_definition_t *definition, const spill_value_t *owner,
+                                 bson_t *condition);
+
+/* Append to a filter: in a sharded cluster, the owner of a page, so that one shard runs the
+ * command.
+ */
+void spill_mongo_append_shard(const spill_mongo_document_t *document, bson_t *filter);
+
+/* Append to a filter: pages with numbers below `pages`. */
+void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter);
+
+/* Make a filter {_id: {$eq: ...}}; for a page in a sharded cluster, add its owner. */
+void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
+/* Make a filter of several pages of the owner. */
+void spill_mongo_select_pages(const spill_mongo_document_t *document, const int64_t *pages,
+                              size_t count, bson_t *filter);
+
+/* "spill.activities.rev" for "rev". `path` is returned. */
+const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
+                             char path[SPILL_MONGO_PATH_SIZE]);
+/* The same as an expression: "$spill.activities.rev". */
+const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *name,
+                            char path[SPILL_MONGO_PATH_SIZE]);
+
+/* The name of the field with the deleted numbers: `gone`, or `gaps`. */
+const char *spill_mongo_deleted_name(const spill_state_t *state);
+/* Append that field to a $set, if there are deleted numbers. */
+void spill_mongo_set_deleted(const spill_mongo_document_t *document, const spill_state_t *state,
+                             bson_t *set);
+
+/* Append {name: {...}} as {path: {...}} to `set`; `literal` (for a stage): {path: {$literal: ...}}.
+ */
+void spill_mongo_set_document(const char *path, const bson_t *holder, bool literal, bson_t *set);
+
+/* The fields of a head that belong to the array, without `spill`. Returns their number. */
+enum { SPILL_MONGO_OWN_FIELDS = 5 };
+size_t spill_mongo_own_fields(const spill_definition_t *definition,
+                              const char *names[SPILL_MONGO_OWN_FIELDS]);
+/* The size of {a: []}: an array is measured as a field of a document. */
+enum { SPILL_MONGO_EMPTY_ARRAY = 5 + 3 + 5 };
+/* Append as `key` an expression: the size of these fields and `spill`, with or without the array.
+ */
+void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
+                                 bson_t *to);
+/* Append to an expression of a document: {field: "$field"}. */
+void spill_mongo_append_reference(bson_t *document, const char *field);
+/* Append as `key` an expression: the length of the array `ref` ("$field"), 0 if it is missing. */
+void spill_mongo_append_length(const char *ref, const char *key, bson_t *to);
+
+/* ---- mongo_state.c --------------------------------------------------------------------------- */
+
+/*
+ * Append to a projection the fields that spill_mongo_state reads (`state`, `live` and so on). The
+ * server computes them from the document.
+ */
+void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
+                               bson_t *projection);
+
+/* The same for the answer to an append, but cheaper: only incarnation, first, op_count, deleted and
+ * live. */
+void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection);
+
+/*
+ * Is the answer the whole document instead of such a projection? A replica set answers so if the
+ * driver sends a findAndModify again after a lost connection and the first one was carried out.
+ */
+bool spill_mongo_is_unprojected(const bson_t *answer);
+
+/* Read them into `state` (zeroed or released) and `ops` (may be NULL). SPILL_CORRUPT: a field is
+ * wrong. */
+spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
+                               spill_state_t *state, spill_ops_t *ops, spill_error_t *error);
+
+/* ---- mongo_elements.c ------------------------------------------------------------------------ */
+
+/* The place of live element `seq` in the array of a document in `state`. */
+int64_t spill_mongo_place_of(const spill_mongo_document_t *document, const spill_state_t *state,
+                             int64_t seq);
+
+/* The effect of an append to a capped head of known length. */
+typedef struct spill_mongo_roll {
+    int64_t skipped; /* how many of the request's first elements are not stored */
+    int64_t moved;   /* increase of `first` and `watermark` */
+    int64_t live;    /* elements after the append */
+    bool counted;    /* the caller sets the count */
+    bool clears;     /* the deleted numbers are removed */
+    /* Top-N: the whole array after the append, ascending, and the state. NULL: keep the newest. */
+    const spill_run_t *top_n;
+    const spill_state_t *after;
+    bool same; /* top-N: the array does not change */
+} spill_mongo_roll_t;
+
+/* Set the array to the elements of an ascending run, in the definition's order. */
+void spill_mongo_set_array(const spill_mongo_document_t *document, const spill_run_t *run,
+                           bson_t *set);
+
+/*
+ * Append to the operands of $push: the request's elements, at the growing end of the array. With a
+ * roll (may be NULL) elements at the other end are dropped.
+ */
+void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_roll_t *roll,
+                      bson_t *push);
+
+/* An expression, to be destroyed: the number of elements, 0 if the field is not an array. */
+bson_t *spill_mongo_live(const spill_mongo_document_t *document);
+
+/*
+ * An expression, to be destroyed: the elements of ranks rank ... rank + count - 1 of the array of
+ * `live` elements, in the order of the array. All arguments are expressions. It refers to the array
+ * directly, because some servers copy the result of an expression around it.
+ */
+bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *live,
+                          const bson_t *rank, const bson_t *count);
+
+/* Append to the operands of $set: the array without `count` elements from that rank on. */
+void spill_mongo_append_without(const spill_mongo_document_t *document, int64_t rank, int64_t count,
+                                bson_t *set);
+
+/*
+ * Append to a projection the elements that a READ wants: `run`, in the order of the array, and
+ * `from`, the rank of the oldest of them.
+ */
+void spill_mongo_project_run(const spill_mongo_document_t *document, bson_t *projection);
+/* Read them into `run`; false if the answer is wrong. */
+bool spill_mongo_decode_run(const spill_mongo_document_t *document, const bson_t *projected,
+                            const spill_state_t *state, spill_run_t *run);
+
+/* The path of the ids of a page's elements, for a filter and an index. */
+#define SPILL_MONGO_ID_PATH_SIZE SPILL_STORED_PATH_SIZE
+void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE]);
+
+/*
+ * SPILL_PAGE_WITH_ID: the stages that find pages with the id anywhere, by the index `spillway_id`,
+ * the oldest page first. The projection then shows if an element has it as its id (bson/element.h).
+ */
+void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages);
+
+/* ---- mongo_referenced.c ---------------------------------------------------------------------- */
+
+/* Does the summary differ, because the sum or the count has changed? */
+bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
+                                 const spill_state_t *before, const spill_state_t *after);
+
+/*
+ * Append summary, sum and top of a head in state `after` to the operands of a $set (`literal`: of a
+ * stage). `top`: the elements that after->top shows.
+ */
+void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
+                             const spill_run_t *top, bool literal, bson_t *set);
+
+/* Append only the sum. */
+void spill_mongo_set_sum(const spill_mongo_document_t *document, const spill_state_t *after,
+                         bool literal, bson_t *set);
+
+/* Append to a projection of a page what the next function reads. */
+void spill_mongo_project_referenced(bson_t *projection);
+/* Read the element of a page, if it has one: live and live_bytes of the state; if wanted, the run.
+ */
+void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const bson_t *projected,
+                                   spill_state_t *state, spill_run_t *run);
+
+/* Get number and element (to be destroyed) of a document of one element; false if it has none. */
+bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
+                            int64_t *seq, bson_t *element);
+
+/* READ of SPILL_ELEMENTS. */
+spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error);
+
+/* EMPTY_PAGE, DROP_PAGE: one command. */
+spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
+                                        const spill_mongo_document_t *document, bool *done,
+                                        spill_error_t *error);
+
+/* ---- top.c ----------------------------------------------------------------------------------- */
+
+/* Append to a projection what the next two functions read: the top of a head; with want_top, its
+ * run. */
+void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *projection);
+spill_code_t spill_mongo_decode_top(const spill_mongo_document_t *document, const bson_t *projected,
+                                    spill_state_t *state, spill_error_t *error);
+void spill_mongo_decode_top_run(const bson_t *projected, const spill_state_t *state,
+                                spill_run_t *run);
+
+/*
+ * Collect the elements that a top shows in `values`: from the request (an append's have numbers
+ * from `from` on), from its refill, and from the head that was read. If one is missing, show fewer.
+ */
+void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
+                            const spill_response_t *read, spill_top_t *top, spill_run_t *values);
+
+/* Append the entries of the top to the operands of a $set. */
+void spill_mongo_set_top(const spill_mongo_document_t *document, const spill_top_t *top,
+                         bool literal, bson_t *set);
+
+/*
+ * Append to the operands of $set and $push what an append changes in the summary of a head that was
+ * read and will be in state `after`.
+ */
+void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
+                                   const spill_response_t *read, spill_state_t *after, bson_t *set,
+                                   bson_t *push);
+
+/* Find element `seq` in a run. */
+bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value);
+
+/* ---- bucket.c -------------------------------------------------------------------------------- */
+
+/* Is it a document of layout bucket? */
+bool spill_mongo_is_bucket(const spill_mongo_document_t *document);
+
+/*
+ * Append the statistics of a document in state `after`, and their `tally`, to the operands of a
+ * $set; as expressions of a pipeline, if `literal`.
+ */
+void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,
+                                bool literal, bson_t *set);
+
+/* Convert fields with an _id of {owner, window, part} to the form of other stores. */
+void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **fields);
+
+/* ---- read.c, rank.c -------------------------------------------------------------------------- */
+
+/* Append the projection of a READ of one document. */
+void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection);
+/* Read its answer: as spill_mongo_state, and if wanted, the elements into `run`. */
+spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
+                                      const bson_t *projected, spill_state_t *state,
+                                      spill_run_t *run, spill_ops_t *ops, spill_error_t *error);
+
+/* READ of SPILL_ELEMENTS with SPILL_WANT_TOP_N. */
+spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t *request,
+                                    spill_response_t *response, spill_error_t *error);
+
+/* ---- update.c, rewrite.c --------------------------------------------------------------------- */
+
+/* Append as `field` the array of {id, count, after} of the request's operations, newest first. */
+void spill_mongo_append_ops(const spill_request_t *request, const char *field, bson_t *to);
+
+/* List the request's operationsas entries of a document without elements, oldest first. `ops` is
+ * empty. */
+void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops);
+
+/* All these functions initialize `update` and add the caller's operators (request->update). */
+
+/* `open` and `push` (NULL: none): what else the append sets and pushes; may be empty. */
+void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
+                                  const bson_t *push, const spill_mongo_roll_t *roll,
+                                  bson_t *update);
+/* The update of an upsert that makes a head in state `after`, open for quick appends. */
+void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spill_state_t *after,
+                                    const spill_mongo_roll_t *roll, bson_t *update);
+/* Only the caller's operators. */
+void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update);
+
+/*
+ * The pipeline that turns a document in state `before`, with any later appends, into state `after`:
+ * bookkeeping, elements that `effect` removes, and the application's count fields. `top`: the
+ * elements that after->top shows, of a subset. Initializes `pipeline`. False: the states are equal,
+ * so there is nothing to write.
+ */
+bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_state_t *before,
+                         const spill_state_t *after, const spill_effect_t *effect,
+                         const spill_run_t *top, bson_t *pipeline);
+
+/* ---- append.c -------------------------------------------------------------------------------- */
+
+/* The array's length after the last append; -1: unknown. */
+typedef struct spill_mongo_hint {
+    int64_t length;
+} spill_mongo_hint_t;
+
+/* Get a hint, if there is one that is probably right. */
+bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                      spill_mongo_hint_t *hint);
+/* Learn the state after an append. With deleted numbers no append is quick, so there is no hint. */
+void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                            const spill_state_t *state);
+/* `by` elements were cut off. */
+void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                              int64_t by);
+/* The hint was wrong, so other clients change the array: give no hint for some time. */
+void spill_mongo_hint_doubt(spill_mongo_hints_t *hints, const spill_mongo_document_t *document);
+
+/* Is an APPEND to the document a push? Not if the new state must be computed from the old one. */
+bool spill_mongo_is_pushed(const spill_mongo_document_t *document);
+
+/* Would the append exceed the document's slots, if the hint is right? Not a capped head's. */
+bool spill_mongo_is_full(const spill_request_t *append, const spill_mongo_hint_t *hint);
+
+/* Push with the quick guard, if the request permits it and the document is not known to be full. */
+spill_code_t spill_mongo_push_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                      spill_response_t *response, bool *done, spill_error_t *error);
+
+/*
+ * Push with the exact guard to a document that a READ found, in `response`. It allows other appends
+ * in between. Open the document for quick pushes, if possible.
+ */
+spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                      spill_response_t *response, bool *done, spill_error_t *error);
+
+/* ---- guard.c --------------------------------------------------------------------------------- */
+
+/* Append to a filter: the document has room for the request's elements and operations, exactly. */
+void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
+
+/*
+ * A quick append has a cheap guard. The document's bookkeeping has
+ *
+ *   open: {b<bytes_max>: N}        of a page {b<bytes_max>e<incarnation>: N}
+ *
+ * while the document is managed, is not sealed, and has no deleted numbers. It accepts quick
+ * appends with the bound bytes_max while its size is at most N. So one comparison of its size
+ * checks all of this, and is false if the field is missing. If it is false, and near the bound, an
+ * append needs the exact guard. An append with the exact guard opens the document.
+ */
+/* Is the request small enough, and the document's bound large enough, for a quick append? */
+bool spill_mongo_is_quick(const spill_mongo_document_t *document);
+/*
+ * Append to a filter: the document is open, and has room for the request's elements. With a hint
+ * (may be NULL), also that the array has this length; the caller checks that it leaves room.
+ */
+void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
+                                    const spill_mongo_hint_t *hint, bson_t *filter);
+/* Append `open` as `field`, by the request's limits; nothing if the bounds are too small. */
+void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t incarnation,
+                             const char *field, bson_t *to);
+
+/*
+ * Append to a filter: none of the request's operation ids (at least one) is in the window, and the
+ * window would have each of them if it had been applied.
+ */
+void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter);
+
+/*
+ * CUT with a run (unmanaged.c): append to a filter that the head is still as in `before`, and that
+ * the slots to cut hold the run's elements. Two numbers of one value and size are equal, whatever
+ * their type. `assumed`: the head was not read, and has no deleted numbers.
+ */
+void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
+                                  const spill_state_t *before, bool assumed, bson_t *filter);
+
+/* ---- heads.c --------------------------------------------------------------------------------- */
+
+/* The incarnation of a new head: the request's or, if a dropped head's is not below it, a later
+ * one. */
+spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request,
+                              int64_t *incarnation, spill_error_t *error);
+
+/* Call it before a head with that rev is dropped: later incarnations will be above it. */
+spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, spill_error_t *error);
+
+/*
+ * Make the head that a READ did not find, in state `after`, and set its incarnation. If the
+ * document exists with other fields, they stay. *done is false if another client has made a head.
+ */
+spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   const spill_mongo_roll_t *roll, spill_state_t *after, bool *done,
+                                   spill_error_t *error);
+
+/* Append a stage that removes the array's own fields from `fields`, which is the whole document. */
+void spill_mongo_append_without_own(const spill_definition_t *definition, const char *key,
+                                    bson_t *stages);
+/* Read `fields` of an answer into *fields, which the caller destroys. */
+void spill_mongo_decode_fields(const bson_t *projected, bson_t **fields);
+
+/* Does an UPDATE_FIELDS have operators? Without them it only makes a head. */
+bool spill_mongo_has_operators(const spill_request_t *request);
+/* UPDATE_FIELDS of an existing head. */
+spill_code_t spill_mongo_update_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                     bool *done, spill_error_t *error);
+
+/* Append a stage to a pipeline: remove `spill` if no array has a field in it. */
+void spill_mongo_append_without_spill(const char *key, bson_t *pipeline);
+
+#endif

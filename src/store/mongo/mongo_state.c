@@ -1,0 +1,360 @@
+/* The state of a document: the projection that asks the server for it, and reading the answer. */
+#include "store/mongo/mongo_document.h"
+
+#include "definition/fields.h"
+#include "definition/schema.h"
+#include "definition/window.h"
+#include "store/render.h"
+#include "store/unmanaged.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- projection ------------------------------------------------------------------------------ */
+
+static const char *const numbers[] = {"epoch", "rev",   "first",  "n",   "sealed",  "closed",
+                                      "gone",  "gaps",  "pages",  "low", "removed", "total",
+                                      "src",   "lease", "intent", "sum"};
+
+/*
+ * Some servers copy what a size measures, so only two of the sizes include the elements. Referenced
+ * elements: the array is the journal, which is in `spill`.
+ */
+static void project_sizes(const spill_mongo_document_t *document, bson_t *projection)
+{
+    char array[SPILL_MONGO_PATH_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(projection, "arrayBytes", "{", "$bsonSize", "{", "a", BCON_UTF8(array), "}", "}");
+    if (!document->head)
+        return;
+    BCON_APPEND(projection, "rootBytes", "{", "$bsonSize", "$$ROOT", "}");
+    spill_mongo_append_own_size(document->request->definition, document->referenced, "ownBytes",
+                                projection);
+}
+
+/* Append `live`: the array's length, or the name of the field's type if it is not an array. */
+static void project_live(const spill_mongo_document_t *document, bson_t *projection)
+{
+    char array[SPILL_MONGO_PATH_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(projection, "live", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{",
+                "$size", BCON_UTF8(array), "}", "{", "$type", BCON_UTF8(array), "}", "]", "}");
+}
+
+static void project_numbers(const spill_mongo_document_t *document, const char *const *names,
+                            size_t count, bson_t *projection)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t state;
+    BSON_APPEND_INT32(projection, "_id", 0);
+    BSON_APPEND_DOCUMENT_BEGIN(projection, "state", &state);
+    for (size_t i = 0; i < count; i++)
+        BSON_APPEND_UTF8(&state, names[i], spill_mongo_ref(document, names[i], path));
+    bson_append_document_end(projection, &state);
+}
+
+void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bson_t *projection)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    project_numbers(document, numbers, sizeof numbers / sizeof *numbers, projection);
+    if (spill_mongo_is_bucket(document)) {
+        BCON_APPEND(projection, "page", "{", "$subtract", "[", "$_id.part", BCON_INT64(1), "]",
+                    "}");
+        BSON_APPEND_UTF8(projection, "tally", spill_mongo_ref(document, "tally", path));
+    } else if (!document->head) {
+        BSON_APPEND_UTF8(projection, "page", "$_id.page");
+    }
+    if (document->referenced && !document->head) {
+        spill_mongo_project_referenced(projection);
+        return;
+    }
+    project_live(document, projection);
+    if (ops)
+        BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
+    spill_mongo_project_top(document, projection);
+    project_sizes(document, projection);
+}
+
+bool spill_mongo_is_unprojected(const bson_t *answer)
+{
+    return bson_has_field(answer, "_id");
+}
+
+void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection)
+{
+    static const char *const end[] = {"epoch", "first", "n", "gone", "gaps"};
+    project_numbers(document, end, sizeof end / sizeof *end, projection);
+    /* After an append the field is an array. */
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    spill_mongo_append_length(array, "live", projection);
+}
+
+/* ---- reading a projection -------------------------------------------------------------------- */
+
+typedef struct parser {
+    const spill_mongo_document_t *document;
+    spill_code_t code;
+    spill_error_t *error;
+} parser_t;
+
+static void fail_field(parser_t *parser, const char *field, const char *expected)
+{
+    if (parser->code == SPILL_OK)
+        parser->code =
+            spill_fail(parser->error, SPILL_CORRUPT, "%s: %s.%s is not %s",
+                       parser->document->collection, parser->document->spill, field, expected);
+}
+
+/* No number of a valid document is larger, and the sum of three does not overflow. */
+#define NUMBER_MAX (INT64_MAX / 4)
+
+/* The sum of the counts of all operations in a document does not overflow. */
+#define OP_NUMBER_MAX (INT64_C(1) << 40)
+
+/* Read a number of any type. One out of range is an error; it returns 0. */
+static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *field)
+{
+    bool fits = BSON_ITER_HOLDS_NUMBER(iter);
+    if (BSON_ITER_HOLDS_DOUBLE(iter)) /* the driver's conversion of a large double is undefined */
+        fits = bson_iter_double(iter) >= 0 && bson_iter_double(iter) <= (double)NUMBER_MAX;
+    int64_t number = fits ? bson_iter_as_int64(iter) : -1;
+    if (number >= 0 && number <= NUMBER_MAX)
+        return number;
+    fail_field(parser, field, "a number from 0");
+    return 0;
+}
+
+static void read_deleted(parser_t *parser, const bson_iter_t *field, spill_seqs_t *deleted)
+{
+    bson_iter_t iter;
+    if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
+        fail_field(parser, "gone", "an array");
+        return;
+    }
+    while (bson_iter_next(&iter))
+        spill_seqs_insert(deleted, number_of(parser, &iter, "gone"));
+}
+
+static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *deleted)
+{
+    bson_iter_t iter;
+    if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
+        fail_field(parser, "gaps", "an array");
+        return;
+    }
+    while (bson_iter_next(&iter)) {
+        int64_t first = number_of(parser, &iter, "gaps");
+        int64_t count = bson_iter_next(&iter) ? number_of(parser, &iter, "gaps") : -1;
+        if (count < 1)
+            fail_field(parser, "gaps", "runs of numbers");
+        else
+            spill_seqs_insert_run(deleted, first, first + count);
+    }
+}
+
+static void read_sum(parser_t *parser, const bson_iter_t *field, spill_sum_t *sum)
+{
+    spill_value_t value = spill_value_from_iter(field);
+    if (!spill_sum_read(&value, sum))
+        fail_field(parser, "sum", "a sum");
+}
+
+static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_t *state)
+{
+    bson_iter_t iter;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &iter)) {
+        fail_field(parser, "intent", "a document");
+        return;
+    }
+    state->intent = true;
+    while (bson_iter_next(&iter)) {
+        if (strcmp(bson_iter_key(&iter), "seq") == 0)
+            state->intent_seq = bson_iter_as_int64(&iter);
+        else if (strcmp(bson_iter_key(&iter), "page") == 0)
+            state->intent_page = bson_iter_as_int64(&iter);
+        else if (strcmp(bson_iter_key(&iter), "src") == 0)
+            state->intent_source_rev = bson_iter_as_int64(&iter);
+        else if (strcmp(bson_iter_key(&iter), "value") == 0)
+            read_sum(parser, &iter, &state->intent_value);
+    }
+    state->intent_edit = state->intent_source_rev > 0;
+}
+
+static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t *state)
+{
+    const char *key = bson_iter_key(iter);
+    if (strcmp(key, "gone") == 0) {
+        read_deleted(parser, iter, &state->deleted);
+    } else if (strcmp(key, "gaps") == 0) {
+        read_gaps(parser, iter, &state->deleted);
+    } else if (strcmp(key, "sum") == 0) {
+        read_sum(parser, iter, &state->sum);
+    } else if (strcmp(key, "intent") == 0) {
+        read_intent(parser, iter, state);
+    } else if (strcmp(key, "sealed") == 0) {
+        state->sealed = bson_iter_as_bool(iter);
+    } else if (strcmp(key, "closed") == 0) {
+        state->closed = bson_iter_as_bool(iter);
+    } else {
+        struct {
+            const char *name;
+            int64_t *to;
+        } fields[] = {{"epoch", &state->incarnation}, {"rev", &state->rev},
+                      {"first", &state->first},       {"n", &state->op_count},
+                      {"pages", &state->pages},       {"low", &state->watermark},
+                      {"total", &state->total},       {"removed", &state->removed},
+                      {"src", &state->source_rev},    {"lease", &state->lease}};
+        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+            if (strcmp(key, fields[i].name) == 0)
+                *fields[i].to = number_of(parser, iter, key);
+    }
+}
+
+/* Read a number that the server computed; 0 if it is missing or null. */
+static int64_t find_number(parser_t *parser, const bson_t *document, const char *name)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, document, name) || BSON_ITER_HOLDS_NULL(&iter))
+        return 0;
+    return number_of(parser, &iter, name);
+}
+
+/* The server measured {a: array}; a missing array adds nothing to it. */
+static void read_sizes(parser_t *parser, const bson_t *projected, spill_state_t *state)
+{
+    enum { EMPTY_DOCUMENT = 5 };
+    const spill_mongo_document_t *document = parser->document;
+    int64_t array = find_number(parser, projected, "arrayBytes");
+    state->live_bytes =
+        state->live > 0 ? array - SPILL_MONGO_EMPTY_ARRAY - spill_array_framing(state->live) : 0;
+    state->fields_bytes = find_number(parser, projected, "rootBytes");
+    if (state->fields_bytes == 0)
+        return;
+    state->fields_bytes += EMPTY_DOCUMENT - find_number(parser, projected, "ownBytes");
+    if (array > EMPTY_DOCUMENT && !document->referenced)
+        state->fields_bytes -= array - EMPTY_DOCUMENT + (int64_t)strlen(document->array) - 1;
+}
+
+/*
+ * A document lists the newest operation first. Each has its number of elements and the number of
+ * elements after it, so its first number follows from the document's end.
+ */
+static void read_ops(parser_t *parser, const bson_t *projected, const spill_state_t *state,
+                     spill_ops_t *ops)
+{
+    bson_iter_t iter, entries;
+    if (!bson_iter_init_find(&iter, projected, "ops"))
+        return;
+    if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &entries)) {
+        fail_field(parser, "ops", "an array");
+        return;
+    }
+    spill_ops_t newest_first = {0};
+    int64_t end = spill_state_end(state);
+    int64_t ordinal = state->op_count;
+    while (bson_iter_next(&entries)) {
+        spill_op_entry_t entry = {0};
+        int64_t after = 0;
+        bson_iter_t field;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&entries) || !bson_iter_recurse(&entries, &field)) {
+            fail_field(parser, "ops", "an array of documents");
+            break;
+        }
+        while (bson_iter_next(&field)) {
+            const char *key = bson_iter_key(&field);
+            if (strcmp(key, "count") == 0)
+                entry.count = number_of(parser, &field, "ops.count");
+            else if (strcmp(key, "after") == 0)
+                after = number_of(parser, &field, "ops.after");
+            if (strcmp(key, "id") != 0 || !BSON_ITER_HOLDS_BINARY(&field))
+                continue;
+            uint32_t size;
+            const uint8_t *id;
+            bson_iter_binary(&field, NULL, &size, &id);
+            entry.id_bytes = (uint8_t)(size < SPILL_OP_ID_MAX ? size : SPILL_OP_ID_MAX);
+            memcpy(entry.id, id, entry.id_bytes);
+        }
+        if (entry.count > OP_NUMBER_MAX || after > OP_NUMBER_MAX) {
+            fail_field(parser, "ops", "a list of counts");
+            break;
+        }
+        end -= entry.count + after;
+        entry.seq = end;
+        entry.ordinal = --ordinal;
+        if (entry.id_bytes > 0)
+            spill_ops_push(&newest_first, &entry, SIZE_MAX);
+    }
+    for (size_t i = newest_first.count; i > 0; i--)
+        spill_ops_push(ops, &newest_first.entries[i - 1], SIZE_MAX);
+    spill_ops_release(&newest_first);
+}
+
+/* If the array's field is not an array, the document is unmanaged or the field was overwritten. */
+static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_state_t *state,
+                              spill_error_t *error)
+{
+    const spill_mongo_document_t *document = parser->document;
+    bson_iter_t iter;
+    state->live = 0;
+    if (!bson_iter_init_find(&iter, projected, "live"))
+        return SPILL_OK;
+    if (BSON_ITER_HOLDS_UTF8(&iter)) {
+        const char *type = bson_iter_utf8(&iter, NULL);
+        if (strcmp(type, "missing") == 0)
+            return SPILL_OK;
+        return spill_fail(error, state->present ? SPILL_CORRUPT : SPILL_REFUSED,
+                          "%s: field '%s' is of type %s, not an array; %s", document->collection,
+                          document->array, type,
+                          state->present ? "another program has written to it"
+                                         : "unset it before you append");
+    }
+    state->live = number_of(parser, &iter, "live");
+    const spill_request_t *request = document->request;
+    bool shown = request->kind == SPILL_REQUEST_READ && request->read.unmanaged;
+    if (!state->present && document->head && state->live > 0 && !shown)
+        return spill_unmanaged_refuse(document->request->definition, state->live, error);
+    return SPILL_OK;
+}
+
+/* Set the page from the document's _id; in other stores the request has it. */
+static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t *state)
+{
+    enum { PART_BYTES = 1 + 5 + 4 };
+    bson_iter_t iter;
+    if (state->fields_bytes > 0)
+        state->fields_bytes -= PART_BYTES;
+    if (!state->present || !bson_iter_init_find(&iter, projected, "tally"))
+        return;
+    spill_value_t window_stats = spill_value_from_iter(&iter);
+    if (!spill_window_stats_read(&window_stats, &state->window_stats))
+        fail_field(parser, "tally", "what statistics are made of");
+}
+
+spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
+                               spill_state_t *state, spill_ops_t *ops, spill_error_t *error)
+{
+    parser_t parser = {.document = document, .error = error};
+    bson_iter_t iter, fields;
+    spill_state_clear(state);
+    if (bson_iter_init_find(&iter, projected, "state") && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+        bson_iter_recurse(&iter, &fields))
+        while (bson_iter_next(&fields))
+            read_field(&parser, &fields, state);
+    state->present = state->incarnation > 0;
+    state->gaps = state->present && spill_schema_of(document->request->definition)->keeps_top_n;
+    spill_code_t code = read_live(&parser, projected, state, error);
+    if (code == SPILL_OK)
+        code = spill_mongo_decode_top(document, projected, state, error);
+    if (code != SPILL_OK)
+        return code;
+    state->page = document->head ? 0 : find_number(&parser, projected, "page");
+    read_sizes(&parser, projected, state);
+    if (spill_mongo_is_bucket(document))
+        read_bucket(&parser, projected, state);
+    if (parser.code == SPILL_OK && ops)
+        read_ops(&parser, projected, state, ops);
+    return parser.code;
+}
