@@ -27,6 +27,7 @@ static void release(use_t *use)
     mongoc_client_pool_push(use->store->pool, use->client);
 }
 
+/* End a command that has a reply. */
 static spill_code_t end(use_t *use, spill_code_t code)
 {
     bson_destroy(&use->reply);
@@ -135,12 +136,10 @@ static spill_code_t replace_by_pipeline(spill_mongo_t *store, const char *collec
                                         const bson_t *filter, const bson_t *document, bool *found,
                                         spill_error_t *error)
 {
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *pipeline =
         BCON_NEW("0", "{", "$replaceWith", "{", "$literal", BCON_DOCUMENT(document), "}", "}");
-    spill_code_t code =
-        spill_mongo_modify(store, collection, filter, pipeline, NULL, NULL, found, error);
-    bson_destroy(pipeline);
-    return code;
+    return spill_mongo_modify(store, collection, filter, pipeline, NULL, NULL, found, error);
 }
 
 spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, const bson_t *filter,

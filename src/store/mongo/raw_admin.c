@@ -142,7 +142,7 @@ static spill_code_t find_documents(admin_t *admin, const spill_raw_admin_read_t 
                                    const bson_t *filter, spill_raw_admin_batch_t *batch,
                                    spill_error_t *error)
 {
-    bson_t options = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t options = BSON_INITIALIZER;
     if (!what->ids)
         BCON_APPEND(&options, "sort", "{", "_id", BCON_INT32(1), "}");
     if (what->limit > 0)
@@ -173,15 +173,13 @@ static spill_code_t find_documents(admin_t *admin, const spill_raw_admin_read_t 
     }
     spill_mongo_cursor_end(&documents);
     mongoc_collection_destroy(collection);
-    bson_destroy(&options);
     return code;
 }
 
-static void start_filter(const spill_raw_admin_read_t *what, bson_t *filter)
+/* A filter to which the caller adds a condition on _id; to be destroyed. */
+static bson_t *start_filter(const spill_raw_admin_read_t *what)
 {
-    bson_init(filter);
-    if (what->filter)
-        bson_concat(filter, what->filter);
+    return what->filter ? bson_copy(what->filter) : bson_new();
 }
 
 /* For a server no value is $gt NaN, although it sorts NaN before all other numbers. */
@@ -198,43 +196,37 @@ static void append_behind(bson_t *condition, const spill_value_t *after)
 static spill_code_t find_after(admin_t *admin, const spill_raw_admin_read_t *what,
                                spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
-    bson_t filter, condition;
-    start_filter(what, &filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
+    bson_t condition;
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *alike = start_filter(what);
+    BSON_APPEND_DOCUMENT_BEGIN(alike, "_id", &condition);
     append_behind(&condition, what->after);
     spill_mongo_append_class(&condition, what->after->type, false);
-    bson_append_document_end(&filter, &condition);
-    spill_code_t code = find_documents(admin, what, &filter, batch, error);
-    bson_destroy(&filter);
-    if (code != SPILL_OK || !batch->end)
-        return code;
-    start_filter(what, &filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
+    bson_append_document_end(alike, &condition);
+    SPILL_TRY(find_documents(admin, what, alike, batch, error));
+    if (!batch->end)
+        return SPILL_OK;
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *others = start_filter(what);
+    BSON_APPEND_DOCUMENT_BEGIN(others, "_id", &condition);
     bool more = spill_mongo_append_class(&condition, what->after->type, true);
-    bson_append_document_end(&filter, &condition);
-    if (more)
-        code = find_documents(admin, what, &filter, batch, error);
-    bson_destroy(&filter);
-    return code;
+    bson_append_document_end(others, &condition);
+    return more ? find_documents(admin, what, others, batch, error) : SPILL_OK;
 }
 
 static spill_code_t read_documents(spill_raw_admin_t *base, const spill_raw_admin_read_t *what,
                                    spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
     admin_t *admin = (admin_t *)base;
-    bson_t filter, condition;
+    bson_t condition;
     *batch = (spill_raw_admin_batch_t){0};
     if (what->after)
         return find_after(admin, what, batch, error);
-    start_filter(what, &filter);
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *filter = start_filter(what);
     if (what->ids) {
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
+        BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &condition);
         BSON_APPEND_ARRAY(&condition, "$in", what->ids);
-        bson_append_document_end(&filter, &condition);
+        bson_append_document_end(filter, &condition);
     }
-    spill_code_t code = find_documents(admin, what, &filter, batch, error);
-    bson_destroy(&filter);
-    return code;
+    return find_documents(admin, what, filter, batch, error);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -245,19 +237,17 @@ static bool add_write(mongoc_bulk_operation_t *bulk, const spill_raw_admin_write
 {
     if (write->kind == SPILL_RAW_ADMIN_INSERT)
         return mongoc_bulk_operation_insert_with_opts(bulk, write->document, unchecked, cause);
-    bson_t filter, condition;
-    bson_init(&filter);
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    bson_t condition;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
     spill_value_append(&write->id, &condition, "$eq");
     bson_append_document_end(&filter, &condition);
     if (write->filter)
         bson_concat(&filter, write->filter);
-    bool good = write->kind == SPILL_RAW_ADMIN_REPLACE
-                    ? mongoc_bulk_operation_replace_one_with_opts(bulk, &filter, write->document,
-                                                                  unchecked, cause)
-                    : mongoc_bulk_operation_remove_one_with_opts(bulk, &filter, NULL, cause);
-    bson_destroy(&filter);
-    return good;
+    return write->kind == SPILL_RAW_ADMIN_REPLACE
+               ? mongoc_bulk_operation_replace_one_with_opts(bulk, &filter, write->document,
+                                                             unchecked, cause)
+               : mongoc_bulk_operation_remove_one_with_opts(bulk, &filter, NULL, cause);
 }
 
 static int64_t number_in(const bson_t *document, const char *field)
@@ -336,36 +326,32 @@ static spill_code_t write_documents(spill_raw_admin_t *base, const char *name,
 static spill_code_t command_on(admin_t *admin, const char *database, const char *collection,
                                const bson_t *command, bool missing_is_done, spill_error_t *error)
 {
-    bson_t reply;
+    SPILL_SCOPED(bson_destroy) bson_t reply = BSON_INITIALIZER;
     bson_error_t cause;
     bool good = mongoc_client_write_command_with_opts(admin->client, database, command, NULL,
                                                       &reply, &cause);
-    spill_code_t code = SPILL_OK;
-    if (!good && !(missing_is_done && cause.code == NAMESPACE_NOT_FOUND))
-        code = spill_mongo_fail(admin->store, collection, true, &cause, &reply, error);
-    bson_destroy(&reply);
-    return code;
+    if (good || (missing_is_done && cause.code == NAMESPACE_NOT_FOUND))
+        return SPILL_OK;
+    return spill_mongo_fail(admin->store, collection, true, &cause, &reply, error);
 }
 
 static spill_code_t create(spill_raw_admin_t *base, const char *name, const bson_t *made,
                            spill_error_t *error)
 {
     admin_t *admin = (admin_t *)base;
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(name), "indexes", BCON_ARRAY(made));
-    spill_code_t code = command_on(admin, admin->store->database, name, command, false, error);
-    bson_destroy(command);
-    return code;
+    return command_on(admin, admin->store->database, name, command, false, error);
 }
 
 static spill_code_t create_view(spill_raw_admin_t *base, const char *name, const char *on,
                                 const bson_t *pipeline, spill_error_t *error)
 {
     admin_t *admin = (admin_t *)base;
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *command = BCON_NEW("create", BCON_UTF8(name), "viewOn", BCON_UTF8(on), "pipeline",
                                BCON_ARRAY(pipeline));
-    spill_code_t code = command_on(admin, admin->store->database, name, command, false, error);
-    bson_destroy(command);
-    return code;
+    return command_on(admin, admin->store->database, name, command, false, error);
 }
 
 static spill_code_t rename_collection(spill_raw_admin_t *base, const char *from, const char *to,
@@ -385,10 +371,9 @@ static spill_code_t rename_collection(spill_raw_admin_t *base, const char *from,
 static spill_code_t drop(spill_raw_admin_t *base, const char *name, spill_error_t *error)
 {
     admin_t *admin = (admin_t *)base;
+    SPILL_SCOPED(spill_mongo_destroy)
     bson_t *command = BCON_NEW("drop", BCON_UTF8(name));
-    spill_code_t code = command_on(admin, admin->store->database, name, command, true, error);
-    bson_destroy(command);
-    return code;
+    return command_on(admin, admin->store->database, name, command, true, error);
 }
 
 /* ---- job checkpoints ------------------------------------------------------------------------- */

@@ -52,15 +52,12 @@ spill_code_t spill_raw_reader_open(const char *uri, const char *preference,
     *reader = made;
     spill_store_options_init(&options);
     options.read_only = true;
-    spill_code_t code =
-        preference ? parse_preference(preference, &made->preference, error) : SPILL_OK;
-    if (code == SPILL_OK)
-        code = spill_mongo_open(uri, &options, &store, error);
-    if (code == SPILL_OK) {
-        made->store = (spill_mongo_t *)store;
-        made->client = mongoc_client_pool_pop(made->store->pool);
-    }
-    return code;
+    if (preference)
+        SPILL_TRY(parse_preference(preference, &made->preference, error));
+    SPILL_TRY(spill_mongo_open(uri, &options, &store, error));
+    made->store = (spill_mongo_t *)store;
+    made->client = mongoc_client_pool_pop(made->store->pool);
+    return SPILL_OK;
 }
 
 static void end(spill_raw_reader_t *reader)
