@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
-{
-    return spill_schema_of(document->request->definition)->has_windows;
-}
-
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,

@@ -36,6 +36,11 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
     document->array = spill_mongo_path(document, "journal", document->journal);
 }
 
+bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
+{
+    return spill_schema_of(document->request->definition)->has_windows;
+}
+
 static void append_page_id(const spill_request_t *request, const char *key, int64_t page,
                            bson_t *to)
 {

@@ -6,6 +6,7 @@
 
 #include "definition/schema.h"
 #include "store/render.h"
+#include "store/unmanaged.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -179,6 +180,74 @@ void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t inc
                     BCON_INT32((int32_t)bytes), "}");
 }
 
+/* ---- the slots hold the run -------------------------------------------------------------------
+ */
+
+void spill_mongo_append_same_run(const spill_mongo_document_t *document, uint32_t number,
+                                 bson_t *all)
+{
+    static const spill_run_t none = {0};
+    const spill_run_t *run = spill_request_run(document->request);
+    int64_t bytes =
+        SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(run) + spill_array_framing((int64_t)run->count);
+    char keys[2][12];
+    bson_t *live = spill_mongo_live(document);
+    bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
+    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)run->count));
+    bson_t *slice = spill_mongo_slice(document, live, rank, count);
+    bson_t same, sides, expected;
+    for (uint32_t i = 0; i < 2; i++)
+        snprintf(keys[i], sizeof keys[i], "%u", number + i);
+    BCON_APPEND(all, keys[0], "{", "$eq", "[", "{", "$bsonSize", "{", "a", BCON_DOCUMENT(slice),
+                "}", "}", BCON_INT64(bytes), "]", "}");
+    bson_append_document_begin(all, keys[1], -1, &same);
+    BSON_APPEND_ARRAY_BEGIN(&same, "$eq", &sides);
+    BSON_APPEND_DOCUMENT(&sides, "0", slice);
+    BSON_APPEND_DOCUMENT_BEGIN(&sides, "1", &expected);
+    spill_unmanaged_append(document->request->definition, "$literal", run, &none, &expected);
+    bson_append_document_end(&sides, &expected);
+    bson_append_array_end(&same, &sides);
+    bson_append_document_end(all, &same);
+    bson_destroy(slice);
+    bson_destroy(count);
+    bson_destroy(rank);
+    bson_destroy(live);
+}
+
+/*
+ * CUT with a run: the head is still as in `before`, and the slots to cut hold the run's elements.
+ * Two numbers of one value and size are equal, whatever their type. `assumed`: the head was not
+ * read, and has no deleted numbers.
+ */
+static void append_cut_guard(const spill_mongo_document_t *document, const spill_state_t *before,
+                             bool assumed, bson_t *filter)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"epoch", before->incarnation},
+                   {"rev", before->rev},
+                   {"pages", before->pages},
+                   {"first", before->first}};
+    char path[SPILL_MONGO_PATH_SIZE], key[8];
+    bson_t expression, all;
+    uint32_t count = 0;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    for (; count < sizeof numbers / sizeof *numbers; count++) {
+        snprintf(key, sizeof key, "%u", count);
+        BCON_APPEND(&all, key, "{", "$eq", "[",
+                    BCON_UTF8(spill_mongo_ref(document, numbers[count].name, path)),
+                    BCON_INT64(numbers[count].value), "]", "}");
+    }
+    if (assumed)
+        BCON_APPEND(&all, "4", "{", "$eq", "[", "{", "$type",
+                    BCON_UTF8(spill_mongo_ref(document, "gone", path)), "}", "missing", "]", "}");
+    spill_mongo_append_same_run(document, assumed ? 5 : 4, &all);
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
+}
+
 /* ---- nothing has changed since it was read --------------------------------------------------- */
 
 static const spill_schema_t *schema(const spill_mongo_step_t *step)
@@ -282,7 +351,7 @@ void spill_mongo_unchanged(const spill_mongo_step_t *step, bson_t *filter)
     char path[SPILL_MONGO_PATH_SIZE];
     spill_mongo_select(document, filter);
     if (cut && step->request->cut.run) {
-        spill_mongo_append_cut_guard(document, before, step->assumed, filter);
+        append_cut_guard(document, before, step->assumed, filter);
         return;
     }
     bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->incarnation);

@@ -27,6 +27,9 @@ typedef struct spill_mongo_document {
 void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mongo_t *store,
                                const spill_request_t *request);
 
+/* Is it a document of layout bucket? */
+bool spill_mongo_is_bucket(const spill_mongo_document_t *document);
+
 /*
  * Append to a filter: pages of the request's owner, by their owner field. In layouts reference and
  * subset the document of a removed element has no such field, so the filter excludes it.
@@ -249,9 +252,6 @@ bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *val
 
 /* ---- bucket.c -------------------------------------------------------------------------------- */
 
-/* Is it a document of layout bucket? */
-bool spill_mongo_is_bucket(const spill_mongo_document_t *document);
-
 /*
  * Append the statistics of a document in state `after`, and their `tally`, to the operands of a
  * $set; as expressions of a pipeline, if `literal`.
@@ -376,12 +376,11 @@ void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t inc
 void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter);
 
 /*
- * CUT with a run (unmanaged.c): append to a filter that the head is still as in `before`, and that
- * the slots to cut hold the run's elements. Two numbers of one value and size are equal, whatever
- * their type. `assumed`: the head was not read, and has no deleted numbers.
+ * Append to $and, as operands `number` and `number` + 1: the first elements of the array equal the
+ * request's run. Both have the slice: some servers copy a variable at each use, which costs more.
  */
-void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
-                                  const spill_state_t *before, bool assumed, bson_t *filter);
+void spill_mongo_append_same_run(const spill_mongo_document_t *document, uint32_t number,
+                                 bson_t *all);
 
 /* ---- heads.c --------------------------------------------------------------------------------- */
 

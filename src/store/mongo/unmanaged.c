@@ -17,42 +17,6 @@
 /* The time limit of an ADOPT_SPLIT on the server: well below spill_store.margin_us. */
 enum { ADOPT_SPLIT_MS = 60000 };
 
-/* ---- comparing the first elements ------------------------------------------------------------ */
-
-/*
- * Append to $and, as operands `number` and `number` + 1: the first elements of the array equal the
- * request's run. Both have the slice: some servers copy a variable at each use, which costs more.
- */
-static void append_same_run(const spill_mongo_document_t *document, uint32_t number, bson_t *all)
-{
-    static const spill_run_t none = {0};
-    const spill_run_t *run = spill_request_run(document->request);
-    int64_t bytes =
-        SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(run) + spill_array_framing((int64_t)run->count);
-    char keys[2][12];
-    bson_t *live = spill_mongo_live(document);
-    bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
-    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)run->count));
-    bson_t *slice = spill_mongo_slice(document, live, rank, count);
-    bson_t same, sides, expected;
-    for (uint32_t i = 0; i < 2; i++)
-        snprintf(keys[i], sizeof keys[i], "%u", number + i);
-    BCON_APPEND(all, keys[0], "{", "$eq", "[", "{", "$bsonSize", "{", "a", BCON_DOCUMENT(slice),
-                "}", "}", BCON_INT64(bytes), "]", "}");
-    bson_append_document_begin(all, keys[1], -1, &same);
-    BSON_APPEND_ARRAY_BEGIN(&same, "$eq", &sides);
-    BSON_APPEND_DOCUMENT(&sides, "0", slice);
-    BSON_APPEND_DOCUMENT_BEGIN(&sides, "1", &expected);
-    spill_unmanaged_append(document->request->definition, "$literal", run, &none, &expected);
-    bson_append_document_end(&sides, &expected);
-    bson_append_array_end(&same, &sides);
-    bson_append_document_end(all, &same);
-    bson_destroy(slice);
-    bson_destroy(count);
-    bson_destroy(rank);
-    bson_destroy(live);
-}
-
 /* ---- ADOPT, ADOPT_SPLIT
  * -------------------------------------------------------------------------- */
 
@@ -164,7 +128,7 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     if (cuts) {
         BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW",
                     BCON_DATE_TIME(request->adopt.until / 1000), "]", "}");
-        append_same_run(document, 6, &all);
+        spill_mongo_append_same_run(document, 6, &all);
     }
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
@@ -248,37 +212,6 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
         SPILL_TRY(modify_and_read(store, &document, &filter, &pipeline, response, &done, error));
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
     return SPILL_OK;
-}
-
-/* ---- the first CUT: other programs may have changed elements --------------------------------- */
-
-void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
-                                  const spill_state_t *before, bool assumed, bson_t *filter)
-{
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {{"epoch", before->incarnation},
-                   {"rev", before->rev},
-                   {"pages", before->pages},
-                   {"first", before->first}};
-    char path[SPILL_MONGO_PATH_SIZE], key[8];
-    bson_t expression, all;
-    uint32_t count = 0;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
-    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
-    for (; count < sizeof numbers / sizeof *numbers; count++) {
-        snprintf(key, sizeof key, "%u", count);
-        BCON_APPEND(&all, key, "{", "$eq", "[",
-                    BCON_UTF8(spill_mongo_ref(document, numbers[count].name, path)),
-                    BCON_INT64(numbers[count].value), "]", "}");
-    }
-    if (assumed)
-        BCON_APPEND(&all, "4", "{", "$eq", "[", "{", "$type",
-                    BCON_UTF8(spill_mongo_ref(document, "gone", path)), "}", "missing", "]", "}");
-    append_same_run(document, assumed ? 5 : 4, &all);
-    bson_append_array_end(&expression, &all);
-    bson_append_document_end(filter, &expression);
 }
 
 /* ---- UNMANAGE ------------------------------------------------------------------------------- */
