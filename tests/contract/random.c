@@ -2,44 +2,16 @@
  * Random requests of simulated clients. Each follows from a READ, as in the protocols, but may
  * arrive late or twice. After each request the store must have the same documents as a model store.
  */
-#include "late.h"
-#include "pair.h"
+#include "random_walk.h"
 
 #include "suite.h"
-#include "support/effort.h"
-
-enum { LATE_MAX = 24 };
-
-typedef struct walk {
-    pair_t pair;
-    uint64_t random;
-    int64_t incarnation; /* of the next head to be created */
-    late_queue_t late;
-    size_t array, owner; /* of the current step */
-    spill_state_t head;  /* the head as it was read */
-    spill_state_t page;  /* the page that was read last */
-} walk_t;
-
-static int64_t random_below(walk_t *walk, int64_t bound)
-{
-    return dice_below(&walk->random, bound);
-}
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-static spill_request_t make_walk_request(const walk_t *walk, spill_request_kind_t kind,
-                                         int64_t page)
-{
-    spill_request_t request = pair_request(&walk->pair, walk->array, walk->owner, kind, page);
-    request.incarnation = walk->head.incarnation;
-    request.rev = walk->head.rev;
-    return request;
-}
 
 /* Read a document into `state`; its elements stay in the response. */
 static bool read_document(walk_t *walk, int64_t page, spill_state_t *state)
 {
-    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, page);
+    spill_request_t read = walk_request(walk, SPILL_REQUEST_READ, page);
     /* Do not read elements of uncommitted pages: they may be views of the head's. */
     read.read.want = page == SPILL_HEAD ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
     read.read.limit = 100;
@@ -57,7 +29,7 @@ static bool keeps_oldest(const walk_t *walk)
 static bool read_any_page(walk_t *walk)
 {
     return walk->head.present && walk->head.pages > 0 &&
-           read_document(walk, random_below(walk, walk->head.pages), &walk->page) &&
+           read_document(walk, walk_below(walk, walk->head.pages), &walk->page) &&
            walk->page.incarnation == walk->head.incarnation &&
            spill_state_end(&walk->page) > walk->head.watermark;
 }
@@ -73,56 +45,35 @@ static bool read_tail(walk_t *walk)
     return false;
 }
 
-/* ---- sending --------------------------------------------------------------------------------- */
-
-static void deliver(walk_t *walk, size_t array, size_t owner, const spill_request_t *request)
+static void read_head(walk_t *walk)
 {
-    pair_call(&walk->pair, array, request);
-    pair_compare(&walk->pair, array, owner);
+    read_document(walk, SPILL_HEAD, &walk->head);
 }
 
-/* Deliver the request now, later, or both. */
-static void deliver_now_or_later(walk_t *walk, const spill_request_t *request)
+static void compare_owner(walk_t *walk)
 {
-    int64_t fate = random_below(walk, 10);
-    if (fate < 2)
-        late_add(&walk->late, LATE_MAX, walk->array, walk->owner, request);
-    if (fate != 0)
-        deliver(walk, walk->array, walk->owner, request);
+    pair_compare(&walk->pair, walk->array, walk->owner);
 }
 
 /* Does a late page hold elements that the head has counted or trimmed? A store may refuse it. */
-static bool is_obsolete(walk_t *walk, const late_t *late)
+static bool is_obsolete(walk_t *walk, const spill_request_t *request)
 {
-    const spill_request_t *request = late->request;
     if (request->kind != SPILL_REQUEST_PUT_PAGE)
         return false;
-    walk->array = late->array;
-    walk->owner = late->owner;
-    read_document(walk, SPILL_HEAD, &walk->head);
+    read_head(walk);
     return walk->head.present && walk->head.incarnation == request->incarnation &&
            (request->page < walk->head.pages || request->put_page.first < walk->head.first);
-}
-
-static void deliver_late(walk_t *walk)
-{
-    late_t late;
-    if (!late_take_random(&walk->late, &walk->random, &late))
-        return;
-    if (!is_obsolete(walk, &late))
-        deliver(walk, late.array, late.owner, late.request);
-    spill_request_free(late.request);
 }
 
 /* ---- appending ------------------------------------------------------------------------------- */
 
 static bson_t *random_update(walk_t *walk)
 {
-    switch (random_below(walk, 6)) {
+    switch (walk_below(walk, 6)) {
     case 0:
         return BCON_NEW("$inc", "{", "posts", BCON_INT32(1), "}");
     case 1:
-        return BCON_NEW("$set", "{", "a.b", BCON_INT64(random_below(walk, 5)), "}");
+        return BCON_NEW("$set", "{", "a.b", BCON_INT64(walk_below(walk, 5)), "}");
     case 2:
         return BCON_NEW("$unset", "{", "a", "", "}");
     case 3:
@@ -135,21 +86,21 @@ static bson_t *random_update(walk_t *walk)
 /* Make an element: a string; in arrays with values mostly a document, perhaps with a value. */
 static spill_value_t random_element(walk_t *walk, uint32_t size_bytes, char fill)
 {
-    if ((walk->array != PAIR_BUCKETS && walk->array != PAIR_TOP_N) || random_below(walk, 8) == 0)
+    if ((walk->array != PAIR_BUCKETS && walk->array != PAIR_TOP_N) || walk_below(walk, 8) == 0)
         return text_value(size_bytes, fill);
     bson_t document = BSON_INITIALIZER;
-    switch (random_below(walk, 8)) {
+    switch (walk_below(walk, 8)) {
     case 0:
-        BSON_APPEND_INT64(&document, "rating", INT64_MAX - random_below(walk, 3));
+        BSON_APPEND_INT64(&document, "rating", INT64_MAX - walk_below(walk, 3));
         break;
     case 1:
-        BSON_APPEND_DOUBLE(&document, "rating", (double)random_below(walk, 100) / 7 - 3);
+        BSON_APPEND_DOUBLE(&document, "rating", (double)walk_below(walk, 100) / 7 - 3);
         break;
     case 2:
         BSON_APPEND_UTF8(&document, "rating", "none");
         break;
     default:
-        BSON_APPEND_INT32(&document, "rating", (int32_t)random_below(walk, 11) - 5);
+        BSON_APPEND_INT32(&document, "rating", (int32_t)walk_below(walk, 11) - 5);
     }
     uint8_t *data = bson_malloc(document.len);
     memcpy(data, bson_get_data(&document), document.len);
@@ -162,12 +113,12 @@ static void append_to(walk_t *walk, int64_t page)
 {
     enum { MOST = 3 };
     spill_value_t elements[MOST];
-    spill_request_t append = make_walk_request(walk, SPILL_REQUEST_APPEND, page);
-    append.append.element_count = (size_t)(1 + random_below(walk, MOST));
+    spill_request_t append = walk_request(walk, SPILL_REQUEST_APPEND, page);
+    append.append.element_count = (size_t)(1 + walk_below(walk, MOST));
     append.append.elements = elements;
     for (size_t i = 0; i < append.append.element_count; i++) {
-        elements[i] = random_element(walk, (uint32_t)(5 + random_below(walk, 40)),
-                                     (char)('a' + random_below(walk, 26)));
+        elements[i] = random_element(walk, (uint32_t)(5 + walk_below(walk, 40)),
+                                     (char)('a' + walk_below(walk, 26)));
         append.append.elements_bytes += elements[i].size_bytes;
     }
     const spill_state_t *state = page == SPILL_HEAD ? &walk->head : &walk->page;
@@ -176,22 +127,22 @@ static void append_to(walk_t *walk, int64_t page)
      * in the incarnation that the base was seen in. A late one may come to a later incarnation,
      * whose n its base is above; stores need not agree on it when it comes again there.
      */
-    spill_op_t op = {.id_bytes = 3, .base = state->op_count - random_below(walk, 4)};
-    const char id[] = {(char)('a' + random_below(walk, 2)), (char)('a' + op.base % 20),
+    spill_op_t op = {.id_bytes = 3, .base = state->op_count - walk_below(walk, 4)};
+    const char id[] = {(char)('a' + walk_below(walk, 2)), (char)('a' + op.base % 20),
                        (char)('a' + state->incarnation / 1000 % 26)};
     op.id = id;
-    append.append.op = random_below(walk, 2) == 0 ? &op : NULL;
-    append.limits.slots_max = random_below(walk, 4) == 0 ? random_below(walk, 10) : 100;
+    append.append.op = walk_below(walk, 2) == 0 ? &op : NULL;
+    append.limits.slots_max = walk_below(walk, 4) == 0 ? walk_below(walk, 10) : 100;
     if (pair_is_capped(walk->array))
-        append.limits.slots_max = random_below(walk, 4) == 0 ? 1 + random_below(walk, 10) : 7;
-    append.limits.bytes_max = random_below(walk, 8) == 0 ? 400 : 100000;
+        append.limits.slots_max = walk_below(walk, 4) == 0 ? 1 + walk_below(walk, 10) : 7;
+    append.limits.bytes_max = walk_below(walk, 8) == 0 ? 400 : 100000;
     bson_t *update = page == SPILL_HEAD && walk->array != PAIR_BUCKETS ? random_update(walk) : NULL;
     append.append.update = update;
     if (page == SPILL_HEAD && !walk->head.present) {
-        append.create = random_below(walk, 8) != 0;
+        append.create = walk_below(walk, 8) != 0;
         append.incarnation = walk->incarnation += 1000;
     }
-    deliver_now_or_later(walk, &append);
+    walk_send(walk, &append);
     bson_destroy(update);
     for (size_t i = 0; i < append.append.element_count; i++)
         bson_free((void *)elements[i].data);
@@ -206,13 +157,13 @@ static void append_somewhere(walk_t *walk)
 static void update_fields(walk_t *walk)
 {
     bson_t *update = walk->array != PAIR_BUCKETS ? random_update(walk) : NULL;
-    spill_request_t request = make_walk_request(walk, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    spill_request_t request = walk_request(walk, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     request.append.update = update;
     if (!walk->head.present) {
-        request.create = random_below(walk, 4) == 0;
+        request.create = walk_below(walk, 4) == 0;
         request.incarnation = walk->incarnation += 1000;
     }
-    deliver_now_or_later(walk, &request);
+    walk_send(walk, &request);
     bson_destroy(update);
 }
 
@@ -223,7 +174,7 @@ static void put_page(walk_t *walk)
     int64_t slots = spill_state_slots(&walk->head);
     if (slots == 0 || walk->head.pages == PAIR_PAGES)
         return;
-    slots = 1 + random_below(walk, slots < 5 ? slots : 5);
+    slots = 1 + walk_below(walk, slots < 5 ? slots : 5);
     read_document(walk, SPILL_HEAD, &walk->page);
     spill_seqs_keep_below(&walk->page.deleted, walk->page.first + slots);
     const spill_run_t *head = &walk->pair.responses[0].run;
@@ -233,13 +184,13 @@ static void put_page(walk_t *walk)
         if (element.seq < walk->page.first + slots)
             spill_run_add(&run, element.seq, &element.value);
     }
-    spill_request_t put = make_walk_request(walk, SPILL_REQUEST_PUT_PAGE, walk->head.pages);
+    spill_request_t put = walk_request(walk, SPILL_REQUEST_PUT_PAGE, walk->head.pages);
     put.put_page.source_rev = walk->head.rev;
     put.put_page.first = walk->head.first;
     put.put_page.slots = slots;
     put.put_page.run = &run;
     put.put_page.deleted = &walk->page.deleted;
-    deliver_now_or_later(walk, &put);
+    walk_send(walk, &put);
     spill_run_release(&run);
 }
 
@@ -254,11 +205,11 @@ static void spill(walk_t *walk)
         put_page(walk);
         return;
     }
-    spill_request_t cut = make_walk_request(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
+    spill_request_t cut = walk_request(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.cut.pages = walk->head.pages;
     cut.cut.slots = spill_state_slots(&walk->page);
     cut.cut.bytes = walk->page.live_bytes;
-    deliver_now_or_later(walk, &cut);
+    walk_send(walk, &cut);
 }
 
 /* ---- sealing and new pages, keep oldest ------------------------------------------------------ */
@@ -267,16 +218,16 @@ static void create_page(walk_t *walk, int64_t page, const spill_state_t *before)
 {
     if (page == PAIR_PAGES)
         return;
-    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, page - 1);
+    spill_request_t read = walk_request(walk, SPILL_REQUEST_READ, page - 1);
     read.read.want_ops = true;
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
     spill_ops_t ops = {0};
     spill_ops_copy(&walk->pair.responses[0].ops, &ops);
-    spill_request_t create = make_walk_request(walk, SPILL_REQUEST_CREATE_PAGE, page);
+    spill_request_t create = walk_request(walk, SPILL_REQUEST_CREATE_PAGE, page);
     create.create_page.first = spill_state_end(before);
     create.create_page.op_count = before->op_count;
     create.create_page.ops = &ops;
-    deliver_now_or_later(walk, &create);
+    walk_send(walk, &create);
     spill_ops_release(&ops);
 }
 
@@ -290,16 +241,16 @@ static void extend_array(walk_t *walk)
     bool in_page = read_tail(walk);
     const spill_state_t *tail = in_page ? &walk->page : &walk->head;
     int64_t number = in_page ? walk->page.page : SPILL_HEAD;
-    if (!tail->sealed || random_below(walk, 5) == 0) {
-        spill_request_t seal = make_walk_request(walk, SPILL_REQUEST_SEAL, number);
-        seal.seal.close = in_page && number == walk->head.pages - 1 && random_below(walk, 6) == 0;
-        deliver_now_or_later(walk, &seal);
+    if (!tail->sealed || walk_below(walk, 5) == 0) {
+        spill_request_t seal = walk_request(walk, SPILL_REQUEST_SEAL, number);
+        seal.seal.close = in_page && number == walk->head.pages - 1 && walk_below(walk, 6) == 0;
+        walk_send(walk, &seal);
     } else if (in_page && walk->head.pages < number + 2) {
-        spill_request_t advance = make_walk_request(walk, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
+        spill_request_t advance = walk_request(walk, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
         advance.advance.pages = number + 2;
         advance.advance.total = spill_state_end(tail);
         if (!tail->closed)
-            deliver_now_or_later(walk, &advance);
+            walk_send(walk, &advance);
     } else if (!tail->closed) {
         create_page(walk, number + 1, tail);
     }
@@ -319,69 +270,68 @@ static void spill_or_extend(walk_t *walk)
 
 static int64_t random_number(walk_t *walk, const spill_state_t *state)
 {
-    return state->first - 1 + random_below(walk, spill_state_slots(state) + 2);
+    return state->first - 1 + walk_below(walk, spill_state_slots(state) + 2);
 }
 
 static void edit_somewhere(walk_t *walk)
 {
-    bool in_page = random_below(walk, 2) == 0 && read_any_page(walk);
+    bool in_page = walk_below(walk, 2) == 0 && read_any_page(walk);
     const spill_state_t *state = in_page ? &walk->page : &walk->head;
-    spill_value_t element = random_element(walk, (uint32_t)(5 + random_below(walk, 90)), 'E');
+    spill_value_t element = random_element(walk, (uint32_t)(5 + walk_below(walk, 90)), 'E');
     spill_request_t edit =
-        make_walk_request(walk, SPILL_REQUEST_EDIT, in_page ? walk->page.page : SPILL_HEAD);
+        walk_request(walk, SPILL_REQUEST_EDIT, in_page ? walk->page.page : SPILL_HEAD);
     edit.rev = state->rev;
     edit.change.seq = random_number(walk, state);
     edit.change.element = &element;
-    edit.limits.bytes_max = random_below(walk, 4) == 0 ? 400 : 100000;
-    deliver_now_or_later(walk, &edit);
+    edit.limits.bytes_max = walk_below(walk, 4) == 0 ? 400 : 100000;
+    walk_send(walk, &edit);
     bson_free((void *)element.data);
 }
 
 static void remove_one(walk_t *walk)
 {
     spill_request_t request;
-    if (walk->head.intent && random_below(walk, 4) != 0) {
-        bool pull = random_below(walk, 2) == 0;
-        request = make_walk_request(walk, pull ? SPILL_REQUEST_DELETE : SPILL_REQUEST_COMPLETE,
-                                    pull ? walk->head.intent_page : SPILL_HEAD);
+    if (walk->head.intent && walk_below(walk, 4) != 0) {
+        bool pull = walk_below(walk, 2) == 0;
+        request = walk_request(walk, pull ? SPILL_REQUEST_DELETE : SPILL_REQUEST_COMPLETE,
+                               pull ? walk->head.intent_page : SPILL_HEAD);
         request.change.seq = walk->head.intent_seq;
         request.change.intent_page = walk->head.intent_page;
-    } else if (random_below(walk, 2) == 0 && read_any_page(walk)) {
-        request = make_walk_request(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    } else if (walk_below(walk, 2) == 0 && read_any_page(walk)) {
+        request = walk_request(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
         request.change.seq = random_number(walk, &walk->page);
         request.change.intent_page = walk->page.page;
     } else {
-        request = make_walk_request(walk, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+        request = walk_request(walk, SPILL_REQUEST_REMOVE, SPILL_HEAD);
         request.change.seq = random_number(walk, &walk->head);
     }
-    deliver_now_or_later(walk, &request);
+    walk_send(walk, &request);
 }
 
 static void trim_somewhere(walk_t *walk)
 {
-    spill_request_t trim = make_walk_request(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    spill_request_t trim = walk_request(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
     int64_t end = spill_state_end(&walk->head);
     if (keeps_oldest(walk) && read_tail(walk))
         end = spill_state_end(&walk->page);
     if (end <= walk->head.watermark)
         return;
-    trim.change.watermark =
-        walk->head.watermark + 1 + random_below(walk, end - walk->head.watermark);
-    trim.change.removed = random_below(walk, 4);
-    deliver_now_or_later(walk, &trim);
+    trim.change.watermark = walk->head.watermark + 1 + walk_below(walk, end - walk->head.watermark);
+    trim.change.removed = walk_below(walk, 4);
+    walk_send(walk, &trim);
 }
 
 static void empty_page(walk_t *walk)
 {
     if (!walk->head.present || walk->head.pages == 0)
         return;
-    int64_t number = random_below(walk, walk->head.pages);
+    int64_t number = walk_below(walk, walk->head.pages);
     if (!read_document(walk, number, &walk->page) ||
         walk->page.incarnation != walk->head.incarnation ||
         spill_state_end(&walk->page) > walk->head.watermark)
         return;
-    spill_request_t empty = make_walk_request(walk, SPILL_REQUEST_EMPTY_PAGE, number);
-    deliver_now_or_later(walk, &empty);
+    spill_request_t empty = walk_request(walk, SPILL_REQUEST_EMPTY_PAGE, number);
+    walk_send(walk, &empty);
 }
 
 /* ---- dropping -------------------------------------------------------------------------------- */
@@ -389,13 +339,13 @@ static void empty_page(walk_t *walk)
 /* Drop a page that an earlier incarnation left. */
 static void drop_page(walk_t *walk)
 {
-    int64_t number = random_below(walk, PAIR_PAGES);
+    int64_t number = walk_below(walk, PAIR_PAGES);
     if (!read_document(walk, number, &walk->page) ||
         (walk->head.present && walk->page.incarnation >= walk->head.incarnation))
         return;
-    spill_request_t drop = make_walk_request(walk, SPILL_REQUEST_DROP_PAGE, number);
+    spill_request_t drop = walk_request(walk, SPILL_REQUEST_DROP_PAGE, number);
     drop.incarnation = walk->page.incarnation;
-    deliver_now_or_later(walk, &drop);
+    walk_send(walk, &drop);
 }
 
 static void drop_somewhere(walk_t *walk)
@@ -405,15 +355,15 @@ static void drop_somewhere(walk_t *walk)
     if (pair_is_capped(walk->array) && !walk->head.present)
         return;
     if (!pair_is_capped(walk->array) &&
-        (!walk->head.present || (oldest && !closed) || (!oldest && random_below(walk, 8) != 0))) {
+        (!walk->head.present || (oldest && !closed) || (!oldest && walk_below(walk, 8) != 0))) {
         drop_page(walk);
         return;
     }
-    if (pair_is_capped(walk->array) && random_below(walk, 6) != 0)
+    if (pair_is_capped(walk->array) && walk_below(walk, 6) != 0)
         return;
-    spill_request_t request = make_walk_request(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    spill_request_t request = walk_request(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     request.drop_head.pages = walk->head.pages;
-    deliver_now_or_later(walk, &request);
+    walk_send(walk, &request);
 }
 
 /* ---- random steps ---------------------------------------------------------------------------- */
@@ -422,67 +372,46 @@ static void read_somewhere(walk_t *walk)
 {
     if (!read_any_page(walk))
         return;
-    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    spill_request_t read = walk_request(walk, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.read.pages = walk->head.pages;
     read.read.seq = walk->page.first;
-    read.read.want = random_below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
-    read.read.limit = random_below(walk, 4);
+    read.read.want = walk_below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
+    read.read.limit = walk_below(walk, 4);
     if (walk->page.first >= walk->head.watermark)
         assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
-    read.page = random_below(walk, 2) == 0 ? walk->page.page : SPILL_HEAD;
+    read.page = walk_below(walk, 2) == 0 ? walk->page.page : SPILL_HEAD;
     read.read.seq = random_number(walk, read.page == SPILL_HEAD ? &walk->head : &walk->page);
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
 }
 
-static void random_step(walk_t *walk)
-{
-    static void (*const acts[])(walk_t *) = {
-        append_somewhere, append_somewhere, append_somewhere, spill_or_extend, spill_or_extend,
-        spill_or_extend,  edit_somewhere,   remove_one,       trim_somewhere,  empty_page,
-        update_fields,    read_somewhere,   drop_somewhere,   drop_somewhere,  deliver_late,
-    };
-    walk->array = (size_t)random_below(walk, PAIR_ARRAYS);
-    walk->owner = (size_t)random_below(walk, PAIR_OWNERS);
-    read_document(walk, SPILL_HEAD, &walk->head);
-    acts[random_below(walk, sizeof acts / sizeof *acts)](walk);
-}
+static const walk_fn acts[] = {
+    append_somewhere, append_somewhere, append_somewhere, spill_or_extend, spill_or_extend,
+    spill_or_extend,  edit_somewhere,   remove_one,       trim_somewhere,  empty_page,
+    update_fields,    read_somewhere,   drop_somewhere,   drop_somewhere,  walk_deliver_late,
+};
+
+static const spill_request_kind_t unused[] = {SPILL_REQUEST_RECOUNT, SPILL_REQUEST_ADOPT,
+                                              SPILL_REQUEST_ADOPT_SPLIT, SPILL_REQUEST_UNMANAGE};
+
+static const walk_plan_t plan = {
+    .array_count = PAIR_ARRAYS,
+    .acts = acts,
+    .act_count = sizeof acts / sizeof *acts,
+    .read_head = read_head,
+    .compare = compare_owner,
+    .is_obsolete = is_obsolete,
+    .unused = unused,
+    .unused_count = sizeof unused / sizeof *unused,
+    .late_max = WALK_LATE_MAX,
+    .steps = 650,
+    .walks = 40,
+    .walks_slow = 10,
+    .walks_sanitized = 10,
+};
 
 static void random_requests_have_the_same_effect(void **state)
 {
-    enum { STEPS = 650 };
-    const contract_kind_t *store = *state;
-    enum { WALKS = 40 };
-    uint64_t walks = (uint64_t)(store->slow ? effort(WALKS, 10, 10) : effort(WALKS, WALKS, 10));
-    bool whole = walks == WALKS;
-    static walk_t walk;
-    int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
-    for (uint64_t seed = 1; seed <= walks; seed++) {
-        walk = (walk_t){.random = seed, .incarnation = INCARNATION};
-        pair_open(&walk.pair, *state);
-        for (int i = 0; i < STEPS; i++) {
-            random_step(&walk);
-            if (i == STEPS / 2)
-                pair_reopen(&walk.pair);
-        }
-        while (walk.late.count > 0)
-            deliver_late(&walk);
-        for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
-            done[kind] += walk.pair.done[kind];
-            refused[kind] += walk.pair.refused[kind];
-        }
-        spill_state_release(&walk.head);
-        spill_state_release(&walk.page);
-        pair_close(&walk.pair);
-    }
-    for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
-        if (kind == SPILL_REQUEST_RECOUNT || kind == SPILL_REQUEST_ADOPT ||
-            kind == SPILL_REQUEST_ADOPT_SPLIT || kind == SPILL_REQUEST_UNMANAGE)
-            continue; /* of layouts and arrays that this test does not use */
-        if (done[kind] == 0 || (whole && refused[kind] == 0 && kind != SPILL_REQUEST_READ))
-            fail_msg("%s: done %lld times, refused %lld times",
-                     spill_request_kind_name((spill_request_kind_t)kind), (long long)done[kind],
-                     (long long)refused[kind]);
-    }
+    walk_play(&plan, *state);
 }
 
 void add_random_tests(suite_t *suite)

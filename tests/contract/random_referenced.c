@@ -2,34 +2,13 @@
  * Layouts reference and subset: random requests of simulated clients, some late and some twice.
  * After each request the store must have the same documents as a model store.
  */
-#include "late.h"
-#include "pair.h"
+#include "random_walk.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "suite.h"
-#include "support/effort.h"
 
-enum { LATE_MAX = 12, COMPARED = 4, TEXT_MOST = 500 };
-
-typedef struct walk {
-    pair_t pair;
-    uint64_t random;
-    int64_t incarnation; /* of the next head to be created */
-    late_queue_t late;
-    size_t array, owner; /* of the current step */
-    spill_state_t head;  /* the head as it was read, with its journal */
-    spill_run_t journal;
-    spill_state_t page; /* the document that was read last, with its element */
-    spill_run_t element;
-    spill_top_t top_n; /* layout subset: the refill that a step carries */
-    spill_run_t top_n_run;
-} walk_t;
-
-static int64_t random_below(walk_t *walk, int64_t bound)
-{
-    return dice_below(&walk->random, bound);
-}
+enum { COMPARED = 4, TEXT_MOST = 500 };
 
 static const spill_definition_t *definition_of(const walk_t *walk)
 {
@@ -38,15 +17,6 @@ static const spill_definition_t *definition_of(const walk_t *walk)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static spill_request_t make_walk_request(const walk_t *walk, spill_request_kind_t kind,
-                                         int64_t page)
-{
-    spill_request_t request = pair_request(&walk->pair, walk->array, walk->owner, kind, page);
-    request.incarnation = walk->head.incarnation;
-    request.rev = walk->head.rev;
-    return request;
-}
-
 static void read_both(walk_t *walk, const spill_request_t *read)
 {
     assert_int_equal(pair_call(&walk->pair, walk->array, read), SPILL_OK);
@@ -54,7 +24,7 @@ static void read_both(walk_t *walk, const spill_request_t *read)
 
 static void read_head(walk_t *walk)
 {
-    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, SPILL_HEAD);
+    spill_request_t read = walk_request(walk, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.limit = INT64_MAX;
     read.read.want_top = true;
@@ -71,7 +41,7 @@ static void read_head(walk_t *walk)
 static bool read_document(walk_t *walk, int64_t seq)
 {
     const spill_state_t *page = &walk->pair.responses[0].state;
-    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, seq);
+    spill_request_t read = walk_request(walk, SPILL_REQUEST_READ, seq);
     read_both(walk, &read);
     bool ours = page->present && page->incarnation == walk->head.incarnation;
     if (ours && seq < walk->head.pages && seq >= walk->head.watermark) {
@@ -90,13 +60,13 @@ static bool read_document(walk_t *walk, int64_t seq)
 static bool read_any_document(walk_t *walk)
 {
     int64_t count = walk->head.present ? walk->head.pages - walk->head.watermark : 0;
-    return count > 0 && read_document(walk, walk->head.watermark + random_below(walk, count)) &&
+    return count > 0 && read_document(walk, walk->head.watermark + walk_below(walk, count)) &&
            walk->element.count == 1;
 }
 
 static spill_request_t elements_request(const walk_t *walk, spill_want_t want)
 {
-    spill_request_t read = make_walk_request(walk, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    spill_request_t read = walk_request(walk, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.read.watermark = walk->head.watermark;
     read.read.pages = walk->head.pages;
     read.read.want = want;
@@ -130,26 +100,11 @@ static void compare_stores(walk_t *walk)
         read_document(walk, seq);
 }
 
-static void deliver(walk_t *walk, const spill_request_t *request)
-{
-    pair_call(&walk->pair, walk->array, request);
-    compare_stores(walk);
-}
-
-static void deliver_now_or_later(walk_t *walk, const spill_request_t *request)
-{
-    int64_t fate = random_below(walk, 10);
-    if (fate < 2)
-        late_add(&walk->late, LATE_MAX, walk->array, walk->owner, request);
-    if (fate != 0)
-        deliver(walk, request);
-}
-
 /* In an array with a top, the step mostly carries the refill, but sometimes not. */
 static void deliver_step(walk_t *walk, spill_request_t *step)
 {
     bool trim = step->kind == SPILL_REQUEST_TRIM;
-    if (spill_schema_of(definition_of(walk))->has_top && random_below(walk, 5) != 0) {
+    if (spill_schema_of(definition_of(walk))->has_top && walk_below(walk, 5) != 0) {
         find_top_n(walk,
                    trim && step->change.watermark > walk->head.watermark ? step->change.watermark
                                                                          : walk->head.watermark,
@@ -157,7 +112,7 @@ static void deliver_step(walk_t *walk, spill_request_t *step)
         step->change.refill = &walk->top_n;
         step->change.refill_run = &walk->top_n_run;
     }
-    deliver_now_or_later(walk, step);
+    walk_send(walk, step);
 }
 
 /* Is the late document outside the array by now? A store may refuse it. */
@@ -174,18 +129,6 @@ static bool is_obsolete(walk_t *walk, const spill_request_t *request)
     return request->page < head->pages || request->put_page.first < head->first;
 }
 
-static void deliver_late(walk_t *walk)
-{
-    late_t late;
-    if (!late_take_random(&walk->late, &walk->random, &late))
-        return;
-    walk->array = late.array;
-    walk->owner = late.owner;
-    if (!is_obsolete(walk, late.request))
-        deliver(walk, late.request);
-    spill_request_free(late.request);
-}
-
 /* ---- elements -------------------------------------------------------------------------------- */
 
 /* Append an `_id`, and names that are allowed only in some places of a document. */
@@ -193,20 +136,20 @@ static void append_random_name(walk_t *walk, bson_t *element)
 {
     static const uint8_t bytes[12] = "0123456789ab";
     bson_oid_t id;
-    switch (random_below(walk, 9)) {
+    switch (walk_below(walk, 9)) {
     case 0:
     case 1:
         bson_oid_init_from_data(&id, bytes);
         BSON_APPEND_OID(element, "_id", &id);
         break;
     case 2:
-        BCON_APPEND(element, "_id", "{", "_id", BCON_INT64(random_below(walk, 9)), "}");
+        BCON_APPEND(element, "_id", "{", "_id", BCON_INT64(walk_below(walk, 9)), "}");
         break;
     case 3:
         BCON_APPEND(element, "_id", "[", BCON_INT32(1), BCON_NULL, "]");
         break;
     case 4:
-        BSON_APPEND_INT32(element, "$cost", (int32_t)random_below(walk, 9));
+        BSON_APPEND_INT32(element, "$cost", (int32_t)walk_below(walk, 9));
         break;
     case 5:
         BSON_APPEND_UTF8(element, "", "unnamed");
@@ -220,26 +163,26 @@ static bson_t *random_element(walk_t *walk)
 {
     bson_t *element = bson_new();
     char text[TEXT_MOST + 1] = "";
-    bool first = random_below(walk, 2) == 0;
+    bool first = walk_below(walk, 2) == 0;
     if (first)
         append_random_name(walk, element);
-    switch (random_below(walk, 8)) {
+    switch (walk_below(walk, 8)) {
     case 0:
-        BSON_APPEND_DOUBLE(element, "rating", (double)random_below(walk, 100) / 7 - 3);
+        BSON_APPEND_DOUBLE(element, "rating", (double)walk_below(walk, 100) / 7 - 3);
         break;
     case 1:
-        BSON_APPEND_INT64(element, "rating", INT64_MAX - random_below(walk, 3));
+        BSON_APPEND_INT64(element, "rating", INT64_MAX - walk_below(walk, 3));
         break;
     case 2:
         BSON_APPEND_UTF8(element, "rating", "none");
         break;
     case 3:
-        BSON_APPEND_DATE_TIME(element, "rating", random_below(walk, 5));
+        BSON_APPEND_DATE_TIME(element, "rating", walk_below(walk, 5));
         break;
     default:
-        BSON_APPEND_INT32(element, "rating", (int32_t)random_below(walk, 11) - 5);
+        BSON_APPEND_INT32(element, "rating", (int32_t)walk_below(walk, 11) - 5);
     }
-    memset(text, 'x', (size_t)(random_below(walk, 4) == 0 ? random_below(walk, TEXT_MOST) : 3));
+    memset(text, 'x', (size_t)(walk_below(walk, 4) == 0 ? walk_below(walk, TEXT_MOST) : 3));
     BSON_APPEND_UTF8(element, "text", text);
     if (!first)
         append_random_name(walk, element);
@@ -257,26 +200,26 @@ static void append(walk_t *walk)
     enum { MOST = 3 };
     bson_t *documents[MOST];
     spill_value_t elements[MOST];
-    spill_request_t append = make_walk_request(walk, SPILL_REQUEST_APPEND, SPILL_HEAD);
-    append.append.element_count = (size_t)(1 + random_below(walk, MOST));
+    spill_request_t append = walk_request(walk, SPILL_REQUEST_APPEND, SPILL_HEAD);
+    append.append.element_count = (size_t)(1 + walk_below(walk, MOST));
     append.append.elements = elements;
     for (size_t i = 0; i < append.append.element_count; i++) {
         documents[i] = random_element(walk);
         elements[i] = spill_value_from_document(documents[i]);
         append.append.elements_bytes += elements[i].size_bytes;
     }
-    spill_op_t op = {.id_bytes = 3, .base = walk->head.op_count - random_below(walk, 3)};
-    const char id[] = {(char)('a' + random_below(walk, 2)), (char)('a' + op.base % 20),
+    spill_op_t op = {.id_bytes = 3, .base = walk->head.op_count - walk_below(walk, 3)};
+    const char id[] = {(char)('a' + walk_below(walk, 2)), (char)('a' + op.base % 20),
                        (char)('a' + walk->head.incarnation / 1000 % 26)};
     op.id = id;
-    append.append.op = random_below(walk, 3) == 0 ? &op : NULL;
-    append.limits.slots_max = random_below(walk, 4) == 0 ? random_below(walk, 10) : 100;
-    append.limits.bytes_max = random_below(walk, 8) == 0 ? 2500 : 100000;
+    append.append.op = walk_below(walk, 3) == 0 ? &op : NULL;
+    append.limits.slots_max = walk_below(walk, 4) == 0 ? walk_below(walk, 10) : 100;
+    append.limits.bytes_max = walk_below(walk, 8) == 0 ? 2500 : 100000;
     if (!walk->head.present) {
-        append.create = random_below(walk, 8) != 0;
+        append.create = walk_below(walk, 8) != 0;
         append.incarnation = walk->incarnation += 1000;
     }
-    deliver_now_or_later(walk, &append);
+    walk_send(walk, &append);
     for (size_t i = 0; i < append.append.element_count; i++)
         bson_destroy(documents[i]);
 }
@@ -295,14 +238,14 @@ static int64_t count_written(walk_t *walk)
 
 static void cut(walk_t *walk, int64_t slots)
 {
-    spill_request_t cut = make_walk_request(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
+    spill_request_t cut = walk_request(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.cut.pages = walk->head.pages;
     cut.cut.first = walk->head.first;
     cut.cut.slots = slots;
     for (size_t i = 0; i < walk->journal.count; i++)
         if (walk->journal.entries[i].seq < walk->head.first + slots)
             cut.cut.bytes += walk->journal.entries[i].size_bytes;
-    deliver_now_or_later(walk, &cut);
+    walk_send(walk, &cut);
 }
 
 static void write_out(walk_t *walk)
@@ -311,7 +254,7 @@ static void write_out(walk_t *walk)
     int64_t done = walk->head.present ? count_written(walk) : 0;
     if (slots == 0 || !walk->head.present)
         return;
-    if (done == slots || (done > 0 && random_below(walk, 3) == 0)) {
+    if (done == slots || (done > 0 && walk_below(walk, 3) == 0)) {
         cut(walk, done);
         return;
     }
@@ -325,13 +268,13 @@ static void write_out(walk_t *walk)
         }
     if (run.count == 0)
         spill_seqs_insert(&deleted, seq);
-    spill_request_t put = make_walk_request(walk, SPILL_REQUEST_PUT_PAGE, seq);
+    spill_request_t put = walk_request(walk, SPILL_REQUEST_PUT_PAGE, seq);
     put.put_page.source_rev = walk->head.rev;
     put.put_page.first = seq;
     put.put_page.slots = 1;
     put.put_page.run = &run;
     put.put_page.deleted = &deleted;
-    deliver_now_or_later(walk, &put);
+    walk_send(walk, &put);
     spill_run_release(&run);
     spill_seqs_release(&deleted);
 }
@@ -342,12 +285,12 @@ static void change_journal(walk_t *walk)
 {
     if (walk->journal.count == 0 || walk->head.intent)
         return; /* it would be completed first */
-    bool edit = random_below(walk, 2) == 0;
-    size_t index = (size_t)random_below(walk, (int64_t)walk->journal.count);
+    bool edit = walk_below(walk, 2) == 0;
+    size_t index = (size_t)walk_below(walk, (int64_t)walk->journal.count);
     bson_t *document = random_element(walk);
     spill_value_t element = spill_value_from_document(document);
     spill_request_t change =
-        make_walk_request(walk, edit ? SPILL_REQUEST_EDIT : SPILL_REQUEST_REMOVE, SPILL_HEAD);
+        walk_request(walk, edit ? SPILL_REQUEST_EDIT : SPILL_REQUEST_REMOVE, SPILL_HEAD);
     change.change.seq = walk->journal.entries[index].seq;
     change.change.sum_removed = sum_value(walk, &walk->journal, index);
     if (edit) {
@@ -364,14 +307,14 @@ static void prepare_change(walk_t *walk)
         return;
     bson_t *document = random_element(walk);
     spill_value_t element = spill_value_from_document(document);
-    spill_request_t prepare = make_walk_request(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    prepare.change.edit = random_below(walk, 2) == 0;
+    spill_request_t prepare = walk_request(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.change.edit = walk_below(walk, 2) == 0;
     prepare.change.seq = walk->page.page;
     prepare.change.intent_page = walk->page.page;
     prepare.change.sum_removed = sum_value(walk, &walk->element, 0);
     if (prepare.change.edit) {
         prepare.change.sum_added = spill_sum_of(definition_of(walk), &element);
-        deliver_now_or_later(walk, &prepare);
+        walk_send(walk, &prepare);
     } else {
         deliver_step(walk, &prepare);
     }
@@ -380,7 +323,7 @@ static void prepare_change(walk_t *walk)
 
 static spill_request_t complete_request(const walk_t *walk)
 {
-    spill_request_t complete = make_walk_request(walk, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    spill_request_t complete = walk_request(walk, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     complete.change.seq = walk->head.intent_seq;
     complete.change.intent_page = walk->head.intent_page;
     return complete;
@@ -397,14 +340,13 @@ static void finish_edit(walk_t *walk)
         spill_value_t element = spill_value_from_document(document);
         spill_run_t run = {0};
         spill_run_add(&run, walk->head.intent_seq, &element);
-        spill_request_t put =
-            make_walk_request(walk, SPILL_REQUEST_PUT_PAGE, walk->head.intent_page);
+        spill_request_t put = walk_request(walk, SPILL_REQUEST_PUT_PAGE, walk->head.intent_page);
         put.put_page.source_rev = walk->head.intent_source_rev;
         put.put_page.first = walk->head.intent_seq;
         put.put_page.slots = 1;
         put.put_page.run = &run;
         put.put_page.replaces = true;
-        deliver_now_or_later(walk, &put);
+        walk_send(walk, &put);
         spill_run_release(&run);
         bson_destroy(document);
     } else if (walk->element.count == 1) {
@@ -428,11 +370,10 @@ static void finish_change(walk_t *walk)
         return;
     }
     spill_request_t request =
-        walk->element.count == 0
-            ? complete_request(walk)
-            : make_walk_request(walk, SPILL_REQUEST_DELETE, walk->head.intent_page);
+        walk->element.count == 0 ? complete_request(walk)
+                                 : walk_request(walk, SPILL_REQUEST_DELETE, walk->head.intent_page);
     request.change.seq = walk->head.intent_seq;
-    deliver_now_or_later(walk, &request);
+    walk_send(walk, &request);
 }
 
 static void trim(walk_t *walk)
@@ -440,9 +381,8 @@ static void trim(walk_t *walk)
     int64_t end = spill_state_end(&walk->head);
     if (!walk->head.present || walk->head.intent || end <= walk->head.watermark)
         return;
-    spill_request_t trim = make_walk_request(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.change.watermark =
-        walk->head.watermark + 1 + random_below(walk, end - walk->head.watermark);
+    spill_request_t trim = walk_request(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.change.watermark = walk->head.watermark + 1 + walk_below(walk, end - walk->head.watermark);
     spill_request_t all = elements_request(walk, SPILL_WANT_FORWARD);
     read_both(walk, &all);
     const spill_run_t *runs[] = {&walk->pair.responses[0].run, &walk->journal};
@@ -464,17 +404,16 @@ static void recount(walk_t *walk)
 {
     if (!walk->head.present)
         return;
-    spill_request_t recount = make_walk_request(walk, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    spill_request_t recount = walk_request(walk, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     recount.recount.end = spill_state_end(&walk->head);
     recount.recount.sum =
-        (spill_sum_t){.values = 1000 + random_below(walk, 9), .whole = random_below(walk, 100)};
-    recount.recount.sum.high =
-        random_below(walk, 2) == 0 ? 0.25 * (double)random_below(walk, 9) : 0;
+        (spill_sum_t){.values = 1000 + walk_below(walk, 9), .whole = walk_below(walk, 100)};
+    recount.recount.sum.high = walk_below(walk, 2) == 0 ? 0.25 * (double)walk_below(walk, 9) : 0;
     find_top_n(walk, walk->head.watermark, -1,
-               1 + random_below(walk, definition_of(walk)->top_count + 1));
+               1 + walk_below(walk, definition_of(walk)->top_count + 1));
     recount.recount.refill = &walk->top_n;
     recount.recount.refill_run = &walk->top_n_run;
-    deliver_now_or_later(walk, &recount);
+    walk_send(walk, &recount);
 }
 
 /* ---- emptying and dropping ------------------------------------------------------------------- */
@@ -483,102 +422,74 @@ static void recount(walk_t *walk)
 static void empty_document(walk_t *walk)
 {
     int64_t end = walk->head.present ? spill_state_end(&walk->head) : 2 * COMPARED;
-    int64_t seq = random_below(walk, end + 1);
+    int64_t seq = walk_below(walk, end + 1);
     bool ours = read_document(walk, seq);
     spill_request_t request =
-        make_walk_request(walk, ours ? SPILL_REQUEST_EMPTY_PAGE : SPILL_REQUEST_DROP_PAGE, seq);
+        walk_request(walk, ours ? SPILL_REQUEST_EMPTY_PAGE : SPILL_REQUEST_DROP_PAGE, seq);
     if (!walk->page.present || (ours && seq >= walk->head.watermark) ||
         (walk->head.present && walk->page.incarnation > walk->head.incarnation))
         return;
     if (!ours)
         request.incarnation = walk->page.incarnation;
-    deliver_now_or_later(walk, &request);
+    walk_send(walk, &request);
 }
 
 static void drop(walk_t *walk)
 {
-    if (!walk->head.present || random_below(walk, 6) != 0)
+    if (!walk->head.present || walk_below(walk, 6) != 0)
         return;
-    spill_request_t drop = make_walk_request(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    spill_request_t drop = walk_request(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.drop_head.pages = walk->head.pages;
-    deliver_now_or_later(walk, &drop);
+    walk_send(walk, &drop);
 }
 
 static void read_somewhere(walk_t *walk)
 {
     if (!walk->head.present)
         return;
-    spill_request_t read = elements_request(walk, random_below(walk, 2) == 0 ? SPILL_WANT_FORWARD
-                                                                             : SPILL_WANT_BACKWARD);
+    spill_request_t read =
+        elements_request(walk, walk_below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD);
     read.read.seq = walk->head.watermark +
-                    random_below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
-    read.read.limit = 1 + random_below(walk, 5);
+                    walk_below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
+    read.read.limit = 1 + walk_below(walk, 5);
     read_both(walk, &read);
     if (spill_schema_of(definition_of(walk))->has_top)
-        find_top_n(walk, walk->head.watermark + random_below(walk, 3), read.read.seq,
-                   1 + random_below(walk, 6));
+        find_top_n(walk, walk->head.watermark + walk_below(walk, 3), read.read.seq,
+                   1 + walk_below(walk, 6));
 }
 
 /* ---- random steps ---------------------------------------------------------------------------- */
 
-static void random_step(walk_t *walk)
-{
-    static void (*const acts[])(walk_t *) = {
-        append,         append,         append,         write_out,     write_out,     write_out,
-        write_out,      change_journal, prepare_change, finish_change, finish_change, trim,
-        empty_document, recount,        read_somewhere, drop,          deliver_late};
-    walk->array = random_below(walk, 2) == 0 ? PAIR_REFERENCE : PAIR_SUBSET;
-    walk->owner = (size_t)random_below(walk, PAIR_OWNERS);
-    read_head(walk);
-    acts[random_below(walk, sizeof acts / sizeof *acts)](walk);
-}
+static const walk_fn acts[] = {
+    append,         append,         append,         write_out,     write_out,        write_out,
+    write_out,      change_journal, prepare_change, finish_change, finish_change,    trim,
+    empty_document, recount,        read_somewhere, drop,          walk_deliver_late};
 
-static void release(walk_t *walk)
-{
-    spill_state_release(&walk->head);
-    spill_run_release(&walk->journal);
-    spill_state_release(&walk->page);
-    spill_run_release(&walk->element);
-    spill_top_release(&walk->top_n);
-    spill_run_release(&walk->top_n_run);
-    pair_close(&walk->pair);
-}
+static const spill_request_kind_t unused[] = {
+    SPILL_REQUEST_SEAL,          SPILL_REQUEST_ADVANCE, SPILL_REQUEST_CREATE_PAGE,
+    SPILL_REQUEST_UPDATE_FIELDS, SPILL_REQUEST_ADOPT,   SPILL_REQUEST_ADOPT_SPLIT,
+    SPILL_REQUEST_UNMANAGE};
+
+static const walk_plan_t plan = {
+    .first_array = PAIR_REFERENCE,
+    .array_count = 2, /* that one and PAIR_SUBSET */
+    .acts = acts,
+    .act_count = sizeof acts / sizeof *acts,
+    .read_head = read_head,
+    .compare = compare_stores,
+    .is_obsolete = is_obsolete,
+    .unused = unused,
+    .unused_count = sizeof unused / sizeof *unused,
+    .late_max = 12,
+    .steps = 400,
+    .walks = 20,
+    .walks_slow = 2,
+    .walks_sanitized = 5,
+};
 
 static void random_requests_of_referenced_elements_have_same_effect(void **state)
 {
-    enum { STEPS = 400 };
-    static const spill_request_kind_t kinds[] = {
-        SPILL_REQUEST_APPEND,     SPILL_REQUEST_PUT_PAGE,  SPILL_REQUEST_CUT,
-        SPILL_REQUEST_EDIT,       SPILL_REQUEST_REMOVE,    SPILL_REQUEST_PREPARE,
-        SPILL_REQUEST_DELETE,     SPILL_REQUEST_COMPLETE,  SPILL_REQUEST_TRIM,
-        SPILL_REQUEST_EMPTY_PAGE, SPILL_REQUEST_DROP_HEAD, SPILL_REQUEST_DROP_PAGE,
-        SPILL_REQUEST_RECOUNT};
-    const contract_kind_t *store = *state;
-    enum { WALKS = 20 };
-    uint64_t walks = (uint64_t)(store->slow ? effort(WALKS, 2, 2) : effort(WALKS, WALKS, 5));
-    bool whole = walks == WALKS;
-    static walk_t walk;
-    int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
-    for (uint64_t seed = 1; seed <= walks; seed++) {
-        walk = (walk_t){.random = seed, .incarnation = INCARNATION};
-        pair_open(&walk.pair, store);
-        for (int i = 0; i < STEPS; i++) {
-            random_step(&walk);
-            if (i == STEPS / 2)
-                pair_reopen(&walk.pair);
-        }
-        while (walk.late.count > 0)
-            deliver_late(&walk);
-        for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
-            done[kind] += walk.pair.done[kind];
-            refused[kind] += walk.pair.refused[kind];
-        }
-        release(&walk);
-    }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (done[kinds[i]] == 0 || (whole && refused[kinds[i]] == 0))
-            fail_msg("%s: done %lld times, refused %lld times", spill_request_kind_name(kinds[i]),
-                     (long long)done[kinds[i]], (long long)refused[kinds[i]]);
+    walk_play(&plan, *state);
 }
 
 void add_random_referenced_tests(suite_t *suite)
