@@ -20,12 +20,15 @@ const void *spill_field_pointer(const spill_field_t *field, const void *record)
 
 int64_t spill_field_integer(const spill_field_t *field, const void *record)
 {
+    const void *at = spill_field_at(field, record);
     int32_t narrow = 0;
     int64_t wide = 0;
+    if (field->size_bytes == sizeof(bool))
+        return *(const bool *)at;
     if (field->size_bytes == sizeof narrow)
-        memcpy(&narrow, spill_field_at(field, record), sizeof narrow);
+        memcpy(&narrow, at, sizeof narrow);
     else
-        memcpy(&wide, spill_field_at(field, record), sizeof wide);
+        memcpy(&wide, at, sizeof wide);
     return field->size_bytes == sizeof narrow ? narrow : wide;
 }
 
@@ -88,6 +91,7 @@ static bool is_empty(const spill_field_t *field, const void *record)
     case SPILL_FIELD_OID:
     case SPILL_FIELD_BYTES:
     case SPILL_FIELD_RECORD:
+    case SPILL_FIELD_CUSTOM:
     case SPILL_FIELD_FIELDS:
         break;
     }
@@ -222,6 +226,9 @@ static void write_field(const spill_field_t *field, const void *record, bson_t *
         break;
     case SPILL_FIELD_TEXTS:
         write_texts(field, record, document);
+        break;
+    case SPILL_FIELD_CUSTOM:
+        bson_append_null(document, name, -1);
         break;
     case SPILL_FIELD_FIELDS:
         spill_record_write(field->of, spill_field_pointer(field, record), document);

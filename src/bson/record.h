@@ -44,6 +44,7 @@ typedef enum spill_field_type {
     SPILL_FIELD_RECORD,  /* a struct `of` another table: a document */
     SPILL_FIELD_LIST,    /* `of` *, and their number at `count_offset`: an array; read, bson_free */
     SPILL_FIELD_TEXTS,   /* char **, and their number: an array of strings; for writing only */
+    SPILL_FIELD_CUSTOM,  /* anything that `print` prints; it is null in a document */
     SPILL_FIELD_FIELDS   /* a pointer to a struct `of` another table, whose fields stand here, among
                             those of this record; for writing only */
 } spill_field_type_t;
@@ -60,7 +61,8 @@ enum {
     SPILL_FIELD_OPTIONAL = 1,
     /* The same, and it is not written if it is 0, false, "", NULL or an empty list. */
     SPILL_FIELD_SPARSE = 2,
-    /* A value of another type or out of range is as good as a missing one. */
+    /* A value of another type or out of range is as good as a missing one; a date is unknown then.
+     */
     SPILL_FIELD_LENIENT = 4,
     /* `when` decides only whether the field is required. If it is not, it is sparse. */
     SPILL_FIELD_REQUIRED_WHEN = 8,
@@ -74,7 +76,9 @@ enum {
     /* Printed without the secrets of a connection string, */
     SPILL_FIELD_REDACTED = 128,
     /* and with '?' for each byte of a string that is not UTF-8. */
-    SPILL_FIELD_REPAIRED = 256
+    SPILL_FIELD_REPAIRED = 256,
+    /* Never read, as types that are for writing only. */
+    SPILL_FIELD_UNREAD = 512
 };
 
 typedef struct spill_record spill_record_t;
@@ -95,6 +99,11 @@ typedef struct spill_field {
     int values; /* how many the enum has */
     /* The field belongs to this record; NULL: always. Fields without it are read first. */
     bool (*when)(const void *record);
+    /* Print the value of a CUSTOM field, and read one of any type; NULL: by its type, if it has
+     * one. `root` is the outermost record. */
+    void (*print)(const void *record, const void *root, FILE *to);
+    spill_code_t (*read)(void *record, const void *root, const bson_iter_t *iter,
+                         spill_error_t *error);
 } spill_field_t;
 
 struct spill_record {

@@ -10,6 +10,7 @@
 
 typedef struct printer {
     FILE *to;
+    const void *root;
     bool canonical;
     int64_t left_out; /* values that JSON cannot express */
 } printer_t;
@@ -143,6 +144,9 @@ static void print_field(printer_t *printer, const spill_field_t *field, const vo
     case SPILL_FIELD_TEXTS:
         print_list(printer, field, record);
         break;
+    case SPILL_FIELD_CUSTOM:
+        field->print(record, printer->root, printer->to);
+        break;
     case SPILL_FIELD_BYTES:
     case SPILL_FIELD_FIELDS: /* see print_members */
         fputs("null", printer->to);
@@ -173,7 +177,7 @@ static void print_members(printer_t *printer, const spill_record_t *type, const 
 
 int64_t spill_record_print(const spill_record_t *type, const void *record, bool canonical, FILE *to)
 {
-    printer_t printer = {.to = to, .canonical = canonical};
+    printer_t printer = {.to = to, .root = record, .canonical = canonical};
     print_record(&printer, type, record);
     return printer.left_out;
 }

@@ -16,6 +16,7 @@ typedef struct place {
 
 typedef struct reader {
     const char *record_name;
+    const void *root;
     spill_error_t *error;
 } reader_t;
 
@@ -56,7 +57,9 @@ static void *member_of(const spill_field_t *field, void *record)
 static void set_integer(const spill_field_t *field, void *record, int64_t number)
 {
     int32_t narrow = (int32_t)number;
-    if (field->size_bytes == sizeof narrow)
+    if (field->size_bytes == sizeof(bool))
+        *(bool *)member_of(field, record) = number != 0;
+    else if (field->size_bytes == sizeof narrow)
         memcpy(member_of(field, record), &narrow, sizeof narrow);
     else
         memcpy(member_of(field, record), &number, sizeof number);
@@ -258,6 +261,8 @@ static spill_code_t read_field(const reader_t *reader, const place_t *place,
                                const spill_field_t *field, const bson_iter_t *iter, void *record)
 {
     const char *problem = NULL;
+    if (field->read)
+        return field->read(record, reader->root, iter, reader->error);
     switch (field->type) {
     case SPILL_FIELD_CHARS:
     case SPILL_FIELD_TEXT:
@@ -296,10 +301,19 @@ static spill_code_t read_field(const reader_t *reader, const place_t *place,
     case SPILL_FIELD_JSON:
     case SPILL_FIELD_POINTER:
     case SPILL_FIELD_TEXTS:
+    case SPILL_FIELD_CUSTOM:
     case SPILL_FIELD_FIELDS:
-        break; /* for writing only */
+        break;
     }
     return problem ? fail_at(reader, place, SPILL_CORRUPT, problem) : SPILL_OK;
+}
+
+static bool is_read(const spill_field_t *field)
+{
+    bool written_only = field->type == SPILL_FIELD_JSON || field->type == SPILL_FIELD_POINTER ||
+                        field->type == SPILL_FIELD_TEXTS || field->type == SPILL_FIELD_CUSTOM ||
+                        field->type == SPILL_FIELD_FIELDS;
+    return !(field->flags & SPILL_FIELD_UNREAD) && (field->read || !written_only);
 }
 
 static bool is_required(const spill_field_t *field, const void *record)
@@ -315,6 +329,10 @@ static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
 {
     const place_t place = {.outer = outer, .name = field->name, .index = -1};
     bson_iter_t iter;
+    if (!is_read(field))
+        return SPILL_OK;
+    if (field->type == SPILL_FIELD_DATE && (field->flags & SPILL_FIELD_LENIENT))
+        set_integer(field, record, SPILL_DATE_UNKNOWN);
     if (!bson_iter_init_find(&iter, document, field->name))
         return is_required(field, record) ? fail_at(reader, &place, SPILL_CORRUPT, "is missing")
                                           : SPILL_OK;
@@ -366,6 +384,6 @@ static spill_code_t read_record(const reader_t *reader, const place_t *place,
 spill_code_t spill_record_read(const spill_record_t *type, const bson_t *document, void *record,
                                spill_error_t *error)
 {
-    const reader_t reader = {.record_name = type->name, .error = error};
+    const reader_t reader = {.record_name = type->name, .root = record, .error = error};
     return read_record(&reader, NULL, type, document, record);
 }

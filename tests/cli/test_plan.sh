@@ -219,11 +219,11 @@ expect 3 plan cut.json
 has err 'cut.json: '
 sed 's/"lengths"/"widths"/' scan.json >other.json
 expect 3 plan other.json
-has err "there is no: 'lengths'"
+has err "field 'collections[0].paths[0].lengths' is missing"
 for number in 9223372036854775807 -9223372036854775808 9007199254740994 1e300; do
     sed "s/\"documentMax\":[0-9]*/\"documentMax\":$number/" scan.json >huge.json
     expect 3 plan huge.json
-    has err "too large a number in: 'documentMax'"
+    has err "field 'collections[0].paths[0].documentMax' is out of range"
 done
 expect 3 plan missing.json
 expect 2 plan scan.json --target 10

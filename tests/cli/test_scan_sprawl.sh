@@ -87,7 +87,7 @@ assert {"collection": "readings_2024_01", "value": "2024_01"} in groups["reading
 EOF
 sed 's/"collections":\["shop.customer_acme/"collections":["shop.customer_other/' scan.json >wrong.json
 expect 3 plan wrong.json
-has err "unknown collection: 'shop.customer_other"
+has err "there is no collection 'shop.customer_other"
 
 expect 0 scan different --fail-on any
 has out '0 findings in 97 collections'

@@ -485,6 +485,45 @@ static void test_json_of_damaged_text(void **state)
     free(text);
 }
 
+/* ---- fields with functions of their own ------------------------------------------------------ */
+
+static void print_twice(const void *record, const void *root, FILE *to)
+{
+    assert_ptr_equal(record, root);
+    fprintf(to, "%d", 2 * (int)((const item_t *)record)->number);
+}
+
+static spill_code_t read_half(void *record, const void *root, const bson_iter_t *iter,
+                              spill_error_t *error)
+{
+    (void)error;
+    assert_ptr_equal(record, root);
+    ((item_t *)record)->number = bson_iter_int32(iter) / 2;
+    return SPILL_OK;
+}
+
+static const spill_field_t custom_fields[] = {
+    {.type = SPILL_FIELD_CUSTOM, .name = "twice", .print = print_twice, .read = read_half},
+    {.type = SPILL_FIELD_CUSTOM, .name = "printed", .print = print_twice},
+    SPILL_FIELD(COPY, item_t, text, "text", .flags = SPILL_FIELD_UNREAD)};
+static const spill_record_t custom_record = SPILL_RECORD("custom", item_t, custom_fields);
+
+static void test_custom_fields(void **state)
+{
+    (void)state;
+    item_t item = {4, (char *)"a"};
+    bson_t document;
+    assert_printed(&custom_record, &item, "{\"twice\":8,\"printed\":8,\"text\":\"a\"}");
+    assert_true(bson_init_from_json(&document, "{\"twice\": 6, \"text\": \"b\"}", -1, NULL));
+    assert_int_equal(spill_record_read(&custom_record, &document, &item, NULL), SPILL_OK);
+    assert_int_equal(item.number, 3);
+    assert_string_equal(item.text, "a");
+    bson_destroy(&document);
+    bson_init(&document);
+    assert_int_equal(spill_record_read(&custom_record, &document, &item, NULL), SPILL_CORRUPT);
+    bson_destroy(&document);
+}
+
 static void test_canonical_json(void **state)
 {
     (void)state;
@@ -508,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_of_what_is_only_written),
         cmocka_unit_test(test_json_of_damaged_text),
+        cmocka_unit_test(test_custom_fields),
         cmocka_unit_test(test_canonical_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

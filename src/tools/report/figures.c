@@ -20,7 +20,7 @@ static spill_code_t put_lengths(const spill_report_t *report, const spill_scan_p
 {
     FILE *to = report->to;
     const char *what = path->map ? "maps" : "arrays";
-    if (path->length_bins.count == 0)
+    if (path->lengths.histogram.count == 0)
         return SPILL_OK;
     fputs("<figure>", to);
     spill_code_t code = spill_plot_lengths(path, report->result->limits.elements,
@@ -161,7 +161,7 @@ static spill_code_t put_size(const spill_report_t *report,
     FILE *to = report->to;
     fputs("<figure>", to);
     spill_code_t code =
-        spill_plot_sizes(&collection->size_bins, report->result->limits.document_bytes,
+        spill_plot_sizes(&collection->sizes.histogram, report->result->limits.document_bytes,
                          "How many documents there are of which size", to, error);
     fputs("<figcaption>", to);
     spill_html_name(to, collection->name);
@@ -182,7 +182,7 @@ static spill_code_t put_sizes(const spill_report_t *report, spill_error_t *error
     for (size_t i = 0; i < report->path_count && shown < SPILL_REPORT_SIZES; i++) {
         const spill_scan_collection_t *collection =
             &result->collections[report->path_collections[i]];
-        if (code != SPILL_OK || collection->size_bins.count == 0 || is_shown(report, i))
+        if (code != SPILL_OK || collection->sizes.histogram.count == 0 || is_shown(report, i))
             continue;
         code = put_size(report, collection, error);
         shown++;

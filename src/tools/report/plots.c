@@ -91,7 +91,7 @@ static void widen(double *left, double *right)
 spill_code_t spill_plot_lengths(const spill_scan_path_t *path, int64_t threshold, const char *label,
                                 FILE *to, spill_error_t *error)
 {
-    const spill_scan_histogram_t *histogram = &path->length_bins;
+    const spill_scan_histogram_t *histogram = &path->lengths.histogram;
     spill_svg_t svg;
     if (histogram->count == 0)
         return SPILL_OK;

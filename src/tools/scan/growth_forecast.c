@@ -101,8 +101,11 @@ static int64_t moment(const spill_growth_model_t *growth_model, double from_now_
 static spill_when_t when(const spill_growth_model_t *growth_model, const spill_history_t *history,
                          double share, int64_t elements)
 {
-    spill_when_t when = {elements, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN,
-                         SPILL_WHEN_UNKNOWN};
+    spill_when_t when = {.elements = elements,
+                         .earliest_ms = SPILL_WHEN_UNKNOWN,
+                         .likely_ms = SPILL_WHEN_UNKNOWN,
+                         .latest_ms = SPILL_WHEN_UNKNOWN,
+                         .as_of_ms = SPILL_WHEN_UNKNOWN};
     if (!growth_model || !history || elements == 0)
         return when;
     when.as_of_ms = growth_model->now_ms - 1; /* the newest element's time */

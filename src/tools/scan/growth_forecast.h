@@ -16,6 +16,7 @@ typedef struct spill_when {
     /* The present of the forecast: the newest element of the path, or the scan if elements have no
      * times. Nothing is known of what came after it. SPILL_WHEN_UNKNOWN: there is no forecast. */
     int64_t as_of_ms;
+    bool past; /* derived: the likely date is before the scan */
 } spill_when_t;
 
 #define SPILL_WHEN_UNKNOWN INT64_MAX
@@ -62,7 +63,8 @@ typedef struct spill_growth_forecast {
     /* Compared with an earlier scan. elapsed 0: no comparison, or the owner was not among the
      * largest then. Without times, the pace per day is computed from it. */
     int64_t elapsed_ms;
-    int64_t added; /* elements; negative if there are fewer now */
+    int64_t added;        /* elements; negative if there are fewer now */
+    double added_per_day; /* derived */
 
     bool forecast;           /* the fields below are set: there was enough to learn from */
     int64_t horizon_ms;      /* a length of time: about a quarter of the path's past */

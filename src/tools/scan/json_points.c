@@ -5,7 +5,7 @@
 
 void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram)
 {
-    fputs(",\"histogram\":[", to);
+    fputc('[', to);
     for (size_t i = 0; i < histogram->count; i++)
         fprintf(to, "%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : "", histogram->bins[i].least,
                 histogram->bins[i].count);
@@ -14,9 +14,7 @@ void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram)
 
 void spill_json_put_course(FILE *to, const spill_course_t *course)
 {
-    if (!course)
-        return;
-    fputs(",\"course\":{\"past\":[", to);
+    fputs("{\"past\":[", to);
     for (size_t i = 0; i < course->past_count; i++)
         fprintf(to, "%s[%" PRId64 ",%.15g]", i ? "," : "", course->past[i].at_ms,
                 course->past[i].elements);
@@ -30,20 +28,26 @@ void spill_json_put_course(FILE *to, const spill_course_t *course)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The list of that name. False: there is none. */
-static bool list_of(const bson_t *from, const char *name, bson_iter_t *items, size_t *count)
+/* The items of the array at the iterator. False: it is none. */
+static bool items_of(const bson_iter_t *from, bson_iter_t *items, size_t *count)
 {
-    bson_iter_t iter;
     uint32_t size;
     const uint8_t *data;
     bson_t list;
-    if (!bson_iter_init_find(&iter, from, name) || !BSON_ITER_HOLDS_ARRAY(&iter))
+    if (!BSON_ITER_HOLDS_ARRAY(from))
         return false;
-    bson_iter_array(&iter, &size, &data);
+    bson_iter_array(from, &size, &data);
     if (!bson_init_static(&list, data, size))
         return false;
     *count = bson_count_keys(&list);
     return bson_iter_init_from_data(items, data, size);
+}
+
+/* The same of the list of that name. */
+static bool list_of(const bson_t *from, const char *name, bson_iter_t *items, size_t *count)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, from, name) && items_of(&iter, items, count);
 }
 
 /* Read the next point, which must have exactly `count` numbers. */
@@ -67,13 +71,13 @@ static int64_t whole(double number)
     return number > -most && number < most ? (int64_t)number : 0;
 }
 
-spill_scan_histogram_t spill_json_read_histogram(const bson_t *from)
+spill_scan_histogram_t spill_json_read_histogram(const bson_iter_t *from)
 {
     spill_scan_histogram_t histogram = {0};
     bson_iter_t items;
     size_t count;
     double point[2];
-    if (!list_of(from, "histogram", &items, &count))
+    if (!items_of(from, &items, &count))
         return histogram;
     histogram.bins = bson_malloc0((count + 1) * sizeof *histogram.bins);
     while (histogram.count < count && next_point(&items, point, 2) && point[0] >= 0 && point[1] > 0)
@@ -82,17 +86,17 @@ spill_scan_histogram_t spill_json_read_histogram(const bson_t *from)
     return histogram;
 }
 
-spill_course_t *spill_json_read_course(const bson_t *from)
+spill_course_t *spill_json_read_course(const bson_iter_t *from)
 {
-    bson_iter_t iter, items;
+    bson_iter_t items;
     bson_t storage;
     uint32_t size;
     const uint8_t *data;
     size_t count;
     double point[4];
-    if (!bson_iter_init_find(&iter, from, "course") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+    if (!BSON_ITER_HOLDS_DOCUMENT(from))
         return NULL;
-    bson_iter_document(&iter, &size, &data);
+    bson_iter_document(from, &size, &data);
     if (!bson_init_static(&storage, data, size))
         return NULL;
     spill_course_t *course = bson_malloc0(sizeof *course);

@@ -6,15 +6,12 @@
 
 #include <stdio.h>
 
-/* Write members of an object, after a comma. */
+/* Write the values of the fields "histogram" and "course". */
 void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram);
-void spill_json_put_course(FILE *to, const spill_course_t *course); /* nothing for NULL */
+void spill_json_put_course(FILE *to, const spill_course_t *course);
 
-/*
- * Read them from the object that has them. Missing or unexpected values are left out: no bins, no
- * course.
- */
-spill_scan_histogram_t spill_json_read_histogram(const bson_t *from);
-spill_course_t *spill_json_read_course(const bson_t *from);
+/* Read them. Unexpected values are left out: no bins, no course (NULL). */
+spill_scan_histogram_t spill_json_read_histogram(const bson_iter_t *from);
+spill_course_t *spill_json_read_course(const bson_iter_t *from);
 
 #endif

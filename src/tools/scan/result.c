@@ -25,11 +25,11 @@ static spill_scan_numbers_t numbers_of(const spill_sketch_t *sketch)
     };
 }
 
-static spill_scan_histogram_t bins_of(const spill_sketch_t *sketch)
+static spill_scan_numbers_t numbers_with_histogram(const spill_sketch_t *sketch)
 {
-    spill_scan_histogram_t histogram;
-    histogram.count = spill_sketch_histogram(sketch, &histogram.bins);
-    return histogram;
+    spill_scan_numbers_t numbers = numbers_of(sketch);
+    numbers.histogram.count = spill_sketch_histogram(sketch, &numbers.histogram.bins);
+    return numbers;
 }
 
 /* Report whether it may grow: an array, or a document with as many keys as a map. */
@@ -71,8 +71,7 @@ static void set_path(spill_scan_path_t *told, spill_path_t *path)
         .path = text_of(path),
         .map = path->kind == SPILL_PATH_DOCUMENT,
         .documents = spill_path_documents(path, path->documents),
-        .lengths = numbers_of(&path->lengths),
-        .length_bins = bins_of(&path->lengths),
+        .lengths = numbers_with_histogram(&path->lengths),
         .elements = numbers_of(&path->elements),
         .bytes = path->bytes,
         .bytes_max = path->bytes_max,
@@ -152,8 +151,7 @@ void spill_scan_add_collection(spill_scan_result_t *result, const char *name, co
         .input = bson_strdup(input),
         .documents = (int64_t)paths->sizes.count,
         .bytes = (int64_t)paths->sizes.sum,
-        .sizes = numbers_of(&paths->sizes),
-        .size_bins = bins_of(&paths->sizes),
+        .sizes = numbers_with_histogram(&paths->sizes),
         .over_half = paths->over_document,
         .damaged = damaged,
         .largest = paths->largest,
@@ -178,18 +176,56 @@ void spill_scan_add_problem(spill_scan_result_t *result, const char *input, bool
         (spill_scan_problem_t){bson_strdup(input), place, by_line, bson_strdup(text)};
 }
 
+/* ---- what is derived ------------------------------------------------------------------------- */
+
+static double ratio_of(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static void derive_growth(spill_growth_forecast_t *growth, int64_t scanned_ms)
+{
+    growth->threshold.past = spill_when_is_past(&growth->threshold, scanned_ms);
+    growth->limit.past = spill_when_is_past(&growth->limit, scanned_ms);
+    if (growth->elapsed_ms != 0)
+        growth->added_per_day = (double)growth->added / ((double)growth->elapsed_ms / 86400e3);
+}
+
+static void derive_path(const spill_scan_result_t *result,
+                        const spill_scan_collection_t *collection, spill_scan_path_t *path)
+{
+    path->lengths.mean = ratio_of(path->lengths.sum, path->lengths.count);
+    path->elements.mean = ratio_of(path->elements.sum, path->elements.count);
+    path->share = ratio_of(path->bytes, collection->bytes);
+    derive_growth(&path->growth_forecast, result->scanned_ms);
+    for (size_t i = 0; i < path->owners.count; i++)
+        derive_growth(&path->owners.items[i].growth_forecast, result->scanned_ms);
+}
+
+void spill_scan_derive(spill_scan_result_t *result)
+{
+    for (size_t i = 0; i < result->collection_count; i++) {
+        spill_scan_collection_t *collection = &result->collections[i];
+        collection->sizes.mean = ratio_of(collection->sizes.sum, collection->sizes.count);
+        for (size_t j = 0; j < collection->path_count; j++)
+            derive_path(result, collection, &collection->paths[j]);
+    }
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
 static void release_collection(spill_scan_collection_t *collection)
 {
     for (size_t i = 0; i < collection->path_count; i++) {
         bson_free(collection->paths[i].path);
-        bson_free(collection->paths[i].length_bins.bins);
+        bson_free(collection->paths[i].lengths.histogram.bins);
         spill_owners_release(&collection->paths[i].owners);
         spill_owners_release(&collection->paths[i].heaviest);
     }
     spill_owners_release(&collection->largest);
     spill_scan_indexes_release(&collection->indexes);
     bson_free(collection->paths);
-    bson_free(collection->size_bins.bins);
+    bson_free(collection->sizes.histogram.bins);
     bson_free(collection->name);
     bson_free(collection->input);
 }

@@ -600,6 +600,7 @@ spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t
         code = scan_files(&scanner, error);
     pthread_mutex_destroy(&scanner.lock);
     spill_scan_find_sprawl(result);
+    spill_scan_derive(result);
     spill_scan_find(result);
     return code;
 }

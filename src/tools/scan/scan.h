@@ -39,6 +39,12 @@
 
 /* ---- results --------------------------------------------------------------------------------- */
 
+/* A distribution in bins, for a plot. */
+typedef struct spill_scan_histogram {
+    spill_sketch_bin_t *bins; /* owned */
+    size_t count;
+} spill_scan_histogram_t;
+
 /* A distribution. Quantiles are within SPILL_SKETCH_ERROR; the other figures are exact. */
 typedef struct spill_scan_numbers {
     int64_t count;
@@ -50,13 +56,9 @@ typedef struct spill_scan_numbers {
     int64_t p99;
     int64_t p999;
     int64_t max;
+    double mean;                      /* derived */
+    spill_scan_histogram_t histogram; /* of lengths of arrays, and of sizes of documents */
 } spill_scan_numbers_t;
-
-/* The same distribution for a plot. */
-typedef struct spill_scan_histogram {
-    spill_sketch_bin_t *bins; /* owned */
-    size_t count;
-} spill_scan_histogram_t;
 
 /* An array, or a map (a sub-document that grows by keys), by its path. */
 typedef struct spill_scan_path {
@@ -64,9 +66,9 @@ typedef struct spill_scan_path {
     bool map;
     int64_t documents; /* that have it; in a map an upper bound */
     spill_scan_numbers_t lengths;
-    spill_scan_histogram_t length_bins;
     spill_scan_numbers_t elements; /* bytes of elements' values; of a map only the sum, with keys */
     int64_t bytes;                 /* of all its arrays */
+    double share;                  /* derived: of the bytes of its collection */
     int64_t bytes_max;             /* in one document */
     int64_t document_max;  /* bytes of the largest document in which it is over a threshold */
     int64_t over_elements; /* documents over options.limits.elements */
@@ -87,9 +89,8 @@ typedef struct spill_scan_collection {
     int64_t documents;
     int64_t bytes;
     spill_scan_numbers_t sizes; /* of documents */
-    spill_scan_histogram_t size_bins;
-    int64_t over_half; /* documents over half of the limit */
-    int64_t damaged;   /* documents that could not be read */
+    int64_t over_half;          /* documents over half of the limit */
+    int64_t damaged;            /* documents that could not be read */
     spill_owners_t largest;
     spill_shape_t shape; /* empty if the result was read from JSON */
     spill_scan_indexes_t indexes;
@@ -218,6 +219,9 @@ void spill_scan_add_problem(spill_scan_result_t *result, const char *input, bool
 /* Fill result->sprawl from its collections. */
 void spill_scan_find_sprawl(spill_scan_result_t *result);
 
+/* Set what is derived from other fields: means, shares, dates that are past, paces of additions. */
+void spill_scan_derive(spill_scan_result_t *result);
+
 /* Fill result->findings from its collections and sprawl. */
 void spill_scan_find(spill_scan_result_t *result);
 
@@ -234,6 +238,10 @@ void spill_scan_write_json(const spill_scan_result_t *result, const char *source
  * unknown version.
  */
 spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
+                                  spill_error_t *error);
+
+/* The same from the document. */
+spill_code_t spill_scan_from_bson(const bson_t *document, spill_scan_result_t *result,
                                   spill_error_t *error);
 
 /* Report whether the file begins as such a document does. False if it cannot be read. */

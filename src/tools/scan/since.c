@@ -84,4 +84,5 @@ void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *ea
             }
         }
     }
+    spill_scan_derive(result);
 }
