@@ -113,30 +113,28 @@ static const spill_store_ops_t embedded_ops = {
 
 static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *error)
 {
-    spill_buffer_t key = SPILL_BUFFER_INIT;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t value = SPILL_BUFFER_INIT;
     bool found;
     spill_system_key(&key, SPILL_SYSTEM_DROPPED, "");
-    spill_code_t code = store->kv->ops->get(store->kv, key.data, key.size, &value, &found, error);
-    if (code == SPILL_OK && found) {
-        spill_reader_t reader = spill_reader_of(value.data, value.size);
-        uint64_t rev = spill_reader_varint(&reader);
-        store->dropped_rev = rev <= SPILL_MOMENT_MAX ? (int64_t)rev : 0;
-        if (!spill_reader_ended(&reader) || rev > SPILL_MOMENT_MAX)
-            code = spill_fail(error, SPILL_CORRUPT,
-                              "%s: the record of dropped owners cannot be read: restore a backup",
-                              store->base.uri);
-    }
-    spill_buffer_release(&key);
-    spill_buffer_release(&value);
-    return code;
+    SPILL_TRY(store->kv->ops->get(store->kv, key.data, key.size, &value, &found, error));
+    if (!found)
+        return SPILL_OK;
+    spill_reader_t reader = spill_reader_of(value.data, value.size);
+    uint64_t rev = spill_reader_varint(&reader);
+    store->dropped_rev = rev <= SPILL_MOMENT_MAX ? (int64_t)rev : 0;
+    if (!spill_reader_ended(&reader) || rev > SPILL_MOMENT_MAX)
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s: the record of dropped owners cannot be read: restore a backup",
+                          store->base.uri);
+    return SPILL_OK;
 }
 
 /* Load what only the combiner's leader uses. */
 static spill_code_t load_for_writing(spill_embedded_t *store, spill_error_t *error)
 {
-    spill_code_t code = spill_embedded_load_bindings(store, error);
-    return code == SPILL_OK ? load_dropped_rev(store, error) : code;
+    SPILL_TRY(spill_embedded_load_bindings(store, error));
+    return load_dropped_rev(store, error);
 }
 
 spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,

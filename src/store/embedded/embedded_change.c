@@ -189,7 +189,7 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
             decision->facts.erased_bytes += (int64_t)iter->value_bytes - 1;
         iter->ops->next(iter);
     }
-    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    spill_code_t code = spill_kv_iter_stop(iter, error);
     iter->ops->free(iter);
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }
@@ -215,7 +215,7 @@ static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_err
         iter->ops->next(iter);
     }
     spill_view_reverse(run, 0);
-    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    spill_code_t code = spill_kv_iter_stop(iter, error);
     iter->ops->free(iter);
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }

@@ -3,6 +3,7 @@
 
 #include "store/embedded/records.h"
 #include "store/unmanaged.h"
+#include "util/error.h"
 
 #include <string.h>
 
@@ -89,7 +90,7 @@ static spill_code_t add_element(spill_view_t *reading, int64_t seq, bool *taken,
     spill_value_t value;
     *taken = false;
     if (!iter->valid) {
-        spill_code_t code = iter->ops->status(iter, error);
+        spill_code_t code = spill_kv_iter_stop(iter, error);
         return code == SPILL_OK
                    ? code
                    : spill_embedded_place(reading->request, reading->page, code, error);
@@ -139,13 +140,11 @@ static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
         seq = spill_seqs_pass_down(&state->deleted, seq);
         if (seq < range.low)
             break;
-        spill_code_t code = placed ? SPILL_OK : seek_element(reading, seq, error);
-        if (code == SPILL_OK)
-            code = add_element(reading, seq, &taken, error);
-        if (code == SPILL_OK && !taken)
-            code = check_missing(reading, seq, error);
-        if (code != SPILL_OK)
-            return code;
+        if (!placed)
+            SPILL_TRY(seek_element(reading, seq, error));
+        SPILL_TRY(add_element(reading, seq, &taken, error));
+        if (!taken)
+            SPILL_TRY(check_missing(reading, seq, error));
         placed = taken;
         left--;
         if (taken && left > 0 && seq > range.low)
@@ -232,12 +231,10 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
 static spill_code_t read_fields(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
+    bson_t stored;
     bool found;
     spill_record_key_init(&reading->key, request->collection_id, request->key, request->key_bytes);
-    spill_code_t code = spill_view_seek(reading, &found, error);
-    if (code != SPILL_OK)
-        return code;
-    bson_t stored;
+    SPILL_TRY(spill_view_seek(reading, &found, error));
     if (found && spill_fields_decode(reading->iter->value, reading->iter->value_bytes, request->key,
                                      request->key_bytes, &stored))
         reading->response->fields = bson_copy(&stored);
@@ -265,22 +262,20 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
     if (request->page == SPILL_ELEMENTS)
         return request->read.want == SPILL_WANT_TOP_N ? spill_view_read_top_n(reading, error)
                                                       : spill_view_read_elements(reading, error);
-    spill_code_t code = spill_view_find_document(reading, error);
-    if (code == SPILL_OK && request->read.unmanaged && !reading->response->state.present)
-        return read_unmanaged(reading, error);
-    if (code != SPILL_OK || !reading->response->state.present)
-        return code;
+    SPILL_TRY(spill_view_find_document(reading, error));
+    if (!reading->response->state.present)
+        return request->read.unmanaged ? read_unmanaged(reading, error) : SPILL_OK;
     if (request->read.want == SPILL_WANT_ID)
-        code = read_id(reading, error);
+        SPILL_TRY(read_id(reading, error));
     else if (request->read.want != SPILL_WANT_NONE)
-        code = read_run(reading, error);
-    if (code == SPILL_OK && request->read.want_top && request->page == SPILL_HEAD)
-        code = spill_view_read_top(reading, error);
-    if (code == SPILL_OK && (request->read.op || request->read.want_ops))
-        code = read_ops(reading, error);
-    if (code == SPILL_OK && request->read.want_fields && request->page == SPILL_HEAD)
-        code = read_fields(reading, error);
-    return code;
+        SPILL_TRY(read_run(reading, error));
+    if (request->read.want_top && request->page == SPILL_HEAD)
+        SPILL_TRY(spill_view_read_top(reading, error));
+    if (request->read.op || request->read.want_ops)
+        SPILL_TRY(read_ops(reading, error));
+    if (request->read.want_fields && request->page == SPILL_HEAD)
+        SPILL_TRY(read_fields(reading, error));
+    return SPILL_OK;
 }
 
 spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t *request,

@@ -143,40 +143,35 @@ static spill_code_t upgrade_format(spill_kv_t *kv, const char *place, uint64_t v
 
 static spill_code_t is_empty(spill_kv_t *kv, bool *empty, spill_error_t *error)
 {
-    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
     iter->ops->seek(iter, (const uint8_t *)"", 0);
     *empty = !iter->valid;
-    spill_code_t code = *empty ? iter->ops->status(iter, error) : SPILL_OK;
-    iter->ops->free(iter);
-    return code;
+    return spill_kv_iter_stop(iter, error);
 }
 
 /* *version is 0 if the engine is empty. */
 static spill_code_t read_format(spill_kv_t *kv, const char *place, uint64_t *version,
                                 spill_error_t *error)
 {
-    spill_buffer_t key = SPILL_BUFFER_INIT;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
-    bool found;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t value = SPILL_BUFFER_INIT;
+    bool found, empty;
     *version = 0;
     spill_system_key(&key, SPILL_SYSTEM_FORMAT, "");
-    spill_code_t code = kv->ops->get(kv, key.data, key.size, &value, &found, error);
-    if (code == SPILL_OK && found) {
+    SPILL_TRY(kv->ops->get(kv, key.data, key.size, &value, &found, error));
+    if (found) {
         spill_reader_t reader = spill_reader_of(value.data, value.size);
         *version = spill_reader_varint(&reader);
-        if (!spill_reader_ended(&reader) || *version == 0)
-            code = spill_fail(error, SPILL_CORRUPT,
-                              "%s: the record of the format's version cannot be read", place);
-    } else if (code == SPILL_OK) {
-        bool empty;
-        code = is_empty(kv, &empty, error);
-        if (code == SPILL_OK && !empty)
-            code = spill_fail(error, SPILL_NOT_FOUND, "%s: is a database, but not a Spillway store",
-                              place);
+        if (spill_reader_ended(&reader) && *version > 0)
+            return SPILL_OK;
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s: the record of the format's version cannot be read", place);
     }
-    spill_buffer_release(&key);
-    spill_buffer_release(&value);
-    return code;
+    SPILL_TRY(is_empty(kv, &empty, error));
+    if (!empty)
+        return spill_fail(error, SPILL_NOT_FOUND, "%s: is a database, but not a Spillway store",
+                          place);
+    return SPILL_OK;
 }
 
 spill_code_t spill_embedded_format(spill_kv_t *kv, const char *place, bool read_only,

@@ -3,6 +3,7 @@
 
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "util/error.h"
 
 /* ---- referenced elements --------------------------------------------------------------------- */
 
@@ -22,8 +23,8 @@ static spill_code_t read_numbers(spill_view_t *reading, int64_t high, int64_t lo
     if (high < low)
         return SPILL_OK;
     spill_record_key_element(&reading->key, request->incarnation, high);
-    spill_code_t code = spill_view_seek(reading, &found, error);
-    while (code == SPILL_OK && !*stopped && iter->valid && run->count < limit &&
+    SPILL_TRY(spill_view_seek(reading, &found, error));
+    while (!*stopped && iter->valid && run->count < limit &&
            spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &incarnation,
                                        &seq) &&
            incarnation == request->incarnation && seq >= low) {
@@ -35,9 +36,9 @@ static spill_code_t read_numbers(spill_view_t *reading, int64_t high, int64_t lo
         bytes += value.size_bytes;
         *stopped = request->read.bytes_most > 0 && bytes >= request->read.bytes_most && seq > low;
         iter->ops->next(iter);
-        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+        SPILL_TRY(spill_kv_iter_stop(iter, error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 /*
@@ -99,9 +100,9 @@ static spill_code_t copy_element(spill_view_t *reading, int64_t incarnation, int
 {
     spill_value_t value;
     spill_record_key_element(&reading->key, incarnation, seq);
-    spill_code_t code = spill_view_seek(reading, found, error);
-    if (code != SPILL_OK || !*found)
-        return code;
+    SPILL_TRY(spill_view_seek(reading, found, error));
+    if (!*found)
+        return SPILL_OK;
     if (!spill_element_decode(reading->request->definition, reading->iter->value,
                               reading->iter->value_bytes, &value))
         return spill_view_corrupt(reading, error, "the record of an element cannot be read");
@@ -113,16 +114,15 @@ static spill_code_t copy_element(spill_view_t *reading, int64_t incarnation, int
 spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error)
 {
     const spill_state_t *state = &reading->response->state;
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < state->top.shown; i++) {
+    for (size_t i = 0; i < state->top.shown; i++) {
         bool found;
-        code = copy_element(reading, state->incarnation, state->top.at[i].seq,
-                            &reading->response->top_run, &found, error);
-        if (code == SPILL_OK && !found)
+        SPILL_TRY(copy_element(reading, state->incarnation, state->top.at[i].seq,
+                               &reading->response->top_run, &found, error));
+        if (!found)
             return spill_view_corrupt(reading, error,
                                       "the record of an element that it shows is missing");
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* Is the iterator at a record of the incarnation in rank order: an index entry or an element? */
@@ -157,16 +157,16 @@ static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *
     else
         spill_record_key_element(&reading->key, request->incarnation,
                                  below && below->seq < last ? below->seq : last);
-    spill_code_t code = spill_view_seek(reading, &found, error);
-    while (code == SPILL_OK && at_ranked(reading, &seq) && (int64_t)*count < request->read.limit &&
+    SPILL_TRY(spill_view_seek(reading, &found, error));
+    while (at_ranked(reading, &seq) && (int64_t)*count < request->read.limit &&
            (ranked || seq >= request->read.watermark)) {
         bool passed = seq == request->read.seq || (below && seq == below->seq);
         if (seq >= request->read.watermark && seq < request->read.pages && !passed)
             numbers[(*count)++] = seq;
         reading->iter->ops->next(reading->iter);
-        code = reading->iter->valid ? SPILL_OK : reading->iter->ops->status(reading->iter, error);
+        SPILL_TRY(spill_kv_iter_stop(reading->iter, error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* SPILL_WANT_TOP_N: use the index of ranks, or the elements' own order if there is none. */

@@ -2,6 +2,7 @@
 #include "store/embedded/view.h"
 #include "definition/schema.h"
 #include "store/embedded/records.h"
+#include "util/error.h"
 
 #include <string.h>
 
@@ -18,9 +19,7 @@ spill_code_t spill_view_seek(spill_view_t *reading, bool *found, spill_error_t *
     iter->ops->seek(iter, key->data, key->size);
     *found =
         iter->valid && iter->key_bytes == key->size && memcmp(iter->key, key->data, key->size) == 0;
-    if (iter->valid)
-        return SPILL_OK;
-    spill_code_t code = iter->ops->status(iter, error);
+    spill_code_t code = spill_kv_iter_stop(iter, error);
     return code == SPILL_OK ? code
                             : spill_embedded_place(reading->request, reading->page, code, error);
 }
@@ -31,9 +30,9 @@ spill_code_t spill_view_read_state(spill_view_t *reading, int64_t page, spill_st
     bool found;
     reading->page = page;
     spill_embedded_state_key(&reading->key, page);
-    spill_code_t code = spill_view_seek(reading, &found, error);
-    if (code != SPILL_OK || !found)
-        return code;
+    SPILL_TRY(spill_view_seek(reading, &found, error));
+    if (!found)
+        return SPILL_OK;
     if (!spill_state_decode(reading->iter->value, reading->iter->value_bytes, page == SPILL_HEAD,
                             state))
         return spill_view_corrupt(reading, error, "the record of its state cannot be read");
