@@ -36,11 +36,9 @@ static spill_code_t fail_conflict(const stray_t *stray, const bson_t *document,
                                   spill_error_t *error)
 {
     spill_value_t id;
-    spill_code_t code = spill_transform_id_of(document, &id, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_transform_id_of(document, &id, error));
     char *text = spill_value_to_json(&id, false);
-    code =
+    spill_code_t code =
         spill_fail(error, SPILL_REFUSED,
                    "a client has written to '%s' after it was put aside as '%s': '%s' has another "
                    "document of _id %s, or of the same unique value; merge the documents of "
@@ -51,71 +49,72 @@ static spill_code_t fail_conflict(const stray_t *stray, const bson_t *document,
     return code;
 }
 
-/* Transform the documents for the target, and collect the _ids under which it may have them. */
-static spill_code_t transform_chunk(const stray_t *stray, const spill_raw_admin_batch_t *documents,
-                                    spill_raw_admin_batch_t *transformed_documents, bson_t *ids,
-                                    spill_error_t *error)
+static void add_id_of(bson_t *ids, const spill_value_t *id)
 {
-    spill_code_t code = SPILL_OK;
-    uint32_t count = 0;
-    for (size_t i = 0; i < documents->count && code == SPILL_OK; i++) {
-        bson_t transformed;
-        char buffer[16];
-        const char *key;
-        spill_value_t id;
-        if (stray->open)
-            code =
-                spill_transform_make(&stray->slice, documents->documents[i], &transformed, error);
-        else
-            bson_copy_to(documents->documents[i], &transformed);
-        if (code == SPILL_OK)
-            code = spill_transform_id_of(&transformed, &id, error);
-        if (code == SPILL_OK) {
-            bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
-            spill_value_append(&id, ids, key);
-            spill_raw_admin_batch_add(transformed_documents, &transformed);
-        }
-        if (code == SPILL_OK && stray->open && !stray->slice.keeps_ids) {
-            code = spill_transform_id_of(documents->documents[i], &id, error);
-            bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
-            spill_value_append(&id, ids, key); /* as the application may have written it */
-        }
-        bson_destroy(&transformed);
-    }
-    return code;
+    char buffer[16];
+    const char *key;
+    bson_uint32_to_string(bson_count_keys(ids), &key, buffer, sizeof buffer);
+    spill_value_append(id, ids, key);
+}
+
+/* Transform a document for the target, and collect the _ids under which it may have it. */
+static spill_code_t transform_one(const stray_t *stray, const bson_t *document,
+                                  spill_raw_admin_batch_t *transformed, bson_t *ids,
+                                  spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t one = BSON_INITIALIZER;
+    spill_value_t id;
+    if (stray->open)
+        SPILL_TRY(spill_transform_make(&stray->slice, document, &one, error));
+    else
+        bson_concat(&one, document);
+    SPILL_TRY(spill_transform_id_of(&one, &id, error));
+    add_id_of(ids, &id);
+    spill_raw_admin_batch_add(transformed, &one);
+    if (!stray->open || stray->slice.keeps_ids)
+        return SPILL_OK;
+    SPILL_TRY(spill_transform_id_of(document, &id, error));
+    add_id_of(ids, &id); /* as the application may have written it */
+    return SPILL_OK;
+}
+
+static void free_flags(bool **flags)
+{
+    bson_free(*flags);
+}
+
+static void free_writes(spill_raw_admin_write_t **writes)
+{
+    bson_free(*writes);
 }
 
 /* Plan an insert for each transformed document that the target lacks. *count is their number. */
-static spill_code_t plan_inserts(const stray_t *stray,
-                                 const spill_raw_admin_batch_t *transformed_documents,
+static spill_code_t plan_inserts(const stray_t *stray, const spill_raw_admin_batch_t *transformed,
                                  const bson_t *ids, spill_raw_admin_write_t *writes, size_t *count,
                                  spill_error_t *error)
 {
-    spill_raw_admin_batch_t found = {0};
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t found = {0};
     spill_raw_admin_read_t what = {.collection = stray->to,
                                    .filter = stray->open && !stray->slice.keeps_ids ? &stray->filter
                                                                                     : NULL,
                                    .ids = ids};
-    bool *there = bson_malloc0(transformed_documents->count + 1);
-    spill_code_t code = SPILL_OK;
-    if (transformed_documents->count > 0)
-        code = stray->run->admin->ops->read(stray->run->admin, &what, &found, error);
-    for (size_t i = 0; i < found.count && code == SPILL_OK; i++) {
+    SPILL_SCOPED(free_flags) bool *there = bson_malloc0(transformed->count + 1);
+    if (transformed->count > 0)
+        SPILL_TRY(stray->run->admin->ops->read(stray->run->admin, &what, &found, error));
+    for (size_t i = 0; i < found.count; i++) {
         bool equal = false;
-        for (size_t j = 0; j < transformed_documents->count && !equal; j++) {
-            equal = bson_equal(found.documents[i], transformed_documents->documents[j]);
+        for (size_t j = 0; j < transformed->count && !equal; j++) {
+            equal = bson_equal(found.documents[i], transformed->documents[j]);
             there[j] = there[j] || equal;
         }
         if (!equal)
-            code = fail_conflict(stray, found.documents[i], error);
+            return fail_conflict(stray, found.documents[i], error);
     }
-    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++)
+    for (size_t i = 0; i < transformed->count; i++)
         if (!there[i])
-            writes[(*count)++] = (spill_raw_admin_write_t){
-                .kind = SPILL_RAW_ADMIN_INSERT, .document = transformed_documents->documents[i]};
-    bson_free(there);
-    spill_raw_admin_batch_release(&found);
-    return code;
+            writes[(*count)++] = (spill_raw_admin_write_t){.kind = SPILL_RAW_ADMIN_INSERT,
+                                                           .document = transformed->documents[i]};
+    return SPILL_OK;
 }
 
 static spill_code_t insert_all(const stray_t *stray, spill_raw_admin_write_t *writes, size_t count,
@@ -124,69 +123,81 @@ static spill_code_t insert_all(const stray_t *stray, spill_raw_admin_write_t *wr
     spill_consolidate_run_t *run = stray->run;
     if (count == 0)
         return SPILL_OK;
-    spill_code_t code = spill_consolidate_check_own(run, error);
-    if (code == SPILL_OK)
-        code = run->admin->ops->write(run->admin, stray->to, writes, count, error);
-    for (size_t i = 0; i < count && code == SPILL_OK; i++)
+    SPILL_TRY(spill_consolidate_check_own(run, error));
+    SPILL_TRY(run->admin->ops->write(run->admin, stray->to, writes, count, error));
+    for (size_t i = 0; i < count; i++) {
         if (writes[i].duplicate)
-            code = fail_conflict(stray, writes[i].document, error);
-        else
-            run->result->inserted++;
-    return code;
+            return fail_conflict(stray, writes[i].document, error);
+        run->result->inserted++;
+    }
+    return SPILL_OK;
 }
 
 /* Check a chunk for conflicts and, with `inserts`, insert what the target does not have. */
 static spill_code_t absorb_chunk(const stray_t *stray, const spill_raw_admin_batch_t *documents,
                                  bool inserts, spill_error_t *error)
 {
-    spill_raw_admin_batch_t transformed_documents = {0};
-    bson_t ids = BSON_INITIALIZER;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t transformed = {0};
+    SPILL_SCOPED(bson_destroy) bson_t ids = BSON_INITIALIZER;
+    SPILL_SCOPED(free_writes)
     spill_raw_admin_write_t *writes = bson_malloc0((documents->count + 1) * sizeof *writes);
     size_t count = 0;
-    spill_code_t code = transform_chunk(stray, documents, &transformed_documents, &ids, error);
-    if (code == SPILL_OK)
-        code = plan_inserts(stray, &transformed_documents, &ids, writes, &count, error);
-    if (code == SPILL_OK && inserts)
-        code = insert_all(stray, writes, count, error);
-    bson_free(writes);
-    bson_destroy(&ids);
-    spill_raw_admin_batch_release(&transformed_documents);
-    return code;
+    for (size_t i = 0; i < documents->count; i++)
+        SPILL_TRY(transform_one(stray, documents->documents[i], &transformed, &ids, error));
+    SPILL_TRY(plan_inserts(stray, &transformed, &ids, writes, &count, error));
+    return inserts ? insert_all(stray, writes, count, error) : SPILL_OK;
+}
+
+/* Absorb the chunk behind `after`, {id: _id} or empty, and advance `after`. */
+static spill_code_t absorb_next(const stray_t *stray, bool inserts, bson_t *after, bool *end,
+                                spill_error_t *error)
+{
+    const spill_throttle_options_t *given = &stray->run->throttle.options;
+    spill_raw_admin_read_t what = {.collection = stray->from, .limit = CHUNK_DOCUMENTS};
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
+    spill_value_t id;
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, after, "id")) {
+        id = spill_value_from_iter(&iter);
+        what.after = &id;
+    }
+    if (stray->open && given->stop && given->stop(given->context)) /* no writer waits for it */
+        return spill_fail(error, SPILL_CANCELLED, "interrupted: run the same command to continue");
+    SPILL_TRY(stray->run->admin->ops->read(stray->run->admin, &what, &batch, error));
+    SPILL_TRY(absorb_chunk(stray, &batch, inserts, error));
+    *end = batch.end || batch.count == 0;
+    if (*end)
+        return SPILL_OK;
+    SPILL_TRY(spill_transform_id_of(batch.documents[batch.count - 1], &id, error));
+    bson_reinit(after);
+    spill_value_append(&id, after, "id");
+    return SPILL_OK;
 }
 
 /* Absorb all documents of the stray, in the order of _id. */
 static spill_code_t absorb_documents(const stray_t *stray, bool inserts, spill_error_t *error)
 {
-    const spill_throttle_options_t *given = &stray->run->throttle.options;
-    bson_t after = BSON_INITIALIZER;
-    spill_code_t code = SPILL_OK;
-    for (bool end = false; code == SPILL_OK && !end;) {
-        spill_raw_admin_read_t what = {.collection = stray->from, .limit = CHUNK_DOCUMENTS};
-        spill_raw_admin_batch_t batch = {0};
-        spill_value_t id;
-        bson_iter_t iter;
-        if (bson_iter_init_find(&iter, &after, "id")) {
-            id = spill_value_from_iter(&iter);
-            what.after = &id;
-        }
-        if (stray->open && given->stop && given->stop(given->context)) /* no writer waits for it */
-            code =
-                spill_fail(error, SPILL_CANCELLED, "interrupted: run the same command to continue");
-        if (code == SPILL_OK)
-            code = stray->run->admin->ops->read(stray->run->admin, &what, &batch, error);
-        if (code == SPILL_OK)
-            code = absorb_chunk(stray, &batch, inserts, error);
-        end = batch.end || batch.count == 0;
-        if (code == SPILL_OK && !end)
-            code = spill_transform_id_of(batch.documents[batch.count - 1], &id, error);
-        if (code == SPILL_OK && !end) {
-            bson_reinit(&after);
-            spill_value_append(&id, &after, "id");
-        }
-        spill_raw_admin_batch_release(&batch);
+    SPILL_SCOPED(bson_destroy) bson_t after = BSON_INITIALIZER;
+    for (bool end = false; !end;)
+        SPILL_TRY(absorb_next(stray, inserts, &after, &end, error));
+    return SPILL_OK;
+}
+
+/* Rename the stray, if it has its first name, and absorb it. */
+static spill_code_t absorb_stray(stray_t *stray, const char *late, bool moved, spill_error_t *error)
+{
+    if (!moved) {
+        SPILL_TRY(absorb_documents(stray, false, error));
+        SPILL_TRY(spill_consolidate_rename(stray->run, stray->from, late, error));
     }
-    bson_destroy(&after);
-    return code;
+    stray->from = late;
+    SPILL_TRY(absorb_documents(stray, true, error));
+    return spill_consolidate_drop(stray->run, late, error);
+}
+
+static bool is_collection(const spill_consolidate_run_t *run, const char *name)
+{
+    return spill_consolidate_kind_of(run, name, NULL) == SPILL_CONSOLIDATE_COLLECTION;
 }
 
 spill_code_t spill_consolidate_absorb(spill_consolidate_run_t *run, size_t member, bool open,
@@ -200,25 +211,11 @@ spill_code_t spill_consolidate_absorb(spill_consolidate_run_t *run, size_t membe
                      .open = open,
                      .from = joined->collection,
                      .to = open ? run->group->into : joined->kept};
-    bool aside = spill_consolidate_kind_of(run, joined->kept, NULL) == SPILL_CONSOLIDATE_COLLECTION;
-    bool moved = spill_consolidate_kind_of(run, late, NULL) == SPILL_CONSOLIDATE_COLLECTION;
-    bool there =
-        spill_consolidate_kind_of(run, joined->collection, NULL) == SPILL_CONSOLIDATE_COLLECTION;
-    spill_code_t code = SPILL_OK;
+    bool moved = is_collection(run, late);
     bson_init(&stray.filter);
     spill_value_append(&stray.slice.value, &stray.filter, stray.slice.field);
-    *found = aside && (moved || there);
-    if (*found && !moved) {
-        code = absorb_documents(&stray, false, error);
-        if (code == SPILL_OK)
-            code = spill_consolidate_rename(run, joined->collection, late, error);
-    }
-    if (*found && code == SPILL_OK) {
-        stray.from = late;
-        code = absorb_documents(&stray, true, error);
-    }
-    if (*found && code == SPILL_OK)
-        code = spill_consolidate_drop(run, late, error);
+    *found = is_collection(run, joined->kept) && (moved || is_collection(run, joined->collection));
+    spill_code_t code = *found ? absorb_stray(&stray, late, moved, error) : SPILL_OK;
     bson_destroy(&stray.filter);
     bson_free(late);
     return code;
@@ -227,12 +224,11 @@ spill_code_t spill_consolidate_absorb(spill_consolidate_run_t *run, size_t membe
 spill_code_t spill_consolidate_absorb_all(spill_consolidate_run_t *run, size_t open,
                                           spill_error_t *error)
 {
-    spill_code_t code = spill_consolidate_list(run, error);
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
+    SPILL_TRY(spill_consolidate_list(run, error));
+    for (size_t i = 0; i < run->group->count; i++) {
         bool found = false;
-        code = spill_consolidate_absorb(run, i, i < open, &found, error);
+        SPILL_TRY(spill_consolidate_absorb(run, i, i < open, &found, error));
     }
-    if (code == SPILL_OK)
-        code = spill_consolidate_list(run, error);
-    return code == SPILL_OK ? spill_consolidate_check_names(run, error) : code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    return spill_consolidate_check_names(run, error);
 }

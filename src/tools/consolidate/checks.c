@@ -75,55 +75,44 @@ spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, b
 
 /* ---- _ids that would collide ----------------------------------------------------------------- */
 
-/* For a chunk of a slice: some documents have an _id that the application has chosen. Collect the
- * _ids that a copy from the old collection would have given to these documents. */
-static spill_code_t transformed_ids(const spill_share_t *slice,
-                                    const spill_raw_admin_batch_t *batch, bson_t *ids,
-                                    spill_error_t *error)
+/* If the document has an _id that the application has chosen, collect the _id that a copy from the
+ * old collection would have given to it. */
+static spill_code_t add_transformed_id(const spill_share_t *slice, const bson_t *document,
+                                       bson_t *ids, spill_error_t *error)
 {
-    uint32_t count = 0;
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; i < batch->count && code == SPILL_OK; i++) {
-        bson_t old = BSON_INITIALIZER;
-        bson_iter_t iter;
-        spill_value_t id, old_id;
-        code = spill_transform_id_of(batch->documents[i], &id, error);
-        if (code == SPILL_OK) {
-            spill_transform_original_id(slice, &id, &old, "");
-            bson_iter_init_find(&iter, &old, "");
-            old_id = spill_value_from_iter(&iter);
-            if (spill_value_equal(&id, &old_id)) {
-                char buffer[16];
-                const char *key;
-                bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
-                spill_transform_id(slice, &id, ids, key);
-            }
-        }
-        bson_destroy(&old);
+    SPILL_SCOPED(bson_destroy) bson_t old = BSON_INITIALIZER;
+    bson_iter_t iter;
+    spill_value_t id, old_id;
+    SPILL_TRY(spill_transform_id_of(document, &id, error));
+    spill_transform_original_id(slice, &id, &old, "");
+    bson_iter_init_find(&iter, &old, "");
+    old_id = spill_value_from_iter(&iter);
+    if (spill_value_equal(&id, &old_id)) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string(bson_count_keys(ids), &key, buffer, sizeof buffer);
+        spill_transform_id(slice, &id, ids, key);
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* Refuse if the collection also has a document of one of these _ids. */
 static spill_code_t refuse_if_there(spill_consolidate_run_t *run, const spill_joined_t *member,
                                     const spill_raw_admin_read_t *what, spill_error_t *error)
 {
-    spill_raw_admin_batch_t batch;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
     spill_value_t id;
-    spill_code_t code = run->admin->ops->read(run->admin, what, &batch, error);
-    if (code == SPILL_OK && batch.count > 0)
-        code = spill_transform_id_of(batch.documents[0], &id, error);
-    if (code == SPILL_OK && batch.count > 0) {
-        char *text = spill_value_to_json(&id, false);
-        code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' has a document of _id %s, and another one with the 'id' in it as "
-                          "_id: both would be one document of '%s'; delete one of them, or give "
-                          "it another _id",
-                          what->collection, text ? text : "?", member->collection);
-        bson_free(text);
-    }
-    spill_raw_admin_batch_release(&batch);
-    return code;
+    SPILL_TRY(run->admin->ops->read(run->admin, what, &batch, error));
+    if (batch.count == 0)
+        return SPILL_OK;
+    SPILL_TRY(spill_transform_id_of(batch.documents[0], &id, error));
+    char *text = spill_value_to_json(&id, false);
+    spill_fail(error, SPILL_REFUSED,
+               "'%s' has a document of _id %s, and another one with the 'id' in it as _id: both "
+               "would be one document of '%s'; delete one of them, or give it another _id",
+               what->collection, text ? text : "?", member->collection);
+    bson_free(text);
+    return SPILL_REFUSED;
 }
 
 /* Check the chunk behind `after`, {id: _id} or empty, and advance `after`. */
@@ -132,59 +121,53 @@ static spill_code_t check_chunk(spill_consolidate_run_t *run, size_t member,
                                 spill_error_t *error)
 {
     spill_share_t slice = spill_consolidation_share(run->group, member);
-    spill_raw_admin_batch_t batch = {0};
-    bson_t ids = BSON_INITIALIZER;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
+    SPILL_SCOPED(bson_destroy) bson_t ids = BSON_INITIALIZER;
     bson_iter_t iter;
     spill_value_t id;
     if (bson_iter_init(&iter, after) && bson_iter_next(&iter)) {
         id = spill_value_from_iter(&iter);
         what.after = &id;
     }
-    spill_code_t code = run->admin->ops->read(run->admin, &what, &batch, error);
+    SPILL_TRY(run->admin->ops->read(run->admin, &what, &batch, error));
     *end = batch.end;
-    if (code == SPILL_OK)
-        code = transformed_ids(&slice, &batch, &ids, error);
-    if (code == SPILL_OK && batch.count > 0) {
+    for (size_t i = 0; i < batch.count; i++)
+        SPILL_TRY(add_transformed_id(&slice, batch.documents[i], &ids, error));
+    if (batch.count > 0) {
         spill_transform_id_of(batch.documents[batch.count - 1], &id, NULL);
         bson_reinit(after);
         spill_value_append(&id, after, "id");
     }
+    if (bson_empty(&ids))
+        return SPILL_OK;
     what.after = NULL;
     what.ids = &ids;
     what.limit = 1;
-    if (code == SPILL_OK && bson_count_keys(&ids) > 0)
-        code = refuse_if_there(run, &run->group->members[member], &what, error);
-    spill_raw_admin_batch_release(&batch);
-    bson_destroy(&ids);
-    return code;
+    return refuse_if_there(run, &run->group->members[member], &what, error);
 }
 
 static spill_code_t check_slice(spill_consolidate_run_t *run, size_t member, const char *joint,
                                 spill_error_t *error)
 {
-    bson_t after = BSON_INITIALIZER, filter = BSON_INITIALIZER;
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(bson_destroy) bson_t after = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     spill_value_append(&run->group->members[member].value, &filter, run->group->field);
-    for (bool end = false; code == SPILL_OK && !end;) {
+    for (bool end = false; !end;) {
         spill_raw_admin_read_t what = {.collection = joint,
                                        .filter = &filter,
                                        .ids_only = true,
                                        .limit = spill_throttle_chunk_size(&run->throttle)};
-        if (spill_throttle_wait(&run->throttle))
-            code = check_chunk(run, member, what, &after, &end, error);
-        else
-            code = spill_fail(error, SPILL_CANCELLED, "interrupted");
+        if (!spill_throttle_wait(&run->throttle))
+            return spill_fail(error, SPILL_CANCELLED, "interrupted");
+        SPILL_TRY(check_chunk(run, member, what, &after, &end, error));
     }
-    bson_destroy(&after);
-    bson_destroy(&filter);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_consolidate_check_ids(spill_consolidate_run_t *run, const char *joint,
                                          spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK && !run->group->keeps_ids; i++)
-        code = check_slice(run, i, joint, error);
-    return code;
+    for (size_t i = 0; i < run->group->count && !run->group->keeps_ids; i++)
+        SPILL_TRY(check_slice(run, i, joint, error));
+    return SPILL_OK;
 }

@@ -109,9 +109,7 @@ static spill_code_t examine(spill_consolidate_run_t *run, findings_t *findings,
                             spill_error_t *error)
 {
     findings_init(findings);
-    spill_code_t code = spill_consolidate_list(run, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_consolidate_list(run, error));
     for (size_t i = 0; i < run->group->count; i++) {
         const spill_joined_t *member = &run->group->members[i];
         bool aside = spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_ABSENT;
@@ -122,13 +120,13 @@ static spill_code_t examine(spill_consolidate_run_t *run, findings_t *findings,
                                        member->kept);
     }
     find_strangers(run, &findings->strangers);
-    code = examine_target(run, findings, error);
-    if (code == SPILL_OK && run->checkpoint.phase <= SPILL_CONSOLIDATE_COPYING)
-        code = spill_consolidate_check_definitions(run, &findings->refused, error);
-    if (code == SPILL_OK && !run->checkpoint.stored)
-        code = spill_consolidate_merge_indexes(run, &findings->indexes, &findings->refused,
-                                               &findings->notes, error);
-    return code;
+    SPILL_TRY(examine_target(run, findings, error));
+    if (run->checkpoint.phase <= SPILL_CONSOLIDATE_COPYING)
+        SPILL_TRY(spill_consolidate_check_definitions(run, &findings->refused, error));
+    if (run->checkpoint.stored)
+        return SPILL_OK;
+    return spill_consolidate_merge_indexes(run, &findings->indexes, &findings->refused,
+                                           &findings->notes, error);
 }
 
 /* How many members, the first ones of the plan, the application writes to in the joint collection.
@@ -161,27 +159,24 @@ static void report_on(const spill_consolidate_run_t *run, const findings_t *find
     BSON_APPEND_ARRAY(report, "notes", &findings->notes);
 }
 
+static spill_code_t report_run(spill_consolidate_run_t *run, bson_t *report, spill_error_t *error)
+{
+    SPILL_SCOPED(findings_release) findings_t findings;
+    SPILL_TRY(examine(run, &findings, error));
+    SPILL_TRY(spill_consolidate_place_load(run, error));
+    report_on(run, &findings, report);
+    return SPILL_OK;
+}
+
 spill_code_t spill_consolidate_report(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                       bson_t *report, spill_error_t *error)
 {
-    spill_consolidate_run_t run;
+    SPILL_SCOPED(spill_consolidate_release) spill_consolidate_run_t run;
     spill_consolidate_options_t options = {0};
     spill_consolidate_result_t result;
-    findings_t findings;
     bson_init(report);
     spill_code_t code = spill_consolidate_start(&run, admin, group, &options, &result, error);
-    findings_init(&findings);
-    if (code == SPILL_OK) {
-        findings_release(&findings);
-        code = examine(&run, &findings, error);
-    }
-    if (code == SPILL_OK)
-        code = spill_consolidate_place_load(&run, error);
-    if (code == SPILL_OK)
-        report_on(&run, &findings, report);
-    findings_release(&findings);
-    spill_consolidate_release(&run);
-    return code;
+    return code == SPILL_OK ? report_run(&run, report, error) : code;
 }
 
 /* ---- copying --------------------------------------------------------------------------------- */
@@ -197,55 +192,42 @@ static spill_code_t refuse_missing(const findings_t *findings, spill_error_t *er
 /* Check that it may begin, and save the checkpoint before anything is created. */
 static spill_code_t begin_copy(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    findings_t findings;
-    spill_code_t code = examine(run, &findings, error);
-    if (code == SPILL_OK)
-        code = refuse_missing(&findings, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_refuse_first(&findings.refused, "", error);
-    if (code == SPILL_OK) /* a late run of an earlier consolidation may have left its place */
-        code = spill_consolidate_place_delete(run, error);
-    if (code == SPILL_OK) {
-        run->checkpoint.indexes = bson_copy(&findings.indexes);
-        code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
-    }
-    findings_release(&findings);
-    return code;
+    SPILL_SCOPED(findings_release) findings_t findings;
+    SPILL_TRY(examine(run, &findings, error));
+    SPILL_TRY(refuse_missing(&findings, error));
+    SPILL_TRY(spill_consolidate_refuse_first(&findings.refused, "", error));
+    /* a late run of an earlier consolidation may have left its place */
+    SPILL_TRY(spill_consolidate_place_delete(run, error));
+    run->checkpoint.indexes = bson_copy(&findings.indexes);
+    return spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
 }
 
 static spill_code_t copy_documents(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
-    spill_code_t code = SPILL_OK;
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHED) {
         run->result->done = true;
         return SPILL_OK;
     }
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_NONE)
-        code = begin_copy(run, error);
-    if (code == SPILL_OK && run->checkpoint.phase != SPILL_CONSOLIDATE_COPYING)
-        code = spill_fail(error, SPILL_REFUSED,
+        SPILL_TRY(begin_copy(run, error));
+    if (run->checkpoint.phase != SPILL_CONSOLIDATE_COPYING)
+        return spill_fail(error, SPILL_REFUSED,
                           "'%s' is past its copy (%s): its documents belong to the application now",
                           run->group->into, spill_consolidate_phase_name(run->checkpoint.phase));
-    if (code == SPILL_OK)
-        code = spill_consolidate_create(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
-    if (code == SPILL_OK && run->result->changing == 0 && !run->checkpoint.copied) {
-        run->checkpoint.copied = true;
-        code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
-    }
-    return code;
+    SPILL_TRY(spill_consolidate_create(run, error));
+    SPILL_TRY(spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error));
+    if (run->result->changing > 0 || run->checkpoint.copied)
+        return SPILL_OK;
+    run->checkpoint.copied = true;
+    return spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
 }
 
 spill_code_t spill_consolidate_copy(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,
                                     spill_consolidate_result_t *result, spill_error_t *error)
 {
-    spill_consolidate_run_t run;
+    SPILL_SCOPED(spill_consolidate_release) spill_consolidate_run_t run;
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
-    if (code == SPILL_OK)
-        code = copy_documents(&run, error);
-    spill_consolidate_release(&run);
-    return code;
+    return code == SPILL_OK ? copy_documents(&run, error) : code;
 }

@@ -16,22 +16,16 @@
 static spill_code_t prepare_cut(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
-    bson_t refused = BSON_INITIALIZER; /* a definition may have been saved since the copy began */
-    spill_code_t code = spill_consolidate_check_definitions(run, &refused, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_refuse_first(&refused, "", error);
-    bson_destroy(&refused);
-    if (code == SPILL_OK && run->options->views)
-        code = spill_consolidate_try_views(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_passes(run, &way, spill_consolidate_pause(run), error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_refuse_slow(run, error);
-    if (code == SPILL_OK) {
-        run->checkpoint.views = run->options->views;
-        code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUTTING, error);
-    }
-    return code;
+    /* a definition may have been saved since the copy began */
+    SPILL_SCOPED(bson_destroy) bson_t refused = BSON_INITIALIZER;
+    SPILL_TRY(spill_consolidate_check_definitions(run, &refused, error));
+    SPILL_TRY(spill_consolidate_refuse_first(&refused, "", error));
+    if (run->options->views)
+        SPILL_TRY(spill_consolidate_try_views(run, error));
+    SPILL_TRY(spill_consolidate_passes(run, &way, spill_consolidate_pause(run), error));
+    SPILL_TRY(spill_consolidate_refuse_slow(run, error));
+    run->checkpoint.views = run->options->views;
+    return spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUTTING, error);
 }
 
 /* Report the members that earlier runs have opened. */
@@ -49,18 +43,17 @@ static spill_code_t cut_members(spill_consolidate_run_t *run, spill_error_t *err
     spill_code_t code = spill_consolidate_own_place(run, &open, error);
     report_open(run, open);
     run->progress.collections_all = run->group->count;
-    while (code == SPILL_OK && run->place.member < run->group->count)
-        code = spill_consolidate_cut_member(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_absorb_all(run, run->group->count, error);
-    if (code == SPILL_OK && run->checkpoint.views)
-        code = spill_consolidate_make_views(run, error);
-    return code == SPILL_OK ? spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUT, error) : code;
+    SPILL_TRY(code);
+    while (run->place.member < run->group->count)
+        SPILL_TRY(spill_consolidate_cut_member(run, error));
+    SPILL_TRY(spill_consolidate_absorb_all(run, run->group->count, error));
+    if (run->checkpoint.views)
+        SPILL_TRY(spill_consolidate_make_views(run, error));
+    return spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUT, error);
 }
 
 static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     switch (run->checkpoint.phase) {
     case SPILL_CONSOLIDATE_NONE:
         return spill_fail(error, SPILL_REFUSED, "nothing was copied into '%s' yet: copy first",
@@ -69,19 +62,19 @@ static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
     case SPILL_CONSOLIDATE_RESTORING:
         return spill_fail(error, SPILL_REFUSED, "it is being undone: continue with --undo");
     case SPILL_CONSOLIDATE_COPYING:
-        code = prepare_cut(run, error);
-        break;
+        SPILL_TRY(prepare_cut(run, error));
+        return cut_members(run, error);
     case SPILL_CONSOLIDATE_CUTTING:
-        break;
+        return cut_members(run, error);
     case SPILL_CONSOLIDATE_CUT:
         run->result->done = true;
         return spill_consolidate_absorb_all(run, run->group->count, error);
     case SPILL_CONSOLIDATE_FINISHING:
     case SPILL_CONSOLIDATE_FINISHED:
-        run->result->done = true;
-        return SPILL_OK;
+        break;
     }
-    return code == SPILL_OK ? cut_members(run, error) : code;
+    run->result->done = true;
+    return SPILL_OK;
 }
 
 spill_code_t spill_consolidate_cut_over(spill_raw_admin_t *admin,
@@ -89,61 +82,54 @@ spill_code_t spill_consolidate_cut_over(spill_raw_admin_t *admin,
                                         const spill_consolidate_options_t *options,
                                         spill_consolidate_result_t *result, spill_error_t *error)
 {
-    spill_consolidate_run_t run;
+    SPILL_SCOPED(spill_consolidate_release) spill_consolidate_run_t run;
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
-    if (code == SPILL_OK)
-        code = cut_over(&run, error);
-    spill_consolidate_release(&run);
-    return code;
+    return code == SPILL_OK ? cut_over(&run, error) : code;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------- */
 
 static spill_code_t drop_kept(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    spill_code_t code = spill_consolidate_list(run, error);
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
+    SPILL_TRY(spill_consolidate_list(run, error));
+    for (size_t i = 0; i < run->group->count; i++) {
         const char *kept = run->group->members[i].kept;
         if (spill_consolidate_kind_of(run, kept, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-            code = spill_consolidate_drop(run, kept, error);
+            SPILL_TRY(spill_consolidate_drop(run, kept, error));
     }
-    return code;
+    return SPILL_OK;
+}
+
+static spill_code_t begin_finish(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    const char *into = run->group->into;
+    SPILL_TRY(spill_consolidate_absorb_all(run, run->group->count, error));
+    if (spill_consolidate_kind_of(run, into, NULL) != SPILL_CONSOLIDATE_COLLECTION)
+        return spill_fail(error, SPILL_REFUSED,
+                          "the collection '%s' no longer exists: only the old ones are left", into);
+    return spill_consolidate_enter(run, SPILL_CONSOLIDATE_FINISHING, error);
 }
 
 static spill_code_t finish_members(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     if (run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHED) {
         run->result->done = true;
         return SPILL_OK;
     }
     if (run->checkpoint.phase < SPILL_CONSOLIDATE_CUT ||
         run->checkpoint.phase > SPILL_CONSOLIDATE_FINISHED)
-        code = cut_over(run, error);
-    if (code == SPILL_OK && run->checkpoint.phase == SPILL_CONSOLIDATE_CUT) {
-        code = spill_consolidate_absorb_all(run, run->group->count, error);
-        if (code == SPILL_OK &&
-            spill_consolidate_kind_of(run, run->group->into, NULL) != SPILL_CONSOLIDATE_COLLECTION)
-            code = spill_fail(error, SPILL_REFUSED,
-                              "the collection '%s' no longer exists: only the old ones are left",
-                              run->group->into);
-        if (code == SPILL_OK)
-            code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_FINISHING, error);
-    }
-    if (code == SPILL_OK)
-        code = drop_kept(run, error);
-    return code == SPILL_OK ? spill_consolidate_enter(run, SPILL_CONSOLIDATE_FINISHED, error)
-                            : code;
+        SPILL_TRY(cut_over(run, error));
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_CUT)
+        SPILL_TRY(begin_finish(run, error));
+    SPILL_TRY(drop_kept(run, error));
+    return spill_consolidate_enter(run, SPILL_CONSOLIDATE_FINISHED, error);
 }
 
 spill_code_t spill_consolidate_finish(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                       const spill_consolidate_options_t *options,
                                       spill_consolidate_result_t *result, spill_error_t *error)
 {
-    spill_consolidate_run_t run;
+    SPILL_SCOPED(spill_consolidate_release) spill_consolidate_run_t run;
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
-    if (code == SPILL_OK)
-        code = finish_members(&run, error);
-    spill_consolidate_release(&run);
-    return code;
+    return code == SPILL_OK ? finish_members(&run, error) : code;
 }

@@ -42,10 +42,9 @@ spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run, s
 static spill_code_t list_and_absorb(spill_consolidate_run_t *run, bool *found, spill_error_t *error)
 {
     *found = false;
-    spill_code_t code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_absorb(run, run->place.member, false, found, error);
-    return code == SPILL_OK && *found ? spill_consolidate_list(run, error) : code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    SPILL_TRY(spill_consolidate_absorb(run, run->place.member, false, found, error));
+    return *found ? spill_consolidate_list(run, error) : SPILL_OK;
 }
 
 /* While the member's writers continue, make its slice nearly equal. */
@@ -63,13 +62,13 @@ static spill_code_t compare_until_equal(spill_consolidate_run_t *run, const spil
                                         spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into, .kept = true};
-    spill_code_t code = spill_consolidate_conclude(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
-    if (code == SPILL_OK && run->result->changing > 0)
-        code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' still differs from its documents in '%s' after %" PRId64
-                          " passes, although only this command writes to both",
-                          member->kept, run->group->into, run->result->passes);
-    return code;
+    SPILL_TRY(spill_consolidate_conclude(run, &way, SPILL_CONSOLIDATE_EQUAL, error));
+    if (run->result->changing == 0)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' still differs from its documents in '%s' after %" PRId64
+                      " passes, although only this command writes to both",
+                      member->kept, run->group->into, run->result->passes);
 }
 
 /* Rename the member back, if it is put aside. */
@@ -77,13 +76,11 @@ static spill_code_t rename_back(spill_consolidate_run_t *run, const spill_joined
                                 spill_error_t *error)
 {
     bool found;
-    spill_code_t code = list_and_absorb(run, &found, error);
-    if (code != SPILL_OK ||
-        spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_COLLECTION)
-        return code;
-    code = spill_consolidate_drop_view(run, run->place.member, error);
-    return code == SPILL_OK ? spill_consolidate_rename(run, member->kept, member->collection, error)
-                            : code;
+    SPILL_TRY(list_and_absorb(run, &found, error));
+    if (spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_COLLECTION)
+        return SPILL_OK;
+    SPILL_TRY(spill_consolidate_drop_view(run, run->place.member, error));
+    return spill_consolidate_rename(run, member->kept, member->collection, error);
 }
 
 /* The pause failed with `code`: rename the member back for its writers. */
@@ -109,29 +106,30 @@ static spill_code_t put_back(spill_consolidate_run_t *run, const spill_joined_t 
 static spill_code_t make_view(spill_consolidate_run_t *run, const spill_joined_t *member,
                               spill_error_t *error)
 {
-    bool found = true;
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && found) { /* the pause bounds it */
-        code = list_and_absorb(run, &found, error);
-        if (code == SPILL_OK && found)
-            code = compare_until_equal(run, member, error);
+    for (bool found = true; found;) { /* the pause bounds it */
+        SPILL_TRY(list_and_absorb(run, &found, error));
+        if (found)
+            SPILL_TRY(compare_until_equal(run, member, error));
     }
-    return code == SPILL_OK ? spill_consolidate_make_view(run, run->place.member, error) : code;
+    return spill_consolidate_make_view(run, run->place.member, error);
+}
+
+static spill_code_t close_member(spill_consolidate_run_t *run, const spill_joined_t *member,
+                                 bool named, spill_error_t *error)
+{
+    if (named)
+        SPILL_TRY(spill_consolidate_rename(run, member->collection, member->kept, error));
+    SPILL_TRY(compare_until_equal(run, member, error));
+    return run->checkpoint.views ? make_view(run, member, error) : SPILL_OK;
 }
 
 /* The pause: from the rename until the place behind the member may be saved. */
 static spill_code_t pause_member(spill_consolidate_run_t *run, const spill_joined_t *member,
                                  bool named, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     run->late = false;
     run->deadline_us = spill_throttle_now_us(&run->throttle) + spill_consolidate_pause(run);
-    if (named)
-        code = spill_consolidate_rename(run, member->collection, member->kept, error);
-    if (code == SPILL_OK)
-        code = compare_until_equal(run, member, error);
-    if (code == SPILL_OK && run->checkpoint.views)
-        code = make_view(run, member, error);
+    spill_code_t code = close_member(run, member, named, error);
     run->deadline_us = 0;
     if (code != SPILL_OK && code != SPILL_CONFLICT) /* after a conflict another run continues */
         code = put_back(run, member, code, error);
@@ -142,21 +140,17 @@ spill_code_t spill_consolidate_cut_member(spill_consolidate_run_t *run, spill_er
 {
     spill_consolidate_opened_t opened = {.member = &run->group->members[run->place.member]};
     bool found;
-    spill_code_t code = list_and_absorb(run, &found, error);
+    SPILL_TRY(list_and_absorb(run, &found, error));
     bool named =
         spill_consolidate_kind_of(run, opened.member->kept, NULL) == SPILL_CONSOLIDATE_ABSENT;
-    if (code == SPILL_OK && named)
-        code = catch_up(run, error);
-    if (code != SPILL_OK)
-        return code;
+    if (named)
+        SPILL_TRY(catch_up(run, error));
     int64_t began_us = spill_throttle_now_us(&run->throttle);
-    code = pause_member(run, opened.member, named, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(pause_member(run, opened.member, named, error));
     run->place.member++;
-    code = spill_consolidate_place_save(run, error);
+    SPILL_TRY(spill_consolidate_place_save(run, error));
     opened.pause_us = spill_throttle_now_us(&run->throttle) - began_us;
-    if (code == SPILL_OK && run->options->opened)
+    if (run->options->opened)
         run->options->opened(run->options->context, &opened);
-    return code;
+    return SPILL_OK;
 }

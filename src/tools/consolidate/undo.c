@@ -18,7 +18,8 @@ static spill_code_t find_stranger(spill_consolidate_run_t *run, const char *join
                                   spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
     const spill_consolidation_t *group = run->group;
-    bson_t filter = BSON_INITIALIZER, condition, values;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    bson_t condition, values;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, group->field, &condition);
     BSON_APPEND_ARRAY_BEGIN(&condition, "$nin", &values);
     for (size_t i = 0; i < group->count; i++) {
@@ -31,26 +32,23 @@ static spill_code_t find_stranger(spill_consolidate_run_t *run, const char *join
     bson_append_document_end(&filter, &condition);
     spill_raw_admin_read_t what = {
         .collection = joint, .filter = &filter, .ids_only = true, .limit = 1};
-    spill_code_t code = run->admin->ops->read(run->admin, &what, batch, error);
-    bson_destroy(&filter);
-    return code;
+    return run->admin->ops->read(run->admin, &what, batch, error);
 }
 
 static spill_code_t check_strangers(spill_consolidate_run_t *run, const char *joint,
                                     spill_error_t *error)
 {
-    spill_raw_admin_batch_t batch = {0};
-    spill_code_t code = find_stranger(run, joint, &batch, error);
-    if (code == SPILL_OK && batch.count > 0) {
-        char *text = bson_as_relaxed_extended_json(batch.documents[0], NULL);
-        code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' has documents that would be lost, because their '%s' is of no old "
-                          "collection; the first is %s",
-                          joint, run->group->field, text);
-        bson_free(text);
-    }
-    spill_raw_admin_batch_release(&batch);
-    return code;
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t batch = {0};
+    SPILL_TRY(find_stranger(run, joint, &batch, error));
+    if (batch.count == 0)
+        return SPILL_OK;
+    char *text = bson_as_relaxed_extended_json(batch.documents[0], NULL);
+    spill_fail(error, SPILL_REFUSED,
+               "'%s' has documents that would be lost, because their '%s' is of no old "
+               "collection; the first is %s",
+               joint, run->group->field, text);
+    bson_free(text);
+    return SPILL_REFUSED;
 }
 
 /* Check that it can be undone, with this many slices open. Nothing is changed. */
@@ -61,42 +59,71 @@ static spill_code_t check_undo(spill_consolidate_run_t *run, size_t open, spill_
         return spill_fail(error, SPILL_REFUSED,
                           "the old collections are being dropped, or no longer exist: it cannot "
                           "be undone");
-    spill_code_t code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_check_names(run, error);
-    if (code == SPILL_OK &&
-        spill_consolidate_kind_of(run, run->group->into, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-        code = check_strangers(run, run->group->into, error);
-    if (code == SPILL_OK && open > 0)
-        code = spill_consolidate_check_ids(run, run->group->into, error);
-    return code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    SPILL_TRY(spill_consolidate_check_names(run, error));
+    if (spill_consolidate_kind_of(run, run->group->into, NULL) == SPILL_CONSOLIDATE_COLLECTION)
+        SPILL_TRY(check_strangers(run, run->group->into, error));
+    return open > 0 ? spill_consolidate_check_ids(run, run->group->into, error) : SPILL_OK;
+}
+
+/* Append the member to `differing` if its slice differs from its collection. */
+static spill_code_t compare_slice(spill_consolidate_run_t *run, size_t index, bson_t *differing,
+                                  spill_error_t *error)
+{
+    const spill_joined_t *member = &run->group->members[index];
+    SPILL_SCOPED(spill_copy_pass_release) spill_copy_pass_t copy_pass;
+    spill_digest_t old, now;
+    spill_copy_pass_init(&copy_pass, run, index, member->kept, run->group->into, true);
+    SPILL_TRY(spill_copy_pass_digest(&copy_pass, false, &old, error));
+    SPILL_TRY(spill_copy_pass_digest(&copy_pass, true, &now, error));
+    if (spill_digest_equal(&old, &now))
+        return SPILL_OK;
+    char buffer[16];
+    const char *key;
+    bson_uint32_to_string(bson_count_keys(differing), &key, buffer, sizeof buffer);
+    BCON_APPEND(differing, key, "{", "collection", BCON_UTF8(member->collection), "before",
+                BCON_INT64(old.documents), "now", BCON_INT64(now.documents), "}");
+    return SPILL_OK;
 }
 
 /* Compare the slices of the first `open` members with their collections. */
 static spill_code_t compare_open(spill_consolidate_run_t *run, size_t open, bson_t *differing,
                                  spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     run->progress.collections_all = open;
-    for (size_t i = 0; i < open && code == SPILL_OK; i++) {
-        const spill_joined_t *member = &run->group->members[i];
-        spill_copy_pass_t copy_pass;
-        spill_digest_t old, now;
+    for (size_t i = 0; i < open; i++) {
         run->progress.collections = i;
-        spill_copy_pass_init(&copy_pass, run, i, member->kept, run->group->into, true);
-        code = spill_copy_pass_digest(&copy_pass, false, &old, error);
-        if (code == SPILL_OK)
-            code = spill_copy_pass_digest(&copy_pass, true, &now, error);
-        spill_copy_pass_release(&copy_pass);
-        if (code == SPILL_OK && !spill_digest_equal(&old, &now)) {
-            char buffer[16];
-            const char *key;
-            bson_uint32_to_string(bson_count_keys(differing), &key, buffer, sizeof buffer);
-            BCON_APPEND(differing, key, "{", "collection", BCON_UTF8(member->collection), "before",
-                        BCON_INT64(old.documents), "now", BCON_INT64(now.documents), "}");
-        }
+        SPILL_TRY(compare_slice(run, i, differing, error));
     }
-    return code;
+    return SPILL_OK;
+}
+
+/* Report what an undo would do; a refusal is part of the report. */
+static spill_code_t report_undo(spill_consolidate_run_t *run, bson_t *report, spill_error_t *error)
+{
+    const spill_consolidation_t *group = run->group;
+    spill_error_t refusal = {0};
+    SPILL_SCOPED(bson_destroy) bson_t differing = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t refused = BSON_INITIALIZER;
+    size_t open = 0;
+    SPILL_TRY(spill_consolidate_place_load(run, error));
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_CUTTING)
+        open = run->place.member;
+    else if (run->checkpoint.phase == SPILL_CONSOLIDATE_CUT)
+        open = group->count;
+    if (run->checkpoint.stored) {
+        spill_code_t checked = check_undo(run, open, &refusal);
+        if (checked == SPILL_REFUSED)
+            spill_consolidate_add_text(&refused, "%s", refusal.message);
+        else if (checked != SPILL_OK)
+            return spill_fail(error, checked, "%s", refusal.message);
+    }
+    SPILL_TRY(compare_open(run, open, &differing, error));
+    BSON_APPEND_UTF8(report, "into", group->into);
+    BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run->checkpoint.phase));
+    BSON_APPEND_ARRAY(report, "goesBack", &differing);
+    BSON_APPEND_ARRAY(report, "refused", &refused);
+    return SPILL_OK;
 }
 
 spill_code_t spill_consolidate_report_undo(spill_raw_admin_t *admin,
@@ -104,38 +131,11 @@ spill_code_t spill_consolidate_report_undo(spill_raw_admin_t *admin,
                                            const spill_consolidate_options_t *options,
                                            bson_t *report, spill_error_t *error)
 {
-    spill_consolidate_run_t run;
+    SPILL_SCOPED(spill_consolidate_release) spill_consolidate_run_t run;
     spill_consolidate_result_t result;
-    spill_error_t refusal = {0};
-    bson_t differing = BSON_INITIALIZER, refused = BSON_INITIALIZER;
-    size_t open = 0;
     bson_init(report);
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, &result, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_place_load(&run, error);
-    if (code == SPILL_OK && run.checkpoint.phase == SPILL_CONSOLIDATE_CUTTING)
-        open = run.place.member;
-    else if (run.checkpoint.phase == SPILL_CONSOLIDATE_CUT)
-        open = group->count;
-    if (code == SPILL_OK && run.checkpoint.stored) {
-        spill_code_t checked = check_undo(&run, open, &refusal);
-        if (checked == SPILL_REFUSED)
-            spill_consolidate_add_text(&refused, "%s", refusal.message);
-        else if (checked != SPILL_OK)
-            code = spill_fail(error, checked, "%s", refusal.message);
-    }
-    if (code == SPILL_OK)
-        code = compare_open(&run, open, &differing, error);
-    if (code == SPILL_OK) {
-        BSON_APPEND_UTF8(report, "into", group->into);
-        BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run.checkpoint.phase));
-        BSON_APPEND_ARRAY(report, "goesBack", &differing);
-        BSON_APPEND_ARRAY(report, "refused", &refused);
-    }
-    bson_destroy(&differing);
-    bson_destroy(&refused);
-    spill_consolidate_release(&run);
-    return code;
+    return code == SPILL_OK ? report_undo(&run, report, error) : code;
 }
 
 /* ---- undoing --------------------------------------------------------------------------------- */
@@ -146,43 +146,35 @@ static spill_code_t copy_back(spill_consolidate_run_t *run, spill_error_t *error
     const spill_consolidation_t *group = run->group;
     spill_consolidate_way_t way = {
         .joint = group->aside, .kept = true, .back = true, .members = (size_t)run->checkpoint.open};
-    spill_code_t code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_check_names(run, error);
-    if (code == SPILL_OK &&
-        spill_consolidate_kind_of(run, group->aside, NULL) == SPILL_CONSOLIDATE_ABSENT)
-        code = spill_consolidate_rename(run, group->into, group->aside, error);
-    if (code == SPILL_OK)
-        code = check_strangers(run, group->aside, error);
-    if (code == SPILL_OK) /* documents written between the check and the rename */
-        code = spill_consolidate_check_ids(run, group->aside, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
-    if (code == SPILL_OK && run->result->changing > 0)
-        code = spill_fail(error, SPILL_REFUSED,
-                          "%zu of %zu collections cannot be made equal to their part of '%s'",
-                          run->result->changing, way.members > 0 ? way.members : group->count,
-                          group->aside);
-    return code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    SPILL_TRY(spill_consolidate_check_names(run, error));
+    if (spill_consolidate_kind_of(run, group->aside, NULL) == SPILL_CONSOLIDATE_ABSENT)
+        SPILL_TRY(spill_consolidate_rename(run, group->into, group->aside, error));
+    SPILL_TRY(check_strangers(run, group->aside, error));
+    /* documents written between the check and the rename */
+    SPILL_TRY(spill_consolidate_check_ids(run, group->aside, error));
+    SPILL_TRY(spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error));
+    if (run->result->changing == 0)
+        return SPILL_OK;
+    return spill_fail(
+        error, SPILL_REFUSED, "%zu of %zu collections cannot be made equal to their part of '%s'",
+        run->result->changing, way.members > 0 ? way.members : group->count, group->aside);
 }
 
 static spill_code_t rename_all_back(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_consolidation_t *group = run->group;
-    spill_code_t code = spill_consolidate_drop_views(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_check_names(run, error);
-    for (size_t i = 0; i < group->count && code == SPILL_OK; i++) {
+    SPILL_TRY(spill_consolidate_drop_views(run, error));
+    SPILL_TRY(spill_consolidate_list(run, error));
+    SPILL_TRY(spill_consolidate_check_names(run, error));
+    for (size_t i = 0; i < group->count; i++) {
         const spill_joined_t *member = &group->members[i];
         if (spill_consolidate_kind_of(run, member->kept, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-            code = spill_consolidate_rename(run, member->kept, member->collection, error);
+            SPILL_TRY(spill_consolidate_rename(run, member->kept, member->collection, error));
     }
-    if (code == SPILL_OK)
-        code =
-            spill_consolidate_drop(run, run->checkpoint.back ? group->aside : group->into, error);
-    return code == SPILL_OK ? spill_consolidate_checkpoint_delete(run, error) : code;
+    SPILL_TRY(
+        spill_consolidate_drop(run, run->checkpoint.back ? group->aside : group->into, error));
+    return spill_consolidate_checkpoint_delete(run, error);
 }
 
 static bool is_begun(const spill_consolidate_run_t *run)
@@ -194,22 +186,18 @@ static bool is_begun(const spill_consolidate_run_t *run)
 /* With open slices, copy back what was written to them; else rename back at once. */
 static spill_code_t begin_undo(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    size_t open = run->checkpoint.phase == SPILL_CONSOLIDATE_CUT ? run->group->count : 0;
-    spill_code_t code = SPILL_OK;
+    spill_consolidate_phase_t phase = run->checkpoint.phase;
+    size_t open = phase == SPILL_CONSOLIDATE_CUT ? run->group->count : 0;
     /* From the save of the place on, no other run opens a slice. */
-    if (run->checkpoint.phase == SPILL_CONSOLIDATE_CUTTING)
-        code = spill_consolidate_own_place(run, &open, error);
-    if (code == SPILL_OK && run->checkpoint.phase != SPILL_CONSOLIDATE_FINISHING &&
-        run->checkpoint.phase != SPILL_CONSOLIDATE_FINISHED)
-        code = spill_consolidate_absorb_all(run, open, error);
-    if (code == SPILL_OK)
-        code = check_undo(run, open, error);
+    if (phase == SPILL_CONSOLIDATE_CUTTING)
+        SPILL_TRY(spill_consolidate_own_place(run, &open, error));
+    if (phase != SPILL_CONSOLIDATE_FINISHING && phase != SPILL_CONSOLIDATE_FINISHED)
+        SPILL_TRY(spill_consolidate_absorb_all(run, open, error));
+    SPILL_TRY(check_undo(run, open, error));
     run->checkpoint.back = open > 0;
     run->checkpoint.open = (int64_t)open;
-    return code == SPILL_OK
-               ? spill_consolidate_enter(
-                     run, open > 0 ? SPILL_CONSOLIDATE_UNDOING : SPILL_CONSOLIDATE_RESTORING, error)
-               : code;
+    return spill_consolidate_enter(
+        run, open > 0 ? SPILL_CONSOLIDATE_UNDOING : SPILL_CONSOLIDATE_RESTORING, error);
 }
 
 static spill_code_t undo_members(spill_consolidate_run_t *run, spill_error_t *error)
@@ -218,25 +206,20 @@ static spill_code_t undo_members(spill_consolidate_run_t *run, spill_error_t *er
         run->result->done = true;
         return SPILL_OK;
     }
-    spill_code_t code = SPILL_OK;
     if (!is_begun(run))
-        code = begin_undo(run, error);
-    if (code == SPILL_OK && run->checkpoint.phase == SPILL_CONSOLIDATE_UNDOING) {
-        code = copy_back(run, error);
-        if (code == SPILL_OK)
-            code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_RESTORING, error);
+        SPILL_TRY(begin_undo(run, error));
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_UNDOING) {
+        SPILL_TRY(copy_back(run, error));
+        SPILL_TRY(spill_consolidate_enter(run, SPILL_CONSOLIDATE_RESTORING, error));
     }
-    return code == SPILL_OK ? rename_all_back(run, error) : code;
+    return rename_all_back(run, error);
 }
 
 spill_code_t spill_consolidate_undo(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,
                                     spill_consolidate_result_t *result, spill_error_t *error)
 {
-    spill_consolidate_run_t run;
+    SPILL_SCOPED(spill_consolidate_release) spill_consolidate_run_t run;
     spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
-    if (code == SPILL_OK)
-        code = undo_members(&run, error);
-    spill_consolidate_release(&run);
-    return code;
+    return code == SPILL_OK ? undo_members(&run, error) : code;
 }

@@ -42,88 +42,85 @@ static bool is_view(const spill_consolidate_run_t *run, const char *name, const 
            memcmp(value.data, bson_get_data(pipeline), pipeline->len) == 0;
 }
 
+static void free_name(char **name)
+{
+    bson_free(*name);
+}
+
 spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    spill_raw_admin_t *admin = run->admin;
-    bson_t pipeline;
-    char *name = bson_strdup_printf("spillway_view_%s", run->group->into);
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    SPILL_SCOPED(free_name) char *name = bson_strdup_printf("spillway_view_%s", run->group->into);
     spill_consolidate_view_pipeline(run->group, 0, &pipeline);
-    spill_code_t code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK && /* left by a killed run */
-        spill_consolidate_kind_of(run, name, NULL) != SPILL_CONSOLIDATE_ABSENT)
-        code = spill_consolidate_drop(run, name, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_create_view(run, name, &pipeline, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_list(run, error);
-    bool made = code == SPILL_OK && is_view(run, name, &pipeline);
-    if (code == SPILL_OK)
-        code = spill_consolidate_drop(run, name, error);
-    if (code == SPILL_OK && !made)
-        code = spill_fail(error, SPILL_REFUSED,
-                          "%s: the server creates no views, although it accepts the command; "
-                          "nothing was changed: continue without --views",
-                          admin->place);
-    bson_free(name);
-    bson_destroy(&pipeline);
-    return code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    /* left by a killed run */
+    if (spill_consolidate_kind_of(run, name, NULL) != SPILL_CONSOLIDATE_ABSENT)
+        SPILL_TRY(spill_consolidate_drop(run, name, error));
+    SPILL_TRY(spill_consolidate_create_view(run, name, &pipeline, error));
+    SPILL_TRY(spill_consolidate_list(run, error));
+    bool made = is_view(run, name, &pipeline);
+    SPILL_TRY(spill_consolidate_drop(run, name, error));
+    if (made)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s: the server creates no views, although it accepts the command; "
+                      "nothing was changed: continue without --views",
+                      run->admin->place);
+}
+
+/* Check in the listing that the member's view is there. */
+static bool has_view(const spill_consolidate_run_t *run, size_t member)
+{
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    spill_consolidate_view_pipeline(run->group, member, &pipeline);
+    return is_view(run, run->group->members[member].collection, &pipeline);
 }
 
 spill_code_t spill_consolidate_make_view(spill_consolidate_run_t *run, size_t member,
                                          spill_error_t *error)
 {
-    const char *name = run->group->members[member].collection;
-    bson_t pipeline;
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    if (has_view(run, member))
+        return SPILL_OK;
     spill_consolidate_view_pipeline(run->group, member, &pipeline);
-    if (!is_view(run, name, &pipeline))
-        code = spill_consolidate_create_view(run, name, &pipeline, error);
-    bson_destroy(&pipeline);
-    return code;
+    return spill_consolidate_create_view(run, run->group->members[member].collection, &pipeline,
+                                         error);
 }
 
 static spill_code_t check_view(const spill_consolidate_run_t *run, size_t member,
                                spill_error_t *error)
 {
-    const char *name = run->group->members[member].collection;
-    bson_t pipeline;
-    spill_consolidate_view_pipeline(run->group, member, &pipeline);
-    bool good = is_view(run, name, &pipeline);
-    bson_destroy(&pipeline);
-    return good ? SPILL_OK
-                : spill_fail(error, SPILL_REFUSED,
-                             "'%s' is not the view on '%s' that it should be: something else was "
-                             "created under its name",
-                             name, run->group->into);
+    return has_view(run, member)
+               ? SPILL_OK
+               : spill_fail(error, SPILL_REFUSED,
+                            "'%s' is not the view on '%s' that it should be: something else was "
+                            "created under its name",
+                            run->group->members[member].collection, run->group->into);
 }
 
 spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    spill_code_t code = spill_consolidate_list(run, error);
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
-        code = spill_consolidate_make_view(run, i, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_list(run, error);
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
-        code = check_view(run, i, error);
-    return code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    for (size_t i = 0; i < run->group->count; i++)
+        SPILL_TRY(spill_consolidate_make_view(run, i, error));
+    SPILL_TRY(spill_consolidate_list(run, error));
+    for (size_t i = 0; i < run->group->count; i++)
+        SPILL_TRY(check_view(run, i, error));
+    return SPILL_OK;
 }
 
 spill_code_t spill_consolidate_drop_view(spill_consolidate_run_t *run, size_t member,
                                          spill_error_t *error)
 {
-    const char *name = run->group->members[member].collection;
-    bson_t pipeline;
-    spill_consolidate_view_pipeline(run->group, member, &pipeline);
-    bool there = is_view(run, name, &pipeline);
-    bson_destroy(&pipeline);
-    return there ? spill_consolidate_drop(run, name, error) : SPILL_OK;
+    return has_view(run, member)
+               ? spill_consolidate_drop(run, run->group->members[member].collection, error)
+               : SPILL_OK;
 }
 
 spill_code_t spill_consolidate_drop_views(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    spill_code_t code = spill_consolidate_list(run, error);
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
-        code = spill_consolidate_drop_view(run, i, error);
-    return code;
+    SPILL_TRY(spill_consolidate_list(run, error));
+    for (size_t i = 0; i < run->group->count; i++)
+        SPILL_TRY(spill_consolidate_drop_view(run, i, error));
+    return SPILL_OK;
 }
