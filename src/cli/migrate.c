@@ -4,8 +4,7 @@
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/collation.h"
-#include "tools/migrate_names.h"
-#include "tools/migrate_source.h"
+#include "tools/migrate_checks.h"
 #include "tools/plan_file.h"
 #include "util/error.h"
 

@@ -4,7 +4,7 @@
 #include "core/building.h"
 #include "store/store.h"
 #include "tools/catch_up.h"
-#include "tools/migrate_source.h"
+#include "tools/migrate_checks.h"
 #include "util/clock.h"
 #include "util/error.h"
 
