@@ -44,8 +44,8 @@ static spill_code_t parse_layout(const convert_options_t *given, const spill_def
 {
     *layout = from->layout;
     *keep = SPILL_KEEP_NEWEST;
-    spill_code_t code = spill_cli_layout(given->to, layout, error);
-    return code == SPILL_OK ? spill_cli_keep(given->keep, keep, error) : code;
+    SPILL_TRY(spill_cli_layout(given->to, layout, error));
+    return spill_cli_keep(given->keep, keep, error);
 }
 
 /* The new definition's name: --as, or the old name followed by the layout or the kept end. */
@@ -99,11 +99,8 @@ static spill_code_t plan_definition(const convert_run_t *run, const spill_defini
                                     spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
-    spill_code_t code = spill_convert_check(run->store, from->name, run->as, error);
-    if (code == SPILL_OK)
-        code = spill_convert_definition(from, run->as, layout, keep, definition, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_convert_check(run->store, from->name, run->as, error));
+    SPILL_TRY(spill_convert_definition(from, run->as, layout, keep, definition, error));
     if (given->sort_by && snprintf(definition->sort_field, sizeof definition->sort_field, "%s",
                                    given->sort_by) >= (int)sizeof definition->sort_field)
         return spill_fail(error, SPILL_INVALID, "--sort-by is too long");
@@ -118,8 +115,8 @@ static spill_code_t save_definition(const convert_run_t *run, spill_error_t *err
     const convert_options_t *given = run->invocation->options;
     if (!given->dry_run)
         return spill_store_define(run->store, &run->definition, error);
-    spill_code_t code = spill_definition_check(&run->definition, error);
-    return code == SPILL_OK ? spill_store_check_others(run->store, &run->definition, error) : code;
+    SPILL_TRY(spill_definition_check(&run->definition, error));
+    return spill_store_check_others(run->store, &run->definition, error);
 }
 
 static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bounds,
@@ -164,10 +161,10 @@ static spill_code_t survey_owner(void *context, const spill_value_t *owner, spil
 {
     survey_t *survey = context;
     spill_count_t count;
-    spill_code_t code = spill_array_count(survey->array, owner, &count, error);
-    survey->owners += code == SPILL_OK && count.exists;
-    survey->elements += code == SPILL_OK ? count.count : 0;
-    return code;
+    SPILL_TRY(spill_array_count(survey->array, owner, &count, error));
+    survey->owners += count.exists;
+    survey->elements += count.count;
+    return SPILL_OK;
 }
 
 typedef struct survey_line {
@@ -228,11 +225,8 @@ static void print_survey(const convert_run_t *run, const survey_t *survey)
 static spill_code_t survey_arrays(const convert_run_t *run, spill_error_t *error)
 {
     survey_t survey = {0};
-    spill_code_t code =
-        spill_array_open(run->store, run->invocation->arguments[1], &survey.array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_each_owner(survey.array, survey_owner, &survey, false, error);
+    SPILL_TRY(spill_array_open(run->store, run->invocation->arguments[1], &survey.array, error));
+    spill_code_t code = spill_each_owner(survey.array, survey_owner, &survey, false, error);
     if (code == SPILL_OK)
         print_survey(run, &survey);
     spill_array_close(survey.array);

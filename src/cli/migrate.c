@@ -57,8 +57,8 @@ static spill_code_t remove_names(const spill_cli_migrate_t *run, const char *nam
 
 static spill_code_t undo_in_place(spill_cli_migrate_t *run, spill_error_t *error)
 {
-    spill_code_t code = spill_cli_migrate_pass(run, spill_migrate_undo, "undone", error);
-    return code == SPILL_OK ? remove_names(run, run->definition->name, error) : code;
+    SPILL_TRY(spill_cli_migrate_pass(run, spill_migrate_undo, "undone", error));
+    return remove_names(run, run->definition->name, error);
 }
 
 /* Head and pages have everything, so nothing is compared or dropped. */
@@ -78,45 +78,45 @@ static spill_code_t finish_in_place(const spill_cli_migrate_t *run, spill_error_
     return code;
 }
 
+/* A dry run: predict what cannot be saved or reshaped, and print what would be done. */
+static spill_code_t survey_in_place(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    spill_migrate_options_t predictions = spill_cli_migrate_predictions(run);
+    run->survey = (spill_migrate_result_t){0};
+    SPILL_TRY(check_stored(run, error));
+    SPILL_TRY(check_names(run, run->definition, error));
+    SPILL_TRY(spill_migrate_survey(run->store, run->definition, &predictions, &run->survey, error));
+    spill_cli_migrate_print_survey(run);
+    return SPILL_OK;
+}
+
 static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    spill_code_t code = SPILL_OK;
     if (given->finish)
         return finish_in_place(run, error);
     if (given->undo)
         return undo_in_place(run, error);
+    if (!given->operate.execute)
+        return survey_in_place(run, error);
     run->survey = (spill_migrate_result_t){0};
-    spill_migrate_options_t predictions = spill_cli_migrate_predictions(run);
-    if (given->operate.execute)
-        code = spill_store_define(run->store, run->definition, error);
-    else
-        code = check_stored(run, error);
-    if (code == SPILL_OK && !given->operate.execute)
-        code = check_names(run, run->definition, error);
-    if (code == SPILL_OK)
-        code =
-            spill_migrate_survey(run->store, run->definition,
-                                 given->operate.execute ? NULL : &predictions, &run->survey, error);
-    if (code != SPILL_OK || given->operate.execute)
-        return code == SPILL_OK ? spill_cli_migrate_pass(run, spill_migrate, "laid out", error)
-                                : code;
-    spill_cli_migrate_print_survey(run);
-    return SPILL_OK;
+    SPILL_TRY(spill_store_define(run->store, run->definition, error));
+    SPILL_TRY(spill_migrate_survey(run->store, run->definition, NULL, &run->survey, error));
+    return spill_cli_migrate_pass(run, spill_migrate, "laid out", error);
 }
 
 static spill_code_t migrate_staged(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
+    const spill_planned_t *planned = run->planned;
     if (given->undo) {
-        spill_code_t code = spill_cli_staged_undo(run, spill_staged_undo, "undone", error);
-        return code == SPILL_OK ? remove_names(run, run->planned->original.name, error) : code;
+        SPILL_TRY(spill_cli_staged_undo(run, spill_staged_undo, "undone", error));
+        return remove_names(run, planned->original.name, error);
     }
     if (!given->operate.execute) {
-        spill_code_t code = check_names(run, &run->planned->original, error);
-        if (code == SPILL_OK)
-            code = check_names(run, &run->planned->definition, error);
-        return code == SPILL_OK ? spill_cli_staged_look(run, error) : code;
+        SPILL_TRY(check_names(run, &planned->original, error));
+        SPILL_TRY(check_names(run, &planned->definition, error));
+        return spill_cli_staged_look(run, error);
     }
     return given->finish ? spill_cli_staged_finish(run, error)
                          : spill_cli_staged_catch_up(run, error);
@@ -132,31 +132,29 @@ static spill_code_t is_saved(const spill_cli_migrate_t *run, const char *name, b
 }
 
 /* A run saves the building's checkpoint first, and deletes it last. */
-static spill_code_t has_checkpoint(const spill_cli_migrate_t *run, bool *marked,
-                                   spill_error_t *error)
+static spill_code_t has_checkpoint(const spill_cli_migrate_t *run, bool *any, spill_error_t *error)
 {
-    spill_building_t building;
-    spill_code_t code = spill_building_load(run->store, run->definition->name, &building, error);
-    *marked = building.stored != NULL;
-    spill_building_release(&building);
-    return code;
+    SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
+    SPILL_TRY(spill_building_load(run->store, run->definition->name, &building, error));
+    *any = building.stored != NULL;
+    return SPILL_OK;
 }
 
 /* On a server, without definitions and without a checkpoint there is nothing left to undo. */
 static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    bool saved = true, original_saved = false, marked = false;
+    bool saved = true, original_saved = false, begun = false;
     *undone = false;
     if (!given->undo || run->uri[0] == '\0')
         return SPILL_OK;
-    spill_code_t code = is_saved(run, run->definition->name, &saved, error);
-    if (code == SPILL_OK && run->planned)
-        code = is_saved(run, run->planned->original.name, &original_saved, error);
-    if (code == SPILL_OK && run->planned)
-        code = has_checkpoint(run, &marked, error);
-    *undone = code == SPILL_OK && !saved && !original_saved && !marked;
-    return code;
+    SPILL_TRY(is_saved(run, run->definition->name, &saved, error));
+    if (run->planned) {
+        SPILL_TRY(is_saved(run, run->planned->original.name, &original_saved, error));
+        SPILL_TRY(has_checkpoint(run, &begun, error));
+    }
+    *undone = !saved && !original_saved && !begun;
+    return SPILL_OK;
 }
 
 static bool is_chosen(const migrate_options_t *given, const spill_planned_t *planned)
@@ -226,21 +224,22 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
         return spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error);
     const spill_definition_t *reshaped = run->planned ? &run->planned->original : run->definition;
     bool begins = true;
-    spill_code_t code = check_order(run, error);
-    if (code == SPILL_OK && run->uri[0] != '\0')
-        code = spill_collation_check_at(run->uri, reshaped->collection, error);
-    if (code == SPILL_OK && run->planned)
-        code = spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error);
-    return code == SPILL_OK && begins ? check_source(run, error) : code;
+    SPILL_TRY(check_order(run, error));
+    if (run->uri[0] != '\0')
+        SPILL_TRY(spill_collation_check_at(run->uri, reshaped->collection, error));
+    if (run->planned)
+        SPILL_TRY(
+            spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error));
+    return begins ? check_source(run, error) : SPILL_OK;
 }
 
 /* Migrate one entry. An embedded store knows what it matches only once the definition is saved. */
 static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    spill_code_t code = run->planned ? migrate_staged(run, error) : migrate_in_place(run, error);
     bool unseen = run->uri[0] == '\0' && given->operate.execute && !given->undo && !given->finish;
-    return code == SPILL_OK && unseen ? check_source(run, error) : code;
+    SPILL_TRY(run->planned ? migrate_staged(run, error) : migrate_in_place(run, error));
+    return unseen ? check_source(run, error) : SPILL_OK;
 }
 
 static spill_code_t each_array(spill_cli_migrate_t *run, const spill_planned_t *arrays,

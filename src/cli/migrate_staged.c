@@ -52,15 +52,11 @@ spill_code_t spill_cli_staged_catch_up(spill_cli_migrate_t *run, spill_error_t *
     const spill_planned_t *planned = run->planned;
     spill_staged_t staged = staged_of(run);
     run->definition = &planned->original;
-    spill_code_t code = spill_staged_begin(&staged, error);
     run->survey = (spill_migrate_result_t){0};
-    if (code == SPILL_OK)
-        code = spill_migrate_survey(run->store, run->definition, NULL, &run->survey, error);
-    if (code == SPILL_OK)
-        code = spill_cli_migrate_pass(run, spill_migrate, "laid out", error);
-    return code == SPILL_OK ? spill_cli_migrate_catch_up(run, planned->original.name,
-                                                         planned->definition.name, error)
-                            : code;
+    SPILL_TRY(spill_staged_begin(&staged, error));
+    SPILL_TRY(spill_migrate_survey(run->store, run->definition, NULL, &run->survey, error));
+    SPILL_TRY(spill_cli_migrate_pass(run, spill_migrate, "laid out", error));
+    return spill_cli_migrate_catch_up(run, planned->original.name, planned->definition.name, error);
 }
 
 static void show_refused(void *context, const spill_migrated_t *migrated)
@@ -82,14 +78,9 @@ spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *erro
     run->definition = &run->planned->original;
     run->survey = (spill_migrate_result_t){0};
     spill_migrate_options_t predictions = spill_cli_migrate_predictions(run);
-    spill_code_t code =
-        spill_migrate_survey(run->store, run->definition, &predictions, &run->survey, error);
-    if (code == SPILL_OK)
-        code = spill_staged_count_dropped(&staged, &dropped, error);
-    if (code == SPILL_OK)
-        code = spill_migrate_predict(run->store, run->definition, &options, &predicted, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_migrate_survey(run->store, run->definition, &predictions, &run->survey, error));
+    SPILL_TRY(spill_staged_count_dropped(&staged, &dropped, error));
+    SPILL_TRY(spill_migrate_predict(run->store, run->definition, &options, &predicted, error));
     run->failed += predicted.failed;
     spill_cli_migrate_print_survey(run);
     print_planned(run, dropped, predicted.failed);
@@ -109,10 +100,9 @@ static spill_code_t refuse_finish(const spill_cli_migrate_t *run, int64_t failed
 static spill_code_t report_late_pushes(spill_cli_migrate_t *run, spill_error_t *error)
 {
     spill_migrate_result_t late = {0};
-    spill_code_t code =
-        spill_migrate_survey(run->store, &run->planned->original, NULL, &late, error);
-    if (code != SPILL_OK || late.owners == 0)
-        return code;
+    SPILL_TRY(spill_migrate_survey(run->store, &run->planned->original, NULL, &late, error));
+    if (late.owners == 0)
+        return SPILL_OK;
     run->failed += late.owners;
     fprintf(stderr,
             "spillway: %" PRId64 " documents of '%s' have a field '%s' again: a program still "
@@ -171,9 +161,7 @@ spill_code_t spill_cli_staged_check(spill_cli_migrate_t *run, bool execute, bool
     spill_staged_t staged = staged_of(run);
     spill_stage_t stage;
     *begins = false;
-    spill_code_t code = spill_staged_find_stage(&staged, &stage, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_staged_find_stage(&staged, &stage, error));
     if (finish && stage == SPILL_STAGE_NONE)
         return spill_fail(error, SPILL_REFUSED,
                           "no migration to '%s' was begun: there is nothing to finish", run->name);
