@@ -1,13 +1,19 @@
-/* Sizes, dates and names as text for people. */
+/* Sizes, dates and names as text for people, and times in text. */
+#include "util/iso_time.h"
 #include "util/text.h"
 
+#include <bson/bson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
-#include <bson/bson.h>
 #include <cmocka.h>
+
+/* ---- text for people ------------------------------------------------------------------------- */
 
 static void sizes_have_three_digits(void **context)
 {
@@ -54,12 +60,108 @@ static void names_show_every_character(void **context)
     }
 }
 
+/* ---- times in text --------------------------------------------------------------------------- */
+
+static void valid_times(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t time_ms;
+    } cases[] = {{"1970-01-01", 0},
+                 {"1969-12-31", -86400000},
+                 {"2026-08-21", 1787270400000},
+                 {"2026-08-21T10:30", 1787308200000},
+                 {"2026-08-21 10:30:15", 1787308215000},
+                 {"2026-08-21T10:30:15Z", 1787308215000},
+                 {"2026-08-21T10:30:15.5Z", 1787308215500},
+                 {"2026-08-21T10:30:15,123456789z", 1787308215123},
+                 {"2026-08-21T10:30:15.007+02:00", 1787301015007},
+                 {"2026-08-21T10:30:15-0130", 1787313615000},
+                 {"2026-08-21T10:30+02", 1787301000000},
+                 {"2024-02-29", 1709164800000},
+                 {"2000-02-29", 951782400000},
+                 {"2016-12-31T23:59:60Z", 1483228800000},
+                 {"0000-01-01", -62167219200000},
+                 {"9999-12-31", 253402214400000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t time_ms;
+        print_message("%s\n", cases[i].text);
+        assert_true(spill_iso_time(cases[i].text, strlen(cases[i].text), &time_ms));
+        assert_int_equal(time_ms, cases[i].time_ms);
+    }
+}
+
+static void invalid_times(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"",
+                                        "2026",
+                                        "2026-08",
+                                        "2026-8-21",
+                                        "20260821",
+                                        "21.08.2026",
+                                        "2026/08/21",
+                                        "2026-13-01",
+                                        "2026-00-10",
+                                        "2026-04-31",
+                                        "2026-01-00",
+                                        "2023-02-29",
+                                        "1900-02-29",
+                                        "2026-08-21 ",
+                                        " 2026-08-21",
+                                        "2026-08-21x",
+                                        "2026-08-21T",
+                                        "2026-08-21T10",
+                                        "2026-08-21T24:00",
+                                        "2026-08-21T10:60",
+                                        "2026-08-21T10:30:61",
+                                        "2026-08-21T10:30:15.",
+                                        "2026-08-21T10:30:15.Z",
+                                        "2026-08-21T10:30:15+",
+                                        "2026-08-21T10:30:15+2",
+                                        "2026-08-21T10:30:15+02:",
+                                        "2026-08-21T10:30:15+02:60",
+                                        "2026-08-21T10:30:15Zx",
+                                        "-026-08-21",
+                                        "+2026-08-21",
+                                        "release 2026-08-21"};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t time_ms = 1;
+        print_message("'%s'\n", cases[i]);
+        assert_false(spill_iso_time(cases[i], strlen(cases[i]), &time_ms));
+        assert_int_equal(time_ms, 0);
+    }
+    int64_t time_ms;
+    /* the remaining bytes are not part of the text */
+    assert_false(spill_iso_time("2026-08-21", 9, &time_ms));
+}
+
+/* Each day of 800 years follows the day before, by the system's calendar. */
+static void days_are_counted(void **state)
+{
+    (void)state;
+    for (int64_t day = -200 * 365; day < 600 * 365; day++) {
+        char text[32];
+        int64_t time_ms;
+        time_t seconds = (time_t)(day * 86400);
+        struct tm parts;
+        assert_non_null(gmtime_r(&seconds, &parts));
+        size_t size = strftime(text, sizeof text, "%Y-%m-%d", &parts);
+        assert_true(spill_iso_time(text, size, &time_ms));
+        assert_int_equal(time_ms, day * 86400000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_have_three_digits),
         cmocka_unit_test(days_are_in_utc),
         cmocka_unit_test(names_show_every_character),
+        cmocka_unit_test(valid_times),
+        cmocka_unit_test(invalid_times),
+        cmocka_unit_test(days_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
