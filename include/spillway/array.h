@@ -17,8 +17,8 @@ SPILL_BEGIN_DECLS
 typedef struct spill_array spill_array_t;
 
 /*
- * Bind to a saved definition. Cost: one store operation. SPILL_NOT_FOUND: there is none of that
- * name. SPILL_CORRUPT: its record cannot be read.
+ * Bind to a saved definition. Cost: one store operation; on a server, one command. SPILL_NOT_FOUND:
+ * there is none of that name. SPILL_CORRUPT: its record cannot be read.
  */
 SPILL_API spill_code_t spill_array_open(spill_store_t *store, const char *name,
                                         spill_array_t **array, spill_error_t *error);

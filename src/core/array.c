@@ -12,6 +12,26 @@
 
 #include <string.h>
 
+/* Set the definition, whether it is under construction, and its numbers. */
+static spill_code_t load_definition(spill_array_t *array, const char *name, spill_error_t *error)
+{
+    char import[SPILL_BUILDING_NAME_SIZE];
+    SPILL_SCOPED(spill_entries_release) spill_entries_t entries = {0};
+    SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
+    spill_store_t *store = array->store;
+    spill_building_entry_name(name, import);
+    SPILL_TRY(spill_store_open_entries(store, name, import, &entries, error));
+    SPILL_TRY(
+        spill_store_read_definition(store, name, entries.definition, &array->definition, error));
+    bson_t *entry = entries.import;
+    entries.import = NULL;
+    SPILL_TRY(spill_building_load_entry(store, name, entry, &building, error));
+    array->building = building.stored != NULL;
+    array->binding = entries.binding;
+    return entries.bound ? SPILL_OK
+                         : store->ops->bind(store, &array->definition, &array->binding, error);
+}
+
 spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_array_t **array,
                               spill_error_t *error)
 {
@@ -22,14 +42,7 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     opened->store = store;
     opened->retains = true;
     pthread_mutex_init(&opened->tails_lock, NULL);
-    spill_building_t building = {0};
-    spill_code_t code = spill_store_definition(store, name, &opened->definition, error);
-    if (code == SPILL_OK)
-        code = spill_building_load(store, name, &building, error);
-    opened->building = building.stored != NULL;
-    spill_building_release(&building);
-    if (code == SPILL_OK)
-        code = store->ops->bind(store, &opened->definition, &opened->binding, error);
+    spill_code_t code = load_definition(opened, name, error);
     if (store->ops->combines && !store->options.separate_appends)
         opened->combine = spill_combine_new();
     if (code == SPILL_OK)

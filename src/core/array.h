@@ -78,4 +78,9 @@ spill_code_t spill_store_check_others(spill_store_t *store, const spill_definiti
 /* What a walk returns that its visitor stopped: SPILL_CANCELLED. */
 spill_code_t spill_walk_stopped(spill_error_t *error);
 
+/* Read the definition `name` from its entry; NULL: there is none, which is SPILL_NOT_FOUND. */
+spill_code_t spill_store_read_definition(spill_store_t *store, const char *name,
+                                         const bson_t *stored, spill_definition_t *definition,
+                                         spill_error_t *error);
+
 #endif

@@ -34,6 +34,19 @@ spill_code_t spill_building_load(spill_store_t *store, const char *name, spill_b
     return spill_job_load(&(spill_job_catalog_t){.store = store}, &kind, name, building, error);
 }
 
+spill_code_t spill_building_load_entry(spill_store_t *store, const char *name, bson_t *entry,
+                                       spill_building_t *building, spill_error_t *error)
+{
+    return spill_job_load_entry(&(spill_job_catalog_t){.store = store}, &kind, name, entry,
+                                building, error);
+}
+
+void spill_building_entry_name(const char *name, char *entry)
+{
+    _Static_assert(sizeof SUFFIX <= SPILL_BUILDING_NAME_SIZE - SPILL_NAME_SIZE + 1, "room for it");
+    snprintf(entry, SPILL_BUILDING_NAME_SIZE, "%.*s" SUFFIX, SPILL_NAME_SIZE - 1, name);
+}
+
 void spill_building_release(spill_building_t *building)
 {
     spill_job_release(&kind, building);

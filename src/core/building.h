@@ -18,6 +18,15 @@ typedef struct spill_building {
 /* Load the record of a definition. Release it in every case. SPILL_CORRUPT. Cost: one read. */
 spill_code_t spill_building_load(spill_store_t *store, const char *name, spill_building_t *building,
                                  spill_error_t *error);
+
+/* The same from the entry that was read with the definition's, which is consumed (or NULL). */
+spill_code_t spill_building_load_entry(spill_store_t *store, const char *name, bson_t *entry,
+                                       spill_building_t *building, spill_error_t *error);
+
+/* The name of that entry. `entry` has SPILL_BUILDING_NAME_SIZE bytes. */
+#define SPILL_BUILDING_NAME_SIZE (SPILL_NAME_SIZE + 8)
+void spill_building_entry_name(const char *name, char *entry);
+
 void spill_building_release(spill_building_t *building);
 
 /*

@@ -170,27 +170,35 @@ static spill_code_t no_such(spill_store_t *store, const char *name, spill_error_
                       "there is no definition '%.100s' in the store (there are: %s)", name, list);
 }
 
+spill_code_t spill_store_read_definition(spill_store_t *store, const char *name,
+                                         const bson_t *stored, spill_definition_t *definition,
+                                         spill_error_t *error)
+{
+    if (stored == NULL)
+        return no_such(store, name, error);
+    spill_code_t code = spill_definition_from_bson(definition, stored, error);
+    if (code == SPILL_OK && strcmp(definition->name, name) != 0)
+        code = spill_fail(error, SPILL_CORRUPT, "definition: field 'name' is '%.100s'",
+                          definition->name);
+    if (code == SPILL_CORRUPT || code == SPILL_FORMAT)
+        spill_fail_prefix(error, code, "the record of definition '%.100s'", name);
+    return code;
+}
+
+static void free_document(bson_t **document)
+{
+    bson_destroy(*document);
+}
+
 spill_code_t spill_store_definition(spill_store_t *store, const char *name,
                                     spill_definition_t *definition, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, definition);
     *definition = (spill_definition_t){0};
     SPILL_CHECK_POINTERS(error, store, name);
-    bson_t *stored = NULL;
-    spill_code_t code =
-        store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error);
-    if (code == SPILL_OK && stored == NULL)
-        return no_such(store, name, error);
-    if (code == SPILL_OK)
-        code = spill_definition_from_bson(definition, stored, error);
-    if (code == SPILL_OK && strcmp(definition->name, name) != 0)
-        code = spill_fail(error, SPILL_CORRUPT, "definition: field 'name' is '%.100s'",
-                          definition->name);
-    if (code == SPILL_CORRUPT || code == SPILL_FORMAT)
-        spill_fail_prefix(error, code, "the record of definition '%.100s'", name);
-    if (stored != NULL)
-        bson_destroy(stored);
-    return code;
+    SPILL_SCOPED(free_document) bson_t *stored = NULL;
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error));
+    return spill_store_read_definition(store, name, stored, definition, error);
 }
 
 spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **definitions,

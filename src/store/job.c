@@ -217,6 +217,14 @@ spill_code_t spill_job_load(const spill_job_catalog_t *catalog, const spill_job_
     bson_t *document;
     memset(job, 0, kind->size);
     SPILL_TRY(get_entry(catalog, kind, name, &document, error));
+    return spill_job_load_entry(catalog, kind, name, document, job, error);
+}
+
+spill_code_t spill_job_load_entry(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
+                                  const char *name, bson_t *document, void *job,
+                                  spill_error_t *error)
+{
+    memset(job, 0, kind->size);
     bool good = !document || spill_job_decode(kind, document, job);
     *stored_in(kind, job) = document;
     if (good)

@@ -56,6 +56,11 @@ typedef struct spill_job_catalog {
 spill_code_t spill_job_load(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
                             const char *name, void *job, spill_error_t *error);
 
+/* The same from the entry that was read, which is consumed; NULL: there is none. */
+spill_code_t spill_job_load_entry(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
+                                  const char *name, bson_t *document, void *job,
+                                  spill_error_t *error);
+
 /* Set the fields of *job, which it overwrites, from a document. False: a field is damaged. */
 bool spill_job_decode(const spill_job_kind_t *kind, const bson_t *document, void *job);
 

@@ -83,6 +83,26 @@ spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *r
     return code;
 }
 
+spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
+                                      spill_entries_t *entries, spill_error_t *error)
+{
+    *entries = (spill_entries_t){0};
+    if (store->ops->open)
+        return store->ops->open(store, name, import, entries, error);
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &entries->definition,
+                                      error));
+    return entries->definition ? store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, import,
+                                                         &entries->import, error)
+                               : SPILL_OK;
+}
+
+void spill_entries_release(spill_entries_t *entries)
+{
+    bson_destroy(entries->definition);
+    bson_destroy(entries->import);
+    *entries = (spill_entries_t){0};
+}
+
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_binding_t *binding, bool *done, spill_error_t *error)
 {

@@ -43,6 +43,14 @@ typedef struct spill_binding {
     uint32_t collection_id;
 } spill_binding_t;
 
+/* What the catalog has of an array. Documents are owned, or NULL if there is no such entry. */
+typedef struct spill_entries {
+    bson_t *definition;
+    bson_t *import;
+    spill_binding_t binding; /* if `bound` */
+    bool bound;
+} spill_entries_t;
+
 typedef struct spill_store_ops {
     const char *name; /* "memory", "embedded", "mongodb" */
 
@@ -134,6 +142,13 @@ typedef struct spill_store_ops {
                                   spill_error_t *error);
 
     /*
+     * What spill_array_open needs, by one command: the definition's entry, the import's entry
+     * `import`, and the definition's numbers. May be NULL; see spill_store_open_entries.
+     */
+    spill_code_t (*open)(spill_store_t *store, const char *name, const char *import,
+                         spill_entries_t *entries, spill_error_t *error);
+
+    /*
      * End a definition's array: delete the definition and the rest of the array. If an owner has a
      * head, set *done = false and change nothing. Also change nothing if `binding` is no longer the
      * definition's, because another client has dropped it and perhaps saved it again. Later
@@ -211,6 +226,11 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
 /* ops->call_all, counted as one call. If it is NULL: one call for each request, up to an error. */
 spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
                                   size_t count, spill_response_t *responses, spill_error_t *error);
+
+/* ops->open. If it is NULL, catalog_get of both, without the numbers. Release in every case. */
+spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
+                                      spill_entries_t *entries, spill_error_t *error);
+void spill_entries_release(spill_entries_t *entries);
 
 /* ops->retire. If it is NULL, delete only the definition. */
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,

@@ -5,6 +5,7 @@
 #include "support/proxy.h"
 #include "support/server.h"
 
+#include "core/building.h"
 #include "store/store.h"
 
 #include <spillway/spillway.h>
@@ -227,6 +228,35 @@ static void young_owner(void **state)
     }
 }
 
+/* Definition, checkpoint of a migration and numbers come with one answer. */
+static void opening_is_one_round_trip(void **state)
+{
+    (void)state;
+    wire_t wire;
+    spill_array_t *again, *none;
+    spill_error_t error;
+    open_wire(&wire, SPILL_KEEP_NEWEST, SPILL_ARRAY_OLDEST_FIRST);
+    proxy_counts_t before = proxy_counts(wire.proxy);
+    expect_ok(spill_array_open(wire.store, "feed", &again, &error), &error);
+    assert_int_equal(since(&wire, &before).requests, 1);
+    assert_memory_equal(&again->binding, &wire.array->binding, sizeof again->binding);
+    assert_memory_equal(&again->definition, &wire.array->definition, sizeof again->definition);
+    assert_false(again->building);
+    assert_int_equal(spill_array_open(wire.store, "food", &none, &error), SPILL_NOT_FOUND);
+    assert_non_null(strstr(error.message, "there is no definition 'food'"));
+    spill_building_t building = {0};
+    expect_ok(spill_building_save(wire.store, "feed", "original", false, &building, &error),
+              &error);
+    spill_building_release(&building);
+    spill_array_close(again);
+    before = proxy_counts(wire.proxy);
+    expect_ok(spill_array_open(wire.store, "feed", &again, &error), &error);
+    assert_int_equal(since(&wire, &before).requests, 1);
+    assert_true(again->building);
+    spill_array_close(again);
+    close_wire(&wire);
+}
+
 /* A server with one copy gives the same answers with a read preference. */
 static void read_preference(void **state)
 {
@@ -376,6 +406,7 @@ int main(void)
         cmocka_unit_test(capped),
         cmocka_unit_test(capped_at_front),
         cmocka_unit_test(young_owner),
+        cmocka_unit_test(opening_is_one_round_trip),
         cmocka_unit_test(read_preference),
         cmocka_unit_test(counted_bytes),
     };

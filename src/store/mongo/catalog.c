@@ -20,6 +20,20 @@ static const char *collection_of(spill_catalog_t kind)
     return kind == SPILL_CATALOG_DEFINITION ? SPILL_MONGO_DEFINITIONS : SPILL_MONGO_IMPORTS;
 }
 
+/* Copy the entry of a document of the catalog. */
+static spill_code_t copy_entry(spill_catalog_t kind, const char *name, const bson_t *stored,
+                               bson_t **entry, spill_error_t *error)
+{
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size;
+    if (!bson_iter_init_find(&iter, stored, "entry") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return spill_fail(error, SPILL_CORRUPT, "%s: '%s' has no entry", collection_of(kind), name);
+    bson_iter_document(&iter, &size, &data);
+    *entry = bson_new_from_data(data, size);
+    return SPILL_OK;
+}
+
 spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
                                      bson_t **document, spill_error_t *error)
 {
@@ -30,15 +44,8 @@ spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind,
     bool found;
     spill_code_t code = spill_mongo_first((spill_mongo_t *)store, collection_of(kind), pipeline,
                                           &stored, &found, error);
-    bson_iter_t iter;
-    if (found && bson_iter_init_find(&iter, &stored, "entry") && BSON_ITER_HOLDS_DOCUMENT(&iter)) {
-        const uint8_t *data;
-        uint32_t size;
-        bson_iter_document(&iter, &size, &data);
-        *document = bson_new_from_data(data, size);
-    }
-    if (found && !*document)
-        code = spill_fail(error, SPILL_CORRUPT, "%s: '%s' has no entry", collection_of(kind), name);
+    if (code == SPILL_OK && found)
+        code = copy_entry(kind, name, &stored, document, error);
     bson_destroy(&stored);
     bson_destroy(pipeline);
     return code;
@@ -288,24 +295,82 @@ spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kin
     return code;
 }
 
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* This store finds documents by name; the numbers only have to differ. */
+static spill_binding_t binding_of(const char *name, const char *collection)
+{
+    return (spill_binding_t){.array_id = (uint32_t)spill_hash(name, strlen(name)),
+                             .collection_id = (uint32_t)spill_hash(collection, strlen(collection))};
+}
+
 spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *definition,
                               spill_binding_t *binding, spill_error_t *error)
 {
     *binding = (spill_binding_t){0};
     bson_t *document;
-    spill_code_t code = spill_mongo_catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name,
-                                                &document, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_mongo_catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name, &document,
+                                      error));
     if (!document)
         return spill_fail(error, SPILL_NOT_FOUND, "definition '%s' is not in the store",
                           definition->name);
     bson_destroy(document);
-    /* This store finds documents by name; the numbers only have to differ. */
-    binding->array_id = (uint32_t)spill_hash(definition->name, strlen(definition->name));
-    binding->collection_id =
-        (uint32_t)spill_hash(definition->collection, strlen(definition->collection));
+    *binding = binding_of(definition->name, definition->collection);
     return SPILL_OK;
+}
+
+/* Copy the entry of the import that $lookup has found, if there is one. */
+static spill_code_t copy_import(const bson_t *stored, const char *import, bson_t **entry,
+                                spill_error_t *error)
+{
+    bson_iter_t iter, found;
+    const uint8_t *data;
+    uint32_t size;
+    bson_t document;
+    if (!bson_iter_init_find(&iter, stored, "imports") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &found))
+        return spill_fail(error, SPILL_CORRUPT, "%s: the server's answer is wrong: no imports",
+                          SPILL_MONGO_DEFINITIONS);
+    if (!bson_iter_next(&found))
+        return SPILL_OK;
+    if (!BSON_ITER_HOLDS_DOCUMENT(&found))
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s: the server's answer is wrong: an import of another type",
+                          SPILL_MONGO_IMPORTS);
+    bson_iter_document(&found, &size, &data);
+    bool valid = bson_init_static(&document, data, size);
+    return valid ? copy_entry(SPILL_CATALOG_IMPORT, import, &document, entry, error)
+                 : spill_fail(error, SPILL_CORRUPT, "%s: '%s' is not valid BSON",
+                              SPILL_MONGO_IMPORTS, import);
+}
+
+spill_code_t spill_mongo_open_entries(spill_store_t *store, const char *name, const char *import,
+                                      spill_entries_t *entries, spill_error_t *error)
+{
+    *entries = (spill_entries_t){0};
+    bson_t *pipeline = BCON_NEW(
+        "0", "{", "$match", "{", "_id", "{", "$eq", BCON_UTF8(name), "}", "}", "}", "1", "{",
+        "$addFields", "{", "import", "{", "$literal", BCON_UTF8(import), "}", "}", "}", "2", "{",
+        "$lookup", "{", "from", BCON_UTF8(SPILL_MONGO_IMPORTS), "localField", BCON_UTF8("import"),
+        "foreignField", BCON_UTF8("_id"), "as", BCON_UTF8("imports"), "}", "}");
+    bson_t stored;
+    bool found;
+    spill_code_t code = spill_mongo_first((spill_mongo_t *)store, SPILL_MONGO_DEFINITIONS, pipeline,
+                                          &stored, &found, error);
+    if (code == SPILL_OK && found)
+        code = copy_entry(SPILL_CATALOG_DEFINITION, name, &stored, &entries->definition, error);
+    if (code == SPILL_OK && found)
+        code = copy_import(&stored, import, &entries->import, error);
+    bson_iter_t collection;
+    if (entries->definition &&
+        bson_iter_init_find(&collection, entries->definition, "collection") &&
+        BSON_ITER_HOLDS_UTF8(&collection)) {
+        entries->binding = binding_of(name, bson_iter_utf8(&collection, NULL));
+        entries->bound = true;
+    }
+    bson_destroy(&stored);
+    bson_destroy(pipeline);
+    return code;
 }
 
 /* ---- are two connections to the same database? ------------------------------------------------

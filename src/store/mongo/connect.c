@@ -328,6 +328,7 @@ static const spill_store_ops_t mongo_ops = {
     .orphans = spill_mongo_orphans,
     .windows = spill_mongo_windows,
     .catalog_get = spill_mongo_catalog_get,
+    .open = spill_mongo_open_entries,
     .catalog_put = spill_mongo_catalog_put,
     .catalog_delete = spill_mongo_catalog_delete,
     .catalog_names = spill_mongo_catalog_names,

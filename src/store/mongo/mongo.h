@@ -236,6 +236,8 @@ void spill_mongo_hints_free(spill_mongo_hints_t *hints); /* NULL is allowed */
 
 spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *definition,
                               spill_binding_t *binding, spill_error_t *error);
+spill_code_t spill_mongo_open_entries(spill_store_t *store, const char *name, const char *import,
+                                      spill_entries_t *entries, spill_error_t *error);
 spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
                                      bson_t **document, spill_error_t *error);
 spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
