@@ -39,22 +39,22 @@ spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, c
                                       spill_error_t *error);
 
 /*
- * Call a function for every owner, until one fails. With `pass_damaged` an owner that is
- * SPILL_CORRUPT is told to the store's log and passed over; the walk then ends with SPILL_CORRUPT
- * and the first one's message. (owners.c)
+ * Call a function for every owner, until one call fails. With `pass_damaged`, log each owner that
+ * is SPILL_CORRUPT and skip it; the walk then ends with SPILL_CORRUPT and the first message.
+ * (owners.c)
  */
 typedef spill_code_t (*spill_each_fn)(void *context, const spill_value_t *owner,
                                       spill_error_t *error);
 spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
                               bool pass_damaged, spill_error_t *error);
 
-/* The same on layout bucket, where spill_each_owner goes from window to window. */
+/* The same on layout bucket, where spill_each_owner calls for each window. */
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);
 
 /*
- * Call a function for every incarnation that has pages and no head, or for those of one owner,
- * until it fails. (owners.c)
+ * Call a function for every incarnation that has pages and no head, of all owners or of one, until
+ * the function fails. (owners.c)
  */
 typedef spill_code_t (*spill_orphan_fn)(void *context, const spill_orphan_t *orphan,
                                         spill_error_t *error);

@@ -77,7 +77,7 @@ static bool call_next(void *context, const spill_value_t *owner)
     each->code = each->call(each->context, owner, &each->error);
     if (each->code != SPILL_CORRUPT || !each->pass_damaged)
         return each->code == SPILL_OK;
-    spill_store_log(each->array->store, SPILL_LOG_WARNING, "passed over: %s", each->error.message);
+    spill_store_log(each->array->store, SPILL_LOG_WARNING, "skipped: %s", each->error.message);
     if (!each->damaged)
         each->damage = each->error;
     each->damaged = true;

@@ -84,7 +84,7 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
         at = newest_first ? spill_document_before(reading->schema, at, pages)
                           : spill_document_after(reading->schema, at, pages);
     }
-    reading->limit = 0; /* everything was passed over */
+    reading->limit = 0; /* all elements are skipped */
     return code;
 }
 
@@ -113,7 +113,7 @@ static spill_code_t skip_elements(spill_reading_t *reading, int64_t skip, bool n
             break;
         skip -= (int64_t)slice->count;
         if ((int64_t)slice->count < options.limit)
-            reading->limit = 0; /* everything was passed over */
+            reading->limit = 0; /* all elements are skipped */
         *(newest_first ? &options.before : &options.after) = slice->next;
         spill_slice_free(slice);
     }

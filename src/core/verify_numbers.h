@@ -33,7 +33,7 @@ const spill_place_t *spill_place_of(const spill_inspection_t *inspection, int64_
 
 void spill_place_add(spill_inspection_t *inspection, const spill_place_t *place);
 
-/* Pass a document. Its numbers may show that those of the document before it are wrong. */
+/* Pass a document. Its numbers may show that the numbers of the document before it are wrong. */
 void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                          spill_progress_t *progress);
 

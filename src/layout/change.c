@@ -1,6 +1,7 @@
 /*
- * Edit, remove, trim. Each goes to the one document that holds the element, under its rev; a
- * removal in a page is counted in the head first (intent), so the total is always right:
+ * Edit and remove. A step changes the one document that holds the element, at the rev that was
+ * read. A removal in a page is first counted in the head, as an intent, so the total is always
+ * right:
  *
  *   PREPARE   head   removed + 1, once; stores which number in which page
  *   DELETE    page   deletes the element and adds its number to `deleted`; a second time has no
@@ -25,25 +26,25 @@ static bool holds(const spill_state_t *state, int64_t seq)
            !spill_seqs_contains(&state->deleted, seq);
 }
 
-/* Finish the removal that the head's intent speaks of. */
-static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
-                           int64_t page, int64_t rev, spill_error_t *error)
+/* Finish the removal that the head's intent names. */
+static spill_code_t finish_removal(const spill_owner_t *owner, const spill_state_t *head,
+                                   int64_t seq, int64_t page, int64_t rev, spill_error_t *error)
 {
     bool done;
-    spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_DELETE, page);
-    pull.incarnation = head->incarnation;
-    pull.change.seq = seq;
-    spill_code_t code = spill_owner_step(owner, &pull, &done, error);
+    spill_request_t deletion = spill_owner_request(owner, SPILL_REQUEST_DELETE, page);
+    deletion.incarnation = head->incarnation;
+    deletion.change.seq = seq;
+    spill_code_t code = spill_owner_step(owner, &deletion, &done, error);
     if (code != SPILL_OK)
         return code;
-    spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.rev = rev;
-    settle.change.seq = seq;
-    settle.change.intent_page = page;
-    return spill_owner_step(owner, &settle, &done, error);
+    spill_request_t completion = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    completion.rev = rev;
+    completion.change.seq = seq;
+    completion.change.intent_page = page;
+    return spill_owner_step(owner, &completion, &done, error);
 }
 
-/* As spill_outlier_settled_head, the head being read with the element of an id (or NULL). */
+/* As spill_outlier_settled_head, but read the head with the element of an id (or NULL). */
 static spill_code_t settled_head(const spill_owner_t *owner, const spill_value_t *id,
                                  spill_response_t *head, spill_error_t *error)
 {
@@ -55,8 +56,8 @@ static spill_code_t settled_head(const spill_owner_t *owner, const spill_value_t
         if (head->state.intent_edit)
             code = spill_referenced_complete(owner, &head->state, error);
         else
-            code = settle(owner, &head->state, head->state.intent_seq, head->state.intent_page,
-                          head->state.rev, error);
+            code = finish_removal(owner, &head->state, head->state.intent_seq,
+                                  head->state.intent_page, head->state.rev, error);
         if (code == SPILL_OK || code == SPILL_UNKNOWN)
             code = spill_owner_again(owner, &tries, error);
         if (code != SPILL_OK)
@@ -71,8 +72,8 @@ spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_respon
 }
 
 /*
- * The document that holds the element, read after the head; *state is the head's or the page's. An
- * id is looked up anew in each try: the element that has it may be another one by now.
+ * Find the document that holds the element, after a read of the head. *state is the head's or the
+ * page's. Look up an id again in each try: by then another element may have it.
  */
 static spill_code_t find(const spill_owner_t *owner, spill_which_t *which,
                          const spill_response_t *head, spill_response_t *page, int64_t *where,
@@ -194,14 +195,14 @@ static spill_code_t remove_in_head(const spill_owner_t *owner, int64_t seq,
 static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int64_t page,
                                    const spill_state_t *head, bool *done, spill_error_t *error)
 {
-    spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = head->rev;
-    intend.change.seq = seq;
-    intend.change.intent_page = page;
-    spill_code_t code = spill_owner_step(owner, &intend, done, error);
+    spill_request_t prepare = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = head->rev;
+    prepare.change.seq = seq;
+    prepare.change.intent_page = page;
+    spill_code_t code = spill_owner_step(owner, &prepare, done, error);
     if (code == SPILL_OK && *done) {
-        /* The removal stands from here on: whoever comes next finishes what we cannot. */
-        code = settle(owner, head, seq, page, head->rev + 1, error);
+        /* The removal is decided: if this client dies, the next one finishes it. */
+        code = finish_removal(owner, head, seq, page, head->rev + 1, error);
     }
     return code;
 }

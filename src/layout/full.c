@@ -141,13 +141,13 @@ static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t 
 static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, bool *done,
                                 spill_error_t *error)
 {
-    spill_request_t take = spill_owner_request(owner, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
-    take.incarnation = copy->incarnation;
-    take.adopt.until = copy->lease - owner->array->store->margin_us;
-    take.adopt.run = &copy->run;
-    take.adopt.slots = (int64_t)copy->run.count;
-    take.adopt.more_pages = copy->pages - 1;
-    return spill_owner_step(owner, &take, done, error);
+    spill_request_t adopt = spill_owner_request(owner, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
+    adopt.incarnation = copy->incarnation;
+    adopt.adopt.until = copy->lease - owner->array->store->margin_us;
+    adopt.adopt.run = &copy->run;
+    adopt.adopt.slots = (int64_t)copy->run.count;
+    adopt.adopt.more_pages = copy->pages - 1;
+    return spill_owner_step(owner, &adopt, done, error);
 }
 
 /*

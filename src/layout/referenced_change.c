@@ -130,23 +130,24 @@ static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, place
 
 static spill_request_t complete_request(const spill_owner_t *owner, int64_t seq, int64_t rev)
 {
-    spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    settle.rev = rev;
-    settle.change.seq = seq;
-    settle.change.intent_page = seq;
-    return settle;
+    spill_request_t completion = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    completion.rev = rev;
+    completion.change.seq = seq;
+    completion.change.intent_page = seq;
+    return completion;
 }
 
 /* Complete an edit. `there` holds what the document holds. */
-static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
-                           int64_t rev, const spill_response_t *there, spill_error_t *error)
+static spill_code_t complete_edit(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t seq, int64_t rev, const spill_response_t *there,
+                                  spill_error_t *error)
 {
     bool done;
     spill_element_t element = spill_run_element(&there->run, 0);
-    spill_request_t settle = complete_request(owner, seq, rev);
-    settle.change.sum_added = value_in(owner, there);
-    settle.change.element = &element.value;
-    return step(owner, head, &settle, &done, error);
+    spill_request_t completion = complete_request(owner, seq, rev);
+    completion.change.sum_added = value_in(owner, there);
+    completion.change.element = &element.value;
+    return step(owner, head, &completion, &done, error);
 }
 
 /* Put an element with the source_rev of an intent. `there` becomes what the document holds. */
@@ -184,7 +185,7 @@ spill_code_t spill_referenced_complete(const spill_owner_t *owner, const spill_s
             page.state.source_rev < head->intent_source_rev ? &there : &page;
         if (code == SPILL_OK && has(final, seq) &&
             final->state.source_rev >= head->intent_source_rev)
-            code = settle(owner, head, seq, head->rev, final, error);
+            code = complete_edit(owner, head, seq, head->rev, final, error);
     }
     spill_response_release(&page);
     spill_response_release(&there);
@@ -232,16 +233,16 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
     if (spill_state_document_bytes(definition, owner->value, false, &place->page.state, 1,
                                    element->size_bytes) > SPILL_DOCUMENT_BYTES_MAX)
         return fail_size(seq, element, error);
-    spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = head->rev;
-    intend.change.seq = seq;
-    intend.change.intent_page = seq;
-    intend.change.edit = true;
-    intend.change.sum_removed = value_in(owner, &place->page);
-    intend.change.sum_added = spill_sum_of(definition, element);
-    bool intended;
-    spill_code_t code = spill_owner_step(owner, &intend, &intended, error);
-    if (code != SPILL_OK || !intended)
+    spill_request_t prepare = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = head->rev;
+    prepare.change.seq = seq;
+    prepare.change.intent_page = seq;
+    prepare.change.edit = true;
+    prepare.change.sum_removed = value_in(owner, &place->page);
+    prepare.change.sum_added = spill_sum_of(definition, element);
+    bool prepared;
+    spill_code_t code = spill_owner_step(owner, &prepare, &prepared, error);
+    if (code != SPILL_OK || !prepared)
         return code;
     int64_t source_rev = head->rev + 1;
     spill_response_t there = SPILL_RESPONSE_INIT;
@@ -249,7 +250,7 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
     if (code == SPILL_OK && has(&there, seq) && there.state.source_rev >= source_rev) {
         spill_element_t now = spill_run_element(&there.run, 0);
         *done = spill_value_equal(&now.value, element);
-        code = settle(owner, head, seq, source_rev, &there, error);
+        code = complete_edit(owner, head, seq, source_rev, &there, error);
     }
     spill_response_release(&there);
     return code;
@@ -281,22 +282,22 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
                                        const place_t *place, bool *done, spill_error_t *error)
 {
     const spill_state_t *head = &place->head.state;
-    spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
-    intend.rev = head->rev;
-    intend.change.seq = seq;
-    intend.change.intent_page = seq;
-    intend.change.sum_removed = value_in(owner, &place->page);
-    spill_code_t code = step(owner, head, &intend, done, error);
+    spill_request_t prepare = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    prepare.rev = head->rev;
+    prepare.change.seq = seq;
+    prepare.change.intent_page = seq;
+    prepare.change.sum_removed = value_in(owner, &place->page);
+    spill_code_t code = step(owner, head, &prepare, done, error);
     if (code != SPILL_OK || !*done)
         return code;
     /* The removal counts from here on. If this client dies, the next one completes it. */
-    bool pulled;
-    spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_DELETE, seq);
-    pull.incarnation = head->incarnation;
-    pull.change.seq = seq;
-    code = spill_owner_step(owner, &pull, &pulled, error);
-    spill_request_t settle = complete_request(owner, seq, head->rev + 1);
-    return code == SPILL_OK ? spill_owner_step(owner, &settle, NULL, error) : code;
+    bool deleted;
+    spill_request_t deletion = spill_owner_request(owner, SPILL_REQUEST_DELETE, seq);
+    deletion.incarnation = head->incarnation;
+    deletion.change.seq = seq;
+    code = spill_owner_step(owner, &deletion, &deleted, error);
+    spill_request_t completion = complete_request(owner, seq, head->rev + 1);
+    return code == SPILL_OK ? spill_owner_step(owner, &completion, NULL, error) : code;
 }
 
 spill_code_t spill_referenced_remove(spill_owner_t *owner, spill_which_t *which,

@@ -159,9 +159,9 @@ typedef enum spill_request_kind {
  */
 #define SPILL_PAGE_HOLDING (-2)
 /*
- * READ only: of the pages whose incarnation is at most `incarnation`, one that a DROP_PAGE would
- * free. With keep newest that is any page, with keep oldest one that has elements. The caller knows
- * that these incarnations have ended.
+ * READ only: one of the pages that a DROP_PAGE with `incarnation` would free. With keep newest that
+ * is any page, with keep oldest one that has elements. The caller knows that these incarnations
+ * have ended.
  */
 #define SPILL_PAGE_LEFT_OVER (-4)
 /*
@@ -271,8 +271,8 @@ typedef struct spill_request {
             int64_t elements_bytes; /* sum of their sizes */
             int64_t skip;           /* top-N capped: numbers without an element, before its own */
             /*
-             * For stores that combine (spill_store_ops): the elements are those of several appends,
-             * in order, and `op` is NULL. Either all of the appends have an operation or none has.
+             * For stores that combine (spill_store_ops): the elements of several appends, in order;
+             * `op` is NULL. Either all of the appends have an operation or none has.
              * The store carries out all of them, or none.
              */
             const spill_member_t *members;
