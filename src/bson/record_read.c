@@ -121,7 +121,7 @@ static const char *read_integer(const spill_field_t *field, const bson_iter_t *i
 static const char *read_bool(const spill_field_t *field, const bson_iter_t *iter, void *record)
 {
     if (!BSON_ITER_HOLDS_BOOL(iter))
-        return "is neither true nor false";
+        return "must be true or false";
     *(bool *)member_of(field, record) = bson_iter_bool(iter);
     return NULL;
 }

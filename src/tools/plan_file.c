@@ -1,5 +1,6 @@
 #include "tools/plan_file.h"
 
+#include "bson/record.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
@@ -28,29 +29,41 @@ spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_erro
     return SPILL_OK;
 }
 
-/* ---- definitions ----------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
-static const char *text_in(const bson_t *entry, const char *name)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, entry, name) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "?";
-}
+/* An entry of "arrays". A person may have edited it: what is not used may be anything. */
+typedef struct entry {
+    const char *collection, *path;
+    const char *database; /* or NULL */
+    const char *grows_at;
+    bool migrate;
+    bool may_be_empty;
+    spill_value_t definition, original;
+} entry_t;
 
-/* *value: false if the field is missing. SPILL_INVALID if it is neither true nor false. */
-static spill_code_t read_flag(const char *file, const bson_t *entry, const char *name, bool *value,
-                              spill_error_t *error)
+#define LENIENT(type, member, name, ...)                                                           \
+    SPILL_FIELD(type, entry_t, member, name, .flags = SPILL_FIELD_LENIENT, __VA_ARGS__)
+#define FLAG(member, name) SPILL_FIELD(BOOL, entry_t, member, name, .flags = SPILL_FIELD_OPTIONAL)
+static const spill_field_t entry_fields[] = {
+    LENIENT(TEXT, collection, "collection", .of = NULL),
+    LENIENT(TEXT, path, "path", .of = NULL),
+    LENIENT(TEXT, database, "database", .of = NULL),
+    LENIENT(TEXT, grows_at, "growsAt", .of = NULL),
+    LENIENT(VALUE, definition, "definition", .bson_type = BSON_TYPE_DOCUMENT),
+    LENIENT(VALUE, original, "original", .bson_type = BSON_TYPE_DOCUMENT),
+    FLAG(migrate, "migrate")};
+static const spill_field_t migrated_fields[] = {FLAG(may_be_empty, "mayBeEmpty")};
+static const spill_record_t entry_record = SPILL_RECORD("entry", entry_t, entry_fields);
+static const spill_record_t migrated_record = SPILL_RECORD("entry", entry_t, migrated_fields);
+
+/* Read a table's fields of the entry. SPILL_INVALID: a flag is neither true nor false. */
+static spill_code_t read_fields(const char *file, const spill_record_t *type,
+                                const bson_t *document, entry_t *entry, spill_error_t *error)
 {
-    bson_iter_t iter;
-    *value = false;
-    if (!bson_iter_init_find(&iter, entry, name))
+    if (spill_record_read(type, document, entry, error) == SPILL_OK)
         return SPILL_OK;
-    if (!BSON_ITER_HOLDS_BOOL(&iter))
-        return spill_fail(error, SPILL_INVALID, "%s: \"%s\" of %s.%s must be true or false", file,
-                          name, text_in(entry, "collection"), text_in(entry, "path"));
-    *value = bson_iter_bool(&iter);
-    return SPILL_OK;
+    return spill_fail_prefix(error, SPILL_INVALID, "%s: %s.%s", file, entry->collection,
+                             entry->path);
 }
 
 /* `name` without the database's name and a dot in front, if it begins with these. */
@@ -64,31 +77,32 @@ static const char *without_database(const char *name, const char *database)
 }
 
 /* The entry's collection without its database; borrowed. */
-static const char *bare_collection(const bson_t *entry, const char *database,
+static const char *bare_collection(const entry_t *entry, const char *database,
                                    const spill_definition_t *definition)
 {
-    bson_iter_t iter;
-    const char *name = text_in(entry, "collection");
+    const char *name = entry->collection;
     const char *dot = strchr(name, '.');
-    if (bson_iter_init_find(&iter, entry, "database") && BSON_ITER_HOLDS_UTF8(&iter))
-        return without_database(name, bson_iter_utf8(&iter, NULL));
+    if (entry->database)
+        return without_database(name, entry->database);
     const char *bare = without_database(name, database);
     return bare == name && dot && strcmp(dot + 1, definition->collection) == 0 ? dot + 1 : bare;
 }
 
-/* Read and check the entry's definition of that name. *there: it has one. */
-static spill_code_t read_definition(const char *file, const bson_t *entry, const char *name,
-                                    spill_definition_t *definition, bool *there,
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+/* False: the entry has no such definition. */
+static bool document_of(const spill_value_t *value, bson_t *document)
+{
+    return value->data && bson_init_static(document, value->data, value->size_bytes);
+}
+
+/* Read and check the entry's definition of that name, if it has one. */
+static spill_code_t read_definition(const char *file, const entry_t *entry, const char *name,
+                                    const spill_value_t *value, spill_definition_t *definition,
                                     spill_error_t *error)
 {
-    bson_iter_t iter;
     bson_t document;
-    const uint8_t *data = NULL;
-    uint32_t size = 0;
-    if (bson_iter_init_find(&iter, entry, name) && BSON_ITER_HOLDS_DOCUMENT(&iter))
-        bson_iter_document(&iter, &size, &data);
-    *there = data && bson_init_static(&document, data, size);
-    if (!*there)
+    if (!document_of(value, &document))
         return SPILL_OK;
     spill_error_t cause;
     spill_code_t code = spill_definition_from_bson(definition, &document, &cause);
@@ -100,86 +114,76 @@ static spill_code_t read_definition(const char *file, const bson_t *entry, const
         code = spill_definition_check(definition, &cause);
     if (code != SPILL_OK)
         return spill_fail(error, SPILL_INVALID, "%s: the %s for %s.%s: %s", file, name,
-                          text_in(entry, "collection"), text_in(entry, "path"), cause.message);
+                          entry->collection, entry->path, cause.message);
     return SPILL_OK;
 }
 
-/* Report whether the entry's definition of that name has a field "order". */
-static bool has_order(const bson_t *entry, const char *name)
+static bool has_order(const spill_value_t *definition)
 {
-    bson_iter_t iter, field;
-    return bson_iter_init_find(&iter, entry, name) && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
-           bson_iter_recurse(&iter, &field) && bson_iter_find(&field, "order");
+    bson_t document;
+    return document_of(definition, &document) && bson_has_field(&document, "order");
 }
 
-static bool is_order_missing(const bson_t *entry, bool staged)
+static bool is_order_missing(const entry_t *entry, bool staged)
 {
-    return strcmp(text_in(entry, "growsAt"), "unknown") == 0 && !has_order(entry, "definition") &&
-           !(staged && has_order(entry, "original"));
+    return strcmp(entry->grows_at, "unknown") == 0 && !has_order(&entry->definition) &&
+           !(staged && has_order(&entry->original));
 }
 
-static spill_code_t read_planned(const char *file, const char *database, const bson_t *entry,
-                                 spill_planned_t *planned, spill_error_t *error)
+static spill_code_t read_planned(const char *file, const char *database, const bson_t *document,
+                                 entry_t *entry, spill_planned_t *planned, spill_error_t *error)
 {
-    const char *collection = text_in(entry, "collection"), *path = text_in(entry, "path");
     spill_definition_t definition;
-    bool there;
-    spill_code_t code = read_definition(file, entry, "definition", &definition, &there, error);
-    if (code == SPILL_OK && !there)
+    bson_t given;
+    if (!document_of(&entry->definition, &given))
         return spill_fail(error, SPILL_INVALID,
                           "%s: %s.%s has \"migrate\": true, but no \"definition\"", file,
-                          collection, path);
-    if (code != SPILL_OK)
-        return code;
-    spill_planned_init(planned, &definition, bare_collection(entry, database, &definition), path);
+                          entry->collection, entry->path);
+    SPILL_TRY(read_definition(file, entry, "definition", &entry->definition, &definition, error));
+    spill_planned_init(planned, &definition, bare_collection(entry, database, &definition),
+                       entry->path);
     planned->order_missing = is_order_missing(entry, planned->staged);
-    code = read_flag(file, entry, "mayBeEmpty", &planned->may_be_empty, error);
-    return code == SPILL_OK && planned->staged
-               ? read_definition(file, entry, "original", &planned->original, &there, error)
-               : code;
+    SPILL_TRY(read_fields(file, &migrated_record, document, entry, error));
+    planned->may_be_empty = entry->may_be_empty;
+    if (!planned->staged)
+        return SPILL_OK;
+    return read_definition(file, entry, "original", &entry->original, &planned->original, error);
 }
 
 static spill_code_t read_arrays(const char *file, const char *database, const bson_t *plan,
                                 spill_planned_t **arrays, size_t *count, spill_error_t *error)
 {
     bson_iter_t iter, entries;
-    spill_code_t code = SPILL_OK;
     if (!bson_iter_init_find(&iter, plan, "arrays") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
         !bson_iter_recurse(&iter, &entries))
         return spill_fail(error, SPILL_INVALID, "%s: it has no array \"arrays\"", file);
-    while (code == SPILL_OK && bson_iter_next(&entries)) {
-        const uint8_t *data = NULL;
-        uint32_t size = 0;
-        bson_t entry;
-        if (BSON_ITER_HOLDS_DOCUMENT(&entries))
-            bson_iter_document(&entries, &size, &data);
-        if (!data || !bson_init_static(&entry, data, size))
+    while (bson_iter_next(&entries)) {
+        const spill_value_t value = spill_value_from_iter(&entries);
+        entry_t entry = {.collection = "?", .path = "?", .grows_at = "?"};
+        bson_t document;
+        if (value.type != BSON_TYPE_DOCUMENT || !document_of(&value, &document))
             return spill_fail(error, SPILL_INVALID, "%s: 'arrays' must contain documents", file);
-        bool migrate;
-        code = read_flag(file, &entry, "migrate", &migrate, error);
-        if (code != SPILL_OK || !migrate)
+        SPILL_TRY(read_fields(file, &entry_record, &document, &entry, error));
+        if (!entry.migrate)
             continue;
         *arrays = bson_realloc(*arrays, (*count + 1) * sizeof **arrays);
-        code = read_planned(file, database, &entry, *arrays + *count, error);
-        *count += code == SPILL_OK ? 1 : 0;
+        SPILL_TRY(read_planned(file, database, &document, &entry, *arrays + *count, error));
+        *count += 1;
     }
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_plan_file_arrays(const char *file, const char *database,
                                     spill_planned_t **arrays, size_t *count, spill_error_t *error)
 {
-    bson_t plan;
+    SPILL_SCOPED(bson_destroy) bson_t plan = BSON_INITIALIZER;
     *arrays = NULL;
     *count = 0;
-    spill_code_t code = spill_plan_file_read(file, &plan, error);
-    if (code == SPILL_OK)
-        code = read_arrays(file, database, &plan, arrays, count, error);
-    if (code == SPILL_OK && *count == 0)
-        code = spill_fail(error, SPILL_INVALID,
-                          "%s: nothing to migrate: no entry of 'arrays' has \"migrate\": "
-                          "true",
+    SPILL_TRY(spill_plan_file_read(file, &plan, error));
+    SPILL_TRY(read_arrays(file, database, &plan, arrays, count, error));
+    if (*count == 0)
+        return spill_fail(error, SPILL_INVALID,
+                          "%s: nothing to migrate: no entry of 'arrays' has \"migrate\": true",
                           file);
-    bson_destroy(&plan);
-    return code;
+    return SPILL_OK;
 }

@@ -57,11 +57,11 @@ has out '"step":"laid out","owners":0'
 expect 0 drop @uri things-list --yes
 edited wrong.json '"migrate": true' '"migrate": true, "mayBeEmpty": "yes"'
 expect 2 migrate @uri wrong.json
-has err '"mayBeEmpty" of '
+has err "field 'mayBeEmpty'"
 has err 'must be true or false'
 edited wrong.json '"migrate": true' '"migrate": "false"'
 expect 2 migrate @uri wrong.json
-has err '"migrate" of '
+has err "field 'migrate'"
 expect 4 migrate @uri plan.json --finish --execute --yes
 has err 'there is nothing to finish'
 
