@@ -152,7 +152,7 @@ spill_code_t pair_call(pair_t *pair, size_t array, const spill_request_t *reques
         codes[k] = spill_store_call(pair->stores[k], &mine, &pair->responses[k], &errors[k]);
     }
     /* The update is impossible. A store that refuses the request need not detect that. */
-    if (codes[0] == SPILL_INVALID && codes[1] == SPILL_OK && request->append.update &&
+    if (codes[0] == SPILL_INVALID && codes[1] == SPILL_OK && spill_request_update(request) &&
         pair->responses[1].outcome == SPILL_REFUSED_GUARD)
         return codes[0];
     if (codes[0] != codes[1])

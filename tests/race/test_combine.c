@@ -24,8 +24,7 @@ static spill_code_t is_refused(spill_store_t *store, const spill_request_t *requ
                                spill_error_t *error)
 {
     spill_response_t found = SPILL_RESPONSE_INIT;
-    spill_request_t read = *request;
-    read.kind = SPILL_REQUEST_READ;
+    spill_request_t read = spill_request_reading(request);
     read.read.want_ops = true;
     spill_code_t code = memory->call(store, &read, &found, error);
     *refused = spill_append_refusal(request, &found.state, false) != SPILL_REFUSAL_NONE;
@@ -75,9 +74,10 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error)
 {
     pthread_mutex_lock(&one_at_a_time);
-    spill_code_t code = request->append.member_count > 0
-                            ? append_members(store, request, response, error)
-                            : memory->call(store, request, response, error);
+    bool combined_append =
+        request->kind == SPILL_REQUEST_APPEND && request->append.member_count > 0;
+    spill_code_t code = combined_append ? append_members(store, request, response, error)
+                                        : memory->call(store, request, response, error);
     if (request->kind == SPILL_REQUEST_APPEND)
         usleep(CALL_US);
     pthread_mutex_unlock(&one_at_a_time);
