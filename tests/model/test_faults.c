@@ -35,7 +35,7 @@ static bool may_retry(spill_code_t code)
     return code == SPILL_IO || code == SPILL_UNKNOWN;
 }
 
-static void append(run_t *run, int count)
+static void append_with_retry(run_t *run, int count)
 {
     spill_value_t elements[8];
     char id[8];
@@ -80,7 +80,7 @@ static void remove_one(run_t *run, int64_t seq)
     model_remove(&run->model, seq);
 }
 
-static void trim(run_t *run, int64_t below)
+static void trim_with_retry(run_t *run, int64_t below)
 {
     spill_error_t error;
     spill_code_t code = SPILL_UNKNOWN;
@@ -94,21 +94,21 @@ static void trim(run_t *run, int64_t below)
 static void run_operations(run_t *run)
 {
     for (int i = 0; i < 7; i++)
-        append(run, 1);
-    append(run, 2);
-    append(run, 5);
+        append_with_retry(run, 1);
+    append_with_retry(run, 2);
+    append_with_retry(run, 5);
     edit(run, 0, 11);
     edit(run, run->model.count - 1, 12);
     remove_one(run, 3);
     remove_one(run, run->model.count - 1);
-    append(run, 1);
-    trim(run, 2);
-    append(run, 3);
+    append_with_retry(run, 1);
+    trim_with_retry(run, 2);
+    append_with_retry(run, 3);
     remove_one(run, 4);
-    append(run, 1);
+    append_with_retry(run, 1);
 }
 
-static void check(run_t *run, spill_store_t *store)
+static void check_array(run_t *run, spill_store_t *store)
 {
     spill_array_t *array;
     spill_error_t error;
@@ -142,10 +142,10 @@ static bool run_with(spill_store_t *store, int64_t owner, fault_t fault, int64_t
     assert_int_equal(code, SPILL_OK);
     run_operations(&run);
     bool reached = fault_calls(faulty) > at;
-    check(&run, store);
+    check_array(&run, store);
     while (fault_pending(faulty) > 0) {
         fault_deliver(faulty, 0);
-        check(&run, store);
+        check_array(&run, store);
     }
     spill_array_close(run.array);
     spill_store_close(faulty, &error);

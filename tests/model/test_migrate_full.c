@@ -134,7 +134,8 @@ static int64_t migrate(world_t *world)
     return spill_migrate(world->array, &options, &result, NULL) == SPILL_OK ? result.failed : -1;
 }
 
-static bool compare(void *context, const spill_value_t *owner, const spill_element_t *element)
+static bool compare_element(void *context, const spill_value_t *owner,
+                            const spill_element_t *element)
 {
     const int64_t **next = context;
     int64_t number;
@@ -174,7 +175,7 @@ static void close_world(world_t *world)
         assert_in_range(pass, 0, 2);
         let_leases_run_out(world);
     }
-    assert_int_equal(spill_array_export(world->feed, &world->owner, compare, &next, NULL),
+    assert_int_equal(spill_array_export(world->feed, &world->owner, compare_element, &next, NULL),
                      SPILL_OK);
     assert_ptr_equal(next, world->elements + world->count);
     assert_int_equal(spill_array_verify(world->feed, NULL, NULL, NULL, &summary, NULL), SPILL_OK);

@@ -101,7 +101,8 @@ typedef struct reading {
     int owner, index;
 } reading_t;
 
-static bool compare(void *context, const spill_value_t *owner, const spill_element_t *element)
+static bool compare_element(void *context, const spill_value_t *owner,
+                            const spill_element_t *element)
 {
     reading_t *reading = context;
     int32_t number;
@@ -130,7 +131,7 @@ static void check_reshaped(const world_t *world)
         bson_t storage = BSON_INITIALIZER;
         spill_value_t owner = spill_value_from_utf8(&storage, NAMES[i]);
         reading_t reading = {.owner = i};
-        must(spill_array_export(array, &owner, compare, &reading, &error), &error);
+        must(spill_array_export(array, &owner, compare_element, &reading, &error), &error);
         assert_int_equal(reading.index, LENGTHS[i]);
         bson_destroy(&storage);
     }

@@ -25,14 +25,14 @@ typedef struct world {
     char message[512]; /* of the owner that failed last */
 } world_t;
 
-static void expect(spill_code_t code, spill_code_t expected, const spill_error_t *error)
+static void expect_code(spill_code_t code, spill_code_t expected, const spill_error_t *error)
 {
     if (code != expected)
         fail_msg("%s, not %s: %s", spill_code_name(code), spill_code_name(expected),
                  code == SPILL_OK ? "" : error->message);
 }
 
-static void note(void *context, const spill_migrated_t *migrated)
+static void note_failed(void *context, const spill_migrated_t *migrated)
 {
     world_t *world = context;
     if (migrated->failed)
@@ -43,14 +43,15 @@ static void open_world(world_t *world, const char *preset)
 {
     spill_definition_t definition;
     spill_error_t error;
-    *world = (world_t){.options = {.migrated = note, .context = world}};
+    *world = (world_t){.options = {.migrated = note_failed, .context = world}};
     world->store = model_store_open();
-    expect(spill_definition_preset(&definition, "feed-recent", "other", &error), SPILL_OK, &error);
+    expect_code(spill_definition_preset(&definition, "feed-recent", "other", &error), SPILL_OK,
+                &error);
     strcpy(definition.array, "other");
     strcpy(definition.pages_field, "otherPages");
-    expect(spill_store_define(world->store, &definition, &error), SPILL_OK, &error);
-    expect(spill_array_open(world->store, "other", &world->other, &error), SPILL_OK, &error);
-    expect(spill_definition_preset(&definition, preset, "planned", &error), SPILL_OK, &error);
+    expect_code(spill_store_define(world->store, &definition, &error), SPILL_OK, &error);
+    expect_code(spill_array_open(world->store, "other", &world->other, &error), SPILL_OK, &error);
+    expect_code(spill_definition_preset(&definition, preset, "planned", &error), SPILL_OK, &error);
     strcpy(definition.id_field, "_id");
     spill_planned_init(&world->planned, &definition, "users", "events");
     world->staged = (spill_staged_t){.store = world->store, .planned = &world->planned};
@@ -61,7 +62,7 @@ static void close_world(world_t *world)
 {
     spill_error_t error;
     spill_array_close(world->other);
-    expect(spill_store_close(world->store, &error), SPILL_OK, &error);
+    expect_code(spill_store_close(world->store, &error), SPILL_OK, &error);
 }
 
 static void append_element(bson_t *array, int number, const char *bad)
@@ -89,7 +90,7 @@ static void write_array(world_t *world, int owner, const char *bad)
         append_element(&array, i, bad);
     bson_append_array_end(&set, &array);
     bson_append_document_end(&update, &set);
-    expect(spill_array_update(world->other, &value, &update, &error), SPILL_OK, &error);
+    expect_code(spill_array_update(world->other, &value, &update, &error), SPILL_OK, &error);
     bson_destroy(&update);
     bson_destroy(&storage);
 }
@@ -98,9 +99,9 @@ static int64_t predict(world_t *world)
 {
     spill_error_t error;
     spill_migrate_result_t result = {0};
-    expect(spill_migrate_predict(world->store, &world->planned.original, &world->options, &result,
-                                 &error),
-           SPILL_OK, &error);
+    expect_code(spill_migrate_predict(world->store, &world->planned.original, &world->options,
+                                      &result, &error),
+                SPILL_OK, &error);
     return result.failed;
 }
 
@@ -110,13 +111,13 @@ static void migrate(world_t *world, int64_t *failed, int64_t *copied)
     spill_migrate_result_t reshaped = {0};
     spill_catch_up_result_t caught_up = {0};
     spill_array_t *original;
-    expect(spill_staged_begin(&world->staged, &error), SPILL_OK, &error);
-    expect(spill_array_open(world->store, world->planned.original.name, &original, &error),
-           SPILL_OK, &error);
-    expect(spill_migrate(original, &world->options, &reshaped, &error), SPILL_OK, &error);
-    expect(spill_catch_up(world->store, world->planned.original.name, "planned", &world->options,
-                          &caught_up, &error),
-           SPILL_OK, &error);
+    expect_code(spill_staged_begin(&world->staged, &error), SPILL_OK, &error);
+    expect_code(spill_array_open(world->store, world->planned.original.name, &original, &error),
+                SPILL_OK, &error);
+    expect_code(spill_migrate(original, &world->options, &reshaped, &error), SPILL_OK, &error);
+    expect_code(spill_catch_up(world->store, world->planned.original.name, "planned",
+                               &world->options, &caught_up, &error),
+                SPILL_OK, &error);
     spill_array_close(original);
     *failed = reshaped.failed + caught_up.failed;
     *copied = caught_up.copied.elements;
@@ -129,8 +130,8 @@ static int64_t count_in(world_t *world, const char *name, int number)
     spill_count_t count;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_int64(&storage, number);
-    expect(spill_array_open(world->store, name, &array, &error), SPILL_OK, &error);
-    expect(spill_array_count(array, &owner, &count, &error), SPILL_OK, &error);
+    expect_code(spill_array_open(world->store, name, &array, &error), SPILL_OK, &error);
+    expect_code(spill_array_count(array, &owner, &count, &error), SPILL_OK, &error);
     spill_array_close(array);
     bson_destroy(&storage);
     return count.next;
@@ -157,7 +158,7 @@ static void try_migration(const char *preset, const char *field)
     open_world(&world, preset);
     for (int owner = 0; owner < OWNERS; owner++)
         write_array(&world, owner, owner == BAD_OWNER ? field : NULL);
-    expect(spill_staged_begin(&world.staged, &error), SPILL_OK, &error);
+    expect_code(spill_staged_begin(&world.staged, &error), SPILL_OK, &error);
     assert_int_equal(predict(&world), 1);
     assert_message(&world, field);
     world.message[0] = '\0';
@@ -167,15 +168,17 @@ static void try_migration(const char *preset, const char *field)
     assert_int_equal(copied, (OWNERS - 1) * ELEMENTS);
     assert_int_equal(count_in(&world, "planned", BAD_OWNER), 0);
     assert_int_equal(count_in(&world, world.planned.original.name, BAD_OWNER), 0);
-    expect(spill_migrate_has_unmanaged(world.store, &world.planned.original, &unmanaged, &error),
-           SPILL_OK, &error);
+    expect_code(
+        spill_migrate_has_unmanaged(world.store, &world.planned.original, &unmanaged, &error),
+        SPILL_OK, &error);
     assert_true(unmanaged);
     write_array(&world, BAD_OWNER, NULL);
     assert_int_equal(predict(&world), 0);
     migrate(&world, &failed, &copied);
     assert_int_equal(failed, 0);
     assert_int_equal(copied, ELEMENTS);
-    expect(spill_staged_finish(&world.staged, &world.options, &result, &error), SPILL_OK, &error);
+    expect_code(spill_staged_finish(&world.staged, &world.options, &result, &error), SPILL_OK,
+                &error);
     assert_int_equal(result.verified, OWNERS * ELEMENTS);
     close_world(&world);
 }
@@ -200,18 +203,19 @@ static void conversion_appends_nothing_of_refused_owner(void **state)
     spill_array_t *original;
     open_world(&world, "reviews-separate");
     write_array(&world, BAD_OWNER, "spill");
-    expect(spill_store_define(world.store, &world.planned.original, &error), SPILL_OK, &error);
-    expect(spill_store_define(world.store, &world.planned.definition, &error), SPILL_OK, &error);
-    expect(spill_array_open(world.store, world.planned.original.name, &original, &error), SPILL_OK,
-           &error);
+    expect_code(spill_store_define(world.store, &world.planned.original, &error), SPILL_OK, &error);
+    expect_code(spill_store_define(world.store, &world.planned.definition, &error), SPILL_OK,
+                &error);
+    expect_code(spill_array_open(world.store, world.planned.original.name, &original, &error),
+                SPILL_OK, &error);
     world.options.planned = NULL;
-    expect(spill_migrate(original, &world.options, &reshaped, &error), SPILL_OK, &error);
+    expect_code(spill_migrate(original, &world.options, &reshaped, &error), SPILL_OK, &error);
     spill_array_close(original);
     world.options.planned = &world.planned.definition;
     assert_int_equal(predict(&world), 1); /* the array is managed already */
     assert_message(&world, "spill");
-    expect(spill_convert(world.store, world.planned.original.name, &options, &result, &error),
-           SPILL_INVALID, &error);
+    expect_code(spill_convert(world.store, world.planned.original.name, &options, &result, &error),
+                SPILL_INVALID, &error);
     bson_strncpy(world.message, error.message, sizeof world.message);
     assert_message(&world, "spill");
     assert_int_equal(count_in(&world, "planned", BAD_OWNER), 0);

@@ -44,17 +44,19 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
-static void note(void *context, int64_t index, const spill_request_t *request)
+static void note_request(void *context, int64_t index, const spill_request_t *request)
 {
     (void)index;
     trace_t *trace = context;
     if (!request)
         return;
     assert_true(trace->count < SEEN_MAX);
-    trace->seen[trace->count++] = (seen_t){.kind = request->kind,
-                                           .page = request->page,
-                                           .elements = request->read.want != SPILL_WANT_NONE,
-                                           .limit = request->read.limit};
+    seen_t seen = {.kind = request->kind, .page = request->page};
+    if (request->kind == SPILL_REQUEST_READ) {
+        seen.elements = request->read.want != SPILL_WANT_NONE;
+        seen.limit = request->read.limit;
+    }
+    trace->seen[trace->count++] = seen;
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
@@ -101,7 +103,7 @@ static void open_world(world_t *world, const spill_definition_t *definition, int
     spill_store_options_init(&options);
     options.durability = SPILL_DURABILITY_LOG;
     world->inner = embedded_in_folder(world->folder, &options);
-    fault_hooks_t hooks = {.context = &world->trace, .before = note};
+    fault_hooks_t hooks = {.context = &world->trace, .before = note_request};
     expect_ok(spill_store_define(world->inner, definition, &error), &error);
     expect_ok(spill_array_open(world->inner, definition->name, &world->array, &error), &error);
     fill(world, "short", SHORT);

@@ -229,7 +229,7 @@ static void in_a_child(void (*run)(const char *folder), const char *folder)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void expect(bool good)
+static void exit_unless(bool good)
 {
     if (!good)
         _exit(1);
@@ -240,14 +240,14 @@ static void use_without_permission(const char *folder)
     spill_store_options_t options = read_only();
     spill_error_t error;
     spill_store_t *store;
-    expect(spill_store_open(folder, NULL, &store, &error) == SPILL_DENIED);
-    expect(strstr(error.message, folder) != NULL);
-    expect(spill_store_open(folder, &options, &store, &error) == SPILL_OK);
+    exit_unless(spill_store_open(folder, NULL, &store, &error) == SPILL_DENIED);
+    exit_unless(strstr(error.message, folder) != NULL);
+    exit_unless(spill_store_open(folder, &options, &store, &error) == SPILL_OK);
     spill_array_t *array = embedded_array(store, "feed", 3, 4);
-    expect(embedded_holds(array, "ada", 0, 30, &error) == SPILL_OK);
+    exit_unless(embedded_holds(array, "ada", 0, 30, &error) == SPILL_OK);
     spill_array_close(array);
     embedded_close(store);
-    expect(spill_store_open("/usr/spillway-test", NULL, &store, &error) == SPILL_DENIED);
+    exit_unless(spill_store_open("/usr/spillway-test", NULL, &store, &error) == SPILL_DENIED);
     _exit(0); /* do not delete files that the parent still uses */
 }
 

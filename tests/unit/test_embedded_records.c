@@ -18,14 +18,14 @@ static void put(spill_batch_t *batch, const char *key, const char *value)
     spill_batch_put(batch, (const uint8_t *)key, strlen(key), value, strlen(value));
 }
 
-static const spill_change_t *find(const spill_batch_t *batch, const char *key)
+static const spill_change_t *find_in_batch(const spill_batch_t *batch, const char *key)
 {
     return spill_batch_find(batch, (const uint8_t *)key, strlen(key));
 }
 
 static void assert_value(const spill_batch_t *batch, const char *key, const char *value)
 {
-    const spill_change_t *change = find(batch, key);
+    const spill_change_t *change = find_in_batch(batch, key);
     assert_non_null(change);
     assert_int_equal(change->kind, SPILL_CHANGE_PUT);
     assert_int_equal(change->value_bytes, strlen(value));
@@ -36,7 +36,7 @@ static void batch_returns_newest_value(void **state)
 {
     (void)state;
     spill_batch_t batch = SPILL_BATCH_INIT;
-    assert_null(find(&batch, "a"));
+    assert_null(find_in_batch(&batch, "a"));
     put(&batch, "a", "1");
     put(&batch, "owner-a", "long keys with one end");
     put(&batch, "another owner-a", "too");
@@ -44,11 +44,11 @@ static void batch_returns_newest_value(void **state)
     assert_value(&batch, "a", "2");
     assert_value(&batch, "owner-a", "long keys with one end");
     spill_batch_delete(&batch, (const uint8_t *)"a", 1);
-    assert_int_equal(find(&batch, "a")->kind, SPILL_CHANGE_DELETE);
+    assert_int_equal(find_in_batch(&batch, "a")->kind, SPILL_CHANGE_DELETE);
     put(&batch, "a", "");
     assert_value(&batch, "a", "");
     spill_batch_delete_range(&batch, (const uint8_t *)"r", 1, (const uint8_t *)"s", 1);
-    assert_null(find(&batch, "r"));
+    assert_null(find_in_batch(&batch, "r"));
     assert_int_equal(batch.count, 7);
     spill_batch_release(&batch);
 }
@@ -63,11 +63,11 @@ static void batch_rolls_back_to_savepoint(void **state)
     put(&batch, "b", "3");
     spill_batch_rewind(&batch, mark);
     assert_value(&batch, "a", "1");
-    assert_null(find(&batch, "b"));
+    assert_null(find_in_batch(&batch, "b"));
     put(&batch, "c", "4");
     assert_value(&batch, "c", "4");
     spill_batch_clear(&batch);
-    assert_null(find(&batch, "a"));
+    assert_null(find_in_batch(&batch, "a"));
     spill_batch_release(&batch);
 }
 

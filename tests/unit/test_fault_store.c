@@ -164,7 +164,7 @@ typedef struct watch {
     bool crash_before, crash_after;
 } watch_t;
 
-static void note(watch_t *watch, char what)
+static void note_event(watch_t *watch, char what)
 {
     size_t length = strlen(watch->log);
     watch->log[length] = what;
@@ -176,7 +176,7 @@ static void before(void *context, int64_t index, const spill_request_t *request)
     watch_t *watch = context;
     assert_non_null(request);
     assert_int_equal(index, fault_calls(watch->fixture->store) - 1);
-    note(watch, 'b');
+    note_event(watch, 'b');
     if (watch->crash_before)
         longjmp(watch->crash, 1);
 }
@@ -186,7 +186,7 @@ static void after(void *context, int64_t index, const spill_request_t *request)
     watch_t *watch = context;
     (void)index;
     assert_non_null(request);
-    note(watch, 'a');
+    note_event(watch, 'a');
     if (watch->crash_after)
         longjmp(watch->crash, 1);
 }

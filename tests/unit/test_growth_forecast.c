@@ -71,7 +71,7 @@ static void walk_owners(spill_paths_t *paths, int64_t from, int64_t to)
     spill_walker_free(walker);
 }
 
-static const spill_path_t *find(spill_paths_t *paths, const char *name)
+static const spill_path_t *find_path(spill_paths_t *paths, const char *name)
 {
     return spill_path_child(paths, paths->root, NULL, SPILL_PATH_ARRAY, name, strlen(name));
 }
@@ -101,12 +101,12 @@ static void assert_dates(const spill_path_t *path)
 
 static void assert_forecast(spill_paths_t *paths)
 {
-    const spill_path_t *feed = find(paths, "feed");
+    const spill_path_t *feed = find_path(paths, "feed");
     assert_dates(feed);
     assert_true(feed->owners.items[0].growth_forecast.rising == 1);
     assert_true(feed->owners.items[0].growth_forecast.falling == 0);
-    assert_dates(find(paths, "front"));
-    assert_true(find(paths, "front")->owners.items[0].growth_forecast.falling == 1);
+    assert_dates(find_path(paths, "front"));
+    assert_true(find_path(paths, "front")->owners.items[0].growth_forecast.falling == 1);
 
     /* In total: 4.5 per day and owner. */
     assert_true(feed->growth_forecast.timed && feed->growth_forecast.forecast);
@@ -155,18 +155,18 @@ static void bytes_to_the_limit(void **state)
     spill_paths_init(&paths, &close);
     walk_owners(&paths, 0, OWNERS);
     spill_paths_foresee(&paths, start_ms + 200 * day_ms);
-    const spill_owner_t *feed = &find(&paths, "feed")->owners.items[0];
+    const spill_owner_t *feed = &find_path(&paths, "feed")->owners.items[0];
     int64_t expected = 20000 / (feed->bytes / feed->length);
     assert_true(llabs(feed->growth_forecast.limit.elements - expected) <= 2);
     double days =
         (double)(feed->growth_forecast.limit.likely_ms - start_ms) / (double)day_ms - DAYS;
     assert_true(fabs(days - (double)expected / 8) < 4);
-    const spill_owner_t *plain = &find(&paths, "plain")->owners.items[0];
+    const spill_owner_t *plain = &find_path(&paths, "plain")->owners.items[0];
     assert_int_equal(plain->growth_forecast.threshold.elements, 200);
     assert_true(plain->growth_forecast.limit.elements > expected);
     assert_true(plain->growth_forecast.threshold.likely_ms == SPILL_WHEN_UNKNOWN);
     assert_false(plain->growth_forecast.timed);
-    assert_false(find(&paths, "plain")->growth_forecast.timed);
+    assert_false(find_path(&paths, "plain")->growth_forecast.timed);
     spill_paths_release(&paths);
 }
 
@@ -182,7 +182,7 @@ static void limits_reached_already(void **state)
     walk_owners(&paths, 0, OWNERS);
     spill_paths_foresee(&paths, start_ms + 200 * day_ms);
     const spill_growth_forecast_t *growth_forecast =
-        &find(&paths, "feed")->owners.items[0].growth_forecast;
+        &find_path(&paths, "feed")->owners.items[0].growth_forecast;
     assert_int_equal(growth_forecast->threshold.elements, 0);
     assert_int_equal(growth_forecast->limit.elements, 0);
     assert_true(growth_forecast->limit.likely_ms == SPILL_WHEN_UNKNOWN);

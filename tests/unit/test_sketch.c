@@ -22,7 +22,7 @@ static uint64_t next_random(void)
     return state;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_numbers(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return (a > b) - (a < b);
@@ -32,7 +32,7 @@ static void check_against_sorted(uint64_t *values, size_t count, const spill_ske
 {
     static const uint64_t ranks[] = {1, 10, 100, 250, 500, 900, 990, 999, 1000};
     uint64_t sum = 0;
-    qsort(values, count, sizeof *values, compare);
+    qsort(values, count, sizeof *values, compare_numbers);
     for (size_t i = 0; i < count; i++)
         sum += values[i];
     assert_int_equal(sketch->count, count);
@@ -132,7 +132,7 @@ static void bins_have_all_values(void **context)
         values[i] = next_random() >> (next_random() % 40 + 24);
         spill_sketch_add(&sketch, values[i], 1);
     }
-    qsort(values, VALUES, sizeof *values, compare);
+    qsort(values, VALUES, sizeof *values, compare_numbers);
     size_t count = spill_sketch_histogram(&sketch, &bins), at = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t end = spill_sketch_bin_end(bins[i].least), found = 0;
