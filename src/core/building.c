@@ -8,25 +8,21 @@
 
 #define SUFFIX ":migrate"
 
-static const spill_job_field_t fields[] = {
-    {.name = "original",
-     .type = SPILL_JOB_NAME,
-     .offset = offsetof(spill_building_t, original),
-     .size = SPILL_NAME_SIZE,
-     .required = true},
-    {.name = "undoing",
-     .type = SPILL_JOB_FLAG,
-     .offset = offsetof(spill_building_t, undoing),
-     .required = true},
-};
+static const spill_field_t fields[] = {SPILL_FIELD(CHARS, spill_building_t, original, "original"),
+                                       SPILL_FIELD(BOOL, spill_building_t, undoing, "undoing")};
+static const spill_record_t record = SPILL_RECORD("migration", spill_building_t, fields);
+
+static bool has_original(const void *building)
+{
+    return ((const spill_building_t *)building)->original[0] != '\0';
+}
 
 static const spill_job_kind_t kind = {.suffix = SUFFIX,
                                       .activity = "the migration into",
+                                      .record = &record,
                                       .named = true,
-                                      .fields = fields,
-                                      .count = sizeof fields / sizeof *fields,
-                                      .size = sizeof(spill_building_t),
-                                      .stored = offsetof(spill_building_t, stored)};
+                                      .stored = offsetof(spill_building_t, stored),
+                                      .is_good = has_original};
 
 spill_code_t spill_building_load(spill_store_t *store, const char *name, spill_building_t *building,
                                  spill_error_t *error)

@@ -124,26 +124,17 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
 /* ---- the job checkpoint -----------------------------------------------------------------------
  */
 
-static const spill_job_field_t checkpoint_fields[] = {
-    {.name = "as",
-     .type = SPILL_JOB_TEXT,
-     .offset = offsetof(spill_convert_checkpoint_t, as),
-     .size = SPILL_NAME_SIZE,
-     .required = true},
-    {.name = "emptied",
-     .type = SPILL_JOB_FLAG,
-     .offset = offsetof(spill_convert_checkpoint_t, emptied),
-     .required = true},
-};
-
-static const spill_job_kind_t checkpoint_kind = {
-    .suffix = ":convert",
-    .activity = "the conversion of",
-    .named = true,
-    .fields = checkpoint_fields,
-    .count = sizeof checkpoint_fields / sizeof *checkpoint_fields,
-    .size = sizeof(spill_convert_checkpoint_t),
-    .stored = offsetof(spill_convert_checkpoint_t, stored)};
+static const spill_field_t checkpoint_fields[] = {
+    SPILL_FIELD(CHARS, spill_convert_checkpoint_t, as, "as"),
+    SPILL_FIELD(BOOL, spill_convert_checkpoint_t, emptied, "emptied")};
+static const spill_record_t checkpoint_record =
+    SPILL_RECORD("conversion", spill_convert_checkpoint_t, checkpoint_fields);
+static const spill_job_kind_t checkpoint_kind = {.suffix = ":convert",
+                                                 .activity = "the conversion of",
+                                                 .record = &checkpoint_record,
+                                                 .named = true,
+                                                 .stored =
+                                                     offsetof(spill_convert_checkpoint_t, stored)};
 
 bool spill_convert_checkpoint_stands(const spill_convert_checkpoint_t *checkpoint)
 {

@@ -17,40 +17,56 @@ const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase)
     return phase_names[phase];
 }
 
-#define FIELD(of, member, kind, ...)                                                               \
-    {                                                                                              \
-        .name = #member, .type = SPILL_JOB_##kind, .offset = offsetof(of, member), __VA_ARGS__     \
-    }
-#define PHASE(of, ...)                                                                             \
-    FIELD(of, phase, CHOICE, .names = phase_names,                                                 \
-          .size = sizeof phase_names / sizeof *phase_names, __VA_ARGS__)
-#define KIND(of, table, its_suffix)                                                                \
-    {                                                                                              \
-        .suffix = its_suffix, .activity = "the consolidation into", .fields = table,               \
-        .count = sizeof table / sizeof *table, .size = sizeof(of), .stored = offsetof(of, stored)  \
-    }
+/* A stored checkpoint has begun. */
+static const char *begun_phase_name(int phase)
+{
+    return phase == SPILL_CONSOLIDATE_NONE ? NULL : phase_names[phase];
+}
 
-static const spill_job_field_t checkpoint_fields[] = {
-    PHASE(spill_consolidate_checkpoint_t, .required = true),
-    FIELD(spill_consolidate_checkpoint_t, plan, DOCUMENT, .required = true),
-    FIELD(spill_consolidate_checkpoint_t, copied, FLAG, .required = false),
-    FIELD(spill_consolidate_checkpoint_t, views, FLAG, .required = false),
-    FIELD(spill_consolidate_checkpoint_t, back, FLAG, .required = false),
-    FIELD(spill_consolidate_checkpoint_t, open, NUMBER, .required = false),
-    FIELD(spill_consolidate_checkpoint_t, indexes, ARRAY, .required = true)};
+#define PHASES .name_of = begun_phase_name, .values = SPILL_CONSOLIDATE_RESTORING + 1
+#define ADDED .flags = SPILL_FIELD_OPTIONAL | SPILL_FIELD_LENIENT
+#define STORED(type, member, ...)                                                                  \
+    SPILL_FIELD(type, spill_consolidate_checkpoint_t, member, #member, __VA_ARGS__)
+#define PLACE(type, member, ...)                                                                   \
+    SPILL_FIELD(type, spill_consolidate_place_t, member, #member, __VA_ARGS__)
 
-static const spill_job_field_t place_fields[] = {
-    PHASE(spill_consolidate_place_t, .required = false),
-    FIELD(spill_consolidate_place_t, pass, NUMBER, .required = false),
-    FIELD(spill_consolidate_place_t, member, NUMBER, .required = false),
-    FIELD(spill_consolidate_place_t, changing, NUMBER, .required = false),
-    FIELD(spill_consolidate_place_t, after, DOCUMENT, .required = false),
-    FIELD(spill_consolidate_place_t, by, ID, .required = false)};
+static const spill_field_t checkpoint_fields[] = {
+    STORED(ENUM, phase, PHASES),
+    STORED(VALUE, plan, .bson_type = BSON_TYPE_DOCUMENT),
+    STORED(BOOL, copied, ADDED),
+    STORED(BOOL, views, ADDED),
+    STORED(BOOL, back, ADDED),
+    STORED(NUMBER, open, ADDED),
+    STORED(VALUE, indexes, .bson_type = BSON_TYPE_ARRAY)};
+static const spill_field_t place_fields[] = {PLACE(ENUM, phase, PHASES, ADDED),
+                                             PLACE(NUMBER, pass, ADDED),
+                                             PLACE(NUMBER, member, ADDED),
+                                             PLACE(NUMBER, changing, ADDED),
+                                             SPILL_FIELD(VALUE, spill_consolidate_place_t,
+                                                         stored_after, "after",
+                                                         .bson_type = BSON_TYPE_DOCUMENT, ADDED),
+                                             PLACE(OID, by, ADDED)};
+static const spill_record_t checkpoint_record =
+    SPILL_RECORD("consolidation", spill_consolidate_checkpoint_t, checkpoint_fields);
+static const spill_record_t place_record =
+    SPILL_RECORD("place", spill_consolidate_place_t, place_fields);
 
-static const spill_job_kind_t checkpoint_kind =
-    KIND(spill_consolidate_checkpoint_t, checkpoint_fields, ":consolidate");
-static const spill_job_kind_t place_kind =
-    KIND(spill_consolidate_place_t, place_fields, ":consolidate.at");
+static const spill_job_kind_t checkpoint_kind = {
+    .suffix = ":consolidate",
+    .activity = "the consolidation into",
+    .record = &checkpoint_record,
+    .stored = offsetof(spill_consolidate_checkpoint_t, stored)};
+static const spill_job_kind_t place_kind = {.suffix = ":consolidate.at",
+                                            .activity = "the consolidation into",
+                                            .record = &place_record,
+                                            .stored = offsetof(spill_consolidate_place_t, stored)};
+
+/* A whole document as a value, which borrows it. */
+static spill_value_t value_of(const bson_t *document)
+{
+    return (spill_value_t){
+        .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
+}
 
 static spill_job_catalog_t catalog_of(const spill_consolidate_run_t *run)
 {
@@ -63,7 +79,8 @@ static spill_code_t check_plan(const spill_consolidate_run_t *run, spill_error_t
 {
     const spill_consolidate_checkpoint_t *checkpoint = &run->checkpoint;
     const char *into = run->group->into;
-    if (bson_equal(checkpoint->plan, run->group->document))
+    spill_value_t plan = value_of(run->group->document);
+    if (spill_value_equal(&checkpoint->plan, &plan))
         return SPILL_OK;
     if (checkpoint->phase == SPILL_CONSOLIDATE_FINISHED)
         return spill_fail(error, SPILL_REFUSED,
@@ -95,10 +112,9 @@ spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consoli
                                      spill_error_t *error)
 {
     spill_job_catalog_t catalog = catalog_of(run);
-    if (!run->checkpoint.plan)
-        run->checkpoint.plan = bson_copy(run->group->document);
     spill_consolidate_checkpoint_t next = run->checkpoint;
     next.phase = phase;
+    next.plan = value_of(run->group->document);
     SPILL_TRY(spill_job_save(&catalog, &checkpoint_kind, run->group->into, &next, error));
     run->checkpoint = next;
     return SPILL_OK;
@@ -125,8 +141,10 @@ spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_err
 
 spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error)
 {
+    bson_t indexes;
+    bson_init_static(&indexes, run->checkpoint.indexes.data, run->checkpoint.indexes.size_bytes);
     SPILL_TRY(spill_consolidate_check_own(run, error));
-    return run->admin->ops->create(run->admin, run->group->into, run->checkpoint.indexes, error);
+    return run->admin->ops->create(run->admin, run->group->into, &indexes, error);
 }
 
 spill_code_t spill_consolidate_create_view(spill_consolidate_run_t *run, const char *name,
@@ -178,7 +196,7 @@ spill_code_t spill_consolidate_place_load(spill_consolidate_run_t *run, spill_er
     } else {
         SPILL_TRY(spill_job_load(&catalog, &place_kind, run->group->into, &loaded, error));
         place->stored = loaded.stored;
-        loaded.stored = NULL;
+        loaded.stored = NULL; /* values of `loaded` now borrow from the place's document */
     }
     reset_place(run);
     if (loaded.phase != run->checkpoint.phase)
@@ -186,15 +204,21 @@ spill_code_t spill_consolidate_place_load(spill_consolidate_run_t *run, spill_er
     place->pass = loaded.pass;
     place->member = loaded.member;
     place->changing = loaded.changing;
-    if (loaded.after)
-        bson_concat(place->after, loaded.after);
+    bson_t after;
+    const spill_value_t *stored = &loaded.stored_after;
+    if (stored->data && bson_init_static(&after, stored->data, stored->size_bytes))
+        bson_concat(place->after, &after);
     return SPILL_OK;
 }
 
 spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_job_catalog_t catalog = catalog_of(run);
-    return spill_job_save(&catalog, &place_kind, run->group->into, &run->place, error);
+    spill_consolidate_place_t next = run->place;
+    next.stored_after = value_of(run->place.after);
+    SPILL_TRY(spill_job_save(&catalog, &place_kind, run->group->into, &next, error));
+    run->place.stored = next.stored;
+    return SPILL_OK;
 }
 
 /* If CUTTING has no place yet, no cut-over may have put a collection aside. */
@@ -290,6 +314,7 @@ spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_adm
 void spill_consolidate_release(spill_consolidate_run_t *run)
 {
     spill_job_release(&checkpoint_kind, &run->checkpoint);
+    bson_destroy(run->place.after);
     spill_job_release(&place_kind, &run->place);
     bson_destroy(&run->listing);
 }

@@ -154,7 +154,10 @@ static void report_on(const spill_consolidate_run_t *run, const findings_t *find
     BSON_APPEND_INT64(report, "documents", findings->documents);
     BSON_APPEND_ARRAY(report, "missing", &findings->missing);
     BSON_APPEND_ARRAY(report, "notInPlan", &findings->strangers);
-    BSON_APPEND_ARRAY(report, "indexes", begun ? run->checkpoint.indexes : &findings->indexes);
+    if (begun)
+        spill_value_append(&run->checkpoint.indexes, report, "indexes");
+    else
+        BSON_APPEND_ARRAY(report, "indexes", &findings->indexes);
     BSON_APPEND_ARRAY(report, "refused", &findings->refused);
     BSON_APPEND_ARRAY(report, "notes", &findings->notes);
 }
@@ -198,7 +201,9 @@ static spill_code_t begin_copy(spill_consolidate_run_t *run, spill_error_t *erro
     SPILL_TRY(spill_consolidate_refuse_first(&findings.refused, "", error));
     /* a late run of an earlier consolidation may have left its place */
     SPILL_TRY(spill_consolidate_place_delete(run, error));
-    run->checkpoint.indexes = bson_copy(&findings.indexes);
+    run->checkpoint.indexes = (spill_value_t){.data = bson_get_data(&findings.indexes),
+                                              .size_bytes = findings.indexes.len,
+                                              .type = BSON_TYPE_ARRAY};
     return spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
 }
 

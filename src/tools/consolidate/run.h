@@ -30,13 +30,13 @@ const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase);
 /* The job checkpoint "INTO:consolidate" (store/job.h). */
 typedef struct spill_consolidate_checkpoint {
     spill_consolidate_phase_t phase;
-    bool copied;  /* a copy ended with all slices equal */
-    bool views;   /* views have, or will get, the old names */
-    bool back;    /* an undo with open slices: the joint collection is put aside */
-    int64_t open; /* with `back`: how many members' slices are copied back; 0: all */
-    bson_t *plan;
-    bson_t *indexes; /* of the joint collection, as merged at the beginning */
-    bson_t *stored;  /* the entry in the store, or NULL */
+    bool copied;           /* a copy ended with all slices equal */
+    bool views;            /* views have, or will get, the old names */
+    bool back;             /* an undo with open slices: the joint collection is put aside */
+    int64_t open;          /* with `back`: how many members' slices are copied back; 0: all */
+    spill_value_t plan;    /* a document; borrows from `stored`, as the next one */
+    spill_value_t indexes; /* of the joint collection, as merged at the beginning: an array */
+    bson_t *stored;        /* the entry in the store, or NULL */
 } spill_consolidate_checkpoint_t;
 
 /* The progress of passes: the job checkpoint "INTO:consolidate.at". */
@@ -44,8 +44,9 @@ typedef struct spill_consolidate_place {
     spill_consolidate_phase_t phase; /* of the passes: in another phase they start over */
     int64_t pass;                    /* from 1; the first pass of a copy only inserts */
     size_t member;                   /* the current member; in CUTTING, those before it are open */
-    bson_t *after;                   /* {id: _id} behind which the member continues, or empty */
-    size_t changing;                 /* members that differed in this pass */
+    bson_t *after;              /* owned: {id: _id} behind which the member continues, or empty */
+    size_t changing;            /* members that differed in this pass */
+    spill_value_t stored_after; /* `after` in the stored document */
     bson_oid_t by; /* unique to the run that saved it, so that no two saved places are equal */
     bson_t *stored;
 } spill_consolidate_place_t;
