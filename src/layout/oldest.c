@@ -1,14 +1,15 @@
 /*
- * Keep oldest: the head keeps the first elements; appends go to the tail, the last document. When
- * the tail is full it is sealed, the head told (advance), and the next page made:
+ * Keep oldest: the head keeps the first elements. Appends go to the tail, which is the last
+ * document. If the tail, page p, is full, the writer adds a page:
  *
- *   1. SEAL         the tail: it takes nothing more, for ever; so its end is fixed
+ *   1. SEAL         the tail accepts no further append, so its end is fixed
  *   2. ADVANCE      overflowPages = max(overflowPages, p + 2)   (sealing the head sets it to 1)
- *   3. CREATE_PAGE  p + 1: first = the end of p; the window of operations is carried along
+ *   3. CREATE_PAGE  p + 1: first = the end of p; it receives a copy of the window of operations
  *
- * Each step is idempotent and anybody may do it. A page is made only by one who has read its
- * predecessor sealed, so there is one tail at a time and sequence numbers have no gap. An
- * operation is looked for in a document that refused before the append moves on.
+ * Each step is idempotent, and any client may do it. A client makes a page only after it has read
+ * that the page before is sealed. So there is one tail at a time, and sequence numbers have no gap.
+ * Before an append moves on from a document that refused it, it searches the document's operations
+ * for its own.
  */
 #include "bson/update.h"
 #include "layout/layout.h"
@@ -17,7 +18,7 @@
 
 #include <inttypes.h>
 
-/* The document to append to, and whose incarnation it is of (0: not known; only for the head). */
+/* The document to append to, and its incarnation (0: not known yet, only for the head). */
 typedef struct tail {
     int64_t page;
     int64_t incarnation;
@@ -82,8 +83,8 @@ spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t incarna
 }
 
 /*
- * Move on from a document that takes no more, or to one that was not made yet: do what is missing
- * for the tail's successor to be there, and let `tail` be the newest there is.
+ * Move on from a document that is full, or to one that was not made yet: do the steps that are
+ * missing until the next page exists, and set *tail to the newest document.
  */
 static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *error)
 {
@@ -145,8 +146,8 @@ static spill_code_t check_fits_page(const spill_owner_t *owner, const spill_part
 }
 
 /*
- * The head's other fields are updated after an append to a page. So that an element is not appended
- * beside an update which cannot be made, it is tried on the fields as they are.
+ * An append to a page updates the head's other fields after the append. If the update is invalid
+ * for the fields of now, nothing shall be appended: so try it on a copy of them first.
  */
 static spill_code_t check_update(const spill_owner_t *owner, const bson_t *update,
                                  spill_error_t *error)
@@ -173,8 +174,8 @@ static spill_code_t check_update(const spill_owner_t *owner, const bson_t *updat
 }
 
 /*
- * The elements are there already, in the incarnation `incarnation`: *result says so, whatever
- * becomes of the update.
+ * Update the head's other fields. The incarnation `incarnation` has the elements already, and
+ * *result says so, also if the update fails.
  */
 static spill_code_t update_fields(const spill_owner_t *owner, int64_t incarnation,
                                   const bson_t *update, spill_error_t *error)
@@ -186,7 +187,7 @@ static spill_code_t update_fields(const spill_owner_t *owner, int64_t incarnatio
     bool refused = code == SPILL_OK && response.outcome != SPILL_DONE;
     if (refused)
         code = spill_owner_read_state(owner, SPILL_HEAD, &response, error);
-    /* An owner that is gone was dropped after both, also where there is a later one. */
+    /* If the owner is absent or a later one, it was dropped after the append and the update. */
     if (code == SPILL_OK && refused && response.state.present &&
         response.state.incarnation == incarnation)
         code = spill_owner_name(
@@ -198,18 +199,18 @@ static spill_code_t update_fields(const spill_owner_t *owner, int64_t incarnatio
                              "appended, but the update of other fields may be lost");
 }
 
-/* An append under way. */
+/* An append in progress. */
 typedef struct attempt {
     const spill_part_t *whole;
     spill_part_t part; /* `whole`, or (fill) as much of it as `tail` has room for */
-    tail_t tail;       /* where it is tried */
+    tail_t tail;       /* the document that gets it */
     bool finished;     /* the result is filled */
-    bool sealed;       /* a document, on the way */
+    bool sealed;       /* this append has sealed a document */
 } attempt_t;
 
 /*
- * Fill: may the document that refused the part as FULL have the first of its elements? If so, the
- * part is cut to them.
+ * Fill: if the document that refused the part as FULL has room for some of its first elements, cut
+ * the part to these.
  */
 static bool cut_to_room(attempt_t *attempt, const spill_request_t *append,
                         const spill_state_t *state)
@@ -233,7 +234,7 @@ static bool cut_to_room(attempt_t *attempt, const spill_request_t *append,
     return true;
 }
 
-/* The tail refused: find out why, and do what brings the next try further. */
+/* The tail refused the append: find out why, and do what the next try needs. */
 static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *append,
                                   spill_response_t *response, attempt_t *attempt,
                                   spill_append_result_t *result, spill_error_t *error)
@@ -262,11 +263,11 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
         attempt->part = *attempt->whole;
         code = move_on(owner, tail, error);
     }
-    /* Nothing was appended, and each of these steps may be made again. */
+    /* Nothing was appended, and each of these steps can be repeated. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
-/* One try at the tail: finished, or `attempt` is what to try next. */
+/* Try once to append to the tail. Unless attempt->finished, `attempt` describes the next try. */
 static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
                                spill_append_result_t *result, spill_error_t *error)
 {

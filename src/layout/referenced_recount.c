@@ -1,14 +1,14 @@
 /*
- * The head's sum and top made anew, as repair does. The sum is exact for integers, and for doubles
- * of ordinary range; beside 1e200 a small one is lost, and is still lost when the large one has
- * gone. The top shows less than fits where the head's bound was raised, or where another program
- * took elements out of the summary.
+ * Compute the head's sum and top again, for a repair. The sum is exact for integers, and for
+ * doubles of ordinary range. Beside 1e200 a small number is lost, and stays lost after the large
+ * one is removed. The top shows less than fits if the head's bound was raised, or if another
+ * program removed elements from the summary.
  *
- * All of it has to hold for one moment, which is that of a rev: elements in documents change only
- * by steps that raise it. Writing the journal out raises it too, with every append where threshold
- * is 1. So where only that has happened since the documents were counted, the count goes on with
- * those that came: each CUT raised rev by one, and its documents carry the rev that it took. So it
- * does after a RECOUNT that was refused.
+ * Sum and top must be those of one moment, that is of one rev: elements in documents change only by
+ * steps that raise rev. CUT, which moves the journal to documents, raises it as well; with
+ * threshold 1 every append does. If only CUTs came since the documents were counted, add the
+ * documents of these CUTs: each has raised rev by one, and its documents carry that rev. The same
+ * holds after a RECOUNT that was refused.
  */
 #include "layout/referenced.h"
 
@@ -26,7 +26,7 @@ typedef struct spill_counting {
     bool look_only;
     spill_response_t head;  /* with its journal and the elements of its top */
     spill_response_t top_n; /* layout subset: of the documents */
-    int beginnings, rounds; /* rounds: those that went on, too */
+    int beginnings, rounds; /* rounds: also those that continued a count */
     /* The elements in documents with numbers in [low, first), as they were at rev. */
     int64_t incarnation, rev, watermark, first;
     spill_sum_t sum;

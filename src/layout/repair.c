@@ -1,21 +1,19 @@
 /*
- * Repair: what the next writer would do, without one. Every protocol leaves, where its client dies,
- * a state that anybody may finish (docs/internals/protocol.md); here each such state is looked for
- * in turn.
+ * Repair: finish what dead clients have begun. If a client dies, it leaves a state that any other
+ * client can finish (docs/internals/protocol.md). A repair searches for each of these states:
  *
- *   half done              shows as                                   is finished by
- *   a removal, an edit     an intent in the head                      PULL or PUT_PAGE; SETTLE
+ *   begun                  shows as                                   is finished by
+ *   a removal, an edit     an intent in the head                      DELETE or PUT_PAGE; COMPLETE
  *   a drop, keep oldest    a closed tail                              DROP_HEAD, DROP_PAGE each
- *   a seal, keep oldest    a sealed tail, or one that is not there    ADVANCE, CREATE_PAGE
- *   a trim                 pages below low that hold elements         EMPTY_PAGE each
+ *   a seal, keep oldest    a sealed tail, or a missing one            ADVANCE, CREATE_PAGE
+ *   a trim                 pages below the watermark have elements    EMPTY_PAGE each
  *   a drop, a late put     pages without a head (store/orphan.h)      DROP_PAGE each; on a server
- *                                                                     they are told, and stay
+ *                                                                     they are reported, and stay
  *
- * And what no client leaves, but arithmetic and other programs: a summary that is not that of the
- * elements is made anew (RECOUNT).
+ * Rounding and other programs can make a summary wrong. A repair then computes it again (RECOUNT).
  *
- * A page that was put and not cut, elements that wait in a journal, and a head that is longer than
- * it is meant to be are nothing to finish: the array is as it would be without a crash.
+ * Three states need no repair: a page that was put and not cut, elements that wait in a journal,
+ * and a head that is longer than its threshold. The array has the same elements without a crash.
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
@@ -32,14 +30,14 @@ typedef struct repair {
     void *context;
 } repair_t;
 
-/* Tell of it. True: finish it. */
+/* Report it. Returns whether to finish it. */
 static bool found(const repair_t *repair, int64_t page, const char *text)
 {
     repair->report(repair->context, page, text);
     return !repair->look_only;
 }
 
-/* ---- one kind each --------------------------------------------------------------------------- */
+/* ---- one function for each state ------------------------------------------------------------- */
 
 static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *head,
                                   spill_error_t *error)
@@ -57,7 +55,7 @@ static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *h
     return code;
 }
 
-/* Keep oldest: `last` is the last document that is there, `page` its number. */
+/* Keep oldest: `last` is the last document that exists, `page` its number. */
 static spill_code_t repair_last(const repair_t *repair, const spill_state_t *head, int64_t page,
                                 spill_response_t *last, spill_error_t *error)
 {
@@ -111,10 +109,10 @@ static spill_code_t repair_trim(const repair_t *repair, const spill_state_t *hea
                : SPILL_OK;
 }
 
-/* Elements apart: the head's sum and top. Told once, however often others come between. */
+/* Referenced elements: the head's sum and top. Report it once, also if other clients interfere. */
 static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
 {
-    bool done = false, told = false;
+    bool done = false, reported = false;
     int tries = 0;
     spill_recount_t recount = {0};
     spill_code_t code = SPILL_OK;
@@ -123,9 +121,9 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
     while (code == SPILL_OK && !done) {
         code = spill_referenced_count(repair->owner, repair->look_only, &recount, error);
         done = code != SPILL_OK || recount.text[0] == '\0';
-        if (!done && !told)
+        if (!done && !reported)
             done = !found(repair, SPILL_HEAD, recount.text);
-        told = true;
+        reported = true;
         if (!done)
             code = spill_referenced_recount(repair->owner, &recount, &done, error);
         if (code == SPILL_OK && !done)

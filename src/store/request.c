@@ -1,6 +1,7 @@
 #include "store/request.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 const char *spill_request_kind_name(spill_request_kind_t kind)
@@ -66,6 +67,58 @@ void spill_request_assert(const spill_request_t *request)
     default:
         break;
     }
+}
+
+/* How many bytes of the union belong to the request's kind. */
+static size_t part_bytes(const spill_request_t *request)
+{
+    switch (request->kind) {
+    case SPILL_REQUEST_READ:
+        return sizeof request->read;
+    case SPILL_REQUEST_APPEND:
+    case SPILL_REQUEST_UPDATE_FIELDS:
+        return sizeof request->append;
+    case SPILL_REQUEST_PUT_PAGE:
+        return sizeof request->put_page;
+    case SPILL_REQUEST_CUT:
+        return sizeof request->cut;
+    case SPILL_REQUEST_SEAL:
+        return sizeof request->seal;
+    case SPILL_REQUEST_ADVANCE:
+        return sizeof request->advance;
+    case SPILL_REQUEST_CREATE_PAGE:
+        return sizeof request->create_page;
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_REMOVE:
+    case SPILL_REQUEST_PREPARE:
+    case SPILL_REQUEST_DELETE:
+    case SPILL_REQUEST_COMPLETE:
+    case SPILL_REQUEST_TRIM:
+        return sizeof request->change;
+    case SPILL_REQUEST_RECOUNT:
+        return sizeof request->recount;
+    case SPILL_REQUEST_DROP_HEAD:
+        return sizeof request->drop_head;
+    case SPILL_REQUEST_ADOPT:
+    case SPILL_REQUEST_ADOPT_SPLIT:
+        return sizeof request->adopt;
+    case SPILL_REQUEST_UNMANAGE:
+        return sizeof request->unmanage;
+    case SPILL_REQUEST_EMPTY_PAGE:
+    case SPILL_REQUEST_DROP_PAGE:
+    case SPILL_REQUEST_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+const spill_request_t *spill_request_poisoned(const spill_request_t *request,
+                                              spill_request_t *poisoned)
+{
+    const size_t parts = offsetof(spill_request_t, read), used = parts + part_bytes(request);
+    *poisoned = *request;
+    memset((char *)poisoned + used, 0xA5, sizeof *poisoned - used);
+    return poisoned;
 }
 
 /* ---- questions about a request --------------------------------------------------------------- */

@@ -434,6 +434,13 @@ const char *spill_request_kind_name(spill_request_kind_t kind);
 /* Assert what every request of its kind has: the right document, and content that fits the kind. */
 void spill_request_assert(const spill_request_t *request);
 
+/*
+ * A copy whose bytes that belong to other kinds are garbage: code that reads another kind's part
+ * fails. Builds with the address sanitizer pass it to the store.
+ */
+const spill_request_t *spill_request_poisoned(const spill_request_t *request,
+                                              spill_request_t *poisoned);
+
 /* EDIT, REMOVE, PREPARE, DELETE, COMPLETE or TRIM: it has request->change. */
 bool spill_request_is_change(const spill_request_t *request);
 

@@ -57,6 +57,10 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
 {
     add(&store->counts.calls, 1);
     spill_request_assert(request);
+#ifdef __SANITIZE_ADDRESS__
+    spill_request_t poisoned;
+    request = spill_request_poisoned(request, &poisoned);
+#endif
     spill_code_t code = store->ops->call(store, request, response, error);
     if (code != SPILL_OK || response->outcome != SPILL_DONE)
         return code;

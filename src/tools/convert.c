@@ -121,8 +121,7 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
     return spill_definition_check(definition, error);
 }
 
-/* ---- the job checkpoint -----------------------------------------------------------------------
- */
+/* ---- the job checkpoint ---------------------------------------------------------------------- */
 
 static const spill_field_t checkpoint_fields[] = {
     SPILL_FIELD(CHARS, spill_convert_checkpoint_t, as, "as"),

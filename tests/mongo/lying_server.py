@@ -79,7 +79,8 @@ DEFINITION = {"_id": "feed", "entry": {
     "overflowField": "hasOverflow", "pagesField": "overflowPages",
     "pageCollection": "overflowActivities", "pageOwner": "userId", "pageNumber": "page",
     "pageArray": "activities", "pageCount": "count", "layout": "outlier", "keep": "newest",
-    "opWindow": 64, "bounds": BOUNDS, "largest": BOUNDS}}
+    "opWindow": 64, "bounds": BOUNDS, "largest": BOUNDS},
+    "imports": []}  # what an aggregation looks up beside the definition
 STATE = {"epoch": Int64(7), "rev": Int64(8), "first": Int64(5), "n": Int64(0), "pages": Int64(1),
          "low": Int64(0), "removed": Int64(0), "ops": [{"count": Int64(0), "after": Int64(8)}]}
 

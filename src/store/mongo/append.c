@@ -297,8 +297,7 @@ spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_do
     return push(&attempt, response, done, error);
 }
 
-/* ---- the quick push ---------------------------------------------------------------------------
- */
+/* ---- the quick push -------------------------------------------------------------------------- */
 
 /* A push of the length known by the hint (or NULL) and, to a capped head, the elements it drops. */
 static spill_code_t push_known(spill_mongo_t *store, const spill_mongo_document_t *document,

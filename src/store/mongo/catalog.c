@@ -373,8 +373,7 @@ spill_code_t spill_mongo_open_entries(spill_store_t *store, const char *name, co
     return code;
 }
 
-/* ---- are two connections to the same database? ------------------------------------------------
- */
+/* ---- are two connections to the same database? ----------------------------------------------- */
 
 /*
  * Read from the primary with read concern local: it finds an acknowledged marker, whatever the

@@ -180,8 +180,7 @@ void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t inc
                     BCON_INT32((int32_t)bytes), "}");
 }
 
-/* ---- the slots hold the run -------------------------------------------------------------------
- */
+/* ---- the slots hold the run ------------------------------------------------------------------ */
 
 void spill_mongo_append_same_run(const spill_mongo_document_t *document, uint32_t number,
                                  bson_t *all)
