@@ -141,10 +141,12 @@ spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *def
                                            spill_error_t *error)
 {
     bson_iter_t iter;
-    SPILL_SCOPED(bson_destroy) bson_t names = BSON_INITIALIZER;
+    bson_t names; /* initialized if SPILL_OK */
     SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
+    spill_code_t code = SPILL_OK;
     bson_iter_init(&iter, &names);
-    while (bson_iter_next(&iter))
-        SPILL_TRY(drop_checkpoint(store, bson_iter_utf8(&iter, NULL), definition, error));
-    return SPILL_OK;
+    while (code == SPILL_OK && bson_iter_next(&iter))
+        code = drop_checkpoint(store, bson_iter_utf8(&iter, NULL), definition, error);
+    bson_destroy(&names);
+    return code;
 }
