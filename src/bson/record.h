@@ -118,7 +118,8 @@ struct spill_record {
 #define SPILL_FIELD(type_, struct_, member_, ...)                                                  \
     {                                                                                              \
         .type = SPILL_FIELD_##type_, .offset = offsetof(struct_, member_),                         \
-        .size_bytes = sizeof((struct_ *)NULL)->member_, .name = __VA_ARGS__                        \
+        .size_bytes = sizeof((struct_ *)NULL)->member_ /* NOLINT(bugprone-sizeof-expression) */,   \
+        .name = __VA_ARGS__                                                                        \
     }
 /* The type and the name of a record, and the array of its fields. */
 #define SPILL_RECORD(name_, struct_, ...)                                                          \

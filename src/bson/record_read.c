@@ -321,7 +321,7 @@ static bool is_required(const spill_field_t *field, const void *record)
     if (field->flags &
         (SPILL_FIELD_OPTIONAL | SPILL_FIELD_SPARSE | SPILL_FIELD_LENIENT | SPILL_FIELD_OMIT_UNLESS))
         return false;
-    return !(field->flags & SPILL_FIELD_REQUIRED_WHEN) || field->when(record);
+    return !(field->flags & SPILL_FIELD_REQUIRED_WHEN) || !field->when || field->when(record);
 }
 
 static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
@@ -342,24 +342,40 @@ static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
     return (field->flags & SPILL_FIELD_LENIENT) ? SPILL_OK : code;
 }
 
-/* Refuse fields that are in no table: a later version's field may change the meaning of others. */
+/*
+ * Refuse fields that are in no table: a later version's field may change the meaning of others, so
+ * this comes before all other checks.
+ */
 static spill_code_t refuse_unknown(const reader_t *reader, const place_t *outer,
-                                   const spill_record_t *type, const bson_t *document,
-                                   const void *record)
+                                   const spill_record_t *type, const bson_t *document)
 {
     bson_iter_t iter;
     if (!bson_iter_init(&iter, document))
         return spill_fail(reader->error, SPILL_CORRUPT, "%s: not a document", reader->record_name);
     while (bson_iter_next(&iter)) {
-        bool named = false, belongs = false;
+        bool named = false;
         const place_t place = {.outer = outer, .name = bson_iter_key(&iter), .index = -1};
-        for (size_t i = 0; i < type->count; i++) {
-            bool same = strcmp(type->fields[i].name, place.name) == 0;
-            named = named || same;
-            belongs = belongs || (same && spill_field_belongs(&type->fields[i], record));
-        }
+        for (size_t i = 0; !named && i < type->count; i++)
+            named = strcmp(type->fields[i].name, place.name) == 0;
         if (!named)
             return fail_at(reader, &place, SPILL_FORMAT, "is not known to this version");
+    }
+    return SPILL_OK;
+}
+
+/* Refuse fields that do not belong to this record, according to the fields that were read. */
+static spill_code_t refuse_strange(const reader_t *reader, const place_t *outer,
+                                   const spill_record_t *type, const bson_t *document,
+                                   const void *record)
+{
+    bson_iter_t iter;
+    bson_iter_init(&iter, document);
+    while (bson_iter_next(&iter)) {
+        bool belongs = false;
+        const place_t place = {.outer = outer, .name = bson_iter_key(&iter), .index = -1};
+        for (size_t i = 0; !belongs && i < type->count; i++)
+            belongs = strcmp(type->fields[i].name, place.name) == 0 &&
+                      spill_field_belongs(&type->fields[i], record);
         if (!belongs)
             return fail_at(reader, &place, SPILL_CORRUPT, "does not belong there");
     }
@@ -370,6 +386,8 @@ static spill_code_t refuse_unknown(const reader_t *reader, const place_t *outer,
 static spill_code_t read_record(const reader_t *reader, const place_t *place,
                                 const spill_record_t *type, const bson_t *document, void *record)
 {
+    if (type->closed)
+        SPILL_TRY(refuse_unknown(reader, place, type, document));
     for (int conditional = 0; conditional < 2; conditional++)
         for (size_t i = 0; i < type->count; i++) {
             const spill_field_t *field = &type->fields[i];
@@ -378,7 +396,7 @@ static spill_code_t read_record(const reader_t *reader, const place_t *place,
             if (now)
                 SPILL_TRY(read_or_miss(reader, place, field, document, record));
         }
-    return type->closed ? refuse_unknown(reader, place, type, document, record) : SPILL_OK;
+    return type->closed ? refuse_strange(reader, place, type, document, record) : SPILL_OK;
 }
 
 spill_code_t spill_record_read(const spill_record_t *type, const bson_t *document, void *record,

@@ -750,6 +750,13 @@ static void test_unknown_fields(void **state)
     assert_int_equal(spill_definition_from_bson(&definition, &document, &error), SPILL_FORMAT);
     assert_string_equal(error.message, "definition: field 'colour' is not known to this version");
     bson_destroy(&document);
+    /* A later version may have other values as well: the unknown field is still the reason. */
+    bson_t later = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&later, "layout", "spiral");
+    BSON_APPEND_UTF8(&later, "colour", "blue");
+    assert_int_equal(spill_definition_from_bson(&definition, &later, &error), SPILL_FORMAT);
+    assert_string_equal(error.message, "definition: field 'colour' is not known to this version");
+    bson_destroy(&later);
 }
 
 int main(void)
