@@ -62,15 +62,17 @@ static spill_code_t apply_fix(const spill_owner_t *owner, const spill_fix_t *fix
     spill_request_t request = spill_owner_request(owner, fix->kind, fix->page);
     request.incarnation = fix->incarnation;
     request.rev = fix->rev;
-    request.recount.indexes = fix->indexes;
-    request.recount.counts = fix->kind == SPILL_REQUEST_RECOUNT && !fix->indexes;
-    request.recount.place = fix->place;
-    request.recount.first = fix->first;
-    request.recount.slots = fix->end - fix->first;
-    request.recount.end = fix->seen_end;
-    request.recount.pages = fix->pages;
-    request.recount.total = fix->total;
-    request.recount.removed = fix->removed;
+    if (fix->kind == SPILL_REQUEST_RECOUNT) {
+        request.recount.indexes = fix->indexes;
+        request.recount.counts = !fix->indexes;
+        request.recount.place = fix->place;
+        request.recount.first = fix->first;
+        request.recount.slots = fix->end - fix->first;
+        request.recount.end = fix->seen_end;
+        request.recount.pages = fix->pages;
+        request.recount.total = fix->total;
+        request.recount.removed = fix->removed;
+    }
     spill_code_t code = spill_owner_step(owner, &request, done, error);
     *done = *done || code == SPILL_UNKNOWN;
     return code == SPILL_UNKNOWN ? SPILL_OK : code;

@@ -235,7 +235,10 @@ typedef struct spill_read {
     bool want_fields; /* response->fields */
 } spill_read_t;
 
-/* All pointers are borrowed during the call. Fields that a kind does not use are zero. */
+/* Enough for each part of a request. */
+#define SPILL_REQUEST_PART_BYTES 144
+
+/* All pointers are borrowed during the call. Code reads no part but that of `kind`. */
 typedef struct spill_request {
     spill_request_kind_t kind;
 
@@ -262,6 +265,8 @@ typedef struct spill_request {
 
     /* The rest belongs to `kind`. EMPTY_PAGE and DROP_PAGE have nothing else. */
     union {
+        uint8_t bytes[SPILL_REQUEST_PART_BYTES]; /* first: an initializer zeroes all parts */
+
         spill_read_t read; /* READ */
 
         struct {                  /* APPEND; UPDATE_FIELDS: only `update` */

@@ -110,6 +110,8 @@ static void note_facts(spill_mongo_step_t *step)
                                   .context = &read->run,
                                   .old_bytes = -1,
                                   .now_us = read->now_us};
+    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
+        step->facts.fields_bytes = 1; /* the server knows whether the new fields fit */
     if (concerns_element(request))
         step->facts.old_bytes = size_of(&read->run, request->change.seq);
     if (is_append(step))

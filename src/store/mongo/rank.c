@@ -258,7 +258,11 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
         bool above = searches_all_above(next, high, misses, &middle);
         look->from = above ? NULL : &middle;
         look->above = above ? next : NULL;
-        SPILL_TRY(find_documents(search, look, found, error));
+        spill_code_t code = find_documents(search, look, found, error);
+        if (code != SPILL_OK) {
+            look->from = NULL;
+            return code;
+        }
         if (found->top.count > 0) {
             *next = found->top.at[0].rank;
             highest = found->documents < look->limit;
