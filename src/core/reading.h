@@ -1,7 +1,8 @@
 /*
  * One read: collect a run of elements in sequence order, document by document. Read the head first,
- * then pages. The pages that the head counts exist. If one of them is missing, another client has
- * trimmed or dropped the owner meanwhile, and the read starts again.
+ * then the pages that the head counts. If one of them is missing, another client has trimmed or
+ * dropped the owner meanwhile, and the read starts again. Exception: with keep oldest the last page
+ * may be missing, because the head counts it before it is made.
  *
  *   reading.c    reads one document after the other
  *   read_skip.c  turns `skip` into a bound before the first document

@@ -12,15 +12,15 @@ typedef struct spill_stretch {
     int64_t next;           /* the number from which the next call reads */
     int64_t incarnation;    /* the incarnation that the walk reads; 0 before the first call */
     bool last;
-    spill_referenced_walk_t referenced; /* elements apart */
+    spill_referenced_walk_t referenced; /* position among referenced elements */
 } spill_stretch_t;
 
 /*
  * Read on from stretch->next, which is 0 in a zeroed stretch: up to 1000 elements of one document,
- * or of many where elements are apart. The run may be empty while `last` is not set yet. An owner
- * that is not there has an empty, last one. A walk stays in one incarnation of its owner: if the
- * owner is dropped meanwhile, the walk ends, also if an append has created the owner again.
- * Cost: two or three store operations.
+ * or of many documents of referenced elements. The run may be empty while `last` is not set yet.
+ * For a missing owner the run is empty, and the last one. A walk stays in one incarnation of its
+ * owner: if the owner is dropped meanwhile, the walk ends, also if an append has created the owner
+ * again. Cost: two or three store operations.
  */
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error);

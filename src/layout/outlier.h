@@ -28,7 +28,7 @@ typedef struct spill_part {
     const spill_value_t *elements;
     size_t count;
     int64_t bytes;        /* sum of the elements' sizes */
-    int64_t skip;         /* capped, keeping the best: spill_request.skip; count may then be 0 */
+    int64_t skip;         /* top-N capped: spill_request.append.skip; count may then be 0 */
     const spill_op_t *op; /* or NULL */
     const bson_t *update; /* or NULL */
     /*
@@ -36,7 +36,8 @@ typedef struct spill_part {
      * their number, and the caller appends the rest.
      */
     bool fill;
-    /* Several parts as one (spill_request.members). If that fails, the result's count is 0. */
+    /* Several parts as one (spill_request.append.members). If that fails, the result's count is 0.
+     */
     const spill_member_t *members;
     size_t member_count;
 } spill_part_t;

@@ -58,7 +58,8 @@ spill_code_t spill_referenced_walk(const spill_owner_t *owner, const spill_state
                                    int64_t end, spill_referenced_walk_t *walk,
                                    spill_response_t *response, spill_error_t *error);
 
-/* Layout subset: a step that removes elements from the top needs these (spill_request.refill). */
+/* Layout subset: a step that removes elements from the top needs these
+ * (spill_request.change.refill). */
 typedef struct spill_refill {
     spill_top_t top;
     spill_run_t run;

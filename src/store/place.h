@@ -1,7 +1,7 @@
 /*
  * The place of an element in a document's array. An element's rank counts from the oldest element;
  * other code uses ranks. An array that grows at the front (order: newest-first) has the elements in
- * reverse. This file has the arithmetic; store/mongo/place.c has it as server expressions.
+ * reverse. This file has the arithmetic; store/mongo/mongo_elements.c has it as server expressions.
  */
 #ifndef SPILL_STORE_PLACE_H
 #define SPILL_STORE_PLACE_H

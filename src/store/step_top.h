@@ -24,7 +24,8 @@ void spill_step_appends_to_top(const spill_request_t *request, const spill_facts
 void spill_step_changes_top(const spill_request_t *request, const spill_facts_t *facts,
                             const spill_value_t *edited, spill_state_t *state);
 
-/* RECOUNT: replace the top by request->refill; show the leading elements that refill_run has. */
+/* RECOUNT: replace the top by request->recount.refill; show the leading elements that refill_run
+ * has. */
 void spill_step_replaces_top(const spill_request_t *request, spill_state_t *state);
 
 #endif

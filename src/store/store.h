@@ -60,8 +60,7 @@ typedef struct spill_store_ops {
     /* Other programs write to its documents, too. */
     bool others_write;
 
-    /* It accepts several appends in one request (spill_request.members): waiting ones are joined.
-     */
+    /* It accepts several appends in one request (append.members): waiting ones are joined. */
     bool combines;
 
     /*

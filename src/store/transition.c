@@ -38,7 +38,7 @@ static bool is_referenced(const spill_request_t *request)
     return spill_schema_of(request->definition)->has_referenced_elements;
 }
 
-/* Is element request->seq present, according to the state and to what the store found? */
+/* Is element change.seq present, according to the state and to what the store found? */
 static bool has_element(const spill_request_t *request, const spill_facts_t *facts,
                         const spill_state_t *state)
 {

@@ -1,6 +1,6 @@
 /*
  * The guards and effects of request.h as pure functions on a document's state, for the stores that
- * keep state themselves (memory, embedded). One place for each rule.
+ * keep state themselves (embedded, and the model store of the tests). One place for each rule.
  */
 #ifndef SPILL_STORE_TRANSITION_H
 #define SPILL_STORE_TRANSITION_H
@@ -11,16 +11,16 @@
 typedef enum spill_effect_kind {
     SPILL_EFFECT_NONE,
     /*
-     * Add request->elements as seq, seq + 1, ... Capped: then delete the elements with numbers
+     * Add append.elements as seq, seq + 1, ... Capped: then delete the elements with numbers
      * below `end`, old and new. Top-N: then delete the elements that the state has as deleted
-     * (spill_is_deleted), old and new; seq is the first of the request->skip numbers before them.
+     * (spill_is_deleted), old and new; seq is the first of the append.skip numbers before them.
      */
     SPILL_EFFECT_ADD,
-    SPILL_EFFECT_REPLACE, /* element seq becomes request->elements[0] */
+    SPILL_EFFECT_REPLACE, /* element seq becomes change.element */
     SPILL_EFFECT_DELETE,  /* delete element seq */
     SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: a page has them */
     SPILL_EFFECT_ERASE,   /* delete elements in [seq, end) */
-    SPILL_EFFECT_FILL,    /* replace the document's elements by request->run */
+    SPILL_EFFECT_FILL,    /* replace the document's elements by put_page.run */
     SPILL_EFFECT_DROP /* delete document and elements (UNMANAGE: they become an unmanaged array) */
 } spill_effect_kind_t;
 
@@ -39,10 +39,10 @@ typedef struct spill_facts {
      */
     int64_t (*size_of)(void *context, int64_t seq);
     void *context;
-    bool op_seen;         /* APPEND: request->op is in the document's window */
+    bool op_seen;         /* APPEND: append.op is in the document's window */
     bool differs;         /* CUT with a run, ADOPT_SPLIT: the slots hold other elements */
-    int64_t old_bytes;    /* EDIT, REMOVE, DELETE: size of element request->seq; -1: absent */
-    int64_t erased_bytes; /* TRIM: size of the head's live elements below request->watermark */
+    int64_t old_bytes;    /* EDIT, REMOVE, DELETE: size of element change.seq; -1: absent */
+    int64_t erased_bytes; /* TRIM: size of the head's live elements below change.watermark */
     /* RECOUNT with `counts`, in a store that keeps these two: the elements that it has counted. */
     bool measured;
     int64_t live, live_bytes;
@@ -55,11 +55,11 @@ typedef struct spill_facts {
     spill_window_stats_t window_stats;
     /*
      * ADOPT: the elements of the unmanaged array, ascending, numbered from 0; NULL: no such array,
-     * or an empty one. ADOPT_SPLIT: without the elements of request->run.
+     * or an empty one. ADOPT_SPLIT: without the elements of adopt.run.
      */
     const spill_run_t *unmanaged;
     /*
-     * Size of the head's other fields. APPEND, UPDATE_FIELDS: after request->update, or in the head
+     * Size of the head's other fields. APPEND, UPDATE_FIELDS: after append.update, or in the head
      * to be made; 0: unchanged. ADOPT, ADOPT_SPLIT: without the array. UNMANAGE: with the array.
      */
     int64_t fields_bytes;

@@ -235,7 +235,11 @@ def check_pages_of_replaced_documents_stay(database):
         assert not differ, (command, str(differ)[:2000], messages)
     assert "spill" not in users.find_one({"_id": "again"})
     for owner in ("trimmed", "bare", "again", "reopened"):
-        spillway("drop", URI, "events", owner, "--yes")
+        left = [(page["_id"], page.get("spill")) for page in pages.find({"_id.owner": owner})]
+        try:
+            spillway("drop", URI, "events", owner, "--yes")
+        except AssertionError as failure:
+            raise AssertionError(f"{failure}; before it, the pages were {left}") from failure
     assert pages.count_documents({}) == 0
 
 

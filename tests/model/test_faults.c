@@ -178,7 +178,7 @@ static void fail_each_call(spill_store_t *store, shape_t shape)
     }
 }
 
-static void memory_store(void **state)
+static void model_store(void **state)
 {
     (void)state;
     for (shape_t shape = 0; shape < SHAPES; shape++) {
@@ -205,7 +205,7 @@ static void embedded_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_store),
+        cmocka_unit_test(model_store),
         cmocka_unit_test(embedded_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
-static void memory_store(void **state)
+static void model_store(void **state)
 {
     (void)state;
     spill_store_t *store = model_store_open();
@@ -54,7 +54,7 @@ static void embedded_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_store),
+        cmocka_unit_test(model_store),
         cmocka_unit_test(embedded_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
  * Migrations in two stages (staged.h): the k-th store call fails in each possible way, on the
- * memory and the embedded store.
+ * model store and the embedded store.
  */
 #include "model/staged.h"
 #include "support/effort.h"

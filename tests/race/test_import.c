@@ -1,4 +1,4 @@
-/* The two threads of an import, the parser and the writer, on the memory store. */
+/* The two threads of an import, the parser and the writer, on the embedded store in memory. */
 #include "tools/import.h"
 
 #include <spillway/spillway.h>

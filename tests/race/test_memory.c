@@ -1,4 +1,4 @@
-/* The memory store under many threads. */
+/* The embedded store in memory under many threads. */
 #include "appenders.h"
 
 #include <setjmp.h>

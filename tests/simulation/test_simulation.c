@@ -75,7 +75,7 @@ static void run_schedules(sim_engine_t engine)
     sim_world_release(&world);
 }
 
-static void memory_store(void **state)
+static void model_store(void **state)
 {
     (void)state;
     run_schedules(SIM_MODEL);
@@ -121,7 +121,7 @@ static void same_seed_repeats_schedule(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_store),
+        cmocka_unit_test(model_store),
         cmocka_unit_test(embedded_store),
         cmocka_unit_test(every_event_was_reached),
         cmocka_unit_test(same_seed_repeats_schedule),

@@ -14,7 +14,7 @@ typedef struct step {
     const spill_request_t *request;
     model_document_t *document; /* `fresh` if there was none */
     model_document_t fresh;
-    size_t index;   /* of element request->seq */
+    size_t index;   /* of element request->change.seq */
     bson_t *fields; /* the new fields of the head; NULL: unchanged */
     spill_facts_t facts;
     spill_top_t journal;

@@ -246,7 +246,7 @@ spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *opt
     *store = NULL;
     if (options->read_only || options->must_exist)
         return spill_fail(error, SPILL_NOT_FOUND,
-                          "%s: a memory store begins empty, there is none to open %s", uri,
+                          "%s: a store in memory begins empty, there is none to open %s", uri,
                           options->read_only ? "read-only" : "that must exist");
     SPILL_TRY(spill_embedded_open_kv(spill_kv_memory_new(), uri, options, store, error));
     (*store)->ops = &memory_ops;

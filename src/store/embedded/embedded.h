@@ -72,7 +72,7 @@ typedef struct spill_before {
     bool left_over; /* a page of an ended incarnation, perhaps without its elements */
     bool is_view;   /* PUT_PAGE: the element records exist, as the head's */
     const bson_t *fields;         /* the head's new other fields; NULL: unchanged */
-    spill_value_t element;        /* EDIT, REMOVE, DELETE: element request->seq */
+    spill_value_t element;        /* EDIT, REMOVE, DELETE: element request->change.seq */
     const spill_top_t *elements;  /* if spill_needs_journal: the document's */
     const spill_seqs_t *deleted;  /* top-N capped: the deleted numbers; else NULL */
     const spill_run_t *unmanaged; /* ADOPT: the elements that become the head's; else NULL */

@@ -168,7 +168,7 @@ static int64_t size_of(void *context, int64_t seq)
     return bytes;
 }
 
-/* The size of the head's live elements below request->watermark. */
+/* The size of the head's live elements below request->change.watermark. */
 static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;

@@ -1,7 +1,8 @@
 /*
  * The writes of guarded requests: one update, insert or delete for each effect of a transition.
- * Appends in between are allowed unless the guard excludes them: no write but a new page's names
- * the whole array, which is cut by expressions on its current value.
+ * Appends in between are allowed unless the guard excludes them: only the writes of a
+ * new page and of a top-N append name the whole array. Others cut it by expressions on its current
+ * value.
  */
 #include "store/mongo/guarded.h"
 

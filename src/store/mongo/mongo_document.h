@@ -280,11 +280,14 @@ spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t 
 /* Append as `field` the array of {id, count, after} of the request's operations, newest first. */
 void spill_mongo_append_ops(const spill_request_t *request, const char *field, bson_t *to);
 
-/* List the request's operationsas entries of a document without elements, oldest first. `ops` is
- * empty. */
+/*
+ * List the request's operations as entries of a document without elements, oldest first. `ops` is
+ * empty.
+ */
 void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops);
 
-/* All these functions initialize `update` and add the caller's operators (request->update). */
+/* All these functions initialize `update` and add the caller's operators (request->append.update).
+ */
 
 /* `open` and `push` (NULL: none): what else the append sets and pushes; may be empty. */
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
