@@ -343,41 +343,25 @@ static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
 }
 
 /*
- * Refuse fields that are in no table: a later version's field may change the meaning of others, so
- * this comes before all other checks.
+ * Refuse fields that the table does not have: a later version's field may change the meaning of
+ * others. With `record`, also refuse fields that do not belong to it; its fields have been read.
  */
-static spill_code_t refuse_unknown(const reader_t *reader, const place_t *outer,
-                                   const spill_record_t *type, const bson_t *document)
+static spill_code_t refuse_others(const reader_t *reader, const place_t *outer,
+                                  const spill_record_t *type, const bson_t *document,
+                                  const void *record)
 {
     bson_iter_t iter;
     if (!bson_iter_init(&iter, document))
         return spill_fail(reader->error, SPILL_CORRUPT, "%s: not a document", reader->record_name);
     while (bson_iter_next(&iter)) {
-        bool named = false;
+        bool found = false;
         const place_t place = {.outer = outer, .name = bson_iter_key(&iter), .index = -1};
-        for (size_t i = 0; !named && i < type->count; i++)
-            named = strcmp(type->fields[i].name, place.name) == 0;
-        if (!named)
-            return fail_at(reader, &place, SPILL_FORMAT, "is not known to this version");
-    }
-    return SPILL_OK;
-}
-
-/* Refuse fields that do not belong to this record, according to the fields that were read. */
-static spill_code_t refuse_strange(const reader_t *reader, const place_t *outer,
-                                   const spill_record_t *type, const bson_t *document,
-                                   const void *record)
-{
-    bson_iter_t iter;
-    bson_iter_init(&iter, document);
-    while (bson_iter_next(&iter)) {
-        bool belongs = false;
-        const place_t place = {.outer = outer, .name = bson_iter_key(&iter), .index = -1};
-        for (size_t i = 0; !belongs && i < type->count; i++)
-            belongs = strcmp(type->fields[i].name, place.name) == 0 &&
-                      spill_field_belongs(&type->fields[i], record);
-        if (!belongs)
-            return fail_at(reader, &place, SPILL_CORRUPT, "does not belong there");
+        for (size_t i = 0; !found && i < type->count; i++)
+            found = strcmp(type->fields[i].name, place.name) == 0 &&
+                    (!record || spill_field_belongs(&type->fields[i], record));
+        if (!found)
+            return record ? fail_at(reader, &place, SPILL_CORRUPT, "does not belong there")
+                          : fail_at(reader, &place, SPILL_FORMAT, "is not known to this version");
     }
     return SPILL_OK;
 }
@@ -387,7 +371,7 @@ static spill_code_t read_record(const reader_t *reader, const place_t *place,
                                 const spill_record_t *type, const bson_t *document, void *record)
 {
     if (type->closed)
-        SPILL_TRY(refuse_unknown(reader, place, type, document));
+        SPILL_TRY(refuse_others(reader, place, type, document, NULL));
     for (int conditional = 0; conditional < 2; conditional++)
         for (size_t i = 0; i < type->count; i++) {
             const spill_field_t *field = &type->fields[i];
@@ -396,7 +380,7 @@ static spill_code_t read_record(const reader_t *reader, const place_t *place,
             if (now)
                 SPILL_TRY(read_or_miss(reader, place, field, document, record));
         }
-    return type->closed ? refuse_strange(reader, place, type, document, record) : SPILL_OK;
+    return type->closed ? refuse_others(reader, place, type, document, record) : SPILL_OK;
 }
 
 spill_code_t spill_record_read(const spill_record_t *type, const bson_t *document, void *record,

@@ -8,7 +8,7 @@
 
 #include "core/verify_owner.h"
 
-/* A document whose numbers may turn out wrong when its neighbours are known. */
+/* A document that was passed. The next document can show that its numbers are wrong. */
 typedef struct spill_passed {
     bool any;
     int64_t page;
@@ -28,7 +28,7 @@ typedef struct spill_progress {
     char gaps[100]; /* the gaps between documents, as text */
 } spill_progress_t;
 
-/* The correct numbers of a document whose state is wrong; NULL for any other. */
+/* The correct numbers of a document, if its state is wrong; else NULL. */
 const spill_place_t *spill_place_of(const spill_inspection_t *inspection, int64_t page);
 
 void spill_place_add(spill_inspection_t *inspection, const spill_place_t *place);
@@ -38,8 +38,8 @@ void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spi
                          spill_progress_t *progress);
 
 /*
- * Pass a document whose state gives wrong numbers: report it, and use the correct ones. If another
- * client has corrected it since, the next inspection reads the corrected state.
+ * Pass a document with wrong numbers in its state: report them, and use the correct ones. If
+ * another client has corrected the state since, the next inspection reads the corrected one.
  */
 void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *place,
                           const spill_state_t *state, spill_progress_t *progress);

@@ -72,6 +72,8 @@ void spill_request_assert(const spill_request_t *request)
 /* How many bytes of the union belong to the request's kind. */
 static size_t part_bytes(const spill_request_t *request)
 {
+    if (spill_request_is_change(request))
+        return sizeof request->change;
     switch (request->kind) {
     case SPILL_REQUEST_READ:
         return sizeof request->read;
@@ -88,13 +90,6 @@ static size_t part_bytes(const spill_request_t *request)
         return sizeof request->advance;
     case SPILL_REQUEST_CREATE_PAGE:
         return sizeof request->create_page;
-    case SPILL_REQUEST_EDIT:
-    case SPILL_REQUEST_REMOVE:
-    case SPILL_REQUEST_PREPARE:
-    case SPILL_REQUEST_DELETE:
-    case SPILL_REQUEST_COMPLETE:
-    case SPILL_REQUEST_TRIM:
-        return sizeof request->change;
     case SPILL_REQUEST_RECOUNT:
         return sizeof request->recount;
     case SPILL_REQUEST_DROP_HEAD:
@@ -104,12 +99,9 @@ static size_t part_bytes(const spill_request_t *request)
         return sizeof request->adopt;
     case SPILL_REQUEST_UNMANAGE:
         return sizeof request->unmanage;
-    case SPILL_REQUEST_EMPTY_PAGE:
-    case SPILL_REQUEST_DROP_PAGE:
-    case SPILL_REQUEST_KIND_COUNT:
-        break;
+    default: /* EMPTY_PAGE, DROP_PAGE */
+        return 0;
     }
-    return 0;
 }
 
 const spill_request_t *spill_request_poisoned(const spill_request_t *request,

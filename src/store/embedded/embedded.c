@@ -90,25 +90,22 @@ static const char *damage(const spill_store_t *store)
     return ((const spill_embedded_t *)store)->kv->damage;
 }
 
+/* The functions of every embedded store, whatever its engine. */
+#define COMMON_OPS                                                                                 \
+    .shared_window = true, .call = call, .bind = spill_embedded_bind,                              \
+    .owners = spill_embedded_owners, .oversized = spill_embedded_oversized,                        \
+    .orphans = spill_embedded_orphans, .windows = spill_embedded_windows,                          \
+    .catalog_get = spill_embedded_catalog_get, .catalog_put = spill_embedded_catalog_put,          \
+    .catalog_delete = spill_embedded_catalog_delete,                                               \
+    .catalog_names = spill_embedded_catalog_names, .retire = spill_embedded_retire,                \
+    .check = spill_embedded_check, .close = close_store
+
 static const spill_store_ops_t embedded_ops = {
     .name = "embedded",
-    .shared_window = true,
-    .call = call,
-    .bind = spill_embedded_bind,
-    .owners = spill_embedded_owners,
-    .oversized = spill_embedded_oversized,
-    .orphans = spill_embedded_orphans,
-    .windows = spill_embedded_windows,
-    .catalog_get = spill_embedded_catalog_get,
-    .catalog_put = spill_embedded_catalog_put,
-    .catalog_delete = spill_embedded_catalog_delete,
-    .catalog_names = spill_embedded_catalog_names,
-    .retire = spill_embedded_retire,
-    .check = spill_embedded_check,
+    COMMON_OPS,
     .same = is_same,
     .backup = spill_embedded_backup,
     .damage = damage,
-    .close = close_store,
 };
 
 static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *error)
@@ -224,20 +221,7 @@ spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *
  */
 static const spill_store_ops_t memory_ops = {
     .name = "memory",
-    .shared_window = true,
-    .call = call,
-    .bind = spill_embedded_bind,
-    .owners = spill_embedded_owners,
-    .oversized = spill_embedded_oversized,
-    .orphans = spill_embedded_orphans,
-    .windows = spill_embedded_windows,
-    .catalog_get = spill_embedded_catalog_get,
-    .catalog_put = spill_embedded_catalog_put,
-    .catalog_delete = spill_embedded_catalog_delete,
-    .catalog_names = spill_embedded_catalog_names,
-    .retire = spill_embedded_retire,
-    .check = spill_embedded_check,
-    .close = close_store,
+    COMMON_OPS,
 };
 
 spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *options,
