@@ -107,9 +107,9 @@ typedef struct spill_field {
 } spill_field_t;
 
 struct spill_record {
-    const char *name; /* in messages */
-    const spill_field_t *fields;
-    size_t count;
+    const char *name;            /* in messages */
+    const spill_field_t *fields; /* those of one name (with different `when`) side by side */
+    size_t count;                /* at most 64, if the record is read */
     size_t size_bytes;
     bool closed; /* refuse fields that the table does not have */
 };

@@ -3,6 +3,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -324,8 +325,81 @@ static bool is_required(const spill_field_t *field, const void *record)
     return !(field->flags & SPILL_FIELD_REQUIRED_WHEN) || !field->when || field->when(record);
 }
 
+/* ---- from names to fields -------------------------------------------------------------------- */
+
+enum { FIELDS_MAX = 64 };
+
+/* Where a document has a field of the table; `offset` 0: nowhere. */
+typedef struct position {
+    uint32_t offset;
+    uint32_t name_length;
+} position_t;
+
+/* The index of the first field with this name, or the table's count. The search begins at `next`,
+ * because documents usually have the order of the table. */
+static size_t index_of(const spill_record_t *type, const char *name, size_t next)
+{
+    for (size_t i = next; i < type->count; i++)
+        if (strcmp(type->fields[i].name, name) == 0)
+            return i;
+    for (size_t i = 0; i < next; i++)
+        if (strcmp(type->fields[i].name, name) == 0)
+            return i;
+    return type->count;
+}
+
+/*
+ * Find the fields of the table in one pass over the document. If a name is there twice, the first
+ * counts. A closed record refuses other fields: a later version's field may change the meaning of
+ * others.
+ */
+static spill_code_t find_fields(const reader_t *reader, const place_t *outer,
+                                const spill_record_t *type, const bson_t *document,
+                                position_t *positions)
+{
+    bson_iter_t iter;
+    size_t next = 0;
+    assert(type->count <= FIELDS_MAX);
+    memset(positions, 0, type->count * sizeof *positions);
+    if (!bson_iter_init(&iter, document))
+        return type->closed ? spill_fail(reader->error, SPILL_CORRUPT, "%s: not a document",
+                                         reader->record_name)
+                            : SPILL_OK;
+    while (bson_iter_next(&iter)) {
+        const place_t place = {.outer = outer, .name = bson_iter_key(&iter), .index = -1};
+        const position_t here = {bson_iter_offset(&iter), bson_iter_key_len(&iter)};
+        size_t i = index_of(type, place.name, next);
+        if (i == type->count && type->closed)
+            return fail_at(reader, &place, SPILL_FORMAT, "is not known to this version");
+        for (; i < type->count && strcmp(type->fields[i].name, place.name) == 0; next = ++i)
+            if (positions[i].offset == 0)
+                positions[i] = here;
+    }
+    return SPILL_OK;
+}
+
+/* Refuse the fields of a document that do not belong to the record, which has been read. */
+static spill_code_t refuse_foreign(const reader_t *reader, const place_t *outer,
+                                   const spill_record_t *type, const position_t *positions,
+                                   const void *record)
+{
+    for (size_t i = 0; i < type->count; i++) {
+        const char *name = type->fields[i].name;
+        const place_t place = {.outer = outer, .name = name, .index = -1};
+        bool belongs = positions[i].offset == 0;
+        size_t same = i;
+        for (; same < type->count && strcmp(type->fields[same].name, name) == 0; same++)
+            belongs = belongs || spill_field_belongs(&type->fields[same], record);
+        if (!belongs)
+            return fail_at(reader, &place, SPILL_CORRUPT, "does not belong there");
+        i = same - 1;
+    }
+    return SPILL_OK;
+}
+
 static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
-                                 const spill_field_t *field, const bson_t *document, void *record)
+                                 const spill_field_t *field, const bson_t *document,
+                                 position_t position, void *record)
 {
     const place_t place = {.outer = outer, .name = field->name, .index = -1};
     bson_iter_t iter;
@@ -333,54 +407,33 @@ static spill_code_t read_or_miss(const reader_t *reader, const place_t *outer,
         return SPILL_OK;
     if (field->type == SPILL_FIELD_DATE && (field->flags & SPILL_FIELD_LENIENT))
         set_integer(field, record, SPILL_DATE_UNKNOWN);
-    if (!bson_iter_init_find(&iter, document, field->name))
+    if (position.offset == 0)
         return is_required(field, record) ? fail_at(reader, &place, SPILL_CORRUPT, "is missing")
                                           : SPILL_OK;
+    if (!bson_iter_init_from_data_at_offset(&iter, bson_get_data(document), document->len,
+                                            position.offset, position.name_length))
+        return fail_at(reader, &place, SPILL_CORRUPT, "cannot be read");
     if ((field->flags & SPILL_FIELD_NULL_UNLESS) && BSON_ITER_HOLDS_NULL(&iter))
         return SPILL_OK;
     spill_code_t code = read_field(reader, &place, field, &iter, record);
     return (field->flags & SPILL_FIELD_LENIENT) ? SPILL_OK : code;
 }
 
-/*
- * Refuse fields that the table does not have: a later version's field may change the meaning of
- * others. With `record`, also refuse fields that do not belong to it; its fields have been read.
- */
-static spill_code_t refuse_others(const reader_t *reader, const place_t *outer,
-                                  const spill_record_t *type, const bson_t *document,
-                                  const void *record)
-{
-    bson_iter_t iter;
-    if (!bson_iter_init(&iter, document))
-        return spill_fail(reader->error, SPILL_CORRUPT, "%s: not a document", reader->record_name);
-    while (bson_iter_next(&iter)) {
-        bool found = false;
-        const place_t place = {.outer = outer, .name = bson_iter_key(&iter), .index = -1};
-        for (size_t i = 0; !found && i < type->count; i++)
-            found = strcmp(type->fields[i].name, place.name) == 0 &&
-                    (!record || spill_field_belongs(&type->fields[i], record));
-        if (!found)
-            return record ? fail_at(reader, &place, SPILL_CORRUPT, "does not belong there")
-                          : fail_at(reader, &place, SPILL_FORMAT, "is not known to this version");
-    }
-    return SPILL_OK;
-}
-
 /* Fields without a condition come first, because the conditions of others look at them. */
 static spill_code_t read_record(const reader_t *reader, const place_t *place,
                                 const spill_record_t *type, const bson_t *document, void *record)
 {
-    if (type->closed)
-        SPILL_TRY(refuse_others(reader, place, type, document, NULL));
+    position_t positions[FIELDS_MAX];
+    SPILL_TRY(find_fields(reader, place, type, document, positions));
     for (int conditional = 0; conditional < 2; conditional++)
         for (size_t i = 0; i < type->count; i++) {
             const spill_field_t *field = &type->fields[i];
             bool now =
                 conditional ? field->when && spill_field_belongs(field, record) : !field->when;
             if (now)
-                SPILL_TRY(read_or_miss(reader, place, field, document, record));
+                SPILL_TRY(read_or_miss(reader, place, field, document, positions[i], record));
         }
-    return type->closed ? refuse_others(reader, place, type, document, record) : SPILL_OK;
+    return type->closed ? refuse_foreign(reader, place, type, positions, record) : SPILL_OK;
 }
 
 spill_code_t spill_record_read(const spill_record_t *type, const bson_t *document, void *record,
