@@ -167,6 +167,8 @@ static secret_t secret_of_word(const char *word)
 static size_t secret_option(const char *text)
 {
     static const char *const names[] = {"password", "passwd", "pwd", "secret", "token"};
+    if (!strchr("pPsStT", *text))
+        return 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t length = strlen(names[i]);
         if (strncasecmp(text, names[i], length) == 0 &&
@@ -249,6 +251,8 @@ static char *beginning_of(const char *text)
 char *spill_redact(const char *text)
 {
     bool has_scheme;
+    if (!strpbrk(text, ":=/\\")) /* one of them precedes each secret */
+        return bson_strdup(text);
     if (strnlen(text, SPILL_REDACT_BYTES_MAX + 1) > SPILL_REDACT_BYTES_MAX)
         return beginning_of(text);
     return redact(text, &has_scheme);
