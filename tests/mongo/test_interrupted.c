@@ -27,7 +27,7 @@ static void arm(void *context, int way, int64_t at)
 
 static bool disarm(void *context)
 {
-    return proxy_spare(context);
+    return proxy_cancel_answer(context);
 }
 
 static void every_command_fails(void **state)

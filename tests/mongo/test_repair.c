@@ -19,7 +19,7 @@ static void server(void **state)
     char *uri = server_new_database(NULL);
     spill_store_t *store = server_open(uri);
     half_done_repaired(store);
-    spoiled_summaries_fixed(store);
+    corrupted_summaries_fixed(store);
     server_close(store);
     server_drop(uri);
     bson_free(uri);

@@ -51,7 +51,7 @@ static void end(stage_t *stage)
     bson_destroy(&stage->storage);
 }
 
-/* An element with this rating, and so many bytes of text. */
+/* Append an element with this rating and a text of `bytes` bytes. */
 static void append(stage_t *stage, double rating, size_t bytes)
 {
     spill_error_t error;
@@ -131,30 +131,30 @@ static void sum_without_small_values(spill_store_t *store)
 }
 
 /*
- * A repair reads all elements, in one run, before and after it mends, to look for what else there
- * is. Others come after the first of these.
+ * A repair reads all elements in one run before it changes anything, and again afterwards. The
+ * other client acts only after the first of these reads.
  */
 enum { LOOKED = 1, VERIFIED = LOOKED + 1 };
 
-/* Another client, at work while the elements are counted. */
+/* Another client, which acts while the repair counts the elements. */
 typedef struct other {
     stage_t *stage;
-    bool (*acts)(stage_t *stage, int times); /* false: no more */
+    bool (*acts)(stage_t *stage, int times); /* false: it has finished */
     int times;
     int reads; /* of runs of elements */
-    int begun; /* ... that begin at the first */
+    int begun; /* reads that begin at the first element */
     int recounts;
-    int refused; /* recounts that are to be: an append comes before each */
+    int refused; /* recounts to refuse: the client appends before each */
 } other_t;
 
 static bool appends(stage_t *stage, int times)
 {
-    if (times < 3)
-        append(stage, 1, 1); /* and writes it out: rev rises */
+    if (times < 3) /* the threshold is 1: each append moves an element out, and raises rev */
+        append(stage, 1, 1);
     return times < 3;
 }
 
-/* A bound, lest a repair without one hang. */
+/* The bound ends a repair that would try for ever. */
 static bool appends_always(stage_t *stage, int times)
 {
     if (times < 1000)
@@ -201,7 +201,7 @@ static void after_call(void *context, int64_t index, const spill_request_t *requ
         other->times++;
 }
 
-/* With other->acts and other->refused as they are set. */
+/* Repair the owner beside `other`, and return the number of findings. */
 static int64_t repair_with(other_t *other)
 {
     spill_error_t error;
@@ -230,8 +230,9 @@ static void repair_beside(stage_t *stage, bool (*acts)(stage_t *stage, int times
     assert_average(stage, average);
 }
 
-/* Of 1e200, 1e100, 4.5, 2.5 and 9 the first two leave: 4.5, 2.5 and 9 are not in the sum. */
-static void spoil(stage_t *stage)
+/* Append 1e200, 1e100, 4.5, 2.5 and 9, and remove the first two. The sum has lost the other three:
+ * a pair of doubles has no place for them beside 1e200. */
+static void corrupt_sum(stage_t *stage)
 {
     append(stage, 1e200, 1);
     append(stage, 1e100, 1);
@@ -246,25 +247,25 @@ static void sum_beside_others(spill_store_t *store)
 {
     stage_t stage;
     begin(&stage, store, "reviews-separate", "busy");
-    spoil(&stage);
-    /* With each append the count goes on, from where it was. */
+    corrupt_sum(&stage);
+    /* After an append, the repair continues to count behind the elements that it has read. */
     repair_beside(&stage, appends, 4, 19.0 / 6);
     append(&stage, 1e200, 1);
     append(&stage, 1e100, 1);
     remove_element(&stage, 8);
     remove_element(&stage, 9);
-    /* After a removal it begins again. */
+    /* After a removal, it counts again from the first element. */
     repair_beside(&stage, removes_once, 2, 2);
     end(&stage);
 }
 
-/* What was counted stays counted where RECOUNT is refused, as only appends came between. */
+/* If only appends caused the refusal of RECOUNT, the repair keeps what it has counted. */
 static void sum_refused(spill_store_t *store, const char *name, int64_t threshold, int reads)
 {
     enum { REFUSED = 5 };
     stage_t stage;
     begin(&stage, store, "reviews-separate", name);
-    spoil(&stage);
+    corrupt_sum(&stage);
     stage.definition.bounds.threshold = threshold;
     define(&stage);
     other_t other = {.stage = &stage, .acts = does_nothing, .refused = REFUSED};
@@ -277,7 +278,7 @@ static void sum_refused(spill_store_t *store, const char *name, int64_t threshol
     end(&stage);
 }
 
-/* Where the head's bound has become larger, more of its top have room. */
+/* If the head's bound grows, the head has room for more of the top elements. */
 static void top_with_room(spill_store_t *store)
 {
     stage_t stage;
@@ -300,7 +301,7 @@ static void top_with_room(spill_store_t *store)
     end(&stage);
 }
 
-void spoiled_summaries_fixed(spill_store_t *store)
+void corrupted_summaries_fixed(spill_store_t *store)
 {
     sum_without_small_values(store);
     sum_beside_others(store);
@@ -309,16 +310,16 @@ void spoiled_summaries_fixed(spill_store_t *store)
     top_with_room(store);
 }
 
-void spoiled_beside_appender(spill_store_t *store)
+void corrupted_beside_appender(spill_store_t *store)
 {
     enum { ROUNDS = 200 };
     stage_t stage;
     begin(&stage, store, "reviews-separate", "endless");
-    spoil(&stage);
+    corrupt_sum(&stage);
     other_t other = {.stage = &stage, .acts = appends_always};
     assert_int_equal(repair_with(&other), 0);
     assert_int_equal(other.recounts, 0);
-    assert_in_range(other.reads, ROUNDS + 1, ROUNDS + 20); /* the verifier looks again, too */
+    assert_in_range(other.reads, ROUNDS + 1, ROUNDS + 20); /* the verifier reads again, too */
     int appended = other.times;
     other = (other_t){.stage = &stage, .acts = does_nothing};
     assert_int_equal(repair_with(&other), 1);

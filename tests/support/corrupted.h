@@ -1,12 +1,13 @@
-/* Summaries that are wrong, and repair that makes them anew, on any store. */
-#ifndef TESTS_SUPPORT_SPOILED_H
-#define TESTS_SUPPORT_SPOILED_H
+/* Corrupted summaries, and their repair from the elements, on any store. */
+#ifndef TESTS_SUPPORT_CORRUPTED_H
+#define TESTS_SUPPORT_CORRUPTED_H
 
 #include <spillway/spillway.h>
 
-/* Fails the cmocka test where one is not found, or not mended. The store stays the caller's. */
-void spoiled_summaries_fixed(spill_store_t *store);
-/* Beside one who never ceases to append, repair gives up. Hundreds of appends. */
-void spoiled_beside_appender(spill_store_t *store);
+/* Fails the cmocka test if repair misses a corrupted summary or does not correct it. Borrows the
+ * store. */
+void corrupted_summaries_fixed(spill_store_t *store);
+/* Beside a client that never stops appending, repair gives up. Makes hundreds of appends. */
+void corrupted_beside_appender(spill_store_t *store);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { ELEMENTS = 12, TRIMMED = 9, CALLS_MAX = 60 };
 
-enum { IN_PAGE = 4 }; /* with each layout an element that lies there */
+enum { IN_PAGE = 4 }; /* an element that is in a page in each of the layouts */
 
 typedef enum change { APPEND, EDIT, REMOVE, TRIM, DROP, CHANGES } change_t;
 
@@ -23,7 +23,7 @@ static const struct shape {
     const char *name;
     spill_layout_t layout;
     spill_keep_t keep;
-    bool leaves[CHANGES]; /* may its death leave something that repair finds? */
+    bool leaves[CHANGES]; /* can a crash during the change leave something for repair? */
 } shapes[] = {
     {"newest", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_NEWEST, {false, false, true, true, true}},
     {"oldest", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, {true, false, true, true, true}},
@@ -31,14 +31,14 @@ static const struct shape {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* The array, through a store whose client dies, and directly. */
+/* One array, opened twice: by a client that crashes, and by one that does not. */
 typedef struct stage {
     const struct shape *shape;
-    spill_store_t *mortal;
-    spill_array_t *dying;
+    spill_store_t *crashing_store;
+    spill_array_t *crashing;
     spill_array_t *direct;
-    int64_t dies_at; /* the first call that is not made; INT64_MAX: none */
-    bool applied;    /* that one is made, but not answered */
+    int64_t crash_at; /* the number of the call at which it crashes; INT64_MAX: never */
+    bool applied;     /* that call takes effect, but its answer is lost */
     bson_t storage;
     spill_value_t owner;
 } stage_t;
@@ -47,9 +47,9 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
 {
     const stage_t *stage = context;
     (void)request;
-    if (index < stage->dies_at)
+    if (index < stage->crash_at)
         return FAULT_NONE;
-    return index == stage->dies_at && stage->applied ? FAULT_LOST_APPLIED : FAULT_FAIL;
+    return index == stage->crash_at && stage->applied ? FAULT_LOST_APPLIED : FAULT_FAIL;
 }
 
 static void must(spill_code_t code, const spill_error_t *error)
@@ -93,7 +93,7 @@ static spill_code_t append(const stage_t *stage, spill_array_t *array, int64_t n
     return code;
 }
 
-/* As many as there are to be before the change, filling heads and pages. */
+/* Append the ELEMENTS elements that exist before the change; they fill head and pages. */
 static void append_all(const stage_t *stage)
 {
     bson_t *documents[ELEMENTS];
@@ -121,29 +121,29 @@ static spill_code_t make_change(const stage_t *stage, change_t change)
     spill_value_t element = spill_value_from_document(document);
     spill_code_t code = SPILL_OK;
     switch (change) {
-    case APPEND: /* at one of them at least the head or the tail is full */
+    case APPEND: /* at least one of them finds the head or the tail page full */
         for (int64_t i = 0; code == SPILL_OK && i < 4; i++)
-            code = append(stage, stage->dying, ELEMENTS + i);
+            code = append(stage, stage->crashing, ELEMENTS + i);
         break;
     case EDIT:
-        code = spill_array_edit(stage->dying, &stage->owner, IN_PAGE, &element, &error);
+        code = spill_array_edit(stage->crashing, &stage->owner, IN_PAGE, &element, &error);
         break;
     case REMOVE:
-        code = spill_array_remove(stage->dying, &stage->owner, IN_PAGE, &error);
+        code = spill_array_remove(stage->crashing, &stage->owner, IN_PAGE, &error);
         break;
     case TRIM:
-        code = spill_array_trim(stage->dying, &stage->owner, TRIMMED, &error);
+        code = spill_array_trim(stage->crashing, &stage->owner, TRIMMED, &error);
         break;
     case DROP:
     case CHANGES:
-        code = spill_array_drop_owner(stage->dying, &stage->owner, &error);
+        code = spill_array_drop_owner(stage->crashing, &stage->owner, &error);
         break;
     }
     bson_destroy(document);
     return code;
 }
 
-/* ---- after a death --------------------------------------------------------------------------- */
+/* ---- after a crash --------------------------------------------------------------------------- */
 
 static int64_t repair(const stage_t *stage, bool look_only)
 {
@@ -189,7 +189,7 @@ static void print_finding(void *context, const spill_finding_t *finding)
                 finding->invariant, finding->text);
 }
 
-/* Everything is there that has to be, the count is right, and an append goes on. */
+/* No element is missing, the count is right, and an append works. */
 static void check_array(const stage_t *stage, change_t change)
 {
     reading_t reading = {.change = change};
@@ -210,11 +210,11 @@ static void check_array(const stage_t *stage, change_t change)
     assert_int_equal(count.count, reading.count + 1);
 }
 
-/* ---- deaths ---------------------------------------------------------------------------------- */
+/* ---- crashes --------------------------------------------------------------------------------- */
 
 /*
- * On a server pages without a head are told, and stay, for another program may have taken the head:
- * a drop by name removes them. True: there were some.
+ * On a server, repair reports pages without a head and leaves them, because another program may
+ * have removed the head. A drop of the owner removes them. Returns whether there were such pages.
  */
 static bool drop_what_is_told(const stage_t *stage)
 {
@@ -228,8 +228,9 @@ static bool drop_what_is_told(const stage_t *stage)
     return summary.left > 0;
 }
 
-/* A new owner, whose change dies at call `at`. *died, and *left: repair found something. */
-static void die_at(stage_t *stage, change_t change, int64_t at, bool *died, bool *left)
+/* Make the change for a new owner, and crash at call `at`. Sets *crashed if it crashed, and *left
+ * if repair found something. */
+static void crash_during(stage_t *stage, change_t change, int64_t at, bool *crashed, bool *left)
 {
     char name[64];
     snprintf(name, sizeof name, "%s %" PRId64 "%s", change_names[change], at,
@@ -237,16 +238,17 @@ static void die_at(stage_t *stage, change_t change, int64_t at, bool *died, bool
     bson_reinit(&stage->storage);
     stage->owner = spill_value_from_utf8(&stage->storage, name);
     append_all(stage);
-    stage->dies_at = fault_calls(stage->mortal) + at;
-    *died = make_change(stage, change) != SPILL_OK;
-    *died = *died || fault_calls(stage->mortal) > stage->dies_at; /* after it was made */
-    stage->dies_at = INT64_MAX;
+    stage->crash_at = fault_calls(stage->crashing_store) + at;
+    *crashed = make_change(stage, change) != SPILL_OK;
+    *crashed = *crashed ||
+               fault_calls(stage->crashing_store) > stage->crash_at; /* after the change itself */
+    stage->crash_at = INT64_MAX;
     int64_t found = repair(stage, true);
     if (found > 0 && !stage->shape->leaves[change])
         fail_msg("%s: %s: %" PRId64 " found", stage->shape->name, name, found);
     if (repair(stage, true) != found || repair(stage, false) != found || repair(stage, true) != 0)
-        fail_msg("%s: %s: found %" PRId64 " first, and then others", stage->shape->name, name,
-                 found);
+        fail_msg("%s: %s: found %" PRId64 " first, and then another number", stage->shape->name,
+                 name, found);
     bool told = change == DROP && drop_what_is_told(stage);
     *left = *left || found > 0 || told;
     check_array(stage, change);
@@ -254,24 +256,24 @@ static void die_at(stage_t *stage, change_t change, int64_t at, bool *died, bool
 
 static void play(spill_store_t *store, const struct shape *shape)
 {
-    stage_t stage = {.shape = shape, .dies_at = INT64_MAX};
+    stage_t stage = {.shape = shape, .crash_at = INT64_MAX};
     fault_hooks_t hooks = {.context = &stage, .decide = decide};
     spill_error_t error;
     define(store, shape);
-    fault_wrap(store, &hooks, &stage.mortal);
-    must(spill_array_open(stage.mortal, shape->name, &stage.dying, &error), &error);
+    fault_wrap(store, &hooks, &stage.crashing_store);
+    must(spill_array_open(stage.crashing_store, shape->name, &stage.crashing, &error), &error);
     must(spill_array_open(store, shape->name, &stage.direct, &error), &error);
     bson_init(&stage.storage);
     for (change_t change = 0; change < CHANGES; change++) {
         bool left = false;
         for (int applied = 0; applied < 2; applied++) {
-            bool died = true;
+            bool crashed = true;
             stage.applied = applied == 1;
-            for (int64_t at = 0; died; at++) {
+            for (int64_t at = 0; crashed; at++) {
                 if (at == CALLS_MAX)
                     fail_msg("%s: %s has more than %d calls", shape->name, change_names[change],
                              CALLS_MAX);
-                die_at(&stage, change, at, &died, &left);
+                crash_during(&stage, change, at, &crashed, &left);
             }
         }
         if (left != shape->leaves[change])
@@ -279,8 +281,8 @@ static void play(spill_store_t *store, const struct shape *shape)
                      left ? "something" : "nothing");
     }
     spill_array_close(stage.direct);
-    spill_array_close(stage.dying);
-    spill_store_close(stage.mortal, NULL);
+    spill_array_close(stage.crashing);
+    spill_store_close(stage.crashing_store, NULL);
     bson_destroy(&stage.storage);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Clients that die in the middle of what they do, and repair after them: for each layout and kind
- * of change, at each of its calls, on any store.
+ * Clients that crash in the middle of a change, and the repair afterwards: for each layout and kind
+ * of change, at each call of the change, on any store.
  */
 #ifndef TESTS_SUPPORT_HALF_DONE_H
 #define TESTS_SUPPORT_HALF_DONE_H
@@ -8,8 +8,8 @@
 #include <spillway/spillway.h>
 
 /*
- * Fails the cmocka test where repair leaves something, does more than it says, loses an element, or
- * where the next append does not go on. The store stays the caller's.
+ * Fails the cmocka test if repair leaves something, does more than it reports or loses an element,
+ * or if the next append fails. Borrows the store.
  */
 void half_done_repaired(spill_store_t *store);
 

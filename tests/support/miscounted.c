@@ -18,7 +18,7 @@ typedef struct stage {
     spill_definition_t definition;
     bson_t storage;
     spill_value_t owner;
-    int64_t given; /* elements appended */
+    int64_t appended; /* elements */
     int64_t live;
 } stage_t;
 
@@ -32,7 +32,7 @@ static void append(stage_t *stage)
 {
     spill_error_t error;
     bson_t document = BSON_INITIALIZER;
-    BSON_APPEND_INT64(&document, "rating", stage->given++);
+    BSON_APPEND_INT64(&document, "rating", stage->appended++);
     spill_value_t element = spill_value_from_document(&document);
     must(spill_array_append(stage->array, &stage->owner, &element, 1, NULL, NULL, &error), &error);
     stage->live++;
@@ -46,7 +46,7 @@ static void remove_element(stage_t *stage, int64_t seq)
     stage->live--;
 }
 
-/* 13 elements, of which 1 and 5 are removed, in pages of 3. */
+/* 13 elements in pages of 3; elements 1 and 5 are removed. */
 static void begin(stage_t *stage, spill_store_t *store, const char *preset, const char *name)
 {
     spill_error_t error;
@@ -61,7 +61,7 @@ static void begin(stage_t *stage, spill_store_t *store, const char *preset, cons
     stage->owner = spill_value_from_utf8(&stage->storage, "ada");
     must(spill_store_define(stage->store, &stage->definition, &error), &error);
     must(spill_array_open(stage->store, name, &stage->array, &error), &error);
-    while (stage->given < 13)
+    while (stage->appended < 13)
         append(stage);
     remove_element(stage, 1);
     remove_element(stage, 5);
@@ -75,7 +75,7 @@ static void end(stage_t *stage)
     bson_destroy(&stage->storage);
 }
 
-/* ---- what is found --------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static void assert_counted(stage_t *stage)
 {
@@ -91,7 +91,7 @@ static void assert_fixed(stage_t *stage, const char *finding)
     assert_counted(stage);
 }
 
-/* It is the first of what is told, and stays. */
+/* Repair reports this finding first, and leaves it. */
 static void assert_left(stage_t *stage, const char *finding)
 {
     findings_t findings;
@@ -104,15 +104,15 @@ static void assert_left(stage_t *stage, const char *finding)
     assert_verified(stage->array, findings.text);
 }
 
-/* ---- lies ------------------------------------------------------------------------------------ */
+/* ---- wrong numbers --------------------------------------------------------------------------- */
 
-/* What is added to the head's counts. */
-typedef struct lie {
+/* Numbers to add to the head's counts. */
+typedef struct error_in_counts {
     int64_t removed, pages, total;
-} lie_t;
+} error_in_counts_t;
 
-/* By the step that repair makes, which takes what it is told. */
-static void tell_lie(stage_t *stage, lie_t lie)
+/* Store wrong counts by repair's own step, which does not check them. */
+static void store_wrong_counts(stage_t *stage, error_in_counts_t wrong)
 {
     spill_owner_t own;
     spill_error_t error;
@@ -123,11 +123,11 @@ static void tell_lie(stage_t *stage, lie_t lie)
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     request.recount.counts = true;
     request.rev = head.state.rev - 1;
-    request.recount.pages = head.state.pages + lie.pages;
-    request.recount.total = head.state.total + lie.total;
-    request.recount.removed = head.state.removed + lie.removed;
+    request.recount.pages = head.state.pages + wrong.pages;
+    request.recount.total = head.state.total + wrong.total;
+    request.recount.removed = head.state.removed + wrong.removed;
     must(spill_owner_step(&own, &request, &done, &error), &error);
-    assert_false(done); /* it has another revision */
+    assert_false(done); /* the head has another revision */
     request.rev++;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_true(done);
@@ -135,8 +135,8 @@ static void tell_lie(stage_t *stage, lie_t lie)
     spill_owner_release(&own);
 }
 
-/* A document is said to begin so many numbers later: its elements would have others. */
-static void tell_place(stage_t *stage, int64_t page, int64_t later)
+/* Store a wrong first number in a document: `later` is the difference. */
+static void store_wrong_first(stage_t *stage, int64_t page, int64_t later)
 {
     spill_owner_t own;
     spill_error_t error;
@@ -155,11 +155,11 @@ static void tell_place(stage_t *stage, int64_t page, int64_t later)
     request.recount.end = spill_state_end(&state.state);
     request.recount.slots = spill_state_slots(&state.state) + 100;
     must(spill_owner_step(&own, &request, &done, &error), &error);
-    assert_false(done); /* there are not so many */
+    assert_false(done); /* the document has fewer slots */
     request.recount.slots -= 100;
     request.recount.end--;
     must(spill_owner_step(&own, &request, &done, &error), &error);
-    assert_false(done); /* it was appended to since */
+    assert_false(done); /* the document ends at another number */
     request.recount.end++;
     must(spill_owner_step(&own, &request, &done, &error), &error);
     assert_true(done);
@@ -187,7 +187,8 @@ static void assert_element(stage_t *stage, int64_t seq)
     spill_slice_free(slice);
 }
 
-/* Keep oldest: `total` belongs to `pages`, which others may raise without raising `rev`. */
+/* Keep oldest: a client can raise `pages` without raising `rev`, so RECOUNT must compare `pages`.
+ */
 static void assert_guarded_by_pages(stage_t *stage)
 {
     spill_owner_t own;
@@ -207,9 +208,9 @@ static void assert_guarded_by_pages(stage_t *stage)
     assert_verified(stage->array, "");
 }
 
-/* ---- beside others --------------------------------------------------------------------------- */
+/* ---- beside writers -------------------------------------------------------------------------- */
 
-/* Another client, who acts before each recount. */
+/* Another client, which changes the array before each RECOUNT. */
 typedef struct other {
     stage_t *stage;
     int times, recounts;
@@ -225,7 +226,9 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
     if (other->times == 4)
         return;
     if (other->times++ % 2 == 0)
-        remove_element(other->stage, 6 + other->times); /* it raises rev: the recount is refused */
+        remove_element(
+            other->stage,
+            6 + other->times); /* a removal raises rev, so the store refuses the RECOUNT */
     else
         append(other->stage);
 }
@@ -238,7 +241,7 @@ static void repair_beside_others(stage_t *stage)
     spill_array_t *array;
     spill_repair_summary_t summary;
     spill_error_t error;
-    tell_lie(stage, (lie_t){.removed = 7});
+    store_wrong_counts(stage, (error_in_counts_t){.removed = 7});
     fault_wrap(stage->store, &hooks, &store);
     must(spill_array_open(store, stage->definition.name, &array, &error), &error);
     must(spill_array_repair(array, &stage->owner, false, NULL, NULL, &summary, &error), &error);
@@ -246,30 +249,29 @@ static void repair_beside_others(stage_t *stage)
     spill_store_close(store, NULL);
     assert_int_equal(summary.findings, 1);
     assert_int_equal(summary.left, 0);
-    assert_true(other.recounts >= 2); /* the first met a removal */
+    assert_true(other.recounts >= 2); /* the store refused the first */
     assert_verified(stage->array, "");
     assert_counted(stage);
 }
 
 /* ---- the cases ------------------------------------------------------------------------------- */
 
-/* Where others write they may have changed the arrays so: then it is told, as what is found. */
+/* On a server another program may have made the change: repair reports it and changes nothing. */
 static void shifted(stage_t *stage, int64_t page, const char *fixed, const char *left)
 {
-    tell_place(stage, page, 1);
+    store_wrong_first(stage, page, 1);
     if (!stage->store->ops->others_write) {
         assert_fixed(stage, fixed);
         return;
     }
     assert_left(stage, left);
-    tell_place(stage, page, -1);
+    store_wrong_first(stage, page, -1);
     assert_verified(stage->array, "");
 }
 
 /*
- * The page before ends with a number that was removed, and the head begins a number earlier: either
- * the page or the head is wrong, and the count of removed numbers speaks for the page. Nothing is
- * changed.
+ * The last page ends with a removed number, and the head begins one number too early. Either of
+ * them can be the wrong one, so repair changes nothing.
  */
 static void overlap(stage_t *stage)
 {
@@ -283,18 +285,18 @@ static void overlap(stage_t *stage)
     spill_response_release(&head);
     spill_owner_release(&own);
     if (stage->store->ops->check)
-        return; /* by the elements it is plain which one is wrong: such a lie is not taken */
+        return; /* this store sees from the elements which one is wrong, and refuses the request */
     remove_element(stage, last);
     assert_verified(stage->array, "");
-    tell_place(stage, SPILL_HEAD, -1);
+    store_wrong_first(stage, SPILL_HEAD, -1);
     spill_repair_summary_t summary = findings_of_repair(stage->array, false, &findings);
     assert_true(summary.left > 0);
-    tell_place(stage, SPILL_HEAD, 1);
+    store_wrong_first(stage, SPILL_HEAD, 1);
     assert_verified(stage->array, "");
     assert_element(stage, last + 1);
 }
 
-/* Of the numbers between two documents nothing tells whether they were removed, or lost. */
+/* Numbers between two documents may be removed or lost: repair cannot know which. */
 static void gap(stage_t *stage)
 {
     char left[256];
@@ -306,15 +308,16 @@ static void gap(stage_t *stage)
     int64_t first = head.state.first, missing = head.state.removed + 1;
     spill_response_release(&head);
     spill_owner_release(&own);
-    remove_element(stage, first); /* the head's first: it folds */
+    remove_element(stage,
+                   first); /* the head's first element: the head then begins one number later */
     assert_verified(stage->array, "");
-    tell_lie(stage, (lie_t){.removed = -1});
+    store_wrong_counts(stage, (error_in_counts_t){.removed = -1});
     snprintf(left, sizeof left,
              "I5@-1: counts %d removed elements where %d are missing; in no document: [%d, %d) "
              "before the head\n",
              (int)missing - 1, (int)missing, (int)first, (int)first + 1);
     assert_left(stage, left);
-    tell_lie(stage, (lie_t){.removed = 1});
+    store_wrong_counts(stage, (error_in_counts_t){.removed = 1});
     assert_verified(stage->array, "");
 }
 
@@ -323,13 +326,13 @@ static void newest(spill_store_t *store)
     stage_t stage;
     begin(&stage, store, "feed-recent", "newest");
     assert_verified(stage.array, "");
-    tell_lie(&stage, (lie_t){.removed = 3});
+    store_wrong_counts(&stage, (error_in_counts_t){.removed = 3});
     assert_fixed(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
-    tell_lie(&stage, (lie_t){.removed = -1});
+    store_wrong_counts(&stage, (error_in_counts_t){.removed = -1});
     assert_fixed(&stage, "I5@-1: counts 1 removed elements where 2 are missing\n");
-    tell_lie(&stage, (lie_t){.pages = 1});
+    store_wrong_counts(&stage, (error_in_counts_t){.pages = 1});
     assert_fixed(&stage, "I2@3: is missing: the head counts 4 pages\n");
-    tell_lie(&stage, (lie_t){.pages = -1});
+    store_wrong_counts(&stage, (error_in_counts_t){.pages = -1});
     assert_fixed(&stage, "I5@-1: counts 2 pages, where there are 3 with elements before its own\n");
     shifted(&stage, 2, "I4@2: counts 3 elements, in [7, 10), where its elements are in [6, 9)\n",
             "I4@-1: starts at 9, before the end 10 of the one before\n");
@@ -345,11 +348,11 @@ static void oldest(spill_store_t *store)
     stage_t stage;
     begin(&stage, store, "feed", "oldest");
     assert_verified(stage.array, "");
-    tell_lie(&stage, (lie_t){.removed = 3});
+    store_wrong_counts(&stage, (error_in_counts_t){.removed = 3});
     assert_fixed(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
-    tell_lie(&stage, (lie_t){.total = 2});
+    store_wrong_counts(&stage, (error_in_counts_t){.total = 2});
     assert_fixed(&stage, "I5@2: starts at 10, the head counts 12 before it\n");
-    tell_lie(&stage, (lie_t){.total = -2});
+    store_wrong_counts(&stage, (error_in_counts_t){.total = -2});
     assert_fixed(&stage, "I5@2: starts at 10, the head counts 8 before it\n");
     assert_guarded_by_pages(&stage);
     shifted(&stage, 1, "I4@1: counts 3 elements, in [8, 11), where its elements are in [7, 10)\n",
@@ -364,7 +367,7 @@ static void referenced(spill_store_t *store, const char *preset, const char *nam
     stage_t stage;
     begin(&stage, store, preset, name);
     assert_verified(stage.array, "");
-    tell_lie(&stage, (lie_t){.removed = 3});
+    store_wrong_counts(&stage, (error_in_counts_t){.removed = 3});
     assert_fixed(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
     repair_beside_others(&stage);
     end(&stage);

@@ -20,15 +20,15 @@
 
 typedef struct connection {
     proxy_t *proxy;
-    struct connection *next; /* of those that are open */
+    struct connection *next; /* the next open connection */
     int client;
     int server;
     sim_random_t random;
     wire_message_t message;
     bool own;               /* the last request was the driver's own */
     proxy_fault_t fault;    /* of the last request */
-    int64_t reply_pause_us; /* before its answer */
-    bool answered;          /* the answer to the last request is an error of the proxy's own */
+    int64_t reply_pause_us; /* before the answer to it */
+    bool answered;          /* the proxy has answered the last request with an error */
     proxy_error_t error;
 } connection_t;
 
@@ -38,8 +38,8 @@ struct proxy {
     int listener;
     uint16_t port;
     pthread_t acceptor;
-    pthread_mutex_t lock;  /* of what follows */
-    pthread_cond_t change; /* a connection has ended, or all shall */
+    pthread_mutex_t lock;  /* protects the members below */
+    pthread_cond_t change; /* a connection has ended, or the proxy stops */
     bool stopping;
     connection_t *open;
     proxy_plan_t plan;
@@ -72,7 +72,7 @@ const char *proxy_fault_name(proxy_fault_t fault)
 
 /* ---- one message ----------------------------------------------------------------------------- */
 
-/* Book a request, and draw what is to happen to it. */
+/* Count a request, and draw its fault. */
 static proxy_fault_t judge_request(connection_t *connection)
 {
     proxy_t *proxy = connection->proxy;
@@ -113,7 +113,7 @@ static void book_reply(connection_t *connection)
     pthread_mutex_unlock(&proxy->lock);
 }
 
-/* A part of the longest pause that the plan has for this fault. */
+/* A random part of the plan's longest pause for this fault. */
 static int64_t draw_pause(connection_t *connection)
 {
     proxy_t *proxy = connection->proxy;
@@ -138,14 +138,14 @@ static void pause_us(proxy_t *proxy, int64_t duration_us)
     pthread_mutex_unlock(&proxy->lock);
 }
 
-/* At least one byte less than the whole message. */
+/* A random length, at least one byte shorter than the message. */
 static size_t draw_part(connection_t *connection, size_t least)
 {
     size_t most = connection->message.size - 1;
     return least + sim_random_next(&connection->random) % (most - least + 1);
 }
 
-/* Send the client an error in the place of what its request, of this number, brings. */
+/* Send the client an error instead of the answer to request `number`. */
 static bool send_error(connection_t *connection, uint32_t request)
 {
     enum { WRITE_CONFLICT = 112, INTERRUPTED = 11601 };
@@ -155,7 +155,7 @@ static bool send_error(connection_t *connection, uint32_t request)
     return wire_send(connection->client, &connection->message, connection->message.size);
 }
 
-/* Take a request from the client. False when the connection is to end. */
+/* Receive a request from the client. Returns false if the connection must end. */
 static bool pass_request(connection_t *connection)
 {
     wire_message_t *message = &connection->message;
@@ -258,7 +258,7 @@ static int connect_to_server(const proxy_t *proxy)
     return -1;
 }
 
-/* A client has come. Where the server does not answer, it goes again. */
+/* Accept a client. If the server does not answer, close the connection. */
 static void open_connection(proxy_t *proxy, int client)
 {
     int one = 1;
@@ -417,7 +417,7 @@ void proxy_answer(proxy_t *proxy, int64_t at, proxy_error_t error)
     pthread_mutex_unlock(&proxy->lock);
 }
 
-bool proxy_spare(proxy_t *proxy)
+bool proxy_cancel_answer(proxy_t *proxy)
 {
     pthread_mutex_lock(&proxy->lock);
     bool answered = proxy->has_answered;

@@ -15,9 +15,9 @@ static void memory(void **state)
     spill_store_t *store;
     assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
     half_done_repaired(store);
-    spoiled_summaries_fixed(store);
+    corrupted_summaries_fixed(store);
     miscounted_fixed(store);
-    spoiled_beside_appender(store);
+    corrupted_beside_appender(store);
     spill_store_close(store, NULL);
 }
 
@@ -27,9 +27,9 @@ static void embedded(void **state)
     disk_t *disk = disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     half_done_repaired(store);
-    spoiled_summaries_fixed(store);
+    corrupted_summaries_fixed(store);
     miscounted_fixed(store);
-    spoiled_beside_appender(store);
+    corrupted_beside_appender(store);
     embedded_close(store);
     disk_free(disk);
 }
