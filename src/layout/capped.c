@@ -44,8 +44,7 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
                          spill_response_t *head)
 {
     int64_t step = owner->array->definition.bounds.threshold / LOOKS;
-    if (spill_retain_is_due(head->seq, spill_request_numbers(append), step))
-        spill_outlier_retain(owner);
+    owner->retain_is_due = spill_retain_is_due(head->seq, spill_request_numbers(append), step);
 }
 
 static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,

@@ -8,7 +8,8 @@
  *                    effect
  *   COMPLETE  head   clears the intent
  *
- * A client that finds an intent finishes it before it begins anything that needs the head's rev.
+ * A client that finds an intent finishes it (intent.c) before it begins anything that needs the
+ * head's rev.
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
@@ -24,51 +25,6 @@ static bool holds(const spill_state_t *state, int64_t seq)
 {
     return state->present && seq >= state->first && seq < spill_state_end(state) &&
            !spill_seqs_contains(&state->deleted, seq);
-}
-
-/* Finish the removal that the head's intent names. */
-static spill_code_t finish_removal(const spill_owner_t *owner, const spill_state_t *head,
-                                   int64_t seq, int64_t page, int64_t rev, spill_error_t *error)
-{
-    bool done;
-    spill_request_t deletion = spill_owner_request(owner, SPILL_REQUEST_DELETE, page);
-    deletion.incarnation = head->incarnation;
-    deletion.change.seq = seq;
-    spill_code_t code = spill_owner_step(owner, &deletion, &done, error);
-    if (code != SPILL_OK)
-        return code;
-    spill_request_t completion = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
-    completion.rev = rev;
-    completion.change.seq = seq;
-    completion.change.intent_page = page;
-    return spill_owner_step(owner, &completion, &done, error);
-}
-
-/* As spill_outlier_settled_head, but read the head with the element of an id (or NULL). */
-static spill_code_t settled_head(const spill_owner_t *owner, const spill_value_t *id,
-                                 spill_response_t *head, spill_error_t *error)
-{
-    int tries = 0;
-    while (true) {
-        spill_code_t code = spill_outlier_read_head(owner, id, head, error);
-        if (code != SPILL_OK || !head->state.present || !head->state.intent)
-            return code;
-        if (head->state.intent_edit)
-            code = spill_referenced_complete(owner, &head->state, error);
-        else
-            code = finish_removal(owner, &head->state, head->state.intent_seq,
-                                  head->state.intent_page, head->state.rev, error);
-        if (code == SPILL_OK || code == SPILL_UNKNOWN)
-            code = spill_owner_again(owner, &tries, error);
-        if (code != SPILL_OK)
-            return code;
-    }
-}
-
-spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_response_t *head,
-                                        spill_error_t *error)
-{
-    return settled_head(owner, NULL, head, error);
 }
 
 /*
@@ -202,7 +158,8 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
     spill_code_t code = spill_owner_step(owner, &prepare, done, error);
     if (code == SPILL_OK && *done) {
         /* The removal is decided: if this client dies, the next one finishes it. */
-        code = finish_removal(owner, head, seq, page, head->rev + 1, error);
+        code =
+            spill_intent_finish_removal(owner, head->incarnation, seq, page, head->rev + 1, error);
     }
     return code;
 }
@@ -218,7 +175,7 @@ spill_code_t spill_documents_remove(spill_owner_t *owner, spill_which_t *which,
     while (code == SPILL_OK && !done) {
         int64_t where = SPILL_NO_DOCUMENT;
         const spill_state_t *state = NULL;
-        code = settled_head(owner, which->id, &head, error);
+        code = spill_outlier_settled_head(owner, which->id, &head, error);
         if (code == SPILL_OK)
             code = find(owner, which, &head, &page, &where, &state, error);
         if (code == SPILL_OK && where == SPILL_HEAD)

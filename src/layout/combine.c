@@ -180,13 +180,28 @@ static void lead(spill_queue_t *queue, job_t *own)
     spill_queue_hand_over(queue, &group.jobs[0]->waiter, &own->waiter);
 }
 
-spill_code_t spill_combine_append(spill_combine_t *combine, spill_owner_t *owner,
-                                  const spill_part_t *part, spill_append_result_t *result,
-                                  spill_error_t *error)
+/* Append a part together with what other threads have for the same owner. */
+static spill_code_t append_together(spill_owner_t *owner, const spill_part_t *part,
+                                    spill_append_result_t *result, spill_error_t *error)
 {
+    spill_combine_t *combine = owner->array->combine;
     spill_queue_t *queue = &combine->queues[spill_hash(owner->key.data, owner->key.size) % QUEUES];
     job_t job = {.owner = owner, .part = part, .result = result, .error = error};
     if (spill_queue_join(queue, &job.waiter, 0))
         lead(queue, &job);
     return job.code;
+}
+
+/*
+ * An append with an update is made alone. So is an append to a head that keeps the top-N: its
+ * result says which of its elements were dropped.
+ */
+spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error)
+{
+    const spill_array_t *array = owner->array;
+    bool alone = array->combine == NULL || part->update != NULL ||
+                 spill_schema_of(&array->definition)->keeps_top_n;
+    return alone ? spill_layout_append_alone(owner, part, result, error)
+                 : append_together(owner, part, result, error);
 }

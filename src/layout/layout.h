@@ -52,7 +52,8 @@ bool spill_layout_add(const spill_schema_t *schema, const spill_layout_ops_t *op
 
 /*
  * The operations, as the functions of array.h. spill_layout_append may append a part together with
- * parts of other threads (combine.c); spill_layout_append_alone does not.
+ * parts of other threads (combine.c); spill_layout_append_alone does not. After the append, both
+ * delete the elements that the definition does not keep, if owner->retain_is_due.
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
@@ -64,9 +65,12 @@ spill_code_t spill_layout_edit(spill_owner_t *owner, spill_which_t *which,
 spill_code_t spill_layout_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error);
 spill_code_t spill_layout_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *watermark,
                                spill_error_t *error);
-/* Delete the owner: its head, then its pages. Finish a drop that another client began. (drop.c) */
+/*
+ * Delete the elements that the definition does not keep. The append is acknowledged already, so a
+ * failure only writes a warning to the store's log; the next append that is due tries again.
+ */
+void spill_layout_retain(spill_owner_t *owner);
+/* Delete the owner: its head, then its pages. Finish a drop that another client began. */
 spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error);
-spill_code_t spill_layout_try_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
-                                   spill_error_t *error);
 
 #endif

@@ -430,8 +430,7 @@ static spill_code_t spill(spill_owner_t *owner, need_t need, spill_response_t *h
         spill_code_t code = try_spill(owner, need, head, &settled, error);
         if (code == SPILL_OK && !settled)
             code = spill_owner_again(owner, &tries, error);
-        if (code == SPILL_OK && settled)
-            spill_outlier_retain(owner);
+        owner->retain_is_due = owner->retain_is_due || (code == SPILL_OK && settled);
         if (code != SPILL_OK || settled)
             return code;
     }

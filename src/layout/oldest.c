@@ -35,53 +35,6 @@ static spill_code_t find_tail(const spill_owner_t *owner, tail_t *tail, spill_er
     return code;
 }
 
-static spill_code_t advance(const spill_owner_t *owner, const spill_state_t *sealed,
-                            spill_error_t *error)
-{
-    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
-    request.incarnation = sealed->incarnation;
-    request.advance.pages = sealed->page + 2;
-    request.advance.total = spill_state_end(sealed);
-    return spill_owner_step(owner, &request, NULL, error);
-}
-
-spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
-                               spill_error_t *error)
-{
-    const spill_state_t *sealed = &response->state;
-    spill_code_t code = page == SPILL_HEAD ? SPILL_OK : advance(owner, sealed, error);
-    if (code != SPILL_OK)
-        return code;
-    spill_request_t create = spill_owner_request(owner, SPILL_REQUEST_CREATE_PAGE, page + 1);
-    create.incarnation = sealed->incarnation;
-    create.create_page.first = spill_state_end(sealed);
-    create.create_page.op_count = sealed->op_count;
-    create.create_page.ops = &response->ops;
-    create.limits = spill_page_limits(&owner->array->definition.bounds);
-    return spill_owner_step(owner, &create, NULL, error);
-}
-
-static spill_code_t seal(const spill_owner_t *owner, int64_t page, const spill_state_t *state,
-                         spill_error_t *error)
-{
-    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
-    request.incarnation = state->incarnation;
-    request.rev = state->rev;
-    return spill_owner_step(owner, &request, NULL, error);
-}
-
-spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
-                                     spill_error_t *error)
-{
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK && head.state.present && head.state.incarnation == incarnation &&
-        head.state.pages == pages)
-        code = spill_owner_missing_page(owner, pages - 2, error);
-    spill_response_release(&head);
-    return code;
-}
-
 /*
  * Move on from a document that is full, or to one that was not made yet: do the steps that are
  * missing until the next page exists, and set *tail to the newest document.
@@ -255,8 +208,9 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
         return SPILL_OK;
     attempt->sealed = attempt->sealed || refusal == SPILL_REFUSAL_FULL;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
-        code = response->state.present ? seal(owner, tail->page, &response->state, error)
-                                       : make_head(owner, error);
+        code = response->state.present
+                   ? spill_oldest_seal(owner, tail->page, &response->state, error)
+                   : make_head(owner, error);
     bool as_it_is = refusal == SPILL_REFUSAL_NONE ||
                     (refusal == SPILL_REFUSAL_ABSENT && tail->page == SPILL_HEAD);
     if (code == SPILL_OK && !as_it_is) {
@@ -309,8 +263,7 @@ static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
         if (code == SPILL_OK && !attempt.finished)
             code = spill_owner_again(owner, &tries, error);
     }
-    if (code == SPILL_OK && attempt.sealed)
-        spill_outlier_retain(owner);
+    owner->retain_is_due = code == SPILL_OK && attempt.sealed;
     owner->grew = owner->grew || attempt.sealed ||
                   (code == SPILL_OK && result->first == 0 && !result->repeated);
     if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)

@@ -151,11 +151,19 @@ spill_code_t spill_count_referenced(spill_owner_t *owner, spill_response_t *resp
                                     spill_count_t *count, spill_error_t *error);
 
 /*
- * Read the head. If it has an intent, complete that and read again. Afterwards `head` has no
- * intent, or is absent. (change.c)
+ * Read the head, with the element of an id (NULL: only its state). If it has an intent, finish that
+ * and read again. Afterwards `head` has no intent, or is absent. (intent.c)
  */
-spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_response_t *head,
-                                        spill_error_t *error);
+spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, const spill_value_t *id,
+                                        spill_response_t *head, spill_error_t *error);
+
+/*
+ * The removal of element `seq` in a page was prepared: DELETE it there, then COMPLETE. `rev` is the
+ * rev of the head with the intent. (intent.c)
+ */
+spill_code_t spill_intent_finish_removal(const spill_owner_t *owner, int64_t incarnation,
+                                         int64_t seq, int64_t page, int64_t rev,
+                                         spill_error_t *error);
 
 /* Names an element: by its sequence number, or (id not NULL) the first element with that id. */
 typedef struct spill_which {
@@ -222,17 +230,17 @@ spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *he
 /*
  * Keep oldest: did a drop close the tail and not yet delete the head? All elements still exist, and
  * any client that reads the tail may finish the drop. False for other layouts. Cost: two reads.
- * (drop.c)
+ * (oldest_tail.c)
  */
 spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begun,
                                           spill_error_t *error);
 
 /*
- * Delete what the definition does not keep, after a spill or a seal. The append is acknowledged
- * already, so a failure only writes a warning to the store's log; the next append tries again.
- * (retain.c)
+ * Find the trim that deletes what the definition does not keep. *excess: there may be such
+ * elements. Cost: at most one small read. (retain.c)
  */
-void spill_outlier_retain(spill_owner_t *owner);
+spill_code_t spill_retain_find_excess(const spill_owner_t *owner, spill_trim_t *trim, bool *excess,
+                                      spill_error_t *error);
 
 /*
  * For layouts without spills and seals: does an append of `count` elements from number `first` pass
@@ -289,14 +297,32 @@ void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_byt
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
                                          spill_error_t *error);
 
+/* Read the head's state. An unmanaged array (SPILL_REFUSED) counts as an absent head. (drop.c) */
+spill_code_t spill_drop_read_head(const spill_owner_t *owner, spill_response_t *head,
+                                  spill_error_t *error);
+
+/*
+ * DROP_HEAD. If the store did it (*done), delete the pages count - 1 .. from, then all others that
+ * ended incarnations left. (drop.c)
+ */
+spill_code_t spill_drop_documents(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t from, int64_t count, bool *done, spill_error_t *error);
+
 /* Keep oldest: finish the drop of an incarnation whose tail is closed. (drop.c) */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                        spill_error_t *error);
 
 /*
+ * Keep oldest: SEAL the document `page`, whose state was read. It has no effect if another client
+ * changed the document meanwhile. (oldest_tail.c)
+ */
+spill_code_t spill_oldest_seal(const spill_owner_t *owner, int64_t page, const spill_state_t *state,
+                               spill_error_t *error);
+
+/*
  * Create the page after the sealed document `page`. `response` is the answer to a READ of that
  * document with want_ops, unless the store keeps the window itself. SPILL_OK also if another client
- * created the page or dropped the owner. (oldest.c)
+ * created the page or dropped the owner. (oldest_tail.c)
  */
 spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
                                spill_error_t *error);
@@ -305,7 +331,7 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
  * Keep oldest: the last two of the `pages` pages that a head of `incarnation` counted were missing.
  * A client raises that count only after it has sealed the last page but one, and a drop deletes the
  * head before its pages. So return SPILL_CORRUPT, with the page, if the head still counts them.
- * Cost: one read. (oldest.c)
+ * Cost: one read. (oldest_tail.c)
  */
 spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                      spill_error_t *error);

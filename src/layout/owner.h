@@ -41,6 +41,8 @@ typedef struct spill_owner {
     const spill_value_t *value;
     spill_buffer_t key;
     bool grew; /* layout bucket: an append has made the window or a part of it */
+    /* Set by an append: the elements that the definition does not keep may be deleted now. */
+    bool retain_is_due;
 } spill_owner_t;
 
 /* Checks the owner's type. Release in every case. */

@@ -1,4 +1,7 @@
-/* Appends, and writing the journal out. */
+/*
+ * Appends to referenced elements. An append that makes the journal too long writes it out: it puts
+ * a document for each element of the journal, then cuts them off the head.
+ */
 #include "layout/referenced.h"
 #include "layout/layout.h"
 
@@ -7,53 +10,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-static spill_request_t read_request(const spill_owner_t *owner, const spill_state_t *head,
-                                    int64_t watermark, int64_t end)
-{
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
-    read.incarnation = head->incarnation;
-    read.read.watermark = watermark > head->watermark ? watermark : head->watermark;
-    read.read.pages = end < head->pages ? end : head->pages;
-    return read;
-}
-
-spill_code_t spill_referenced_read(const spill_owner_t *owner, const spill_state_t *head,
-                                   int64_t watermark, int64_t end, int64_t seq, spill_want_t want,
-                                   int64_t limit, spill_response_t *response, spill_error_t *error)
-{
-    spill_request_t read = read_request(owner, head, watermark, end);
-    read.read.seq = seq;
-    read.read.want = want;
-    read.read.limit = limit;
-    return spill_owner_call(owner, &read, response, error);
-}
-
-spill_code_t spill_referenced_walk(const spill_owner_t *owner, const spill_state_t *head,
-                                   int64_t end, spill_referenced_walk_t *walk,
-                                   spill_response_t *response, spill_error_t *error)
-{
-    enum { FIRST_RUN = 128 };
-    const spill_run_t *run = &response->run;
-    if (walk->limit == 0)
-        walk->limit = FIRST_RUN;
-    spill_request_t read = read_request(owner, head, walk->next, end);
-    read.read.seq = walk->next;
-    read.read.want = SPILL_WANT_FORWARD;
-    read.read.limit = walk->limit;
-    read.read.bytes_most = SPILL_REFERENCED_RUN_BYTES;
-    spill_code_t code = spill_owner_call(owner, &read, response, error);
-    if (code != SPILL_OK)
-        return code;
-    bool last = run->count == 0 || (!response->stopped && (int64_t)run->count < walk->limit);
-    walk->next = last ? end : run->entries[run->count - 1].seq + 1;
-    walk->limit =
-        spill_run_next_limit(walk->limit, SPILL_REFERENCED_RUN, SPILL_REFERENCED_RUN_BYTES,
-                             (int64_t)run->count, spill_run_bytes(run));
-    return SPILL_OK;
-}
 
 /* ---- writing out ----------------------------------------------------------------------------- */
 
@@ -170,8 +126,8 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
     int64_t first = head->seq;
     if (spill_state_slots(&head->state) >= append->append.due)
         write_out_after(owner, head);
-    if (spill_retain_is_due(first, (int64_t)append->append.element_count, append->append.due_limit))
-        spill_outlier_retain(owner);
+    owner->retain_is_due =
+        spill_retain_is_due(first, (int64_t)append->append.element_count, append->append.due_limit);
 }
 
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,

@@ -29,9 +29,24 @@ spill_code_t spill_referenced_trim(spill_owner_t *owner, const spill_trim_t *tri
 spill_code_t spill_referenced_trimmed(const spill_owner_t *owner, const spill_state_t *head,
                                       int64_t *from, spill_error_t *error);
 
-/* Complete the edit in the head's intent: make it, or undo it. */
-spill_code_t spill_referenced_complete(const spill_owner_t *owner, const spill_state_t *head,
-                                       spill_error_t *error);
+/*
+ * The edit of element `seq` was prepared: put `element` in its document, then COMPLETE by what the
+ * document holds, which `there` becomes. That may be another client's element. `source_rev` is that
+ * of the intent, `rev` is the rev of the head with the intent. (intent.c)
+ */
+spill_code_t spill_intent_finish_edit(const spill_owner_t *owner, const spill_state_t *head,
+                                      int64_t seq, int64_t source_rev, int64_t rev,
+                                      const spill_value_t *element, spill_response_t *there,
+                                      spill_error_t *error);
+
+/*
+ * Read a document, the head or a page, with element `seq` if it holds that. And of that answer:
+ * does it have the element, and which value does the element add to the sum? (referenced_read.c)
+ */
+spill_code_t spill_referenced_read_with(const spill_owner_t *owner, int64_t page, int64_t seq,
+                                        spill_response_t *response, spill_error_t *error);
+bool spill_referenced_has(const spill_response_t *response, int64_t seq);
+spill_sum_t spill_referenced_value(const spill_owner_t *owner, const spill_response_t *response);
 
 /*
  * Read elements from their documents into response->run: those with numbers in [watermark, end), up
@@ -65,15 +80,15 @@ typedef struct spill_refill {
     spill_run_t run;
 } spill_refill_t;
 
-/*
- * If the request removes an element from the top of `head`, fill *refill, and let the request
- * borrow from it. *refill was zeroed. Cost: two operations, and one for each element of the top
- * that the head has no room to show. (referenced_top.c)
- */
-spill_code_t spill_referenced_refill(const spill_owner_t *owner, const spill_state_t *head,
-                                     spill_request_t *request, spill_refill_t *refill,
-                                     spill_error_t *error);
 void spill_refill_release(spill_refill_t *refill);
+
+/*
+ * Make a step on the head. If it removes an element from the top of `head`, it carries the elements
+ * that take its place. *done: the guard held. Cost of these: two operations, and one for each
+ * element of the top that the head has no room to show. (referenced_top.c)
+ */
+spill_code_t spill_referenced_step(const spill_owner_t *owner, const spill_state_t *head,
+                                   spill_request_t *request, bool *done, spill_error_t *error);
 
 /*
  * An error in the head's summary, and the correct summary. Zero it first, release it last. `text`

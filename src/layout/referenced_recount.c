@@ -209,7 +209,7 @@ static spill_code_t settle(counting_t *counting, bool *skip, spill_error_t *erro
     *skip = !counting->head.state.present || (counting->head.state.intent && counting->look_only);
     if (*skip || !counting->head.state.intent)
         return SPILL_OK;
-    code = spill_outlier_settled_head(counting->owner, &counting->head, error);
+    code = spill_outlier_settled_head(counting->owner, NULL, &counting->head, error);
     if (code == SPILL_OK)
         code = read_head(counting, error);
     if (code == SPILL_OK)

@@ -1,11 +1,13 @@
 /*
- * Layout subset: what a step brings along that takes an element out of the top. What ranks below
- * the top is read after the head, and holds as long as its rev does.
+ * Layout subset: a step that removes an element from the top carries the elements that take its
+ * place. The client reads the elements below the top after the head. They stay right as long as the
+ * head's rev does.
  */
 #include "layout/referenced.h"
 
 #include "definition/fields.h"
 #include "store/step_top.h"
+#include "util/error.h"
 
 /* How many elements of the top the step takes. */
 static int64_t count_leaving(const spill_request_t *request, const spill_top_t *top)
@@ -77,33 +79,43 @@ static spill_code_t add_not_shown(const spill_owner_t *owner, const spill_state_
     return code;
 }
 
-spill_code_t spill_referenced_refill(const spill_owner_t *owner, const spill_state_t *head,
-                                     spill_request_t *request, spill_refill_t *refill,
-                                     spill_error_t *error)
+/*
+ * If the request removes an element from the top of `head`, fill *refill, and let the request
+ * borrow from it.
+ */
+static spill_code_t add_refill(const spill_owner_t *owner, const spill_state_t *head,
+                               spill_request_t *request, spill_refill_t *refill,
+                               spill_error_t *error)
 {
-    if (count_leaving(request, &head->top) == 0) /* appends since take none out but the lowest */
+    if (count_leaving(request, &head->top) == 0) /* later appends remove only the lowest */
         return SPILL_OK;
-    spill_response_t now = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t now = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want_top = true;
-    spill_code_t code = spill_owner_call(owner, &read, &now, error);
+    SPILL_TRY(spill_owner_call(owner, &read, &now, error));
     int64_t missing = count_leaving(request, &now.state.top);
-    bool other = !now.state.present || now.state.rev != request->rev; /* then it will be refused */
-    if (code == SPILL_OK && !other && missing > 0) {
-        spill_top_copy(&now.state.top, &refill->top);
-        spill_run_copy(&now.top_run, &refill->run);
-        request->change.refill = &refill->top;
-        request->change.refill_run = &refill->run;
-        code = add_not_shown(owner, &now.state, request, refill, error);
-        if (code == SPILL_OK)
-            code = add_below(owner, &now.state, request, missing, refill, error);
-    }
-    spill_response_release(&now);
-    return code;
+    bool changed = !now.state.present || now.state.rev != request->rev; /* it will be refused */
+    if (changed || missing == 0)
+        return SPILL_OK;
+    spill_top_copy(&now.state.top, &refill->top);
+    spill_run_copy(&now.top_run, &refill->run);
+    request->change.refill = &refill->top;
+    request->change.refill_run = &refill->run;
+    SPILL_TRY(add_not_shown(owner, &now.state, request, refill, error));
+    return add_below(owner, &now.state, request, missing, refill, error);
 }
 
 void spill_refill_release(spill_refill_t *refill)
 {
     spill_top_release(&refill->top);
     spill_run_release(&refill->run);
+}
+
+spill_code_t spill_referenced_step(const spill_owner_t *owner, const spill_state_t *head,
+                                   spill_request_t *request, bool *done, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_refill_release) spill_refill_t refill = {0};
+    *done = false;
+    SPILL_TRY(add_refill(owner, head, request, &refill, error));
+    return spill_owner_step(owner, request, done, error);
 }

@@ -50,7 +50,7 @@ static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *h
     if (!found(repair, SPILL_HEAD, text))
         return SPILL_OK;
     spill_response_t settled = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_outlier_settled_head(repair->owner, &settled, error);
+    spill_code_t code = spill_outlier_settled_head(repair->owner, NULL, &settled, error);
     spill_response_release(&settled);
     return code;
 }

@@ -1,6 +1,7 @@
 #include "layout/reshape.h"
 
 #include "bson/value_hash.h"
+#include "layout/layout.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -369,7 +370,7 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
     if (code == SPILL_OK && !plain && reshaped->elements == 0)
         code = recount(owner, &head.state, error);
     if (code == SPILL_OK)
-        spill_outlier_retain(owner);
+        spill_layout_retain(owner);
     spill_response_release(&head);
     return code;
 }
@@ -437,7 +438,7 @@ static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *he
 static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head,
                               spill_error_t *error)
 {
-    spill_code_t code = spill_outlier_settled_head(owner, head, error);
+    spill_code_t code = spill_outlier_settled_head(owner, NULL, head, error);
     if (code == SPILL_REFUSED)
         spill_response_clear(head);
     return code == SPILL_REFUSED ? SPILL_OK : code;

@@ -5,7 +5,6 @@
  */
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "layout/layout.h"
 #include "layout/referenced.h"
 #include "util/error.h"
 
@@ -137,17 +136,30 @@ static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_
     return code;
 }
 
+/* Count the elements as of one moment. An absent owner has none. */
+static spill_code_t count_elements(spill_owner_t *owner, spill_count_t *count, spill_error_t *error)
+{
+    *count = (spill_count_t){0};
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    if (!head.state.present)
+        return SPILL_OK;
+    return spill_schema_of(&owner->array->definition)->appends_to_head
+               ? spill_count_newest(owner, &head, count, error)
+               : spill_count_oldest(owner, &head, count, error);
+}
+
 /* Make one try. *done: the head's watermark, then also *watermark, has reached the trim's end. */
 static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spill_response_t *head,
                              bool *done, int64_t *watermark, spill_error_t *error)
 {
     spill_count_t count;
-    spill_code_t code = spill_outlier_settled_head(owner, head, error);
+    spill_code_t code = spill_outlier_settled_head(owner, NULL, head, error);
     if (code == SPILL_OK && !head->state.present)
         return spill_owner_absent(owner, error);
     int64_t rev = head->state.rev;
     if (code == SPILL_OK)
-        code = spill_layout_count(owner, &count, error);
+        code = count_elements(owner, &count, error);
     /* Appends do not raise rev: read again, so that the head shows everything that was counted. */
     if (code == SPILL_OK)
         code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
