@@ -63,25 +63,21 @@ static bool split_entry(const char *entry, char *name)
 spill_code_t spill_building_of_original(spill_store_t *store, const char *original, char *name,
                                         spill_error_t *error)
 {
-    bson_t names;
-    bson_iter_t iter;
-    bool found = false;
-    spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error);
-    if (code != SPILL_OK)
-        return code;
-    bson_iter_init(&iter, &names);
-    while (code == SPILL_OK && !found && bson_iter_next(&iter)) {
-        spill_building_t building = {0};
-        if (!split_entry(bson_iter_utf8(&iter, NULL), name))
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    name[0] = '\0';
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
+    for (size_t i = 0; i < names.count; i++) {
+        char candidate[SPILL_NAME_SIZE];
+        SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
+        if (!split_entry(spill_listing_item(&names, i).text, candidate))
             continue;
-        code = spill_building_load(store, name, &building, error);
-        found = code == SPILL_OK && strcmp(building.original, original) == 0;
-        spill_building_release(&building);
+        SPILL_TRY(spill_building_load(store, candidate, &building, error));
+        if (strcmp(building.original, original) == 0) {
+            memcpy(name, candidate, sizeof candidate);
+            return SPILL_OK;
+        }
     }
-    if (!found)
-        name[0] = '\0';
-    bson_destroy(&names);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_building_save(spill_store_t *store, const char *name, const char *original,

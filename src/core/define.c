@@ -30,21 +30,22 @@ static spill_code_t check_change(spill_store_t *store, const spill_definition_t 
     spill_code_t code = spill_definition_compatible(now, next, error);
     if (code != SPILL_REFUSED)
         return code;
-    spill_binding_t binding;
-    spill_buffer_t last = SPILL_BUFFER_INIT;
-    bson_t owners;
     spill_error_t failure;
-    spill_code_t shows_read = store->ops->bind(store, now, &binding, &failure);
-    if (shows_read == SPILL_OK)
-        shows_read = store->ops->owners(store, now, &binding, NULL, 0, 1, &owners, &last, &failure);
-    if (shows_read == SPILL_OK) {
-        code = bson_empty(&owners) ? SPILL_OK : SPILL_REFUSED;
-        bson_destroy(&owners);
-    } else if (error != NULL) {
+    spill_binding_t binding;
+    const spill_item_t *item = NULL;
+    SPILL_SCOPED(spill_cursor_release)
+    spill_cursor_t cursor = {.store = store,
+                             .definition = now,
+                             .binding = &binding,
+                             .query = {.list = SPILL_LIST_OWNERS, .limit = 1}};
+    spill_code_t listed = store->ops->bind(store, now, &binding, &failure);
+    if (listed == SPILL_OK)
+        listed = spill_cursor_next(&cursor, &item, &failure);
+    if (listed == SPILL_OK)
+        return item ? SPILL_REFUSED : SPILL_OK;
+    if (error != NULL)
         *error = failure;
-    }
-    spill_buffer_release(&last);
-    return shows_read == SPILL_OK ? code : shows_read;
+    return listed;
 }
 
 spill_code_t spill_store_check_others(spill_store_t *store, const spill_definition_t *definition,
@@ -154,18 +155,13 @@ spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *
 /* "there is no definition 'x'; there are: a, b" */
 static spill_code_t no_such(spill_store_t *store, const char *name, spill_error_t *error)
 {
-    bson_t names;
-    bson_iter_t iter;
-    spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error));
     char list[256] = "none";
     size_t used = 0;
-    bson_iter_init(&iter, &names);
-    while (bson_iter_next(&iter) && used < sizeof list - SPILL_NAME_SIZE)
+    for (size_t i = 0; i < names.count && used < sizeof list - SPILL_NAME_SIZE; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s", used > 0 ? ", " : "",
-                                 bson_iter_utf8(&iter, NULL));
-    bson_destroy(&names);
+                                 spill_listing_item(&names, i).text);
     return spill_fail(error, SPILL_NOT_FOUND,
                       "there is no definition '%.100s' in the store (there are: %s)", name, list);
 }
@@ -204,29 +200,24 @@ spill_code_t spill_store_definition(spill_store_t *store, const char *name,
 spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **definitions,
                                      size_t *count, spill_error_t *error)
 {
-    bson_t names;
-    bson_iter_t iter;
     if (definitions != NULL)
         *definitions = NULL;
     if (count != NULL)
         *count = 0;
     SPILL_CHECK_POINTERS(error, store, definitions, count);
-    spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error);
-    if (code != SPILL_OK)
-        return code;
-    size_t capacity = bson_count_keys(&names);
-    if (capacity > 0)
-        *definitions = bson_malloc0(capacity * sizeof **definitions);
-    bson_iter_init(&iter, &names);
-    while (code == SPILL_OK && bson_iter_next(&iter)) {
-        code = spill_store_definition(store, bson_iter_utf8(&iter, NULL), *definitions + *count,
-                                      error);
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error));
+    if (names.count > 0)
+        *definitions = bson_malloc0(names.count * sizeof **definitions);
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < names.count; i++) {
+        code = spill_store_definition(store, spill_listing_item(&names, i).text,
+                                      *definitions + *count, error);
         if (code == SPILL_OK)
             ++*count;
         else if (code == SPILL_NOT_FOUND) /* dropped since its name was read */
             code = SPILL_OK;
     }
-    bson_destroy(&names);
     if (code != SPILL_OK) {
         bson_free(*definitions);
         *definitions = NULL;

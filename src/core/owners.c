@@ -14,44 +14,23 @@ spill_code_t spill_walk_stopped(spill_error_t *error)
     return spill_fail(error, SPILL_CANCELLED, "stopped by the caller");
 }
 
-static spill_code_t visit_owners(const bson_t *owners, spill_owner_fn visit, void *context,
-                                 spill_error_t *error)
-{
-    bson_iter_t iter;
-    bson_iter_init(&iter, owners);
-    while (bson_iter_next(&iter)) {
-        spill_value_t owner = spill_value_from_iter(&iter);
-        if (!visit(context, &owner))
-            return spill_walk_stopped(error);
-    }
-    return SPILL_OK;
-}
-
 spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
                                 spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
-    spill_buffer_t after = SPILL_BUFFER_INIT;
-    spill_buffer_t last = SPILL_BUFFER_INIT;
-    spill_code_t code = SPILL_OK;
-    bool end = false;
-    while (code == SPILL_OK && !end) {
-        bson_t owners;
-        code =
-            array->store->ops->owners(array->store, &array->definition, &array->binding, after.data,
-                                      after.size, OWNERS_AT_A_TIME, &owners, &last, error);
-        if (code != SPILL_OK)
-            break;
-        end = bson_empty(&owners);
-        code = visit_owners(&owners, visit, context, error);
-        bson_destroy(&owners);
-        spill_buffer_clear(&after);
-        spill_buffer_append(&after, last.data, last.size);
-    }
-    spill_buffer_release(&after);
-    spill_buffer_release(&last);
-    return code;
+    SPILL_SCOPED(spill_cursor_release)
+    spill_cursor_t cursor = {.store = array->store,
+                             .definition = &array->definition,
+                             .binding = &array->binding,
+                             .query = {.list = SPILL_LIST_OWNERS, .limit = OWNERS_AT_A_TIME}};
+    const spill_item_t *item;
+    do {
+        SPILL_TRY(spill_cursor_next(&cursor, &item, error));
+        if (item && !visit(context, &item->owner))
+            return spill_walk_stopped(error);
+    } while (item);
+    return SPILL_OK;
 }
 
 /* ---- each owner in turn ---------------------------------------------------------------------- */
@@ -122,44 +101,22 @@ spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, v
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
-static spill_code_t call_orphans(const bson_t *found, spill_orphan_fn call, void *context,
-                                 spill_error_t *error)
-{
-    bson_iter_t iter;
-    spill_code_t code = SPILL_OK;
-    bson_iter_init(&iter, found);
-    while (code == SPILL_OK && bson_iter_next(&iter)) {
-        spill_orphan_t orphan;
-        if (spill_orphan_read(&iter, &orphan))
-            code = call(context, &orphan, error);
-    }
-    return code;
-}
-
 spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
                                spill_orphan_fn call, void *context, spill_error_t *error)
 {
-    spill_buffer_t after = SPILL_BUFFER_INIT;
-    spill_buffer_t last = SPILL_BUFFER_INIT;
-    spill_code_t code = SPILL_OK;
-    bool end = !spill_schema_of(&array->definition)->has_pages;
-    while (code == SPILL_OK && !end) {
-        bson_t found;
-        spill_orphan_query_t query = {.after = after.data,
-                                      .after_bytes = after.size,
-                                      .limit = OWNERS_AT_A_TIME,
-                                      .owner = owner};
-        code = array->store->ops->orphans(array->store, &array->definition, &array->binding, &query,
-                                          &found, &last, error);
-        if (code != SPILL_OK)
-            break;
-        end = owner || bson_empty(&found);
-        code = call_orphans(&found, call, context, error);
-        bson_destroy(&found);
-        spill_buffer_clear(&after);
-        spill_buffer_append(&after, last.data, last.size);
-    }
-    spill_buffer_release(&after);
-    spill_buffer_release(&last);
-    return code;
+    if (!spill_schema_of(&array->definition)->has_pages)
+        return SPILL_OK;
+    SPILL_SCOPED(spill_cursor_release)
+    spill_cursor_t cursor = {
+        .store = array->store,
+        .definition = &array->definition,
+        .binding = &array->binding,
+        .query = {.list = SPILL_LIST_ORPHANS, .limit = OWNERS_AT_A_TIME, .orphans.owner = owner}};
+    const spill_item_t *item;
+    do {
+        SPILL_TRY(spill_cursor_next(&cursor, &item, error));
+        if (item)
+            SPILL_TRY(call(context, &item->orphan, error));
+    } while (item);
+    return SPILL_OK;
 }

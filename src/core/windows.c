@@ -5,81 +5,51 @@
 
 #include <string.h>
 
-/* What is listed first, and at most: who wants the newest elements needs a window or two. */
-enum { WINDOWS_FIRST = 2, WINDOWS_MORE = 4, WINDOWS_AT_A_TIME = 100 };
+/* The windows of the first batch, and at most: a reader of the newest elements needs one or two. */
+enum { WINDOWS_FIRST = 2, WINDOWS_AT_A_TIME = 100 };
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-typedef struct walk {
-    spill_array_t *array;
-    const spill_value_t *owner;
-    spill_each_window_fn call;
-    void *context;
-    char last[SPILL_WINDOW_SIZE];
-    bool stop;
-} walk_t;
-
-static spill_code_t call_each(walk_t *walk, const bson_t *texts, bool end, spill_error_t *error)
+static spill_code_t call_one(const spill_value_t *owner, const char *text, bool last,
+                             spill_each_window_fn call, void *context, bool *stop,
+                             spill_error_t *error)
 {
-    bson_iter_t iter;
-    spill_code_t code = SPILL_OK;
-    uint32_t left = bson_count_keys(texts);
-    bson_iter_init(&iter, texts);
-    while (code == SPILL_OK && !walk->stop && bson_iter_next(&iter)) {
-        const char *text = bson_iter_utf8(&iter, NULL);
-        snprintf(walk->last, sizeof walk->last, "%s", text);
-        bson_t storage = BSON_INITIALIZER;
-        spill_value_t name = spill_bucket_name(&storage, walk->owner, text);
-        code = walk->call(walk->context, &name, text, end && --left == 0, &walk->stop, error);
-        bson_destroy(&storage);
-    }
-    return code;
-}
-
-static spill_code_t list_and_call(walk_t *walk, const spill_window_range_t *range,
-                                  spill_error_t *error)
-{
-    const spill_array_t *array = walk->array;
-    spill_window_query_t query = {.owner = walk->owner,
-                                  .from = range->from,
-                                  .to = range->to,
-                                  .newest_first = range->newest_first,
-                                  .id = range->id,
-                                  .limit = WINDOWS_FIRST};
-    spill_code_t code = SPILL_OK;
-    bool end = false;
-    while (code == SPILL_OK && !end && !walk->stop) {
-        bson_t texts;
-        code = array->store->ops->windows(array->store, &array->definition, &array->binding, &query,
-                                          &texts, error);
-        if (code != SPILL_OK)
-            break;
-        end = bson_count_keys(&texts) < query.limit;
-        code = call_each(walk, &texts, end, error);
-        bson_destroy(&texts);
-        query.last = walk->last;
-        size_t more = WINDOWS_MORE * query.limit;
-        query.limit = more < WINDOWS_AT_A_TIME ? more : WINDOWS_AT_A_TIME;
-    }
-    return code;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = spill_bucket_name(&storage, owner, text);
+    return call(context, &name, text, last, stop, error);
 }
 
 spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
                                const spill_window_range_t *range, spill_each_window_fn call,
                                void *context, spill_error_t *error)
 {
-    walk_t walk = {.array = array, .owner = owner, .call = call, .context = context};
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    bool stop = false;
+    const spill_item_t *item;
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
     int order = range->from && range->to ? strcmp(range->from, range->to) : -1;
-    if (code != SPILL_OK || order > 0)
-        return code;
-    if (order < 0 || range->id)
-        return list_and_call(&walk, range, error);
-    bson_t texts = BSON_INITIALIZER; /* whoever visits it sees whether it is there */
-    BSON_APPEND_UTF8(&texts, "0", range->from);
-    code = call_each(&walk, &texts, true, error);
-    bson_destroy(&texts);
-    return code;
+    if (order > 0)
+        return SPILL_OK;
+    if (order == 0 && !range->id) /* whoever visits it sees whether it is there */
+        return call_one(owner, range->from, true, call, context, &stop, error);
+    SPILL_SCOPED(spill_cursor_release)
+    spill_cursor_t cursor = {.store = array->store,
+                             .definition = &array->definition,
+                             .binding = &array->binding,
+                             .query = {.list = SPILL_LIST_WINDOWS,
+                                       .limit = WINDOWS_FIRST,
+                                       .windows = {.owner = owner,
+                                                   .from = range->from,
+                                                   .to = range->to,
+                                                   .newest_first = range->newest_first,
+                                                   .id = range->id}},
+                             .limit_max = WINDOWS_AT_A_TIME};
+    do {
+        SPILL_TRY(spill_cursor_next(&cursor, &item, error));
+        if (item)
+            SPILL_TRY(call_one(owner, item->text, spill_cursor_at_end(&cursor), call, context,
+                               &stop, error));
+    } while (item && !stop);
+    return SPILL_OK;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */

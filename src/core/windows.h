@@ -5,7 +5,7 @@
 #include "core/array.h"
 #include "definition/window.h"
 
-/* Which windows, as in spill_window_query_t. */
+/* Which windows, as in spill_list_query_t. */
 typedef struct spill_window_range {
     const char *from; /* or NULL */
     const char *to;

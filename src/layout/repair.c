@@ -7,7 +7,7 @@
  *   a drop, keep oldest    a closed tail                              DROP_HEAD, DROP_PAGE each
  *   a seal, keep oldest    a sealed tail, or a missing one            ADVANCE, CREATE_PAGE
  *   a trim                 pages below the watermark have elements    EMPTY_PAGE each
- *   a drop, a late put     pages without a head (store/orphan.h)      DROP_PAGE each; on a server
+ *   a drop, a late put     pages without a head (store/listing.h)     DROP_PAGE each; on a server
  *                                                                     they are reported, and stay
  *
  * Rounding and other programs can make a summary wrong. A repair then computes it again (RECOUNT).

@@ -7,7 +7,7 @@
 #define SPILL_LAYOUT_RESHAPE_H
 
 #include "layout/outlier.h"
-#include "store/oversized.h"
+#include "store/listing.h"
 
 /* What a call did for an owner. Calls add to it: zero it first. */
 typedef struct spill_reshaped {

@@ -5,10 +5,8 @@
 #ifndef SPILL_STORE_STORE_H
 #define SPILL_STORE_STORE_H
 
-#include "store/orphan.h"
-#include "store/oversized.h"
+#include "store/listing.h"
 #include "store/request.h"
-#include "store/windows.h"
 
 #include <spillway/store.h>
 
@@ -51,6 +49,12 @@ typedef struct spill_entries {
     bool bound;
 } spill_entries_t;
 
+/* Add items that `query` asks for to the empty listing. On an error its content does not matter. */
+typedef spill_code_t (*spill_list_fn)(spill_store_t *store, const spill_definition_t *definition,
+                                      const spill_binding_t *binding,
+                                      const spill_list_query_t *query, spill_listing_t *listing,
+                                      spill_error_t *error);
+
 typedef struct spill_store_ops {
     const char *name; /* "memory", "embedded", "mongodb" */
 
@@ -83,45 +87,8 @@ typedef struct spill_store_ops {
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
                          spill_binding_t *binding, spill_error_t *error);
 
-    /*
-     * List owners of an array that have a head, in the store's order: up to `limit` (<= 1000)
-     * owners after `after`, a position that an earlier call left in `last` (size 0: from the
-     * start). `owners` is a BSON array document of their _id values, initialized if SPILL_OK; empty
-     * at the end. If an owner cannot be read, one call returns the owners before it, and the next
-     * call the error. `last` (cleared first) gets the position of the last owner.
-     */
-    spill_code_t (*owners)(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
-                           size_t limit, bson_t *owners, spill_buffer_t *last,
-                           spill_error_t *error);
-
-    /*
-     * List owners whose head needs a reshape (spill_oversized_t), in the same order and by the same
-     * rules as `owners`. `found` is a BSON array document; read its entries with
-     * spill_oversized_read.
-     */
-    spill_code_t (*oversized)(spill_store_t *store, const spill_definition_t *definition,
-                              const spill_binding_t *binding, const spill_oversized_query_t *query,
-                              bson_t *found, spill_buffer_t *last, spill_error_t *error);
-
-    /*
-     * List incarnations that have pages and no head (spill_orphan_t), by the same rules, in an
-     * order of the store. The incarnations of one owner are adjacent, ascending, and all in one
-     * call. `found` is a BSON array document; read its entries with spill_orphan_read. The store
-     * reads pages first, then heads. Memory: O(limit).
-     */
-    spill_code_t (*orphans)(spill_store_t *store, const spill_definition_t *definition,
-                            const spill_binding_t *binding, const spill_orphan_query_t *query,
-                            bson_t *found, spill_buffer_t *last, spill_error_t *error);
-
-    /*
-     * Layout bucket: list the texts of an owner's windows that have a head, in the query's order,
-     * as strings of a BSON array document, initialized if SPILL_OK. It may include dropped windows
-     * that still have parts.
-     */
-    spill_code_t (*windows)(spill_store_t *store, const spill_definition_t *definition,
-                            const spill_binding_t *binding, const spill_window_query_t *query,
-                            bson_t *texts, spill_error_t *error);
+    /* List the next batch of items (store/listing.h), by kind. Call it through spill_store_list. */
+    spill_list_fn list[SPILL_LISTS];
 
     /*
      * Catalog. get: *document is new (bson_destroy), or NULL if there is no entry. put: if
@@ -136,9 +103,9 @@ typedef struct spill_store_ops {
                                 spill_error_t *error);
     spill_code_t (*catalog_delete)(spill_store_t *store, spill_catalog_t kind, const char *name,
                                    spill_error_t *error);
-    /* Names in order, as strings of a BSON array document, initialized if SPILL_OK. */
-    spill_code_t (*catalog_names)(spill_store_t *store, spill_catalog_t kind, bson_t *names,
-                                  spill_error_t *error);
+    /* All names, in order, as texts. `names` is cleared first. */
+    spill_code_t (*catalog_names)(spill_store_t *store, spill_catalog_t kind,
+                                  spill_listing_t *names, spill_error_t *error);
 
     /*
      * What spill_array_open needs, by one command: the definition's entry, the import's entry

@@ -96,7 +96,7 @@ bool spill_unmanaged_cut(spill_run_t *run, const spill_run_t *first)
 }
 
 bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t *document,
-                             int64_t *length, int64_t *bytes)
+                             int64_t full_bytes, spill_oversized_t *measured)
 {
     bson_iter_t iter, elements;
     const uint8_t *data;
@@ -105,9 +105,12 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
         !bson_iter_init_find(&iter, document, definition->array))
         return false;
     bson_iter_array(&iter, &size, &data);
-    *bytes = size;
-    *length = count(elements);
-    return *length > 0;
+    measured->bytes = size;
+    measured->elements = count(elements);
+    measured->full = full_bytes > 0 && (int64_t)document->len >= full_bytes;
+    measured->obstacle =
+        measured->full && measured->elements == 1 ? SPILL_OBSTACLE_ROOM : SPILL_OBSTACLE_NONE;
+    return measured->elements > 0;
 }
 
 /* Advice: how to bring elements of an unmanaged array into an array of this definition. */

@@ -5,6 +5,7 @@
 #ifndef SPILL_STORE_UNMANAGED_H
 #define SPILL_STORE_UNMANAGED_H
 
+#include "store/listing.h"
 #include "store/request.h"
 
 #include <spillway/definition.h>
@@ -32,11 +33,13 @@ spill_code_t spill_unmanaged_allows(const spill_request_t *request, const bson_t
  */
 bool spill_unmanaged_cut(spill_run_t *run, const spill_run_t *first);
 
-/* Count the array's elements and bytes; false where spill_unmanaged_split returns NULL.
- * O(document).
+/*
+ * Set elements, bytes, full and obstacle of an unmanaged array; false where spill_unmanaged_split
+ * returns NULL. A document of at least `full_bytes` is full (0: none is). If a full document has
+ * one element, it has no room for bookkeeping. O(document).
  */
 bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t *document,
-                             int64_t *length, int64_t *bytes);
+                             int64_t full_bytes, spill_oversized_t *measured);
 
 /*
  * Return the document with an array of the `older` and then the `newer` elements, in the

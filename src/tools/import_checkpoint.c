@@ -140,13 +140,9 @@ static spill_code_t drop_checkpoint(spill_store_t *store, const char *name, cons
 spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *definition,
                                            spill_error_t *error)
 {
-    bson_iter_t iter;
-    bson_t names; /* initialized if SPILL_OK */
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
     SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
-    spill_code_t code = SPILL_OK;
-    bson_iter_init(&iter, &names);
-    while (code == SPILL_OK && bson_iter_next(&iter))
-        code = drop_checkpoint(store, bson_iter_utf8(&iter, NULL), definition, error);
-    bson_destroy(&names);
-    return code;
+    for (size_t i = 0; i < names.count; i++)
+        SPILL_TRY(drop_checkpoint(store, spill_listing_item(&names, i).text, definition, error));
+    return SPILL_OK;
 }

@@ -6,6 +6,8 @@
 
 #include <spillway/verify.h>
 
+#include <string.h>
+
 spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,
                                               const spill_migrate_options_t *options,
                                               spill_migrate_result_t *result)
@@ -23,18 +25,14 @@ spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,
 typedef struct walk {
     spill_migrate_pass_t *pass;
     spill_migrate_visit_fn visit;
-    size_t at_a_time; /* owners per query */
-    bson_t found;
-    bson_iter_t iter; /* in `found` */
-    spill_buffer_t after;
-    bool ended; /* no owners are left behind `after` */
+    spill_cursor_t cursor;
 } walk_t;
 
-static void release_walk(walk_t *walk)
-{
-    bson_destroy(&walk->found);
-    spill_buffer_release(&walk->after);
-}
+/* One of them, with a copy of its owner's bytes. */
+typedef struct visit {
+    spill_oversized_t oversized;
+    uint8_t owner[];
+} visit_t;
 
 /* From this size on, a document may have no room for the bytes that ADOPT adds, about 300. */
 static int64_t document_bytes(const spill_migrate_options_t *options)
@@ -44,71 +42,54 @@ static int64_t document_bytes(const spill_migrate_options_t *options)
                                               : SPILL_DOCUMENT_BYTES_MAX - ROOM_BYTES;
 }
 
-/* Query the next owners into `found`. */
-static spill_code_t find_oversized(walk_t *walk, spill_error_t *error)
-{
-    const spill_array_t *array = walk->pass->array;
-    const spill_bounds_t *bounds = &array->definition.bounds;
-    spill_buffer_t last = SPILL_BUFFER_INIT;
-    spill_oversized_query_t query = {.after = walk->after.data,
-                                     .after_bytes = walk->after.size,
-                                     .limit = walk->at_a_time,
-                                     .slots = bounds->threshold + bounds->page_capacity,
-                                     .bytes = bounds->head_bytes_max,
-                                     .counts = true,
-                                     .full = document_bytes(walk->pass->options)};
-    bson_destroy(&walk->found);
-    spill_code_t code = array->store->ops->oversized(
-        array->store, &array->definition, &array->binding, &query, &walk->found, &last, error);
-    if (code != SPILL_OK)
-        bson_init(&walk->found);
-    bson_iter_init(&walk->iter, &walk->found);
-    spill_buffer_clear(&walk->after);
-    spill_buffer_append(&walk->after, last.data, last.size);
-    spill_buffer_release(&last);
-    return code;
-}
-
-/* *item: a document with the next owner as its field, or NULL. */
+/* *item: the next one, or NULL. The cursor moves on while other threads visit. */
 static spill_code_t next_oversized(void *context, void **item, spill_error_t *error)
 {
     walk_t *walk = context;
-    spill_code_t code = SPILL_OK;
-    bool any = bson_iter_next(&walk->iter);
-    if (!any && !walk->ended) {
-        code = find_oversized(walk, error);
-        any = code == SPILL_OK && bson_iter_next(&walk->iter);
-        walk->ended = !any;
-    }
-    bson_t *one = any ? bson_new() : NULL;
-    if (one)
-        bson_append_iter(one, NULL, 0, &walk->iter);
+    const spill_item_t *found;
+    *item = NULL;
+    SPILL_TRY(spill_cursor_next(&walk->cursor, &found, error));
+    if (!found)
+        return SPILL_OK;
+    size_t owner_bytes = found->oversized.owner.size_bytes;
+    visit_t *one = bson_malloc(sizeof *one + owner_bytes);
+    one->oversized = found->oversized;
+    if (owner_bytes > 0)
+        memcpy(one->owner, found->oversized.owner.data, owner_bytes);
+    one->oversized.owner.data = one->owner;
     *item = one;
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t visit_one(void *context, void *item, spill_error_t *error)
 {
     const walk_t *walk = context;
-    bson_t *one = item;
-    bson_iter_t iter;
-    spill_oversized_t oversized;
-    spill_code_t code = SPILL_OK;
-    if (bson_iter_init(&iter, one) && bson_iter_next(&iter) &&
-        spill_oversized_read(&iter, &oversized))
-        code = walk->visit(walk->pass, &oversized, error);
-    bson_destroy(one);
+    visit_t *one = item;
+    spill_code_t code = walk->visit(walk->pass, &one->oversized, error);
+    bson_free(one);
     return code;
 }
 
 spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
                                 size_t at_a_time, spill_error_t *error)
 {
-    SPILL_SCOPED(release_walk)
-    walk_t walk = {.pass = pass, .visit = visit, .at_a_time = at_a_time, .found = BSON_INITIALIZER};
+    spill_array_t *array = pass->array;
+    const spill_bounds_t *bounds = &array->definition.bounds;
+    walk_t walk = {.pass = pass, .visit = visit};
+    walk.cursor =
+        (spill_cursor_t){.store = array->store,
+                         .definition = &array->definition,
+                         .binding = &array->binding,
+                         .query = {.list = SPILL_LIST_OVERSIZED,
+                                   .limit = at_a_time,
+                                   .oversized = {.slots = bounds->threshold + bounds->page_capacity,
+                                                 .bytes = bounds->head_bytes_max,
+                                                 .miscounts = true,
+                                                 .full = document_bytes(pass->options)}}};
     size_t threads = pass->options ? (size_t)pass->options->threads : 1;
-    bson_iter_init(&walk.iter, &walk.found);
-    return spill_parallel(threads, next_oversized, visit_one, &walk, error);
+    spill_code_t code = spill_parallel(threads, next_oversized, visit_one, &walk, error);
+    spill_cursor_release(&walk.cursor);
+    return code;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */

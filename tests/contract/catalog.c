@@ -1,6 +1,7 @@
 #include "suite.h"
 
 #include "bson/key.h"
+#include "bson/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,6 +59,18 @@ static void entry_is_put_if_unchanged(void **state)
     fixture_close(&fixture);
 }
 
+static void assert_names(const fixture_t *fixture, spill_catalog_t kind, size_t count,
+                         const char *const *expected)
+{
+    spill_listing_t names = SPILL_LISTING_INIT;
+    assert_int_equal(fixture->store->ops->catalog_names(fixture->store, kind, &names, NULL),
+                     SPILL_OK);
+    assert_int_equal(names.count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(spill_listing_item(&names, i).text, expected[i]);
+    spill_listing_release(&names);
+}
+
 static void names_are_sorted(void **state)
 {
     fixture_t fixture;
@@ -66,20 +79,10 @@ static void names_are_sorted(void **state)
     const char *const names[] = {"pear", "apple", "plum", "applesauce"};
     for (size_t i = 0; i < 4; i++)
         assert_true(put_entry(fixture.store, names[i], NULL, document));
-    bson_t found;
-    spill_code_t code =
-        fixture.store->ops->catalog_names(fixture.store, SPILL_CATALOG_IMPORT, &found, NULL);
-    assert_int_equal(code, SPILL_OK);
-    bson_t *expected = BCON_NEW("0", "apple", "1", "applesauce", "2", "pear", "3", "plum");
-    assert_true(bson_equal(&found, expected));
-    bson_destroy(&found);
-    bson_destroy(expected);
-    code = fixture.store->ops->catalog_names(fixture.store, SPILL_CATALOG_DEFINITION, &found, NULL);
-    assert_int_equal(code, SPILL_OK);
-    expected = BCON_NEW("0", "feed");
-    assert_true(bson_equal(&found, expected));
-    bson_destroy(&found);
-    bson_destroy(expected);
+    const char *const imports[] = {"apple", "applesauce", "pear", "plum"};
+    const char *const definitions[] = {"feed"};
+    assert_names(&fixture, SPILL_CATALOG_IMPORT, 4, imports);
+    assert_names(&fixture, SPILL_CATALOG_DEFINITION, 1, definitions);
     bson_destroy(document);
     fixture_close(&fixture);
 }
@@ -296,28 +299,31 @@ static void changed_layout_starts_new_array(void **state)
 /* List every owner into `all`, `limit` at a time. `all` holds `room` names of 16 bytes. */
 static size_t walk_owners(fixture_t *fixture, size_t limit, char (*all)[16], size_t room)
 {
-    spill_buffer_t last = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
+    spill_listing_t page = SPILL_LISTING_INIT;
+    spill_buffer_t after = SPILL_BUFFER_INIT;
     size_t count = 0;
     for (bool more = true; more;) {
-        bson_t page;
-        spill_code_t code =
-            fixture->store->ops->owners(fixture->store, &fixture->definition, &fixture->binding,
-                                        after.data, after.size, limit, &page, &last, NULL);
+        spill_list_query_t query = {.list = SPILL_LIST_OWNERS,
+                                    .after = after.data,
+                                    .after_bytes = after.size,
+                                    .limit = limit};
+        spill_code_t code = spill_store_list(fixture->store, &fixture->definition,
+                                             &fixture->binding, &query, &page, NULL);
         assert_int_equal(code, SPILL_OK);
-        more = !bson_empty(&page);
-        assert_true(bson_count_keys(&page) <= limit);
-        bson_iter_t iter;
-        bson_iter_init(&iter, &page);
-        while (bson_iter_next(&iter)) {
+        more = page.count > 0;
+        assert_true(page.count <= limit);
+        for (size_t i = 0; i < page.count; i++) {
+            uint32_t length;
+            spill_value_t owner = spill_listing_item(&page, i).owner;
             assert_true(count < room);
-            snprintf(all[count++], 16, "%s", bson_iter_utf8(&iter, NULL));
+            assert_int_equal(owner.type, BSON_TYPE_UTF8);
+            snprintf(all[count++], 16, "%s", spill_value_text(&owner, &length));
         }
-        bson_destroy(&page);
         spill_buffer_clear(&after);
         if (more)
-            spill_buffer_append(&after, last.data, last.size);
+            spill_buffer_append(&after, page.last.data, page.last.size);
     }
-    spill_buffer_release(&last);
+    spill_listing_release(&page);
     spill_buffer_release(&after);
     return count;
 }
@@ -388,18 +394,15 @@ static void number_types_name_one_owner(void **state)
     }
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
     assert_fields(&fixture, "{ \"_id\" : 1 }");
-    bson_t owners;
-    spill_buffer_t last = SPILL_BUFFER_INIT;
-    spill_code_t code = fixture.store->ops->owners(
-        fixture.store, &fixture.definition, &fixture.binding, NULL, 0, 10, &owners, &last, NULL);
+    spill_listing_t owners = SPILL_LISTING_INIT;
+    spill_list_query_t query = {.list = SPILL_LIST_OWNERS, .limit = 10};
+    spill_code_t code = spill_store_list(fixture.store, &fixture.definition, &fixture.binding,
+                                         &query, &owners, NULL);
     assert_int_equal(code, SPILL_OK);
-    assert_int_equal(bson_count_keys(&owners), 1);
-    bson_iter_init(&iter, &owners);
-    assert_true(bson_iter_next(&iter));
+    assert_int_equal(owners.count, 1);
     /* the type with which it was created */
-    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT32);
-    bson_destroy(&owners);
-    spill_buffer_release(&last);
+    assert_int_equal(spill_listing_item(&owners, 0).owner.type, BSON_TYPE_INT32);
+    spill_listing_release(&owners);
     bson_destroy(ids);
     fixture_close(&fixture);
 }

@@ -52,26 +52,19 @@ static void make_values(bson_t *values)
 /* List all owners into `owners`, `limit` at a time. */
 static void list_owners(fixture_t *fixture, size_t limit, bson_t *owners)
 {
-    spill_buffer_t last = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
-    for (bool more = true; more;) {
-        bson_t page;
-        bson_iter_t iter;
-        assert_int_equal(fixture->store->ops->owners(fixture->store, &fixture->definition,
-                                                     &fixture->binding, after.data, after.size,
-                                                     limit, &page, &last, NULL),
-                         SPILL_OK);
-        more = !bson_empty(&page);
-        bson_iter_init(&iter, &page);
-        while (bson_iter_next(&iter))
-            bson_append_iter(owners, "", 0, &iter);
-        bson_destroy(&page);
-        spill_buffer_clear(&after);
-        if (more)
-            spill_buffer_append(&after, last.data, last.size);
+    spill_cursor_t cursor = {.store = fixture->store,
+                             .definition = &fixture->definition,
+                             .binding = &fixture->binding,
+                             .query = {.list = SPILL_LIST_OWNERS, .limit = limit}};
+    const spill_item_t *item;
+    do {
+        assert_int_equal(spill_cursor_next(&cursor, &item, NULL), SPILL_OK);
+        assert_true(cursor.listing.count <= limit);
+        if (item)
+            spill_value_append(&item->owner, owners, "");
         assert_true(bson_count_keys(owners) < 100); /* no endless list */
-    }
-    spill_buffer_release(&last);
-    spill_buffer_release(&after);
+    } while (item);
+    spill_cursor_release(&cursor);
 }
 
 static size_t count_value(const bson_t *owners, const spill_value_t *owner)
@@ -131,39 +124,28 @@ static void owners_of_every_type_are_listed(void **state)
 static size_t list_orphans(const fixture_t *fixture, size_t limit, bool one, char text[1024])
 {
     size_t count = 0, used = 0;
-    spill_buffer_t last = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
+    spill_cursor_t cursor = {.store = fixture->store,
+                             .definition = &fixture->definition,
+                             .binding = &fixture->binding,
+                             .query = {.list = SPILL_LIST_ORPHANS,
+                                       .limit = limit,
+                                       .orphans.owner = one ? &fixture->owner : NULL}};
+    const spill_item_t *item;
     text[0] = '\0';
-    for (bool more = true; more;) {
-        bson_t found;
-        bson_iter_t iter;
-        spill_orphan_query_t query = {.after = after.data,
-                                      .after_bytes = after.size,
-                                      .limit = limit,
-                                      .owner = one ? &fixture->owner : NULL};
-        assert_int_equal(fixture->store->ops->orphans(fixture->store, &fixture->definition,
-                                                      &fixture->binding, &query, &found, &last,
-                                                      NULL),
-                         SPILL_OK);
-        more = !one && !bson_empty(&found);
-        bson_iter_init(&iter, &found);
-        while (bson_iter_next(&iter)) {
-            spill_orphan_t orphan;
-            uint32_t length;
-            assert_true(spill_orphan_read(&iter, &orphan));
-            count++;
-            if (orphan.owner.type == BSON_TYPE_UTF8)
-                used += (size_t)snprintf(text + used, 1024 - used, "%s:%d:%d%s ",
-                                         spill_value_text(&orphan.owner, &length),
-                                         (int)orphan.incarnation, (int)orphan.pages,
-                                         orphan.dropped ? "" : "?");
-        }
-        bson_destroy(&found);
-        spill_buffer_clear(&after);
-        spill_buffer_append(&after, last.data, last.size);
+    do {
+        assert_int_equal(spill_cursor_next(&cursor, &item, NULL), SPILL_OK);
+        if (!item)
+            break;
+        const spill_orphan_t *orphan = &item->orphan;
+        uint32_t length;
+        count++;
+        if (orphan->owner.type == BSON_TYPE_UTF8)
+            used += (size_t)snprintf(
+                text + used, 1024 - used, "%s:%d:%d%s ", spill_value_text(&orphan->owner, &length),
+                (int)orphan->incarnation, (int)orphan->pages, orphan->dropped ? "" : "?");
         assert_true(count < 100);
-    }
-    spill_buffer_release(&last);
-    spill_buffer_release(&after);
+    } while (item);
+    spill_cursor_release(&cursor);
     return count;
 }
 

@@ -5,7 +5,6 @@
 #include "suite.h"
 
 #include "bson/value.h"
-#include "store/oversized.h"
 #include "store/place.h"
 #include "support/state.h"
 
@@ -449,40 +448,29 @@ static void unmanage_returns_deep_element(void **state)
 }
 
 /* List what is found, `limit` at a time, as "ada:5:unmanaged bob:3:managed". */
-static void list_oversized(const fixture_t *fixture, const spill_oversized_query_t *query,
+static void list_oversized(const fixture_t *fixture, const spill_list_query_t *query,
                            bson_string_t *text)
 {
-    spill_oversized_query_t next = *query;
-    spill_buffer_t after = SPILL_BUFFER_INIT, last = SPILL_BUFFER_INIT;
-    for (bool more = true; more;) {
-        bson_t found;
-        bson_iter_t iter;
-        next.after = after.data;
-        next.after_bytes = after.size;
-        assert_int_equal(fixture->store->ops->oversized(fixture->store, &fixture->definition,
-                                                        &fixture->binding, &next, &found, &last,
-                                                        NULL),
-                         SPILL_OK);
-        assert_in_range(bson_count_keys(&found), 0, query->limit);
-        more = !bson_empty(&found);
-        bson_iter_init(&iter, &found);
-        while (bson_iter_next(&iter)) {
-            spill_oversized_t one;
-            assert_true(spill_oversized_read(&iter, &one));
-            assert_true(one.bytes >= one.elements * 8);
-            bson_string_append_printf(text, "%.*s:%lld:%s ", (int)one.owner.size_bytes - 5,
-                                      (const char *)one.owner.data + 4, (long long)one.elements,
-                                      one.ours ? "managed" : "unmanaged");
-        }
-        bson_destroy(&found);
-        spill_buffer_clear(&after);
-        spill_buffer_append(&after, last.data, last.size);
-    }
-    spill_buffer_release(&after);
-    spill_buffer_release(&last);
+    spill_cursor_t cursor = {.store = fixture->store,
+                             .definition = &fixture->definition,
+                             .binding = &fixture->binding,
+                             .query = *query};
+    const spill_item_t *item;
+    do {
+        assert_int_equal(spill_cursor_next(&cursor, &item, NULL), SPILL_OK);
+        assert_in_range(cursor.listing.count, 0, query->limit);
+        if (!item)
+            break;
+        const spill_oversized_t *one = &item->oversized;
+        assert_true(one->bytes >= one->elements * 8);
+        bson_string_append_printf(text, "%.*s:%lld:%s ", (int)one->owner.size_bytes - 5,
+                                  (const char *)one->owner.data + 4, (long long)one->elements,
+                                  one->ours ? "managed" : "unmanaged");
+    } while (item);
+    spill_cursor_release(&cursor);
 }
 
-static void assert_oversized(const fixture_t *fixture, const spill_oversized_query_t *query,
+static void assert_oversized(const fixture_t *fixture, const spill_list_query_t *query,
                              const char *expected)
 {
     bson_string_t *text = bson_string_new(NULL);
@@ -508,16 +496,17 @@ static void oversized_heads_are_found(void **state)
         else
             write_unmanaged(&fixture, &other, owners[i].count);
     }
-    spill_oversized_query_t query = {.limit = 100, .slots = 4, .bytes = INT64_MAX};
+    spill_list_query_t query = {
+        .list = SPILL_LIST_OVERSIZED, .limit = 100, .oversized = {.slots = 4, .bytes = INT64_MAX}};
     assert_oversized(&fixture, &query,
                      "ada:5:unmanaged cid:1:unmanaged eve:12:managed fay:4:managed ");
     query.limit = 2;
     assert_oversized(&fixture, &query,
                      "ada:5:unmanaged cid:1:unmanaged eve:12:managed fay:4:managed ");
     query.limit = 1;
-    query.slots = 100;
+    query.oversized.slots = 100;
     assert_oversized(&fixture, &query, "ada:5:unmanaged cid:1:unmanaged ");
-    query.bytes = 10; /* any size */
+    query.oversized.bytes = 10; /* any size */
     assert_oversized(&fixture, &query,
                      "ada:5:unmanaged bob:3:managed cid:1:unmanaged eve:12:managed fay:4:managed ");
     close_both(&fixture, &other);

@@ -359,28 +359,11 @@ static spill_code_t port_bind(spill_store_t *store, const spill_definition_t *de
     return shared(store)->ops->bind(shared(store), definition, binding, error);
 }
 
-static spill_code_t port_owners(spill_store_t *store, const spill_definition_t *definition,
-                                const spill_binding_t *binding, const uint8_t *after,
-                                size_t after_bytes, size_t limit, bson_t *owners,
-                                spill_buffer_t *last, spill_error_t *error)
+static spill_code_t port_list(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_binding_t *binding, const spill_list_query_t *query,
+                              spill_listing_t *listing, spill_error_t *error)
 {
-    return shared(store)->ops->owners(shared(store), definition, binding, after, after_bytes, limit,
-                                      owners, last, error);
-}
-
-static spill_code_t port_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_orphan_query_t *query,
-                                 bson_t *found, spill_buffer_t *last, spill_error_t *error)
-{
-    return shared(store)->ops->orphans(shared(store), definition, binding, query, found, last,
-                                       error);
-}
-
-static spill_code_t port_windows(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_window_query_t *query,
-                                 bson_t *texts, spill_error_t *error)
-{
-    return shared(store)->ops->windows(shared(store), definition, binding, query, texts, error);
+    return spill_store_list(shared(store), definition, binding, query, listing, error);
 }
 
 static spill_code_t port_get(spill_store_t *store, spill_catalog_t kind, const char *name,
@@ -403,7 +386,7 @@ static spill_code_t port_delete(spill_store_t *store, spill_catalog_t kind, cons
     return shared(store)->ops->catalog_delete(shared(store), kind, name, error);
 }
 
-static spill_code_t port_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
+static spill_code_t port_names(spill_store_t *store, spill_catalog_t kind, spill_listing_t *names,
                                spill_error_t *error)
 {
     return shared(store)->ops->catalog_names(shared(store), kind, names, error);
@@ -430,10 +413,9 @@ static spill_code_t port_finish(spill_store_t *store, spill_error_t *error)
 #define PORT_OPS(others)                                                                           \
     {                                                                                              \
         .name = "simulated client", .others_write = (others), .call = port_call,                   \
-        .bind = port_bind, .owners = port_owners, .orphans = port_orphans,                         \
-        .windows = port_windows, .catalog_get = port_get, .catalog_put = port_put,                 \
-        .catalog_delete = port_delete, .catalog_names = port_names, .check = port_check,           \
-        .close = port_finish,                                                                      \
+        .bind = port_bind, .list = {port_list, port_list, port_list, port_list},                   \
+        .catalog_get = port_get, .catalog_put = port_put, .catalog_delete = port_delete,           \
+        .catalog_names = port_names, .check = port_check, .close = port_finish,                    \
     }
 
 static const spill_store_ops_t port_ops[] = {PORT_OPS(false), PORT_OPS(true)};

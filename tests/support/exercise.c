@@ -487,17 +487,15 @@ static void read_checkpoints(ground_t *ground)
 static void list_oversized(ground_t *ground)
 {
     spill_binding_t binding;
-    bson_t found;
-    spill_buffer_t last = SPILL_BUFFER_INIT;
+    spill_listing_t found = SPILL_LISTING_INIT;
     const spill_definition_t *definition = spill_array_get_definition(ground->array);
-    spill_oversized_query_t query = {.limit = 100, .slots = 1, .bytes = 1};
+    spill_list_query_t query = {
+        .list = SPILL_LIST_OVERSIZED, .limit = 100, .oversized = {.slots = 1, .bytes = 1}};
     if (NOTE("bind", ground->store->ops->bind(ground->store, definition, &binding,
-                                              &ground->error)) == SPILL_OK &&
+                                              &ground->error)) == SPILL_OK)
         NOTE("oversized heads",
-             ground->store->ops->oversized(ground->store, definition, &binding, &query, &found,
-                                           &last, &ground->error)) == SPILL_OK)
-        bson_destroy(&found);
-    spill_buffer_release(&last);
+             spill_store_list(ground->store, definition, &binding, &query, &found, &ground->error));
+    spill_listing_release(&found);
 }
 
 static void run_reads(ground_t *ground)

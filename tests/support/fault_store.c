@@ -120,69 +120,15 @@ static spill_code_t bind(spill_store_t *store, const spill_definition_t *definit
     return end(&step, code, error);
 }
 
-static spill_code_t owners(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
-                           size_t limit, bson_t *owners_found, spill_buffer_t *last,
-                           spill_error_t *error)
-{
-    step_t step = begin(store, NULL);
-    if (applies(&step)) {
-        spill_code_t code =
-            inner_of(&step)->ops->owners(inner_of(&step), definition, binding, after, after_bytes,
-                                         limit, owners_found, last, error);
-        return end(&step, code, error);
-    }
-    bson_init(owners_found);
-    spill_buffer_clear(last);
-    return end(&step, SPILL_OK, error);
-}
-
-static spill_code_t oversized(spill_store_t *store, const spill_definition_t *definition,
-                              const spill_binding_t *binding, const spill_oversized_query_t *query,
-                              bson_t *found, spill_buffer_t *last, spill_error_t *error)
+static spill_code_t list(spill_store_t *store, const spill_definition_t *definition,
+                         const spill_binding_t *binding, const spill_list_query_t *query,
+                         spill_listing_t *listing, spill_error_t *error)
 {
     step_t step = begin(store, NULL);
     spill_code_t code = SPILL_OK;
     if (applies(&step))
-        code = inner_of(&step)->ops->oversized(inner_of(&step), definition, binding, query, found,
-                                               last, error);
-    bool made = applies(&step) && code == SPILL_OK;
-    code = end(&step, code, error);
-    if (code != SPILL_OK && made)
-        bson_destroy(found);
-    return code;
-}
-
-static spill_code_t orphans(spill_store_t *store, const spill_definition_t *definition,
-                            const spill_binding_t *binding, const spill_orphan_query_t *query,
-                            bson_t *found, spill_buffer_t *last, spill_error_t *error)
-{
-    step_t step = begin(store, NULL);
-    spill_code_t code = SPILL_OK;
-    if (applies(&step))
-        code = inner_of(&step)->ops->orphans(inner_of(&step), definition, binding, query, found,
-                                             last, error);
-    bool made = applies(&step) && code == SPILL_OK;
-    code = end(&step, code, error);
-    if (code != SPILL_OK && made)
-        bson_destroy(found);
-    return code;
-}
-
-static spill_code_t windows(spill_store_t *store, const spill_definition_t *definition,
-                            const spill_binding_t *binding, const spill_window_query_t *query,
-                            bson_t *texts, spill_error_t *error)
-{
-    step_t step = begin(store, NULL);
-    spill_code_t code = SPILL_OK;
-    if (applies(&step))
-        code = inner_of(&step)->ops->windows(inner_of(&step), definition, binding, query, texts,
-                                             error);
-    bool made = applies(&step) && code == SPILL_OK;
-    code = end(&step, code, error);
-    if (code != SPILL_OK && made)
-        bson_destroy(texts);
-    return code;
+        code = spill_store_list(inner_of(&step), definition, binding, query, listing, error);
+    return end(&step, code, error);
 }
 
 static spill_code_t catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
@@ -224,17 +170,14 @@ static spill_code_t catalog_delete(spill_store_t *store, spill_catalog_t kind, c
     return end(&step, code, error);
 }
 
-static spill_code_t catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
-                                  spill_error_t *error)
+static spill_code_t catalog_names(spill_store_t *store, spill_catalog_t kind,
+                                  spill_listing_t *names, spill_error_t *error)
 {
     step_t step = begin(store, NULL);
-    if (applies(&step)) {
-        spill_code_t code =
-            inner_of(&step)->ops->catalog_names(inner_of(&step), kind, names, error);
-        return end(&step, code, error);
-    }
-    bson_init(names);
-    return end(&step, SPILL_OK, error);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = inner_of(&step)->ops->catalog_names(inner_of(&step), kind, names, error);
+    return end(&step, code, error);
 }
 
 static spill_code_t retire(spill_store_t *store, const spill_definition_t *definition,
@@ -277,10 +220,7 @@ static const spill_store_ops_t fault_ops = {
     .name = "fault",
     .call = call,
     .bind = bind,
-    .owners = owners,
-    .oversized = oversized,
-    .orphans = orphans,
-    .windows = windows,
+    .list = {list, list, list, list},
     .catalog_get = catalog_get,
     .catalog_put = catalog_put,
     .catalog_delete = catalog_delete,

@@ -6,6 +6,8 @@
 #include "bson/key.h"
 #include "definition/schema.h"
 #include "store/unmanaged.h"
+#include "store/window_keys.h"
+#include "util/error.h"
 
 #include <string.h>
 
@@ -20,41 +22,34 @@ static size_t seek_after(const model_store_t *model, uint32_t array_id, const ui
 }
 
 static void add_owner(const model_store_t *model, const model_owner_t *owner,
-                      uint32_t collection_id, uint32_t position, bson_t *owners)
+                      uint32_t collection_id, spill_listing_t *listing)
 {
+    const model_entry_t *entry = &owner->entry;
     const model_fields_t *fields =
-        model_table_find(&model->fields, collection_id, owner->entry.key, owner->entry.key_bytes);
-    bson_iter_t id;
-    if (!bson_iter_init_find(&id, fields->document, "_id"))
+        model_table_find(&model->fields, collection_id, entry->key, entry->key_bytes);
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, fields->document, "_id"))
         return;
-    char buffer[16];
-    const char *key;
-    bson_uint32_to_string(position, &key, buffer, sizeof buffer);
-    bson_append_iter(owners, key, -1, &id);
+    spill_value_t id = spill_value_from_iter(&iter);
+    spill_listing_add_owner(listing, &id);
+    spill_listing_set_last(listing, entry->key, entry->key_bytes);
 }
 
 spill_code_t model_owners(spill_store_t *store, const spill_definition_t *definition,
-                          const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
-                          size_t limit, bson_t *owners_found, spill_buffer_t *last,
-                          spill_error_t *error)
+                          const spill_binding_t *binding, const spill_list_query_t *query,
+                          spill_listing_t *listing, spill_error_t *error)
 {
     (void)definition;
     (void)error;
     model_store_t *model = (model_store_t *)store;
-    bson_init(owners_found);
-    spill_buffer_clear(last);
     pthread_mutex_lock(&model->lock);
-    uint32_t found = 0;
-    size_t index = seek_after(model, binding->array_id, after, after_bytes);
-    for (; index < model->owners.count && found < limit; index++) {
+    size_t index = seek_after(model, binding->array_id, query->after, query->after_bytes);
+    for (; index < model->owners.count && listing->count < query->limit; index++) {
         const model_owner_t *owner = (const model_owner_t *)model->owners.at[index];
         if (owner->entry.id != binding->array_id)
             break;
-        if (!owner->head)
-            continue;
-        add_owner(model, owner, binding->collection_id, found++, owners_found);
-        spill_buffer_clear(last);
-        spill_buffer_append(last, owner->entry.key, owner->entry.key_bytes);
+        if (owner->head)
+            add_owner(model, owner, binding->collection_id, listing);
     }
     pthread_mutex_unlock(&model->lock);
     return SPILL_OK;
@@ -63,40 +58,35 @@ spill_code_t model_owners(spill_store_t *store, const spill_definition_t *defini
 /* Does the query select this array, managed or unmanaged? */
 static bool is_oversized(const model_store_t *model, const spill_definition_t *definition,
                          uint32_t array_id, const model_fields_t *fields,
-                         const spill_oversized_query_t *query, spill_oversized_t *oversized)
+                         const spill_list_query_t *query, spill_oversized_t *oversized)
 {
     const model_owner_t *owner =
         model_table_find(&model->owners, array_id, fields->entry.key, fields->entry.key_bytes);
     const model_document_t *head = owner ? owner->head : NULL;
     bson_iter_t id;
-    *oversized = (spill_oversized_t){.ours = head != NULL};
     if (!bson_iter_init_find(&id, fields->document, "_id"))
         return false;
-    oversized->owner = spill_value_from_iter(&id);
-    oversized->full = query->full > 0 && (int64_t)fields->document->len >= query->full;
+    *oversized = (spill_oversized_t){.owner = spill_value_from_iter(&id), .ours = head != NULL};
     if (!head)
-        return spill_unmanaged_measure(definition, fields->document, &oversized->elements,
-                                       &oversized->bytes);
+        return spill_unmanaged_measure(definition, fields->document, query->oversized.full,
+                                       oversized);
     oversized->elements = (int64_t)head->count;
     oversized->bytes = head->bytes;
-    return oversized->elements + (int64_t)head->state.deleted.count >= query->slots ||
-           oversized->bytes + (int64_t)fields->document->len >= query->bytes;
+    return oversized->elements + (int64_t)head->state.deleted.count >= query->oversized.slots ||
+           oversized->bytes + (int64_t)fields->document->len >= query->oversized.bytes;
 }
 
 spill_code_t model_oversized(spill_store_t *store, const spill_definition_t *definition,
-                             const spill_binding_t *binding, const spill_oversized_query_t *query,
-                             bson_t *found, spill_buffer_t *last, spill_error_t *error)
+                             const spill_binding_t *binding, const spill_list_query_t *query,
+                             spill_listing_t *listing, spill_error_t *error)
 {
     (void)error;
     model_store_t *model = (model_store_t *)store;
     const model_table_t *table = &model->fields;
-    bson_init(found);
-    spill_buffer_clear(last);
     pthread_mutex_lock(&model->lock);
-    uint32_t count = 0;
     size_t index =
         model_table_seek(table, binding->collection_id, query->after, query->after_bytes);
-    for (; index < table->count && count < query->limit; index++) {
+    for (; index < table->count && listing->count < query->limit; index++) {
         const model_fields_t *fields = (const model_fields_t *)table->at[index];
         const model_entry_t *entry = &fields->entry;
         spill_oversized_t one;
@@ -106,9 +96,8 @@ spill_code_t model_oversized(spill_store_t *store, const spill_definition_t *def
                       memcmp(entry->key, query->after, query->after_bytes) == 0;
         if (itself || !is_oversized(model, definition, binding->array_id, fields, query, &one))
             continue;
-        spill_oversized_append(&one, count++, found);
-        spill_buffer_clear(last);
-        spill_buffer_append(last, entry->key, entry->key_bytes);
+        spill_listing_add_oversized(listing, &one);
+        spill_listing_set_last(listing, entry->key, entry->key_bytes);
     }
     pthread_mutex_unlock(&model->lock);
     return SPILL_OK;
@@ -134,22 +123,20 @@ static bool find_orphan(const model_owner_t *owner, bool oldest, spill_orphan_t 
 }
 
 spill_code_t model_orphans(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const spill_orphan_query_t *query,
-                           bson_t *found, spill_buffer_t *last, spill_error_t *error)
+                           const spill_binding_t *binding, const spill_list_query_t *query,
+                           spill_listing_t *listing, spill_error_t *error)
 {
     (void)error;
     model_store_t *model = (model_store_t *)store;
     const model_table_t *table = &model->owners;
     bson_t storage = BSON_INITIALIZER;
     spill_buffer_t only = SPILL_BUFFER_INIT;
-    bool named = query->owner && spill_owner_key(query->owner, &only, NULL) == SPILL_OK;
-    bson_init(found);
-    spill_buffer_clear(last);
+    bool named =
+        query->orphans.owner && spill_owner_key(query->orphans.owner, &only, NULL) == SPILL_OK;
     pthread_mutex_lock(&model->lock);
-    uint32_t count = 0;
     size_t index = named ? model_table_seek(table, binding->array_id, only.data, only.size)
                          : seek_after(model, binding->array_id, query->after, query->after_bytes);
-    for (; index < table->count && count < query->limit; index++) {
+    for (; index < table->count && listing->count < query->limit; index++) {
         const model_owner_t *owner = (const model_owner_t *)table->at[index];
         const model_entry_t *entry = &owner->entry;
         spill_orphan_t orphan;
@@ -162,9 +149,8 @@ spill_code_t model_orphans(spill_store_t *store, const spill_definition_t *defin
         bson_reinit(&storage);
         if (!spill_owner_from_key(entry->key, entry->key_bytes, &storage, &orphan.owner))
             continue;
-        spill_orphan_append(&orphan, count++, found);
-        spill_buffer_clear(last);
-        spill_buffer_append(last, entry->key, entry->key_bytes);
+        spill_listing_add_orphan(listing, &orphan);
+        spill_listing_set_last(listing, entry->key, entry->key_bytes);
     }
     pthread_mutex_unlock(&model->lock);
     spill_buffer_release(&only);
@@ -188,32 +174,28 @@ static bool may_have_id(const model_owner_t *owner, const spill_definition_t *de
 }
 
 spill_code_t model_windows(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const spill_window_query_t *query,
-                           bson_t *texts, spill_error_t *error)
+                           const spill_binding_t *binding, const spill_list_query_t *query,
+                           spill_listing_t *listing, spill_error_t *error)
 {
     model_store_t *model = (model_store_t *)store;
     const model_table_t *table = &model->owners;
-    spill_window_keys_t keys;
-    spill_code_t code = spill_window_keys_init(&keys, query, error);
-    if (code == SPILL_OK) {
-        bson_init(texts);
-        pthread_mutex_lock(&model->lock);
-        uint32_t found = 0;
-        const spill_buffer_t *from = query->newest_first ? &keys.high : &keys.low;
-        size_t index = model_table_seek(table, binding->array_id, from->data, from->size);
-        index -= query->newest_first ? 1 : 0; /* wraps below 0: no such index */
-        while (index < table->count && found < query->limit) {
-            const model_owner_t *owner = (const model_owner_t *)table->at[index];
-            const model_entry_t *entry = &owner->entry;
-            if (entry->id != binding->array_id ||
-                !spill_window_keys_hold(&keys, entry->key, entry->key_bytes))
-                break;
-            if (owner->head && may_have_id(owner, definition, query->id))
-                spill_window_keys_list(&keys, entry->key, entry->key_bytes, found++, texts);
-            index = query->newest_first ? index - 1 : index + 1;
-        }
-        pthread_mutex_unlock(&model->lock);
+    bool newest_first = query->windows.newest_first;
+    SPILL_SCOPED(spill_window_keys_release) spill_window_keys_t keys = {0};
+    SPILL_TRY(spill_window_keys_init(&keys, query, error));
+    pthread_mutex_lock(&model->lock);
+    const spill_buffer_t *from = newest_first ? &keys.high : &keys.low;
+    size_t index = model_table_seek(table, binding->array_id, from->data, from->size);
+    index -= newest_first ? 1 : 0; /* wraps below 0: no such index */
+    while (index < table->count && listing->count < query->limit) {
+        const model_owner_t *owner = (const model_owner_t *)table->at[index];
+        const model_entry_t *entry = &owner->entry;
+        if (entry->id != binding->array_id ||
+            !spill_window_keys_hold(&keys, entry->key, entry->key_bytes))
+            break;
+        if (owner->head && may_have_id(owner, definition, query->windows.id))
+            spill_window_keys_list(&keys, entry->key, entry->key_bytes, listing);
+        index = newest_first ? index - 1 : index + 1;
     }
-    spill_window_keys_release(&keys);
-    return code;
+    pthread_mutex_unlock(&model->lock);
+    return SPILL_OK;
 }

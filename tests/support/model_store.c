@@ -243,23 +243,19 @@ static spill_code_t retire(spill_store_t *store, const spill_definition_t *defin
     return SPILL_OK;
 }
 
-static spill_code_t catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
-                                  spill_error_t *error)
+static spill_code_t catalog_names(spill_store_t *store, spill_catalog_t kind,
+                                  spill_listing_t *names, spill_error_t *error)
 {
     (void)error;
     model_store_t *model = (model_store_t *)store;
-    bson_init(names);
+    spill_listing_clear(names);
     pthread_mutex_lock(&model->lock);
-    uint32_t count = 0;
     size_t index = model_table_seek(&model->catalog, kind, NULL, 0);
     for (; index < model->catalog.count; index++) {
         const model_entry_t *entry = model->catalog.at[index];
         if (entry->id != (uint32_t)kind)
             break;
-        char buffer[16];
-        const char *key;
-        bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
-        bson_append_utf8(names, key, -1, (const char *)entry->key, (int)entry->key_bytes);
+        spill_listing_add_text(names, (const char *)entry->key, entry->key_bytes);
     }
     pthread_mutex_unlock(&model->lock);
     return SPILL_OK;
@@ -291,10 +287,10 @@ static const spill_store_ops_t model_ops = {
     .name = "model",
     .call = call,
     .bind = bind,
-    .owners = model_owners,
-    .oversized = model_oversized,
-    .orphans = model_orphans,
-    .windows = model_windows,
+    .list = {[SPILL_LIST_OWNERS] = model_owners,
+             [SPILL_LIST_OVERSIZED] = model_oversized,
+             [SPILL_LIST_ORPHANS] = model_orphans,
+             [SPILL_LIST_WINDOWS] = model_windows},
     .catalog_get = catalog_get,
     .catalog_put = catalog_put,
     .catalog_delete = catalog_delete,

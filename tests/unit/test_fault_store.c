@@ -223,7 +223,8 @@ static spill_code_t use_catalog(fixture_t *fixture)
 {
     spill_store_t *store = fixture->store;
     const char *name = fixture->definition.name;
-    bson_t document = BSON_INITIALIZER, names, owners;
+    bson_t document = BSON_INITIALIZER;
+    spill_listing_t names = SPILL_LISTING_INIT, owners = SPILL_LISTING_INIT;
     bson_t *found;
     bool done;
     spill_code_t code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, name, NULL,
@@ -235,21 +236,18 @@ static spill_code_t use_catalog(fixture_t *fixture)
         bson_destroy(found);
         code = store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, NULL);
         if (code == SPILL_OK)
-            assert_int_equal(bson_count_keys(&names), 1);
-        bson_destroy(&names);
+            assert_int_equal(names.count, 1);
     }
     spill_binding_t binding;
     if (code == SPILL_OK)
         code = store->ops->bind(store, &fixture->definition, &binding, NULL);
-    if (code == SPILL_OK) {
-        spill_buffer_t last = SPILL_BUFFER_INIT;
-        code = store->ops->owners(store, &fixture->definition, &binding, NULL, 0, 10, &owners,
-                                  &last, NULL);
-        bson_destroy(&owners);
-        spill_buffer_release(&last);
-    }
+    spill_list_query_t query = {.list = SPILL_LIST_OWNERS, .limit = 10};
+    if (code == SPILL_OK)
+        code = spill_store_list(store, &fixture->definition, &binding, &query, &owners, NULL);
     if (code == SPILL_OK)
         code = store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, NULL);
+    spill_listing_release(&names);
+    spill_listing_release(&owners);
     bson_destroy(&document);
     return code;
 }

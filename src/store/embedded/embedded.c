@@ -93,8 +93,10 @@ static const char *damage(const spill_store_t *store)
 /* The functions of every embedded store, whatever its engine. */
 #define COMMON_OPS                                                                                 \
     .shared_window = true, .call = call, .bind = spill_embedded_bind,                              \
-    .owners = spill_embedded_owners, .oversized = spill_embedded_oversized,                        \
-    .orphans = spill_embedded_orphans, .windows = spill_embedded_windows,                          \
+    .list = {[SPILL_LIST_OWNERS] = spill_embedded_owners,                                          \
+             [SPILL_LIST_OVERSIZED] = spill_embedded_oversized,                                    \
+             [SPILL_LIST_ORPHANS] = spill_embedded_orphans,                                        \
+             [SPILL_LIST_WINDOWS] = spill_embedded_windows},                                       \
     .catalog_get = spill_embedded_catalog_get, .catalog_put = spill_embedded_catalog_put,          \
     .catalog_delete = spill_embedded_catalog_delete,                                               \
     .catalog_names = spill_embedded_catalog_names, .retire = spill_embedded_retire,                \

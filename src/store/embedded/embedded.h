@@ -10,8 +10,7 @@
  *   embedded_catalog.c    definitions and imports
  *   numbers.c             the numbers of definitions
  *   records.c             records of states, the cache of head records, system records
- *   embedded_owners.c     list owners; delete the rest of an array
- *   embedded_oversized.c  list owners whose head needs a reshape
+ *   embedded_listing.c    list owners, heads that need a reshape, and windows
  *   embedded_orphans.c    list owners that have pages but no head
  *   embedded_check.h      find errors in the records
  *   reindex.c             rebuild indexes
@@ -131,8 +130,8 @@ spill_code_t spill_embedded_catalog_put(spill_store_t *store, spill_catalog_t ki
                                         const bson_t *document, bool *done, spill_error_t *error);
 spill_code_t spill_embedded_catalog_delete(spill_store_t *store, spill_catalog_t kind,
                                            const char *name, spill_error_t *error);
-spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
-                                          spill_error_t *error);
+spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind,
+                                          spill_listing_t *names, spill_error_t *error);
 
 spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_binding_t *binding, bool *done,
@@ -144,36 +143,23 @@ bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id);
 /* Fill store->bindings from the records. */
 spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error);
 
+/* Functions of spill_store_ops_t.list (embedded_listing.c, embedded_orphans.c). */
 spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
-                                   const spill_binding_t *binding, const uint8_t *after,
-                                   size_t after_bytes, size_t limit, bson_t *owners,
-                                   spill_buffer_t *last, spill_error_t *error);
-
+                                   const spill_binding_t *binding, const spill_list_query_t *query,
+                                   spill_listing_t *listing, spill_error_t *error);
 spill_code_t spill_embedded_oversized(spill_store_t *store, const spill_definition_t *definition,
                                       const spill_binding_t *binding,
-                                      const spill_oversized_query_t *query, bson_t *found,
-                                      spill_buffer_t *last, spill_error_t *error);
-
+                                      const spill_list_query_t *query, spill_listing_t *listing,
+                                      spill_error_t *error);
 spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                    const spill_binding_t *binding,
-                                    const spill_orphan_query_t *query, bson_t *found,
-                                    spill_buffer_t *last, spill_error_t *error);
-
+                                    const spill_binding_t *binding, const spill_list_query_t *query,
+                                    spill_listing_t *listing, spill_error_t *error);
 spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition_t *definition,
-                                    const spill_binding_t *binding,
-                                    const spill_window_query_t *query, bson_t *texts,
-                                    spill_error_t *error);
+                                    const spill_binding_t *binding, const spill_list_query_t *query,
+                                    spill_listing_t *listing, spill_error_t *error);
 
-/* Move to the first record behind all records of the owner, of any kind. (embedded_owners.c) */
+/* Move to the first record behind all records of the owner, of any kind. (records.c) */
 void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner);
-
-/*
- * Delete all records of an array's owners. If an owner has a head, set *deleted = false and leave
- * the batch unchanged. For the combiner's leader, with a batch of its own. (embedded_owners.c)
- * Cost: one step for each owner that has records.
- */
-spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t *batch,
-                                         uint32_t array_id, bool *deleted, spill_error_t *error);
 
 /*
  * Rebuild the index entries of the owner's pages, and of the ids and ranks of its elements. `key`
@@ -185,15 +171,11 @@ spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request
 
 /*
  * Layout bucket: the entry of an element with this id (as a key) in the index over all windows of
- * its owner. False: it has none. (window_ids.c)
+ * its owner. False: it has none. (records.c)
  */
 bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_id,
                                  const spill_buffer_t *id, int64_t incarnation, int64_t seq,
                                  spill_record_key_t *key);
-/* spill_embedded_windows for a query with an id. */
-spill_code_t spill_embedded_windows_with_id(spill_embedded_t *store, uint32_t array_id,
-                                            const spill_window_query_t *query, bson_t *texts,
-                                            spill_error_t *error);
 
 spill_code_t spill_embedded_check(spill_store_t *store, const spill_binding_t *binding,
                                   const spill_definition_t *definition, const spill_value_t *owner,

@@ -51,6 +51,56 @@ static bool as_expected(const catalog_change_t *change, const spill_system_acces
            memcmp(bson_get_data(change->expected), access->value.data, access->value.size) == 0;
 }
 
+/* *any: the array has a record. *head: one of its owners has a head. */
+static spill_code_t find_heads(spill_kv_iter_t *iter, uint32_t array_id, bool *any, bool *head,
+                               spill_error_t *error)
+{
+    spill_record_key_t key;
+    spill_record_key_init(&key, array_id, NULL, 0);
+    iter->ops->seek(iter, key.data, key.size);
+    *any = *head = false;
+    while (!*head && iter->valid && iter->key_bytes > 4 && memcmp(iter->key, key.data, 4) == 0) {
+        const uint8_t *owner = iter->key + 4;
+        size_t length = spill_owner_key_length(owner, iter->key_bytes - 4);
+        *any = true;
+        if (length == 0 || length > SPILL_OWNER_KEY_MAX || iter->key_bytes == 4 + length) {
+            iter->ops->next(iter); /* not an owner's record */
+            continue;
+        }
+        spill_record_key_init(&key, array_id, owner, length);
+        spill_record_key_kind(&key, SPILL_RECORD_HEAD);
+        iter->ops->seek(iter, key.data, key.size);
+        *head = iter->valid && iter->key_bytes == key.size &&
+                memcmp(iter->key, key.data, key.size) == 0;
+        spill_embedded_pass_owner(iter, &key);
+    }
+    return spill_kv_iter_stop(iter, error);
+}
+
+/*
+ * Delete all records of an array's owners. If an owner has a head, set *deleted = false and leave
+ * the batch unchanged. For the combiner's leader, with a batch of its own. Cost: one step for each
+ * owner that has records.
+ */
+static spill_code_t delete_array(const spill_embedded_t *store, spill_batch_t *batch,
+                                 uint32_t array_id, bool *deleted, spill_error_t *error)
+{
+    bool any, head;
+    SPILL_SCOPED(spill_kv_iter_release)
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
+    *deleted = false;
+    SPILL_TRY(find_heads(iter, array_id, &any, &head, error));
+    *deleted = !head;
+    if (head || !any)
+        return SPILL_OK;
+    uint8_t from[4], to[5];
+    spill_id_prefix(from, array_id);
+    spill_id_prefix(to, array_id);
+    to[4] = 0xff; /* no owner's key begins with it */
+    spill_batch_delete_range(batch, from, sizeof from, to, sizeof to);
+    return SPILL_OK;
+}
+
 /*
  * End the array of `name`, unless an owner has a head (change->done). Delete its number and the
  * rest of its records. Later requests with that number are refused, so that a later array of that
@@ -63,8 +113,7 @@ static spill_code_t end_array(catalog_change_t *change, spill_system_access_t *a
     spill_code_t code = spill_numbers_get(access, change->name, &now, error);
     if (code != SPILL_OK || now.array_id == 0)
         return code;
-    code = spill_embedded_delete_array(access->store, access->batch, now.array_id, &change->done,
-                                       error);
+    code = delete_array(access->store, access->batch, now.array_id, &change->done, error);
     if (code != SPILL_OK || !change->done)
         return code;
     spill_batch_delete(access->batch, access->key.data, access->key.size);
@@ -193,29 +242,19 @@ spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_
     return code;
 }
 
-spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
-                                          spill_error_t *error)
+spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind,
+                                          spill_listing_t *names, spill_error_t *error)
 {
     spill_kv_t *kv = ((spill_embedded_t *)store)->kv;
-    spill_buffer_t prefix = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t prefix = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
     char *full = catalog_name(kind, "");
     char name[4096];
-    uint32_t count = 0;
-    bson_init(names);
+    spill_listing_clear(names);
     spill_system_key(&prefix, SPILL_SYSTEM_CATALOG, full);
-    spill_kv_iter_t *iter = kv->ops->iterate(kv);
-    iter->ops->seek(iter, prefix.data, prefix.size);
-    for (; spill_system_at_name(iter, &prefix, name, sizeof name); iter->ops->next(iter)) {
-        char text[16];
-        const char *key;
-        bson_uint32_to_string(count++, &key, text, sizeof text);
-        bson_append_utf8(names, key, -1, name, -1);
-    }
-    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    spill_buffer_release(&prefix);
     bson_free(full);
-    if (code != SPILL_OK)
-        bson_destroy(names);
-    return code;
+    iter->ops->seek(iter, prefix.data, prefix.size);
+    for (; spill_system_at_name(iter, &prefix, name, sizeof name); iter->ops->next(iter))
+        spill_listing_add_text(names, name, strlen(name));
+    return spill_kv_iter_stop(iter, error);
 }

@@ -17,6 +17,7 @@ typedef struct orphan_search {
     bool oldest;
     spill_record_key_t key;
     spill_state_t state;
+    spill_listing_t *listing; /* the results */
 } orphan_search_t;
 
 static bool at_key(const orphan_search_t *search)
@@ -34,7 +35,7 @@ static spill_code_t seek(orphan_search_t *search, spill_error_t *error)
 {
     spill_kv_iter_t *iter = search->iter;
     iter->ops->seek(iter, search->key.data, search->key.size);
-    return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    return spill_kv_iter_stop(iter, error);
 }
 
 /* The head's incarnation; INT64_MAX: no head. *readable: false if its record does not decode. */
@@ -78,7 +79,7 @@ static spill_code_t pass_entry(orphan_search_t *search, int64_t incarnation, int
     if (code != SPILL_OK || !iter->valid)
         return code;
     iter->ops->next(iter);
-    return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    return spill_kv_iter_stop(iter, error);
 }
 
 /* Find the pages of the latest incarnation before `incarnation` that has pages, by the index. */
@@ -133,23 +134,21 @@ static spill_code_t find_orphan(orphan_search_t *search, spill_orphan_t *orphan,
     return code == SPILL_OK && worth ? find_pages(search, incarnation, orphan, error) : code;
 }
 
-static spill_code_t add_orphans_of_owner(orphan_search_t *search, uint32_t index, bson_t *found,
-                                         bool *any, spill_error_t *error)
+static spill_code_t add_orphans_of_owner(orphan_search_t *search, spill_error_t *error)
 {
     spill_orphan_t orphan;
-    *any = false;
-    spill_code_t code = find_orphan(search, &orphan, error);
-    if (code != SPILL_OK || orphan.pages == 0)
-        return code;
-    bson_t storage = BSON_INITIALIZER;
-    *any =
-        spill_owner_from_key(search->key.data + 4, search->key.prefix - 4, &storage, &orphan.owner);
-    if (*any)
-        spill_orphan_append(&orphan, index, found);
-    bson_destroy(&storage);
-    return *any ? SPILL_OK
-                : spill_fail(error, SPILL_CORRUPT, "%s: the key of an owner cannot be read",
-                             search->store->base.uri);
+    SPILL_TRY(find_orphan(search, &orphan, error));
+    if (orphan.pages == 0)
+        return SPILL_OK;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
+    const uint8_t *owner = search->key.data + 4;
+    size_t owner_bytes = search->key.prefix - 4;
+    if (!spill_owner_from_key(owner, owner_bytes, &storage, &orphan.owner))
+        return spill_fail(error, SPILL_CORRUPT, "%s: the key of an owner cannot be read",
+                          search->store->base.uri);
+    spill_listing_add_orphan(search->listing, &orphan);
+    spill_listing_set_last(search->listing, owner, owner_bytes);
+    return SPILL_OK;
 }
 
 /* Go to the first record of the next owner; false: there is none. */
@@ -171,68 +170,45 @@ static bool next_owner(orphan_search_t *search, uint32_t array_id)
     return false;
 }
 
-static spill_code_t list(orphan_search_t *search, const spill_binding_t *binding, size_t limit,
-                         bson_t *found, spill_buffer_t *last, spill_error_t *error)
+static spill_code_t add_orphans_of_one(orphan_search_t *search, const spill_binding_t *binding,
+                                       const spill_value_t *owner, spill_error_t *error)
 {
-    uint32_t count = 0;
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && count < limit && next_owner(search, binding->array_id)) {
-        bool any;
-        code = add_orphans_of_owner(search, count, found, &any, error);
-        if (any) {
-            count++;
-            spill_buffer_clear(last);
-            spill_buffer_append(last, search->key.data + 4, search->key.prefix - 4);
-        }
-        spill_embedded_pass_owner(search->iter, &search->key);
-    }
-    if (code == SPILL_OK && !search->iter->valid)
-        code = search->iter->ops->status(search->iter, error);
-    return code;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t name = SPILL_BUFFER_INIT;
+    SPILL_TRY(spill_owner_key(owner, &name, error));
+    spill_record_key_init(&search->key, binding->array_id, name.data, name.size);
+    SPILL_TRY(add_orphans_of_owner(search, error));
+    return spill_kv_iter_stop(search->iter, error);
 }
 
-static spill_code_t add_orphans_of_one(orphan_search_t *search, const spill_binding_t *binding,
-                                       const spill_value_t *owner, bson_t *found,
-                                       spill_error_t *error)
+static spill_code_t add_orphans(orphan_search_t *search, const spill_binding_t *binding,
+                                const spill_list_query_t *query, spill_error_t *error)
 {
-    bool any;
-    spill_buffer_t name = SPILL_BUFFER_INIT;
-    spill_code_t code = spill_owner_key(owner, &name, error);
-    if (code == SPILL_OK) {
-        spill_record_key_init(&search->key, binding->array_id, name.data, name.size);
-        code = add_orphans_of_owner(search, 0, found, &any, error);
+    spill_kv_iter_t *iter = search->iter;
+    spill_record_key_init(&search->key, binding->array_id, query->after, query->after_bytes);
+    if (query->after_bytes > 0)
+        spill_embedded_pass_owner(iter, &search->key);
+    else
+        iter->ops->seek(iter, search->key.data, search->key.size);
+    while (search->listing->count < query->limit && next_owner(search, binding->array_id)) {
+        SPILL_TRY(add_orphans_of_owner(search, error));
+        spill_embedded_pass_owner(iter, &search->key);
     }
-    if (code == SPILL_OK && !search->iter->valid)
-        code = search->iter->ops->status(search->iter, error);
-    spill_buffer_release(&name);
-    return code;
+    return spill_kv_iter_stop(iter, error);
 }
 
 spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                    const spill_binding_t *binding,
-                                    const spill_orphan_query_t *query, bson_t *found,
-                                    spill_buffer_t *last, spill_error_t *error)
+                                    const spill_binding_t *binding, const spill_list_query_t *query,
+                                    spill_listing_t *listing, spill_error_t *error)
 {
     spill_kv_t *kv = ((spill_embedded_t *)store)->kv;
     orphan_search_t search = {.store = (spill_embedded_t *)store,
                               .iter = kv->ops->iterate(kv),
-                              .oldest = !spill_schema_of(definition)->appends_to_head};
-    spill_code_t code;
-    bson_init(found);
-    spill_buffer_clear(last);
-    spill_record_key_init(&search.key, binding->array_id, query->after, query->after_bytes);
-    if (query->owner) {
-        code = add_orphans_of_one(&search, binding, query->owner, found, error);
-    } else if (query->after_bytes > 0) {
-        spill_embedded_pass_owner(search.iter, &search.key);
-        code = list(&search, binding, query->limit, found, last, error);
-    } else {
-        search.iter->ops->seek(search.iter, search.key.data, search.key.size);
-        code = list(&search, binding, query->limit, found, last, error);
-    }
+                              .oldest = !spill_schema_of(definition)->appends_to_head,
+                              .listing = listing};
+    const spill_value_t *owner = query->orphans.owner;
+    spill_code_t code = owner ? add_orphans_of_one(&search, binding, owner, error)
+                              : add_orphans(&search, binding, query, error);
     search.iter->ops->free(search.iter);
     spill_state_release(&search.state);
-    if (code != SPILL_OK)
-        bson_destroy(found);
     return code;
 }

@@ -1,5 +1,7 @@
 #include "store/embedded/records.h"
 
+#include "definition/schema.h"
+#include "definition/window.h"
 #include "store/embedded/embedded_codec.h"
 #include "util/error.h"
 #include "util/hash.h"
@@ -163,6 +165,32 @@ spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_r
         spill_fail(error, SPILL_CORRUPT, "%s (%s: restore a backup, or export what is readable)",
                    what, store->base.uri);
     return spill_embedded_place(request, page, code, error);
+}
+
+/* ---- keys of records ------------------------------------------------------------------------- */
+
+void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner)
+{
+    spill_record_key_kind(owner, SPILL_RECORD_END);
+    iter->ops->seek(iter, owner->data, owner->size);
+    while (iter->valid && spill_record_key_kind_of(owner, iter->key, iter->key_bytes) != 0)
+        iter->ops->next(iter); /* of an unknown kind */
+}
+
+bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_id,
+                                 const spill_buffer_t *id, int64_t incarnation, int64_t seq,
+                                 spill_record_key_t *key)
+{
+    spill_value_t owner;
+    const char *window;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t owner_key = SPILL_BUFFER_INIT;
+    if (!spill_schema_of(request->definition)->has_windows ||
+        !spill_window_split(request->owner, &owner, &window) ||
+        spill_owner_key(&owner, &owner_key, NULL) != SPILL_OK)
+        return false;
+    spill_record_key_init(key, array_id, owner_key.data, owner_key.size);
+    spill_record_key_window_id(key, id, window, incarnation, seq);
+    return true;
 }
 
 /* ---- system records -------------------------------------------------------------------------- */

@@ -40,23 +40,15 @@ void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **
 /* Up to this many windows are searched one by one, from the newest on. */
 enum { STEPS_MAX = 8 };
 
-typedef struct listing {
-    bson_t *texts;
-    uint32_t count;
-    char last[SPILL_WINDOW_SIZE];
-} listing_t;
-
 static bool add_window(void *context, const bson_t *document)
 {
-    listing_t *listing = context;
+    spill_listing_t *listing = context;
     bson_iter_t window;
-    char buffer[16];
-    const char *key;
+    uint32_t length;
     if (!bson_iter_init_find(&window, document, "_id") || !BSON_ITER_HOLDS_UTF8(&window))
         return true;
-    bson_uint32_to_string(listing->count++, &key, buffer, sizeof buffer);
-    bson_append_iter(listing->texts, key, -1, &window);
-    snprintf(listing->last, sizeof listing->last, "%s", bson_iter_utf8(&window, NULL));
+    const char *text = bson_iter_utf8(&window, &length);
+    spill_listing_add_text(listing, text, length);
     return true;
 }
 
@@ -72,15 +64,15 @@ static void match_id(const spill_definition_t *definition, const spill_value_t *
 }
 
 /* List each window once, as {_id: text}: a search by id may find several parts of a window. */
-static void append_list(const spill_definition_t *definition, const spill_window_query_t *query,
+static void append_list(const spill_definition_t *definition, const spill_list_query_t *query,
                         bson_t *pipeline)
 {
     char window[SPILL_NAME_SIZE + 1];
     const char *field = definition->window_field;
-    int order = query->newest_first ? -1 : 1;
+    int order = query->windows.newest_first ? -1 : 1;
     int64_t limit = (int64_t)query->limit;
     snprintf(window, sizeof window, "$%s", field);
-    if (query->id)
+    if (query->windows.id)
         BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", BCON_UTF8(window), "}", "}", "2", "{",
                     "$sort", "{", "_id", BCON_INT32(order), "}", "}", "3", "{", "$limit",
                     BCON_INT64(limit), "}");
@@ -105,25 +97,25 @@ static void append_bound(bson_t *range, const char *comparison, const spill_valu
 }
 
 /*
- * Find the newest window before query->last. It uses only the index of _ids, so the cost does not
+ * Find the newest window before query->after. It uses only the index of _ids, so the cost does not
  * depend on the number of the owner's documents.
  */
 static spill_code_t step_back(spill_mongo_t *store, const spill_definition_t *definition,
-                              const spill_window_query_t *query, listing_t *listing,
+                              const spill_list_query_t *query, spill_listing_t *listing,
                               spill_error_t *error)
 {
     bson_t pipeline = BSON_INITIALIZER, stage, match, owner, range;
-    const char *high = query->last ? query->last : query->to;
+    const char *after = spill_list_after_window(query), *high = after ? after : query->windows.to;
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     if (store->sharded) {
         BSON_APPEND_DOCUMENT_BEGIN(&match, definition->page_owner, &owner);
-        spill_value_append(query->owner, &owner, "$eq");
+        spill_value_append(query->windows.owner, &owner, "$eq");
         bson_append_document_end(&match, &owner);
     }
     BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &range);
-    append_bound(&range, "$gt", query->owner, query->from, false);
-    append_bound(&range, "$lt", query->owner, high, !query->last);
+    append_bound(&range, "$gt", query->windows.owner, query->windows.from, false);
+    append_bound(&range, "$lt", query->windows.owner, high, !after);
     bson_append_document_end(&match, &range);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
@@ -137,44 +129,47 @@ static spill_code_t step_back(spill_mongo_t *store, const spill_definition_t *de
 }
 
 static spill_code_t walk_back(spill_mongo_t *store, const spill_definition_t *definition,
-                              const spill_window_query_t *query, listing_t *listing,
+                              const spill_list_query_t *query, spill_listing_t *listing,
                               spill_error_t *error)
 {
-    spill_window_query_t next = *query;
-    char last[SPILL_WINDOW_SIZE];
-    uint32_t before = UINT32_MAX;
+    spill_list_query_t next = *query;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t after = SPILL_BUFFER_INIT;
+    size_t before = SIZE_MAX;
     while (listing->count < query->limit && listing->count != before) {
         before = listing->count;
         SPILL_TRY(step_back(store, definition, &next, listing, error));
-        snprintf(last, sizeof last, "%s", listing->last);
-        next.last = last;
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, listing->last.data, listing->last.size);
+        next.after = after.data;
+        next.after_bytes = after.size;
     }
     return SPILL_OK;
 }
 
 /* List many windows in one command, which reads all of the owner's documents. */
 static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t *definition,
-                                 const spill_window_query_t *query, listing_t *listing,
+                                 const spill_list_query_t *query, spill_listing_t *listing,
                                  spill_error_t *error)
 {
+    const char *after = spill_list_after_window(query);
     bson_t pipeline = BSON_INITIALIZER, stage, match, owner, window;
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     BSON_APPEND_DOCUMENT_BEGIN(&match, definition->page_owner, &owner);
-    spill_value_append(query->owner, &owner, "$eq");
+    spill_value_append(query->windows.owner, &owner, "$eq");
     bson_append_document_end(&match, &owner);
-    if (query->from || query->to || query->last) {
+    if (query->windows.from || query->windows.to || after) {
         BSON_APPEND_DOCUMENT_BEGIN(&match, definition->window_field, &window);
-        if (query->from)
-            BSON_APPEND_UTF8(&window, "$gte", query->from);
-        if (query->to)
-            BSON_APPEND_UTF8(&window, "$lte", query->to);
-        if (query->last)
-            BSON_APPEND_UTF8(&window, query->newest_first ? "$lt" : "$gt", query->last);
+        if (query->windows.from)
+            BSON_APPEND_UTF8(&window, "$gte", query->windows.from);
+        if (query->windows.to)
+            BSON_APPEND_UTF8(&window, "$lte", query->windows.to);
+        if (after)
+            BSON_APPEND_UTF8(&window, query->windows.newest_first ? "$lt" : "$gt", after);
         bson_append_document_end(&match, &window);
     }
-    if (query->id)
-        match_id(definition, query->id, &match);
+    if (query->windows.id)
+        match_id(definition, query->windows.id, &match);
     else
         BCON_APPEND(&match, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
                     BCON_BOOL(true), "}");
@@ -188,17 +183,12 @@ static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t 
 }
 
 spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_window_query_t *query,
-                                 bson_t *texts, spill_error_t *error)
+                                 const spill_binding_t *binding, const spill_list_query_t *query,
+                                 spill_listing_t *listing, spill_error_t *error)
 {
     (void)binding;
-    bson_init(texts);
-    listing_t listing = {.texts = texts};
     spill_mongo_t *mongo = (spill_mongo_t *)store;
-    bool few = query->newest_first && !query->id && query->limit <= STEPS_MAX;
-    spill_code_t code = few ? walk_back(mongo, definition, query, &listing, error)
-                            : list_windows(mongo, definition, query, &listing, error);
-    if (code != SPILL_OK)
-        bson_destroy(texts);
-    return code;
+    bool few = query->windows.newest_first && !query->windows.id && query->limit <= STEPS_MAX;
+    return few ? walk_back(mongo, definition, query, listing, error)
+               : list_windows(mongo, definition, query, listing, error);
 }

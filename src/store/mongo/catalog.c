@@ -236,9 +236,7 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
 typedef struct list {
     spill_mongo_t *store;
     const char *collection;
-    bson_t *array;
-    uint32_t count;
-    char *last; /* the previous name */
+    spill_listing_t *names;
     spill_code_t code;
     spill_error_t *error;
 } list_t;
@@ -246,26 +244,25 @@ typedef struct list {
 /* Add a name. The server must return names in the order of their bytes, each once. */
 static bool add_name(list_t *list, const bson_iter_t *iter)
 {
-    char buffer[16];
-    const char *key;
+    const spill_buffer_t *last = &list->names->last;
     if (!BSON_ITER_HOLDS_UTF8(iter)) {
         list->code =
             spill_fail(list->error, SPILL_CORRUPT, "%s.%s: the _id of a document is not a string",
                        list->store->place, list->collection);
         return false;
     }
-    const char *name = bson_iter_utf8(iter, NULL);
-    if (list->last && strcmp(list->last, name) >= 0) {
-        list->code = spill_fail(list->error, SPILL_CORRUPT,
-                                "%s.%s: the server's answer is wrong: it lists '%.100s' after "
-                                "'%.100s'",
-                                list->store->place, list->collection, name, list->last);
+    uint32_t length;
+    const char *name = bson_iter_utf8(iter, &length);
+    if (last->size > 0 && strcmp((const char *)last->data, name) >= 0) {
+        list->code =
+            spill_fail(list->error, SPILL_CORRUPT,
+                       "%s.%s: the server's answer is wrong: it lists '%.100s' after "
+                       "'%.100s'",
+                       list->store->place, list->collection, name, (const char *)last->data);
         return false;
     }
-    bson_free(list->last);
-    list->last = bson_strdup(name);
-    bson_uint32_to_string(list->count++, &key, buffer, sizeof buffer);
-    return bson_append_iter(list->array, key, -1, iter);
+    spill_listing_add_text(list->names, name, length);
+    return true;
 }
 
 static bool add_id(void *context, const bson_t *document)
@@ -275,24 +272,20 @@ static bool add_id(void *context, const bson_t *document)
     return !bson_iter_init_find(&iter, document, "_id") || add_name(list, &iter);
 }
 
-spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
-                                       spill_error_t *error)
+spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind,
+                                       spill_listing_t *names, spill_error_t *error)
 {
     bson_t *pipeline = BCON_NEW("0", "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}", "1", "{",
                                 "$project", "{", "_id", BCON_INT32(1), "}", "}");
-    bson_init(names);
+    spill_listing_clear(names);
     list_t list = {.store = (spill_mongo_t *)store,
                    .collection = collection_of(kind),
-                   .array = names,
+                   .names = names,
                    .error = error};
     spill_code_t code =
         spill_mongo_each(list.store, list.collection, pipeline, false, add_id, &list, error);
-    code = code == SPILL_OK ? list.code : code;
-    bson_free(list.last);
     bson_destroy(pipeline);
-    if (code != SPILL_OK)
-        bson_destroy(names);
-    return code;
+    return code == SPILL_OK ? list.code : code;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */

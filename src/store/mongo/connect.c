@@ -224,18 +224,13 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
 /* A database without definitions is not a store yet. */
 static spill_code_t check_exists(spill_mongo_t *store, spill_error_t *error)
 {
-    bson_t names;
-    spill_code_t code =
-        spill_mongo_catalog_names(&store->base, SPILL_CATALOG_DEFINITION, &names, error);
-    if (code != SPILL_OK)
-        return code;
-    if (bson_empty(&names))
-        code =
-            spill_fail(error, SPILL_NOT_FOUND,
-                       "%s: the database has no Spillway definitions; `spillway define` makes one",
-                       store->place);
-    bson_destroy(&names);
-    return code;
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    SPILL_TRY(spill_mongo_catalog_names(&store->base, SPILL_CATALOG_DEFINITION, &names, error));
+    if (names.count > 0)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_NOT_FOUND,
+                      "%s: the database has no Spillway definitions; `spillway define` makes one",
+                      store->place);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -323,10 +318,10 @@ static const spill_store_ops_t mongo_ops = {
     .call = call,
     .call_all = call_all,
     .bind = spill_mongo_bind,
-    .owners = spill_mongo_owners,
-    .oversized = spill_mongo_oversized,
-    .orphans = spill_mongo_orphans,
-    .windows = spill_mongo_windows,
+    .list = {[SPILL_LIST_OWNERS] = spill_mongo_owners,
+             [SPILL_LIST_OVERSIZED] = spill_mongo_oversized,
+             [SPILL_LIST_ORPHANS] = spill_mongo_orphans,
+             [SPILL_LIST_WINDOWS] = spill_mongo_windows},
     .catalog_get = spill_mongo_catalog_get,
     .open = spill_mongo_open_entries,
     .catalog_put = spill_mongo_catalog_put,

@@ -125,6 +125,13 @@ bool spill_mongo_follows(const uint8_t *place, size_t place_bytes, const bson_it
     }
 }
 
+void spill_mongo_set_last(spill_listing_t *listing, const bson_iter_t *id)
+{
+    SPILL_SCOPED(bson_destroy) bson_t place = BSON_INITIALIZER;
+    bson_append_iter(&place, "", 0, id);
+    spill_listing_set_last(listing, bson_get_data(&place), place.len);
+}
+
 spill_code_t spill_mongo_fail_order(const spill_mongo_t *store, const char *collection,
                                     spill_error_t *error)
 {

@@ -125,6 +125,9 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
  * type must differ.
  */
 bool spill_mongo_follows(const uint8_t *place, size_t place_bytes, const bson_iter_t *id);
+
+/* Set the position of a listing to that document: {"": _id}. */
+void spill_mongo_set_last(spill_listing_t *listing, const bson_iter_t *id);
 spill_code_t spill_mongo_fail_order(const spill_mongo_t *store, const char *collection,
                                     spill_error_t *error);
 
@@ -245,8 +248,8 @@ spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind,
                                      spill_error_t *error);
 spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t kind,
                                         const char *name, spill_error_t *error);
-spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
-                                       spill_error_t *error);
+spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind,
+                                       spill_listing_t *names, spill_error_t *error);
 
 /* Are both connections to the same database? */
 spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *same,
@@ -260,33 +263,30 @@ spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *
  */
 bool spill_mongo_append_class(bson_t *condition, int type, bool behind);
 
+/* Functions of spill_store_ops_t.list. Cost of orphans: the server reads all pages behind `after`.
+ */
 spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
-                                const spill_binding_t *binding, const uint8_t *after,
-                                size_t after_bytes, size_t limit, bson_t *owners,
-                                spill_buffer_t *last, spill_error_t *error);
+                                const spill_binding_t *binding, const spill_list_query_t *query,
+                                spill_listing_t *listing, spill_error_t *error);
 spill_code_t spill_mongo_oversized(spill_store_t *store, const spill_definition_t *definition,
-                                   const spill_binding_t *binding,
-                                   const spill_oversized_query_t *query, bson_t *found,
-                                   spill_buffer_t *last, spill_error_t *error);
+                                   const spill_binding_t *binding, const spill_list_query_t *query,
+                                   spill_listing_t *listing, spill_error_t *error);
+spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_list_query_t *query,
+                                 spill_listing_t *listing, spill_error_t *error);
+spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_list_query_t *query,
+                                 spill_listing_t *listing, spill_error_t *error);
 
 /* Append `near` to a projection: measures of a document near the size limit. */
 void spill_mongo_project_near(const spill_definition_t *definition, bson_t *projection);
 /* `document` is the result of that projection for `found`. Pure function. */
 spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
-                                      const spill_oversized_query_t *query,
+                                      const spill_list_query_t *query,
                                       const spill_oversized_t *found, const bson_t *document);
 
 /* The bytes of bookkeeping that ADOPT (`pages` == 0) or ADOPT_SPLIT adds under the array's name.
  * (unmanaged.c) */
 int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pages);
-
-/* Cost: one aggregation, in which the server reads all pages from the position on. */
-spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_orphan_query_t *query,
-                                 bson_t *found, spill_buffer_t *last, spill_error_t *error);
-
-spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_window_query_t *query,
-                                 bson_t *texts, spill_error_t *error);
 
 #endif

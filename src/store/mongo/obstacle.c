@@ -5,7 +5,6 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
-#include "store/oversized.h"
 #include "store/place.h"
 #include "store/render.h"
 
@@ -143,7 +142,7 @@ static int64_t page_bytes(const spill_definition_t *definition, const spill_valu
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
-                                      const spill_oversized_query_t *query,
+                                      const spill_list_query_t *query,
                                       const spill_oversized_t *found, const bson_t *document)
 {
     measures_t measures;
@@ -152,7 +151,8 @@ spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
     int64_t room = SPILL_DOCUMENT_BYTES_MAX - measures.bytes;
     bool fits = added_bytes(definition, &found->owner, &measures, 0) <= room;
     int64_t freed = found->elements > 1 ? found->bytes - measures.newest : 0;
-    bool due = !fits || found->elements >= query->slots || measures.bytes >= query->bytes;
+    bool due = !fits || found->elements >= query->oversized.slots ||
+               measures.bytes >= query->oversized.bytes;
     if (!fits && (found->elements <= 1 ||
                   added_bytes(definition, &found->owner, &measures, 1) > room + freed))
         return SPILL_OBSTACLE_ROOM;

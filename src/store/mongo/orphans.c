@@ -10,7 +10,6 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
-#include "store/orphan.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -18,14 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct listing {
-    size_t limit;
-    bson_t *found;
-    uint32_t count;
-    spill_buffer_t *last;
-    const spill_orphan_query_t *query;
+typedef struct search {
+    const spill_list_query_t *query;
+    spill_listing_t *listing;
+    size_t limit;   /* owners that may still be added */
     bool unordered; /* the documents are not in order */
-} listing_t;
+} search_t;
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
@@ -63,48 +60,45 @@ static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spi
 /* Add a result {_id: owner, incarnations: [{incarnation, pages}, ...]}. */
 static bool add_result(void *context, const bson_t *document)
 {
-    listing_t *listing = context;
+    search_t *search = context;
+    const spill_buffer_t *last = &search->listing->last;
     bson_iter_t id, incarnations;
     if (!bson_iter_init_find(&id, document, "_id") ||
         !bson_iter_init_find(&incarnations, document, "incarnations") ||
         !BSON_ITER_HOLDS_ARRAY(&incarnations))
         return true;
-    listing->unordered =
-        listing->last->size > 0
-            ? !spill_mongo_follows(listing->last->data, listing->last->size, &id)
-            : !spill_mongo_follows(listing->query->after, listing->query->after_bytes, &id);
-    if (listing->unordered)
+    search->unordered = last->size > 0 ? !spill_mongo_follows(last->data, last->size, &id)
+                                       : !spill_mongo_follows(search->query->after,
+                                                              search->query->after_bytes, &id);
+    if (search->unordered)
         return false;
     spill_orphan_t orphan = {.owner = spill_value_from_iter(&id)};
     for (int64_t after = INT64_MIN; next_incarnation(&incarnations, after, &orphan);
          after = orphan.incarnation)
-        spill_orphan_append(&orphan, listing->count++, listing->found);
-    bson_t place = BSON_INITIALIZER;
-    bson_append_iter(&place, "", 0, &id);
-    spill_buffer_clear(listing->last);
-    spill_buffer_append(listing->last, bson_get_data(&place), place.len);
-    bson_destroy(&place);
-    return --listing->limit > 0;
+        spill_listing_add_orphan(search->listing, &orphan);
+    spill_mongo_set_last(search->listing, &id);
+    return --search->limit > 0;
 }
 
 /* ---- the pipeline ---------------------------------------------------------------------------- */
 
 static void append_match(const spill_mongo_t *store, const spill_definition_t *definition,
-                         const spill_orphan_query_t *query, bson_t *pipeline)
+                         const spill_list_query_t *query, bson_t *pipeline)
 {
     bson_t stage, match, id, place;
     bson_iter_t after;
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-    if (query->owner) {
-        spill_request_t request = {.definition = definition, .owner = query->owner, .page = 0};
+    if (query->orphans.owner) {
+        spill_request_t request = {
+            .definition = definition, .owner = query->orphans.owner, .page = 0};
         spill_mongo_document_t page;
         spill_mongo_document_init(&page, store, &request);
         spill_mongo_append_shard(&page, &match);
     }
     BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
-    if (query->owner) {
-        spill_mongo_append_page_ids(definition, query->owner, &id);
+    if (query->orphans.owner) {
+        spill_mongo_append_page_ids(definition, query->orphans.owner, &id);
     } else if (query->after_bytes > 0 &&
                bson_init_static(&place, query->after, query->after_bytes) &&
                bson_iter_init(&after, &place) && bson_iter_next(&after)) {
@@ -173,27 +167,20 @@ static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
 }
 
 spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_orphan_query_t *query,
-                                 bson_t *found, spill_buffer_t *last, spill_error_t *error)
+                                 const spill_binding_t *binding, const spill_list_query_t *query,
+                                 spill_listing_t *listing, spill_error_t *error)
 {
     (void)binding;
-    listing_t listing = {.limit = query->limit, .found = found, .last = last, .query = query};
+    spill_mongo_t *mongo = (spill_mongo_t *)store;
+    search_t search = {.query = query, .listing = listing, .limit = query->limit};
     const char *collection = spill_schema_of(definition)->has_windows ? definition->collection
                                                                       : definition->page_collection;
-    bson_t pipeline = BSON_INITIALIZER;
-    append_match((const spill_mongo_t *)store, definition, query, &pipeline);
+    if (spill_schema_of(definition)->is_capped)
+        return SPILL_OK;
+    SPILL_SCOPED(bson_destroy) bson_t pipeline = BSON_INITIALIZER;
+    append_match(mongo, definition, query, &pipeline);
     append_groups(definition, &pipeline);
     append_heads(definition, &pipeline);
-    bson_init(found);
-    spill_buffer_clear(last);
-    spill_code_t code = SPILL_OK;
-    if (!spill_schema_of(definition)->is_capped)
-        code = spill_mongo_each((spill_mongo_t *)store, collection, &pipeline, false, add_result,
-                                &listing, error);
-    if (code == SPILL_OK && listing.unordered)
-        code = spill_mongo_fail_order((spill_mongo_t *)store, collection, error);
-    if (code != SPILL_OK)
-        bson_destroy(found);
-    bson_destroy(&pipeline);
-    return code;
+    SPILL_TRY(spill_mongo_each(mongo, collection, &pipeline, false, add_result, &search, error));
+    return search.unordered ? spill_mongo_fail_order(mongo, collection, error) : SPILL_OK;
 }

@@ -6,7 +6,6 @@
 
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "store/oversized.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -82,15 +81,9 @@ typedef struct search {
     const spill_definition_t *definition;
     const bson_t *conditions; /* besides the one on _id */
     const bson_t *projection;
-    size_t limit;
-    bson_t *array; /* the results of `add` */
-    uint32_t count;
-    void (*add)(struct search *search, const char *key, const bson_t *document,
-                const bson_iter_t *id);
-    spill_buffer_t *last;                 /* the position of the last result: {"": _id} */
-    const spill_oversized_query_t *query; /* of oversized heads */
-    const uint8_t *after;                 /* the position behind which the search begins */
-    size_t after_bytes;
+    const spill_list_query_t *query;
+    spill_listing_t *listing; /* the results of `add` */
+    void (*add)(struct search *search, const bson_t *document, const spill_value_t *id);
     spill_code_t code; /* set if the answer is wrong */
     spill_error_t *error;
 } search_t;
@@ -98,8 +91,10 @@ typedef struct search {
 /* Does `id` follow the document before it, or the start of the search? */
 static bool is_in_order(const search_t *search, const bson_iter_t *id)
 {
-    return search->last->size > 0 ? spill_mongo_follows(search->last->data, search->last->size, id)
-                                  : spill_mongo_follows(search->after, search->after_bytes, id);
+    const spill_buffer_t *last = &search->listing->last;
+    const spill_list_query_t *query = search->query;
+    return last->size > 0 ? spill_mongo_follows(last->data, last->size, id)
+                          : spill_mongo_follows(query->after, query->after_bytes, id);
 }
 
 static bool stop_search(search_t *search, const char *what)
@@ -114,30 +109,25 @@ static bool add_found(void *context, const bson_t *document)
 {
     search_t *search = context;
     bson_iter_t id;
-    char buffer[16];
-    const char *key;
     if (!bson_iter_init_find(&id, document, "_id"))
         return stop_search(search, "a document has no _id");
-    if (search->count >= search->limit)
+    if (search->listing->count >= search->query->limit)
         return stop_search(search, "it has more documents than were asked for");
     if (!is_in_order(search, &id))
         return stop_search(search, "its documents are not in the order of their _id");
-    bson_uint32_to_string(search->count++, &key, buffer, sizeof buffer);
-    search->add(search, key, document, &id);
-    bson_t place = BSON_INITIALIZER;
-    bson_append_iter(&place, "", 0, &id);
-    spill_buffer_clear(search->last);
-    spill_buffer_append(search->last, bson_get_data(&place), place.len);
-    bson_destroy(&place);
+    spill_value_t owner = spill_value_from_iter(&id);
+    search->add(search, document, &owner);
+    spill_mongo_set_last(search->listing, &id);
     return true;
 }
 
 static spill_code_t run_search(search_t *search, const bson_t *match, spill_error_t *error)
 {
-    bson_t *pipeline = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(match), "}", "1", "{", "$sort",
-                                "{", "_id", BCON_INT32(1), "}", "}", "2", "{", "$limit",
-                                BCON_INT64((int64_t)search->limit - search->count), "}", "3", "{",
-                                "$project", BCON_DOCUMENT(search->projection), "}");
+    bson_t *pipeline =
+        BCON_NEW("0", "{", "$match", BCON_DOCUMENT(match), "}", "1", "{", "$sort", "{", "_id",
+                 BCON_INT32(1), "}", "}", "2", "{", "$limit",
+                 BCON_INT64((int64_t)(search->query->limit - search->listing->count)), "}", "3",
+                 "{", "$project", BCON_DOCUMENT(search->projection), "}");
     spill_code_t code = spill_mongo_each(search->store, search->definition->collection, pipeline,
                                          false, add_found, search, error);
     bson_destroy(pipeline);
@@ -182,48 +172,44 @@ static spill_code_t find_buckets(search_t *search, const bson_iter_t *after, spi
     return code;
 }
 
-/* Continue from the position that an earlier search left; size 0: from the start. */
-static spill_code_t find_after(search_t *search, const uint8_t *after, size_t after_bytes,
-                               spill_error_t *error)
+/* Continue from the position that an earlier search left; no bytes: from the start. */
+static spill_code_t find_after(search_t *search, spill_error_t *error)
 {
+    const spill_list_query_t *query = search->query;
     bson_t place;
     bson_iter_t iter;
     int next = 0;
-    spill_code_t code = SPILL_OK;
-    search->after = after;
-    search->after_bytes = after_bytes;
     search->error = error;
-    bool placed = after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
+    bool placed = query->after_bytes > 0 &&
+                  bson_init_static(&place, query->after, query->after_bytes) &&
                   bson_iter_init(&iter, &place) && bson_iter_next(&iter);
     if (spill_schema_of(search->definition)->has_windows)
         return find_buckets(search, placed ? &iter : NULL, error);
     if (placed) {
         int own = class_of((int)bson_iter_type(&iter));
-        if (own < CLASSES)
-            code = find_classes(search, &iter, own, own + 1, error);
-        else
-            code = spill_fail(error, SPILL_CORRUPT,
+        if (own == CLASSES)
+            return spill_fail(error, SPILL_CORRUPT,
                               "%s: a document has an _id of BSON type %d, which no owner can have",
                               search->definition->collection, (int)bson_iter_type(&iter));
+        SPILL_TRY(find_classes(search, &iter, own, own + 1, error));
         next = own + 1;
     }
-    if (code == SPILL_OK && search->count < search->limit && next < CLASSES)
-        code = find_classes(search, NULL, next, CLASSES, error);
-    return code;
+    if (search->listing->count < query->limit && next < CLASSES)
+        return find_classes(search, NULL, next, CLASSES, error);
+    return SPILL_OK;
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-static void add_id(search_t *search, const char *key, const bson_t *document, const bson_iter_t *id)
+static void add_owner(search_t *search, const bson_t *document, const spill_value_t *id)
 {
     (void)document;
-    bson_append_iter(search->array, key, -1, id);
+    spill_listing_add_owner(search->listing, id);
 }
 
 spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
-                                const spill_binding_t *binding, const uint8_t *after,
-                                size_t after_bytes, size_t limit, bson_t *owners,
-                                spill_buffer_t *last, spill_error_t *error)
+                                const spill_binding_t *binding, const spill_list_query_t *query,
+                                spill_listing_t *listing, spill_error_t *error)
 {
     (void)binding;
     char path[SPILL_NAME_SIZE + 16];
@@ -239,18 +225,10 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
                        .definition = definition,
                        .conditions = conditions,
                        .projection = projection,
-                       .limit = limit,
-                       .array = owners,
-                       .add = add_id,
-                       .last = last};
-    bson_init(owners);
-    spill_buffer_t from = SPILL_BUFFER_INIT; /* `after` may point into `last` */
-    spill_buffer_append(&from, after, after_bytes);
-    spill_buffer_clear(last);
-    spill_code_t code = find_after(&search, from.data, from.size, error);
-    if (code != SPILL_OK)
-        bson_destroy(owners);
-    spill_buffer_release(&from);
+                       .query = query,
+                       .listing = listing,
+                       .add = add_owner};
+    spill_code_t code = find_after(&search, error);
     bson_destroy(conditions);
     bson_destroy(projection);
     return code;
@@ -291,16 +269,16 @@ static void append_miscounted(const spill_definition_t *definition, const names_
 
 /* Conditions: an array is not empty, and it is unmanaged or oversized. */
 static bson_t *oversized_conditions(const spill_definition_t *definition, const names_t *names,
-                                    const spill_oversized_query_t *query)
+                                    const spill_list_query_t *query)
 {
     bson_t any = BSON_INITIALIZER;
     BCON_APPEND(&any, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(names->incarnation), "}",
                 "missing", "]", "}", "1", "{", "$gte", "[", "{", "$add", "[", "{", "$size",
                 BCON_UTF8(names->array), "}", "{", "$size", "{", "$ifNull", "[",
                 BCON_UTF8(names->deleted), "[", "]", "]", "}", "}", "]", "}",
-                BCON_INT64(query->slots), "]", "}", "2", "{", "$gte", "[", "{", "$bsonSize",
-                "$$ROOT", "}", BCON_INT64(query->bytes), "]", "}");
-    if (query->counts)
+                BCON_INT64(query->oversized.slots), "]", "}", "2", "{", "$gte", "[", "{",
+                "$bsonSize", "$$ROOT", "}", BCON_INT64(query->oversized.bytes), "]", "}");
+    if (query->oversized.miscounts)
         append_miscounted(definition, names, &any);
     bson_t *conditions = BCON_NEW(
         "$expr", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(names->array), "}", "{", "$and", "[",
@@ -310,58 +288,60 @@ static bson_t *oversized_conditions(const spill_definition_t *definition, const 
     return conditions;
 }
 
-static void add_oversized(search_t *search, const char *key, const bson_t *document,
-                          const bson_iter_t *id)
+/* Read the measures of a document that the projection has. */
+static void read_oversized(const bson_t *document, spill_oversized_t *one)
 {
-    (void)id;
-    bson_t entry = BSON_INITIALIZER, at = BSON_INITIALIZER;
-    bson_iter_t iter;
-    spill_oversized_t one;
-    bson_copy_to_excluding_noinit(document, &entry, "near", NULL);
-    BSON_APPEND_DOCUMENT(&at, "0", document);
-    bool read =
-        bson_iter_init(&iter, &at) && bson_iter_next(&iter) && spill_oversized_read(&iter, &one);
-    if (!read || one.elements < 0 || one.elements > INT32_MAX || one.bytes < 0)
+    bson_iter_t field;
+    bson_iter_init(&field, document);
+    while (bson_iter_next(&field)) {
+        const char *key = bson_iter_key(&field);
+        if (strcmp(key, "elements") == 0)
+            one->elements = spill_iter_int64(&field);
+        else if (strcmp(key, "bytes") == 0)
+            one->bytes = spill_iter_int64(&field);
+        else if (strcmp(key, "ours") == 0)
+            one->ours = bson_iter_as_bool(&field);
+        else if (strcmp(key, "full") == 0)
+            one->full = bson_iter_as_bool(&field);
+    }
+    one->full = one->full && !one->ours;
+}
+
+static void add_oversized(search_t *search, const bson_t *document, const spill_value_t *id)
+{
+    spill_oversized_t one = {.owner = *id};
+    read_oversized(document, &one);
+    if (one.elements < 0 || one.elements > INT32_MAX || one.bytes < 0) {
         stop_search(search, "the measures of an array are not sizes");
-    else
-        BSON_APPEND_INT32(
-            &entry, "obstacle",
-            (int32_t)spill_mongo_obstacle(search->definition, search->query, &one, document));
-    BSON_APPEND_DOCUMENT(search->array, key, &entry);
-    bson_destroy(&entry);
-    bson_destroy(&at);
+        return;
+    }
+    one.obstacle = spill_mongo_obstacle(search->definition, search->query, &one, document);
+    spill_listing_add_oversized(search->listing, &one);
 }
 
 spill_code_t spill_mongo_oversized(spill_store_t *store, const spill_definition_t *definition,
-                                   const spill_binding_t *binding,
-                                   const spill_oversized_query_t *query, bson_t *found,
-                                   spill_buffer_t *last, spill_error_t *error)
+                                   const spill_binding_t *binding, const spill_list_query_t *query,
+                                   spill_listing_t *listing, spill_error_t *error)
 {
     (void)binding;
     names_t names;
     name(definition, &names);
+    int64_t full_bytes = query->oversized.full > 0 ? query->oversized.full : INT64_MAX;
     bson_t *conditions = oversized_conditions(definition, &names, query);
     bson_t *projection =
         BCON_NEW("elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize",
                  "{", "a", BCON_UTF8(names.array), "}", "}", "ours", "{", "$ne", "[", "{", "$type",
                  BCON_UTF8(names.incarnation), "}", "missing", "]", "}", "full", "{", "$gte", "[",
-                 "{", "$bsonSize", "$$ROOT", "}",
-                 BCON_INT64(query->full > 0 ? query->full : INT64_MAX), "]", "}");
+                 "{", "$bsonSize", "$$ROOT", "}", BCON_INT64(full_bytes), "]", "}");
     spill_mongo_project_near(definition, projection);
     search_t search = {.store = (spill_mongo_t *)store,
                        .definition = definition,
-                       .query = query,
                        .conditions = conditions,
                        .projection = projection,
-                       .limit = query->limit,
-                       .array = found,
-                       .add = add_oversized,
-                       .last = last};
-    bson_init(found);
-    spill_buffer_clear(last);
-    spill_code_t code = find_after(&search, query->after, query->after_bytes, error);
-    if (code != SPILL_OK)
-        bson_destroy(found);
+                       .query = query,
+                       .listing = listing,
+                       .add = add_oversized};
+    spill_code_t code = find_after(&search, error);
     bson_destroy(conditions);
     bson_destroy(projection);
     return code;

@@ -1,6 +1,9 @@
-#include "store/windows.h"
+#include "store/window_keys.h"
 
 #include "bson/key.h"
+#include "util/error.h"
+
+#include <spillway/bucket.h>
 
 #include <string.h>
 
@@ -10,33 +13,36 @@ enum { KEY_TAIL = 3 };
 static spill_code_t key_of(const spill_value_t *owner, const char *text, spill_buffer_t *key,
                            spill_error_t *error)
 {
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t name = spill_bucket_name(&storage, owner, text);
-    spill_code_t code = spill_owner_key(&name, key, error);
-    bson_destroy(&storage);
-    return code;
+    return spill_owner_key(&name, key, error);
 }
 
-spill_code_t spill_window_keys_init(spill_window_keys_t *keys, const spill_window_query_t *query,
+/* The key of the window with that text; NULL: the bytes with which the keys of all windows begin.
+ */
+static spill_code_t bound_of(const spill_window_keys_t *keys, const spill_value_t *owner,
+                             const char *text, spill_buffer_t *bound, spill_error_t *error)
+{
+    if (text)
+        return key_of(owner, text, bound, error);
+    spill_buffer_append(bound, keys->prefix.data, keys->prefix.size);
+    return SPILL_OK;
+}
+
+spill_code_t spill_window_keys_init(spill_window_keys_t *keys, const spill_list_query_t *query,
                                     spill_error_t *error)
 {
     *keys = (spill_window_keys_t){SPILL_BUFFER_INIT, SPILL_BUFFER_INIT, SPILL_BUFFER_INIT};
-    const char *low = query->newest_first || !query->last ? query->from : query->last;
-    const char *high = query->newest_first && query->last ? query->last : query->to;
-    bool after_low = !query->newest_first && query->last;
-    bool before_high = query->newest_first && query->last;
-    spill_code_t code = key_of(query->owner, "", &keys->prefix, error);
-    if (code != SPILL_OK)
-        return code;
+    const spill_value_t *owner = query->windows.owner;
+    const char *after = spill_list_after_window(query);
+    bool after_low = after && !query->windows.newest_first;
+    bool before_high = after && query->windows.newest_first;
+    const char *low = after_low ? after : query->windows.from;
+    const char *high = before_high ? after : query->windows.to;
+    SPILL_TRY(key_of(owner, "", &keys->prefix, error));
     keys->prefix.size -= KEY_TAIL;
-    if (low)
-        code = key_of(query->owner, low, &keys->low, error);
-    else
-        spill_buffer_append(&keys->low, keys->prefix.data, keys->prefix.size);
-    if (code == SPILL_OK && high)
-        code = key_of(query->owner, high, &keys->high, error);
-    else if (code == SPILL_OK)
-        spill_buffer_append(&keys->high, keys->prefix.data, keys->prefix.size);
+    SPILL_TRY(bound_of(keys, owner, low, &keys->low, error));
+    SPILL_TRY(bound_of(keys, owner, high, &keys->high, error));
     /* A key with a zero appended is the next higher key. No text begins with 0xff. */
     if (after_low)
         spill_buffer_append_byte(&keys->low, 0);
@@ -44,7 +50,7 @@ spill_code_t spill_window_keys_init(spill_window_keys_t *keys, const spill_windo
         spill_buffer_append_byte(&keys->high, 0xff);
     else if (!before_high)
         spill_buffer_append_byte(&keys->high, 0);
-    return code;
+    return SPILL_OK;
 }
 
 void spill_window_keys_release(spill_window_keys_t *keys)
@@ -69,11 +75,8 @@ bool spill_window_keys_hold(const spill_window_keys_t *keys, const uint8_t *key,
 }
 
 void spill_window_keys_list(const spill_window_keys_t *keys, const uint8_t *key, size_t key_bytes,
-                            uint32_t position, bson_t *texts)
+                            spill_listing_t *listing)
 {
-    char buffer[16];
-    const char *index;
-    bson_uint32_to_string(position, &index, buffer, sizeof buffer);
-    bson_append_utf8(texts, index, -1, (const char *)key + keys->prefix.size,
-                     (int)(key_bytes - keys->prefix.size - KEY_TAIL));
+    spill_listing_add_text(listing, (const char *)key + keys->prefix.size,
+                           key_bytes - keys->prefix.size - KEY_TAIL);
 }

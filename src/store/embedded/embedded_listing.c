@@ -1,0 +1,255 @@
+/*
+ * Listings of owners, of oversized heads, and of windows. Owners are listed from the records of the
+ * heads' other fields, which have the _id and are adjacent.
+ */
+#include "store/embedded/embedded.h"
+
+#include "bson/value.h"
+#include "store/embedded/embedded_codec.h"
+#include "store/unmanaged.h"
+#include "store/window_keys.h"
+#include "util/error.h"
+
+#include <string.h>
+
+typedef struct walk {
+    spill_embedded_t *store;
+    const spill_definition_t *definition;
+    const spill_binding_t *binding;
+    const spill_list_query_t *query;
+    spill_listing_t *listing;
+    spill_state_t head;   /* SPILL_LIST_OVERSIZED: the head at the iterator */
+    spill_buffer_t value; /* ... and its record */
+} walk_t;
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+/* A damaged head counts: its next reader reports the damage. */
+static spill_code_t has_head(spill_kv_t *kv, uint32_t array_id, const uint8_t *owner,
+                             size_t owner_bytes, bool *has, spill_error_t *error)
+{
+    spill_record_key_t key;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t value = SPILL_BUFFER_INIT;
+    spill_record_key_init(&key, array_id, owner, owner_bytes);
+    spill_record_key_kind(&key, SPILL_RECORD_HEAD);
+    spill_code_t code = kv->ops->get(kv, key.data, key.size, &value, has, error);
+    if (code != SPILL_CORRUPT)
+        return code;
+    *has = true;
+    return SPILL_OK;
+}
+
+/* Fail for an unreadable record of other fields, and name the owner by the key. */
+static spill_code_t fail_fields(const spill_embedded_t *store, const uint8_t *owner,
+                                size_t owner_bytes, spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
+    spill_value_t value;
+    char *json = spill_owner_from_key(owner, owner_bytes, &storage, &value)
+                     ? spill_value_to_json(&value, false)
+                     : NULL;
+    spill_code_t code = spill_fail(error, SPILL_CORRUPT,
+                                   "%s: owner %.100s: the record of the other fields cannot be "
+                                   "read; restore a backup",
+                                   store->base.uri, json ? json : "?");
+    bson_free(json);
+    return code;
+}
+
+static spill_code_t add_owner(void *context, const spill_kv_iter_t *iter, bool *more,
+                              spill_error_t *error)
+{
+    walk_t *walk = context;
+    const uint8_t *owner = iter->key + 4;
+    size_t owner_bytes = iter->key_bytes - 4;
+    bool has = false;
+    SPILL_TRY(has_head(walk->store->kv, walk->binding->array_id, owner, owner_bytes, &has, error));
+    if (!has)
+        return SPILL_OK;
+    bson_t fields;
+    bson_iter_t at;
+    if (!spill_fields_decode(iter->value, iter->value_bytes, owner, owner_bytes, &fields) ||
+        !bson_iter_init_find(&at, &fields, "_id"))
+        return fail_fields(walk->store, owner, owner_bytes, error);
+    spill_value_t id = spill_value_from_iter(&at);
+    spill_listing_add_owner(walk->listing, &id);
+    spill_listing_set_last(walk->listing, owner, owner_bytes);
+    *more = walk->listing->count < walk->query->limit;
+    return SPILL_OK;
+}
+
+spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding, const spill_list_query_t *query,
+                                   spill_listing_t *listing, spill_error_t *error)
+{
+    walk_t walk = {.store = (spill_embedded_t *)store,
+                   .definition = definition,
+                   .binding = binding,
+                   .query = query,
+                   .listing = listing};
+    spill_code_t code = spill_embedded_each_fields(walk.store, binding->collection_id, query->after,
+                                                   query->after_bytes, add_owner, &walk, error);
+    return listing->count > 0 ? SPILL_OK : code; /* the next batch returns the error */
+}
+
+/* ---- oversized heads ------------------------------------------------------------------------- */
+
+/* Read the head, if there is one. One that is damaged is skipped; its next reader reports it. */
+static spill_code_t read_head(walk_t *walk, const uint8_t *owner, size_t owner_bytes,
+                              bool *readable, spill_error_t *error)
+{
+    spill_kv_t *kv = walk->store->kv;
+    spill_record_key_t key;
+    bool there = false;
+    spill_record_key_init(&key, walk->binding->array_id, owner, owner_bytes);
+    spill_record_key_kind(&key, SPILL_RECORD_HEAD);
+    spill_state_clear(&walk->head);
+    spill_code_t code = kv->ops->get(kv, key.data, key.size, &walk->value, &there, error);
+    *readable =
+        code == SPILL_OK &&
+        (!there || spill_state_decode(walk->value.data, walk->value.size, true, &walk->head));
+    return code == SPILL_CORRUPT ? SPILL_OK : code;
+}
+
+/* An unmanaged array is in the other fields; a managed one has a head's record. */
+static bool is_oversized(const walk_t *walk, const bson_t *fields, spill_oversized_t *oversized)
+{
+    const spill_list_query_t *query = walk->query;
+    const spill_state_t *head = &walk->head;
+    bson_iter_t id;
+    if (!bson_iter_init_find(&id, fields, "_id"))
+        return false;
+    *oversized = (spill_oversized_t){.owner = spill_value_from_iter(&id)};
+    if (!head->present)
+        return spill_unmanaged_measure(walk->definition, fields, query->oversized.full, oversized);
+    oversized->ours = true;
+    oversized->elements = head->live;
+    oversized->bytes = head->live_bytes;
+    return spill_state_slots(head) >= query->oversized.slots ||
+           head->live_bytes + (int64_t)fields->len >= query->oversized.bytes;
+}
+
+static spill_code_t add_if_oversized(void *context, const spill_kv_iter_t *iter, bool *more,
+                                     spill_error_t *error)
+{
+    walk_t *walk = context;
+    const uint8_t *owner = iter->key + 4;
+    size_t owner_bytes = iter->key_bytes - 4;
+    bson_t fields;
+    bool readable;
+    spill_oversized_t oversized;
+    SPILL_TRY(read_head(walk, owner, owner_bytes, &readable, error));
+    if (!readable ||
+        !spill_fields_decode(iter->value, iter->value_bytes, owner, owner_bytes, &fields) ||
+        !is_oversized(walk, &fields, &oversized))
+        return SPILL_OK;
+    spill_listing_add_oversized(walk->listing, &oversized);
+    spill_listing_set_last(walk->listing, owner, owner_bytes);
+    *more = walk->listing->count < walk->query->limit;
+    return SPILL_OK;
+}
+
+spill_code_t spill_embedded_oversized(spill_store_t *store, const spill_definition_t *definition,
+                                      const spill_binding_t *binding,
+                                      const spill_list_query_t *query, spill_listing_t *listing,
+                                      spill_error_t *error)
+{
+    walk_t walk = {.store = (spill_embedded_t *)store,
+                   .definition = definition,
+                   .binding = binding,
+                   .query = query,
+                   .listing = listing,
+                   .value = SPILL_BUFFER_INIT};
+    spill_code_t code =
+        spill_embedded_each_fields(walk.store, binding->collection_id, query->after,
+                                   query->after_bytes, add_if_oversized, &walk, error);
+    spill_state_release(&walk.head);
+    spill_buffer_release(&walk.value);
+    return code;
+}
+
+/* ---- windows of an owner --------------------------------------------------------------------- */
+
+/* Go to the first window in the query's order. */
+static void seek_window(spill_kv_iter_t *iter, const spill_buffer_t *bound, uint32_t collection_id,
+                        bool newest_first)
+{
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
+    uint8_t id[4];
+    spill_id_prefix(id, collection_id);
+    spill_buffer_append(&key, id, sizeof id);
+    spill_buffer_append(&key, bound->data, bound->size);
+    if (newest_first)
+        iter->ops->seek_before(iter, key.data, key.size);
+    else
+        iter->ops->seek(iter, key.data, key.size);
+}
+
+static spill_code_t list_windows(const spill_embedded_t *store, const spill_binding_t *binding,
+                                 const spill_list_query_t *query, const spill_window_keys_t *keys,
+                                 spill_listing_t *listing, spill_error_t *error)
+{
+    uint8_t id[4];
+    bool newest_first = query->windows.newest_first;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t place = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_kv_iter_release)
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
+    spill_id_prefix(id, binding->collection_id);
+    seek_window(iter, newest_first ? &keys->high : &keys->low, binding->collection_id,
+                newest_first);
+    while (listing->count < query->limit && iter->valid && iter->key_bytes > 4 &&
+           memcmp(iter->key, id, 4) == 0 &&
+           spill_window_keys_hold(keys, iter->key + 4, iter->key_bytes - 4)) {
+        bool has = false;
+        spill_buffer_clear(&place);
+        spill_buffer_append(&place, iter->key + 4, iter->key_bytes - 4);
+        SPILL_TRY(has_head(store->kv, binding->array_id, place.data, place.size, &has, error));
+        if (has)
+            spill_window_keys_list(keys, place.data, place.size, listing);
+        if (newest_first)
+            seek_window(iter, &place, binding->collection_id, true);
+        else
+            iter->ops->next(iter);
+    }
+    return spill_kv_iter_stop(iter, error);
+}
+
+/* List each window with an element of the id once, by the index over all windows of an owner. */
+static spill_code_t list_windows_with_id(const spill_embedded_t *store, uint32_t array_id,
+                                         const spill_list_query_t *query, spill_listing_t *listing,
+                                         spill_error_t *error)
+{
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t owner_key = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t id = SPILL_BUFFER_INIT;
+    const char *after = spill_list_after_window(query), *to = query->windows.to;
+    const char *window = after ? after : query->windows.from ? query->windows.from : "";
+    spill_record_key_t key;
+    SPILL_TRY(spill_owner_key(query->windows.owner, &owner_key, error));
+    SPILL_TRY(spill_element_id_key(query->windows.id, &id, error));
+    spill_record_key_init(&key, array_id, owner_key.data, owner_key.size);
+    SPILL_SCOPED(spill_kv_iter_release)
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
+    spill_record_key_window_ids(&key, &id, window, after != NULL);
+    iter->ops->seek(iter, key.data, key.size);
+    while (listing->count < query->limit && iter->valid &&
+           spill_record_key_is_window_id(&key, &id, iter->key, iter->key_bytes, &window) &&
+           (!to || strcmp(window, to) <= 0)) {
+        spill_listing_add_text(listing, window, strlen(window));
+        spill_record_key_window_ids(&key, &id, window, true);
+        iter->ops->seek(iter, key.data, key.size);
+    }
+    return spill_kv_iter_stop(iter, error);
+}
+
+spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_binding_t *binding, const spill_list_query_t *query,
+                                    spill_listing_t *listing, spill_error_t *error)
+{
+    (void)definition;
+    const spill_embedded_t *embedded = (const spill_embedded_t *)store;
+    if (query->windows.id)
+        return list_windows_with_id(embedded, binding->array_id, query, listing, error);
+    SPILL_SCOPED(spill_window_keys_release) spill_window_keys_t keys = {0};
+    SPILL_TRY(spill_window_keys_init(&keys, query, error));
+    return list_windows(embedded, binding, query, &keys, listing, error);
+}
