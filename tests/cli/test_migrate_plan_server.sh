@@ -22,7 +22,8 @@ END
 
 expect 0 plan @uri --max-elements 100 --quiet --output plan.json
 database=$(sed 's/.*[/]\([^/?]*\).*/\1/' uri)
-has plan.json "\"collection\": \"$database.things\", \"path\": \"list\", \"database\": \"$database\""
+tr -d '\n' <plan.json | sed 's/,  */, /g' >joined.json
+has joined.json "\"collection\": \"$database.things\", \"path\": \"list\", \"database\": \"$database\""
 
 # ---- entries that match nothing ------------------------------------------------------------------
 
@@ -95,7 +96,7 @@ with pymongo.MongoClient(sys.argv[1]) as client:
 END
 expect 0 migrate @other oldest.json # the entry names the database that was scanned
 has out "things-list: things.list, 1 array to reshape"
-sed 's/, "database": "[^"]*"//; s/"collection": "[^."]*[.]things"/"collection": "dump.things"/' \
+sed '/"database": "[^"]*",$/d; s/"collection": "[^."]*[.]things"/"collection": "dump.things"/' \
     oldest.json >hand.json
 expect 3 migrate @other hand.json
 has err "has no collection 'dump.things'"

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum {
@@ -24,15 +23,6 @@ typedef struct spill_plan_aims {
 static const double one_order_share = 0.9;
 /* ... and this share of all neighbours differs. */
 static const double differ_share = 0.05;
-
-void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    texts->at = bson_realloc(texts->at, (texts->count + 1) * sizeof *texts->at);
-    texts->at[texts->count++] = bson_strdupv_printf(format, arguments);
-    va_end(arguments);
-}
 
 /* Bytes of an element in its document, including name and type. */
 static int64_t mean_bytes(const spill_scan_path_t *path)
@@ -458,13 +448,6 @@ spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target)
         plan.count++;
     }
     return plan;
-}
-
-void spill_plan_release_texts(spill_plan_texts_t *texts)
-{
-    for (size_t i = 0; i < texts->count; i++)
-        bson_free(texts->at[i]);
-    bson_free(texts->at);
 }
 
 void spill_plan_release(spill_plan_t *plan)

@@ -74,8 +74,7 @@ typedef struct spill_plan {
 spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target);
 void spill_plan_release(spill_plan_t *plan);
 
-/* Write it as one JSON document (docs/reference/plan-file.md), one sentence per line for editors.
- */
+/* Write it as one JSON document (docs/reference/plan-file.md), one field per line for editors. */
 void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to);
 
 /* ---- for the files of the plan --------------------------------------------------------------- */
@@ -96,9 +95,8 @@ bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definiti
 spill_plan_group_t spill_plan_make_group(const spill_scan_result_t *result,
                                          const spill_sprawl_group_t *sprawl);
 void spill_plan_release_group(spill_plan_group_t *group);
-void spill_plan_write_group(const spill_plan_group_t *group, FILE *to);
 
-/* Write "FIELD": [TEXT...], on lines of its own after a comma. */
-void spill_plan_write_texts(FILE *to, const char *field, const spill_plan_texts_t *texts);
+/* The name of a collection of the group; if all are in one database, without its name. */
+const char *spill_plan_group_member(const spill_plan_group_t *group, size_t member);
 
 #endif

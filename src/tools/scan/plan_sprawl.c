@@ -1,12 +1,11 @@
 /* Collections that differ only by their names: how to merge them into one. */
-#include "tools/scan/json_put.h"
 #include "tools/scan/plan.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-static const char *member_name(const spill_plan_group_t *group, size_t member)
+const char *spill_plan_group_member(const spill_plan_group_t *group, size_t member)
 {
     return group->result->collections[group->sprawl->members[member]].name + group->database;
 }
@@ -16,11 +15,11 @@ static const char *member_name(const spill_plan_group_t *group, size_t member)
 /* If all members' names begin with the same database, leave that out. Else false. */
 static bool find_database(spill_plan_group_t *group)
 {
-    const char *first = member_name(group, 0);
+    const char *first = spill_plan_group_member(group, 0);
     const char *dot = group->result->qualified ? strchr(first, '.') : NULL;
     size_t length = dot ? (size_t)(dot - first) + 1 : 0;
     for (size_t i = 1; i < group->sprawl->count; i++)
-        if (strncmp(member_name(group, i), first, length) != 0)
+        if (strncmp(spill_plan_group_member(group, i), first, length) != 0)
             return false;
     group->database = length;
     return true;
@@ -36,7 +35,7 @@ static bool find_identifier(spill_plan_group_t *group)
     group->head = (size_t)(star - pattern) - group->database;
     group->tail = strlen(star + 1);
     for (size_t i = 0; i < group->sprawl->count; i++) {
-        const char *name = member_name(group, i);
+        const char *name = spill_plan_group_member(group, i);
         size_t length = strlen(name);
         if (length <= group->head + group->tail ||
             strncmp(name, pattern + group->database, group->head) != 0 ||
@@ -133,40 +132,4 @@ void spill_plan_release_group(spill_plan_group_t *group)
     spill_plan_release_texts(&group->why);
     bson_free(group->into);
     bson_free(group->field);
-}
-
-static void put_member(const spill_plan_group_t *group, size_t member, FILE *to)
-{
-    const char *name = member_name(group, member);
-    char *value = bson_strndup(name + group->head, strlen(name) - group->head - group->tail);
-    fputs("\n       {\"collection\": ", to);
-    spill_json_put_text(to, name);
-    fputs(", \"value\": ", to);
-    spill_json_put_text(to, value);
-    fputs("}", to);
-    bson_free(value);
-}
-
-void spill_plan_write_group(const spill_plan_group_t *group, FILE *to)
-{
-    const char *pattern = group->sprawl->pattern + group->database;
-    fputs("\n    {\"pattern\": ", to);
-    spill_json_put_text(to, group->possible ? pattern : group->sprawl->pattern);
-    fprintf(to, ",\n     \"consolidate\": %s", group->possible ? "true" : "false");
-    spill_plan_write_texts(to, "why", &group->why);
-    if (group->possible) {
-        fputs(",\n     \"into\": ", to);
-        spill_json_put_text(to, group->into);
-        fputs(",\n     \"field\": ", to);
-        spill_json_put_text(to, group->field);
-        fputs(",\n     \"ids\": \"compound\",\n     \"indexes\": [],\n     \"leaveOut\": [],"
-              "\n     \"collections\": [",
-              to);
-        for (size_t i = 0; i < group->sprawl->count; i++) {
-            fputs(i ? "," : "", to);
-            put_member(group, i, to);
-        }
-        fputs("]", to);
-    }
-    fputs("}", to);
 }

@@ -1,9 +1,29 @@
-/* Names of a definition and its fields, made from the names of a collection and an array. */
+/* The texts of a plan: its sentences, and the names of its definitions and their fields. */
 #include "tools/scan/plan.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    texts->at = bson_realloc(texts->at, (texts->count + 1) * sizeof *texts->at);
+    texts->at[texts->count++] = bson_strdupv_printf(format, arguments);
+    va_end(arguments);
+}
+
+void spill_plan_release_texts(spill_plan_texts_t *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        bson_free(texts->at[i]);
+    bson_free(texts->at);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Format the name; false if it does not fit. */
 static bool format_name(char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
