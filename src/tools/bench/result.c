@@ -1,5 +1,6 @@
 #include "tools/bench/result.h"
 
+#include "bson/record.h"
 #include "store/raw_reader.h"
 #include "util/clock.h"
 
@@ -63,106 +64,112 @@ int64_t spill_bench_proof_length(const spill_bench_result_t *result)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void put_bytes(bson_t *to, const char *name, double bytes)
+static const char *kind_name(int kind)
 {
-    if (bytes < 0)
-        bson_append_null(to, name, -1);
-    else
-        BSON_APPEND_DOUBLE(to, name, bytes);
+    return spill_bench_kind_name((spill_bench_kind_t)kind);
 }
 
-static void put_cost(bson_t *to, const char *name, const spill_bench_cost_t *cost)
+static bool is_measured(const void *row)
 {
-    bson_t part;
-    BSON_APPEND_DOCUMENT_BEGIN(to, name, &part);
-    BSON_APPEND_INT64(&part, "operations", cost->operations);
-    BSON_APPEND_DOUBLE(&part, "medianUs", cost->us.median);
-    BSON_APPEND_DOUBLE(&part, "lowUs", cost->us.low);
-    BSON_APPEND_DOUBLE(&part, "highUs", cost->us.high);
-    BSON_APPEND_DOUBLE(&part, "confidence", cost->us.confidence);
-    BSON_APPEND_DOUBLE(&part, "p50Us", cost->p50_us);
-    BSON_APPEND_DOUBLE(&part, "p90Us", cost->p90_us);
-    BSON_APPEND_DOUBLE(&part, "p99Us", cost->p99_us);
-    BSON_APPEND_DOUBLE(&part, "maxUs", cost->max_us);
-    BSON_APPEND_DOUBLE(&part, "perSecond", cost->per_second);
-    put_bytes(&part, "bytesWritten", cost->bytes_written);
-    put_bytes(&part, "bytesRead", cost->bytes_read);
-    bson_append_document_end(to, &part);
+    return !((const spill_bench_row_t *)row)->over;
 }
 
-static void put_row(bson_t *rows, size_t index, const spill_bench_row_t *row)
+#define COST(type, member, name) SPILL_FIELD(type, spill_bench_cost_t, member, name, .flags = 0)
+/* -1: unknown. */
+#define BYTES(member, name)                                                                        \
+    SPILL_FIELD(DOUBLE, spill_bench_cost_t, member, name, .flags = SPILL_FIELD_NULL_NEGATIVE)
+static const spill_field_t cost_fields[] = {COST(INT64, operations, "operations"),
+                                            COST(DOUBLE, us.median, "medianUs"),
+                                            COST(DOUBLE, us.low, "lowUs"),
+                                            COST(DOUBLE, us.high, "highUs"),
+                                            COST(DOUBLE, us.confidence, "confidence"),
+                                            COST(DOUBLE, p50_us, "p50Us"),
+                                            COST(DOUBLE, p90_us, "p90Us"),
+                                            COST(DOUBLE, p99_us, "p99Us"),
+                                            COST(DOUBLE, max_us, "maxUs"),
+                                            COST(DOUBLE, per_second, "perSecond"),
+                                            BYTES(bytes_written, "bytesWritten"),
+                                            BYTES(bytes_read, "bytesRead")};
+static const spill_record_t cost_record = SPILL_RECORD("cost", spill_bench_cost_t, cost_fields);
+
+#define ROW(type, member, ...) SPILL_FIELD(type, spill_bench_row_t, member, __VA_ARGS__)
+#define MEASURED(type, member, ...) ROW(type, member, __VA_ARGS__, .when = is_measured)
+static const spill_field_t row_fields[] = {
+    ROW(ENUM, kind, "layout", .name_of = kind_name, .values = SPILL_BENCH_KINDS),
+    ROW(INT64, length, "length"),
+    ROW(INT32, threads, "threads"),
+    ROW(BOOL, over, "tooLong"),
+    MEASURED(RECORD, append, "append", .of = &cost_record),
+    MEASURED(RECORD, newest, "newestPage", .of = &cost_record),
+    MEASURED(INT64, head_bytes, "headBytes"),
+    MEASURED(INT64, document_bytes, "documentBytes"),
+    MEASURED(INT64, bytes_max, "documentBytesMax"),
+    MEASURED(INT64, given, "given"),
+    MEASURED(INT64, found, "found")};
+static const spill_record_t row_record = SPILL_RECORD("row", spill_bench_row_t, row_fields);
+
+#define TUNED(type, member, ...) SPILL_FIELD(type, spill_bench_tuned_t, member, __VA_ARGS__)
+static const spill_field_t tuned_fields[] = {
+    TUNED(INT64, threshold, "threshold"),
+    TUNED(INT64, page, "page"),
+    TUNED(DOUBLE, cost_us, "costUs"),
+    TUNED(BOOL, final, "final"),
+    TUNED(RECORD, append, "append", .of = &cost_record),
+    TUNED(RECORD, newest, "newestPage", .of = &cost_record)};
+static const spill_record_t tuned_record = SPILL_RECORD("tuned", spill_bench_tuned_t, tuned_fields);
+
+/* The document: a result, the options it was measured with, and constants. */
+typedef struct bench_document {
+    spill_bench_options_t options;
+    spill_bench_result_t result;
+    int32_t schema, page_elements;
+    const char *version, *durability;
+    int64_t proof_length;
+    const spill_bench_tuned_t *tuned; /* result.tuned */
+} bench_document_t;
+
+static bool has_rows(const void *document)
 {
-    char buffer[16];
-    const char *key;
-    bson_t part;
-    bson_uint32_to_string((uint32_t)index, &key, buffer, sizeof buffer);
-    BSON_APPEND_DOCUMENT_BEGIN(rows, key, &part);
-    BSON_APPEND_UTF8(&part, "layout", spill_bench_kind_name(row->kind));
-    BSON_APPEND_INT64(&part, "length", row->length);
-    BSON_APPEND_INT32(&part, "threads", row->threads);
-    BSON_APPEND_BOOL(&part, "tooLong", row->over);
-    if (!row->over) {
-        put_cost(&part, "append", &row->append);
-        put_cost(&part, "newestPage", &row->newest);
-        BSON_APPEND_INT64(&part, "headBytes", row->head_bytes);
-        BSON_APPEND_INT64(&part, "documentBytes", row->document_bytes);
-        BSON_APPEND_INT64(&part, "documentBytesMax", row->bytes_max);
-        BSON_APPEND_INT64(&part, "given", row->given);
-        BSON_APPEND_INT64(&part, "found", row->found);
-    }
-    bson_append_document_end(rows, &part);
+    return ((const bench_document_t *)document)->result.row_count > 0;
 }
 
-static void put_tuned(bson_t *list, size_t index, const spill_bench_tuned_t *tuned)
-{
-    char buffer[16];
-    const char *key;
-    bson_t part;
-    bson_uint32_to_string((uint32_t)index, &key, buffer, sizeof buffer);
-    BSON_APPEND_DOCUMENT_BEGIN(list, key, &part);
-    BSON_APPEND_INT64(&part, "threshold", tuned->threshold);
-    BSON_APPEND_INT64(&part, "page", tuned->page);
-    BSON_APPEND_DOUBLE(&part, "costUs", tuned->cost_us);
-    BSON_APPEND_BOOL(&part, "final", tuned->final);
-    put_cost(&part, "append", &tuned->append);
-    put_cost(&part, "newestPage", &tuned->newest);
-    bson_append_document_end(list, &part);
-}
-
-static void put_settings(const spill_bench_options_t *options, bson_t *document)
-{
-    BSON_APPEND_UTF8(document, "store", options->made);
-    BSON_APPEND_UTF8(document, "durability",
-                     options->durability == SPILL_DURABILITY_FSYNC ? "fsync" : "log");
-    BSON_APPEND_INT32(document, "threads", options->threads);
-    BSON_APPEND_INT32(document, "rounds", options->rounds);
-    BSON_APPEND_INT64(document, "elementBytes", options->element_bytes);
-    BSON_APPEND_INT64(document, "threshold", options->threshold);
-    BSON_APPEND_INT64(document, "page", options->page);
-    BSON_APPEND_INT32(document, "newestPageElements", SPILL_BENCH_PAGE);
-}
+#define DOCUMENT(type, member, ...) SPILL_FIELD(type, bench_document_t, member, __VA_ARGS__)
+static const spill_field_t document_fields[] = {
+    DOCUMENT(INT32, schema, "spillwayBench"),
+    DOCUMENT(TEXT, version, "version"),
+    DOCUMENT(DATE, result.started_ms, "started"),
+    DOCUMENT(DOUBLE, result.seconds, "seconds"),
+    DOCUMENT(INT32, result.processors, "processors"),
+    DOCUMENT(DOUBLE, result.load_before, "loadBefore"),
+    DOCUMENT(DOUBLE, result.load_after, "loadAfter"),
+    DOCUMENT(TEXT, options.made, "store"),
+    DOCUMENT(TEXT, durability, "durability"),
+    DOCUMENT(INT32, options.threads, "threads"),
+    DOCUMENT(INT32, options.rounds, "rounds"),
+    DOCUMENT(INT64, options.element_bytes, "elementBytes"),
+    DOCUMENT(INT64, options.threshold, "threshold"),
+    DOCUMENT(INT64, options.page, "page"),
+    DOCUMENT(INT32, page_elements, "newestPageElements"),
+    DOCUMENT(INT64, proof_length, "proofLength", .when = has_rows),
+    DOCUMENT(LIST, result.rows, "rows", .of = &row_record,
+             .count_offset = offsetof(bench_document_t, result.row_count)),
+    DOCUMENT(LIST, tuned, "tuned", .of = &tuned_record,
+             .count_offset = offsetof(bench_document_t, result.tuned_count))};
+static const spill_record_t document_record =
+    SPILL_RECORD("bench", bench_document_t, document_fields);
 
 void spill_bench_to_bson(const spill_bench_options_t *options, const spill_bench_result_t *result,
                          bson_t *document)
 {
-    bson_t list;
+    const bench_document_t record = {
+        .options = *options,
+        .result = *result,
+        .schema = 1,
+        .page_elements = SPILL_BENCH_PAGE,
+        .version = SPILL_VERSION,
+        .durability = options->durability == SPILL_DURABILITY_FSYNC ? "fsync" : "log",
+        .proof_length = spill_bench_proof_length(result),
+        .tuned = result->tuned};
     bson_init(document);
-    BSON_APPEND_INT32(document, "spillwayBench", 1);
-    BSON_APPEND_UTF8(document, "version", SPILL_VERSION);
-    BSON_APPEND_DATE_TIME(document, "started", result->started_ms);
-    BSON_APPEND_DOUBLE(document, "seconds", result->seconds);
-    BSON_APPEND_INT32(document, "processors", result->processors);
-    BSON_APPEND_DOUBLE(document, "loadBefore", result->load_before);
-    BSON_APPEND_DOUBLE(document, "loadAfter", result->load_after);
-    put_settings(options, document);
-    if (result->row_count > 0)
-        BSON_APPEND_INT64(document, "proofLength", spill_bench_proof_length(result));
-    BSON_APPEND_ARRAY_BEGIN(document, "rows", &list);
-    for (size_t i = 0; i < result->row_count; i++)
-        put_row(&list, i, &result->rows[i]);
-    bson_append_array_end(document, &list);
-    BSON_APPEND_ARRAY_BEGIN(document, "tuned", &list);
-    for (size_t i = 0; i < result->tuned_count; i++)
-        put_tuned(&list, i, &result->tuned[i]);
-    bson_append_array_end(document, &list);
+    spill_record_write(&document_record, &record, document);
 }
