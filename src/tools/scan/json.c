@@ -1,404 +1,11 @@
 /* A scan's result as one JSON document, by tables of fields. docs/reference/scan-json.md has the
  * schema. */
-#include "bson/record.h"
-#include "tools/scan/json_points.h"
-#include "tools/scan/json_put.h"
+#include "tools/scan/json_fields.h"
 #include "tools/scan/scan.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define OPTIONAL .flags = SPILL_FIELD_OPTIONAL
-#define LENIENT .flags = SPILL_FIELD_LENIENT
-#define UNREAD .flags = SPILL_FIELD_UNREAD
-#define UNLESS(condition) .flags = SPILL_FIELD_OMIT_UNLESS, .when = (condition)
-#define RANGE .least = -SPILL_SCAN_NUMBER_MAX, .most = SPILL_SCAN_NUMBER_MAX
-
-/* A member: its type, its struct, and its name in JSON. */
-#define NUMBER(struct_, member, ...) SPILL_FIELD(NUMBER, struct_, member, __VA_ARGS__, RANGE)
-#define DATE(struct_, member, name) SPILL_FIELD(DATE, struct_, member, name, RANGE, LENIENT)
-#define REAL(struct_, member, name, digits_)                                                       \
-    SPILL_FIELD(DOUBLE, struct_, member, name, .digits = (digits_), LENIENT)
-#define TEXT(struct_, member, name, ...)                                                           \
-    SPILL_FIELD(COPY, struct_, member, name, .flags = SPILL_FIELD_REPAIRED | (__VA_ARGS__))
-/* An object of members of the struct itself. */
-#define PART(record_, name_, ...)                                                                  \
-    {                                                                                              \
-        .type = SPILL_FIELD_RECORD, .of = &(record_), .name = (name_), __VA_ARGS__                 \
-    }
-#define CUSTOM(name_, ...)                                                                         \
-    {                                                                                              \
-        .type = SPILL_FIELD_CUSTOM, .name = (name_), __VA_ARGS__                                   \
-    }
-
-/* The document or array at the iterator, else an empty one; *inner borrows. */
-static bool inner_of(const bson_iter_t *iter, bson_t *inner)
-{
-    const uint8_t *data = NULL;
-    uint32_t size = 0;
-    if (BSON_ITER_HOLDS_DOCUMENT(iter))
-        bson_iter_document(iter, &size, &data);
-    else if (BSON_ITER_HOLDS_ARRAY(iter))
-        bson_iter_array(iter, &size, &data);
-    bson_init(inner);
-    return data && bson_init_static(inner, data, size);
-}
-
-/* ---- distributions --------------------------------------------------------------------------- */
-
-static void print_histogram(const void *record, const void *root, FILE *to)
-{
-    (void)root;
-    spill_json_put_histogram(to, &((const spill_scan_numbers_t *)record)->histogram);
-}
-
-static spill_code_t read_histogram(void *record, const void *root, const bson_iter_t *iter,
-                                   spill_error_t *error)
-{
-    (void)root;
-    (void)error;
-    spill_scan_numbers_t *numbers = record;
-    bson_free(numbers->histogram.bins);
-    numbers->histogram = spill_json_read_histogram(iter);
-    return SPILL_OK;
-}
-
-#define SUM_FIELDS                                                                                 \
-    NUMBER(spill_scan_numbers_t, count, "count"), NUMBER(spill_scan_numbers_t, sum, "sum"),        \
-        SPILL_FIELD(DOUBLE, spill_scan_numbers_t, mean, "mean", .digits = 6, UNREAD)
-#define NUMBER_FIELDS                                                                              \
-    SUM_FIELDS, NUMBER(spill_scan_numbers_t, min, "min"),                                          \
-        NUMBER(spill_scan_numbers_t, p10, "p10"), NUMBER(spill_scan_numbers_t, p50, "p50"),        \
-        NUMBER(spill_scan_numbers_t, p90, "p90"), NUMBER(spill_scan_numbers_t, p99, "p99"),        \
-        NUMBER(spill_scan_numbers_t, p999, "p999"), NUMBER(spill_scan_numbers_t, max, "max")
-
-static const spill_field_t sum_fields[] = {SUM_FIELDS};
-static const spill_field_t number_fields[] = {NUMBER_FIELDS};
-static const spill_field_t distribution_fields[] = {
-    NUMBER_FIELDS, CUSTOM("histogram", .print = print_histogram, .read = read_histogram, OPTIONAL)};
-static const spill_record_t sums = SPILL_RECORD("sums", spill_scan_numbers_t, sum_fields);
-static const spill_record_t numbers = SPILL_RECORD("numbers", spill_scan_numbers_t, number_fields);
-static const spill_record_t distribution =
-    SPILL_RECORD("distribution", spill_scan_numbers_t, distribution_fields);
-
-/* ---- growth ---------------------------------------------------------------------------------- */
-
-static bool is_timed(const void *growth)
-{
-    return ((const spill_growth_forecast_t *)growth)->timed;
-}
-
-static bool is_forecast(const void *growth)
-{
-    return is_timed(growth) && ((const spill_growth_forecast_t *)growth)->forecast;
-}
-
-static bool is_compared(const void *growth)
-{
-    return ((const spill_growth_forecast_t *)growth)->elapsed_ms != 0;
-}
-
-static bool has_course(const void *growth)
-{
-    return ((const spill_growth_forecast_t *)growth)->course != NULL;
-}
-
-static void print_course(const void *record, const void *root, FILE *to)
-{
-    (void)root;
-    spill_json_put_course(to, ((const spill_growth_forecast_t *)record)->course);
-}
-
-static spill_code_t read_course(void *record, const void *root, const bson_iter_t *iter,
-                                spill_error_t *error)
-{
-    (void)root;
-    (void)error;
-    spill_growth_forecast_t *growth = record;
-    bson_free(growth->course);
-    growth->course = spill_json_read_course(iter);
-    return SPILL_OK;
-}
-
-static const spill_field_t when_fields[] = {NUMBER(spill_when_t, elements, "elements"),
-                                            DATE(spill_when_t, earliest_ms, "earliest"),
-                                            DATE(spill_when_t, likely_ms, "likely"),
-                                            DATE(spill_when_t, latest_ms, "latest"),
-                                            DATE(spill_when_t, as_of_ms, "asOf"),
-                                            SPILL_FIELD(BOOL, spill_when_t, past, "past", UNREAD)};
-static const spill_record_t when_record = SPILL_RECORD("when", spill_when_t, when_fields);
-
-#define GROWTH(type, member, name, digits_)                                                        \
-    SPILL_FIELD(type, spill_growth_forecast_t, member, name, .digits = (digits_), RANGE,           \
-                .flags = SPILL_FIELD_OMIT_UNLESS | SPILL_FIELD_LENIENT, .when = is_timed)
-
-static const spill_field_t coming_fields[] = {
-    NUMBER(spill_growth_forecast_t, horizon_ms, "horizonMs"),
-    REAL(spill_growth_forecast_t, coming.low, "low", 6),
-    REAL(spill_growth_forecast_t, coming.likely, "likely", 6),
-    REAL(spill_growth_forecast_t, coming.high, "high", 6)};
-static const spill_field_t since_fields[] = {
-    NUMBER(spill_growth_forecast_t, elapsed_ms, "elapsedMs"),
-    NUMBER(spill_growth_forecast_t, added, "added"),
-    REAL(spill_growth_forecast_t, added_per_day, "perDay", 6)};
-static const spill_record_t coming_record =
-    SPILL_RECORD("coming", spill_growth_forecast_t, coming_fields);
-static const spill_record_t since_record =
-    SPILL_RECORD("since", spill_growth_forecast_t, since_fields);
-
-#define GROWTH_FIELDS                                                                              \
-    GROWTH(DOUBLE, rising, "rising", 4), GROWTH(DOUBLE, falling, "falling", 4),                    \
-        GROWTH(DATE, oldest_ms, "oldest", 0), GROWTH(DATE, newest_ms, "newest", 0),                \
-        GROWTH(DOUBLE, pace.per_day, "perDay", 6),                                                 \
-        GROWTH(DOUBLE, pace.acceleration, "acceleration", 4),                                      \
-        GROWTH(DOUBLE, pace.burst, "burst", 4),                                                    \
-        PART(coming_record, "coming", UNLESS(is_forecast)),                                        \
-        PART(since_record, "since", UNLESS(is_compared))
-
-static const spill_field_t path_growth_fields[] = {GROWTH_FIELDS};
-static const spill_field_t owner_growth_fields[] = {
-    SPILL_FIELD(RECORD, spill_growth_forecast_t, threshold, "threshold", .of = &when_record),
-    SPILL_FIELD(RECORD, spill_growth_forecast_t, limit, "limit", .of = &when_record), GROWTH_FIELDS,
-    CUSTOM("course", .print = print_course, .read = read_course, UNLESS(has_course))};
-static const spill_record_t path_growth =
-    SPILL_RECORD("growth", spill_growth_forecast_t, path_growth_fields);
-static const spill_record_t owner_growth =
-    SPILL_RECORD("growth", spill_growth_forecast_t, owner_growth_fields);
-
-/* Times count only if they are complete: then the order and both ends are known. */
-static spill_code_t read_growth(const spill_record_t *type, spill_growth_forecast_t *growth,
-                                const bson_iter_t *iter, spill_error_t *error)
-{
-    bson_t from;
-    inner_of(iter, &from);
-    SPILL_TRY(spill_record_read(type, &from, growth, error));
-    growth->timed = bson_has_field(&from, "rising") && growth->oldest_ms != SPILL_WHEN_UNKNOWN &&
-                    growth->newest_ms != SPILL_WHEN_UNKNOWN;
-    growth->forecast = growth->timed && bson_has_field(&from, "coming");
-    if (growth->timed)
-        return SPILL_OK;
-    growth->rising = growth->falling = 0;
-    growth->horizon_ms = 0;
-    growth->coming = (spill_forecast_t){0};
-    growth->pace = (spill_pace_t){.per_day = growth->added_per_day};
-    return SPILL_OK;
-}
-
-static spill_code_t read_path_growth(void *record, const void *root, const bson_iter_t *iter,
-                                     spill_error_t *error)
-{
-    (void)root;
-    return read_growth(&path_growth, &((spill_scan_path_t *)record)->growth_forecast, iter, error);
-}
-
-static spill_code_t read_owner_growth(void *record, const void *root, const bson_iter_t *iter,
-                                      spill_error_t *error)
-{
-    (void)root;
-    return read_growth(&owner_growth, &((spill_owner_t *)record)->growth_forecast, iter, error);
-}
-
-/* ---- owners ---------------------------------------------------------------------------------- */
-
-static spill_code_t read_owner_value(void *record, const void *root, const bson_iter_t *iter,
-                                     spill_error_t *error)
-{
-    (void)root;
-    (void)error;
-    if (!BSON_ITER_HOLDS_NULL(iter))
-        ((spill_owner_t *)record)->value = spill_value_from_iter(iter);
-    return SPILL_OK;
-}
-
-#define OWNER_VALUE                                                                                \
-    SPILL_FIELD(VALUE, spill_owner_t, value, "owner", OPTIONAL, .read = read_owner_value)
-#define OWNER_LENGTH NUMBER(spill_owner_t, length, "length"), NUMBER(spill_owner_t, bytes, "bytes")
-#define OWNER_DOCUMENT                                                                             \
-    NUMBER(spill_owner_t, document_bytes, "documentBytes"), NUMBER(spill_owner_t, place, "place")
-
-static const spill_field_t owner_fields[] = {OWNER_VALUE, OWNER_LENGTH, OWNER_DOCUMENT,
-                                             SPILL_FIELD(RECORD, spill_owner_t, growth_forecast,
-                                                         "growth", .of = &owner_growth, OPTIONAL,
-                                                         .read = read_owner_growth)};
-static const spill_field_t heaviest_fields[] = {OWNER_VALUE, OWNER_LENGTH, OWNER_DOCUMENT};
-static const spill_field_t largest_fields[] = {OWNER_VALUE, OWNER_DOCUMENT};
-static const spill_record_t owner_record = SPILL_RECORD("owner", spill_owner_t, owner_fields);
-static const spill_record_t heaviest_record = SPILL_RECORD("owner", spill_owner_t, heaviest_fields);
-static const spill_record_t largest_record = SPILL_RECORD("owner", spill_owner_t, largest_fields);
-
-static void print_owners(const spill_record_t *type, const spill_owners_t *owners, FILE *to)
-{
-    fputc('[', to);
-    for (size_t i = 0; i < owners->count; i++) {
-        fputs(i > 0 ? "," : "", to);
-        spill_record_print(type, &owners->items[i], false, to);
-    }
-    fputc(']', to);
-}
-
-/* The list sorts and copies what it is given. */
-static spill_code_t read_owners(const spill_record_t *type, const bson_iter_t *iter,
-                                spill_owners_t *owners, spill_error_t *error)
-{
-    bson_iter_t items;
-    bson_t list, at;
-    inner_of(iter, &list);
-    bson_iter_init(&items, &list);
-    while (bson_iter_next(&items)) {
-        spill_owner_t owner = {.bytes = -1};
-        if (!inner_of(&items, &at))
-            continue;
-        spill_code_t code = spill_record_read(type, &at, &owner, error);
-        if (type == &largest_record)
-            owner.bytes = owner.document_bytes;
-        if (code == SPILL_OK)
-            spill_owners_add(owners, &owner);
-        bson_free(owner.growth_forecast.course);
-        SPILL_TRY(code);
-    }
-    return SPILL_OK;
-}
-
-static void print_path_owners(const void *record, const void *root, FILE *to)
-{
-    (void)root;
-    print_owners(&owner_record, &((const spill_scan_path_t *)record)->owners, to);
-}
-
-static spill_code_t read_path_owners(void *record, const void *root, const bson_iter_t *iter,
-                                     spill_error_t *error)
-{
-    (void)root;
-    return read_owners(&owner_record, iter, &((spill_scan_path_t *)record)->owners, error);
-}
-
-static void print_heaviest(const void *record, const void *root, FILE *to)
-{
-    (void)root;
-    print_owners(&heaviest_record, &((const spill_scan_path_t *)record)->heaviest, to);
-}
-
-static spill_code_t read_heaviest(void *record, const void *root, const bson_iter_t *iter,
-                                  spill_error_t *error)
-{
-    (void)root;
-    spill_owners_t *heaviest = &((spill_scan_path_t *)record)->heaviest;
-    heaviest->by_bytes = true;
-    return read_owners(&owner_record, iter, heaviest, error);
-}
-
-static void print_largest(const void *record, const void *root, FILE *to)
-{
-    (void)root;
-    print_owners(&largest_record, &((const spill_scan_collection_t *)record)->largest, to);
-}
-
-static spill_code_t read_largest(void *record, const void *root, const bson_iter_t *iter,
-                                 spill_error_t *error)
-{
-    (void)root;
-    return read_owners(&largest_record, iter, &((spill_scan_collection_t *)record)->largest, error);
-}
-
-/* ---- paths ----------------------------------------------------------------------------------- */
-
-static bool is_map(const void *path)
-{
-    return ((const spill_scan_path_t *)path)->map;
-}
-
-static bool is_array(const void *path)
-{
-    return !is_map(path);
-}
-
-static const char *kind_name(int map)
-{
-    return map == 0 ? "array" : map == 1 ? "map" : NULL;
-}
-
-static bool has_growth(const void *path)
-{
-    const spill_growth_forecast_t *growth = &((const spill_scan_path_t *)path)->growth_forecast;
-    return growth->timed || growth->elapsed_ms > 0;
-}
-
-static void print_time(const void *record, const void *root, FILE *to)
-{
-    (void)root;
-    const spill_scan_path_t *path = record;
-    if (!path->time_type) {
-        fputs("null", to);
-        return;
-    }
-    fputs("{\"field\":", to);
-    spill_json_put_text(to, path->time_field);
-    fprintf(to, ",\"type\":\"%s\"}", path->time_type);
-}
-
-static spill_code_t read_time(void *record, const void *root, const bson_iter_t *iter,
-                              spill_error_t *error)
-{
-    static const char *const types[] = {"date", "text", "timestamp", "objectId"};
-    (void)root;
-    (void)error;
-    spill_scan_path_t *path = record;
-    bson_iter_t at;
-    bson_t time;
-    inner_of(iter, &time);
-    if (bson_iter_init_find(&at, &time, "field") && BSON_ITER_HOLDS_UTF8(&at))
-        bson_strncpy(path->time_field, bson_iter_utf8(&at, NULL), sizeof path->time_field);
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (bson_iter_init_find(&at, &time, "type") && BSON_ITER_HOLDS_UTF8(&at) &&
-            strcmp(bson_iter_utf8(&at, NULL), types[i]) == 0)
-            path->time_type = types[i];
-    return SPILL_OK;
-}
-
-#define PATH(type, member, ...) SPILL_FIELD(type, spill_scan_path_t, member, __VA_ARGS__)
-#define COUNT(member, ...) NUMBER(spill_scan_path_t, member, __VA_ARGS__)
-
-/* Earlier versions wrote no overEntries: all documents. */
-static const spill_field_t document_fields[] = {COUNT(documents, "documents")};
-static const spill_record_t document_record =
-    SPILL_RECORD("path", spill_scan_path_t, document_fields);
-
-static spill_code_t read_documents(void *record, const void *root, const bson_iter_t *iter,
-                                   spill_error_t *error)
-{
-    (void)root;
-    spill_scan_path_t *path = record;
-    bson_t only = BSON_INITIALIZER;
-    bson_append_iter(&only, "documents", -1, iter);
-    spill_code_t code = spill_record_read(&document_record, &only, path, error);
-    path->over_entries = path->documents;
-    bson_destroy(&only);
-    return code;
-}
-
-static const spill_field_t path_fields[] = {
-    TEXT(spill_scan_path_t, path, "path", 0),
-    PATH(ENUM, map, "kind", .name_of = kind_name, .values = 2, LENIENT),
-    COUNT(documents, "documents", .read = read_documents),
-    PATH(RECORD, lengths, "lengths", .of = &distribution),
-    PATH(RECORD, elements, "elementBytes", .of = &sums, .when = is_map),
-    PATH(RECORD, elements, "elementBytes", .of = &numbers, .when = is_array),
-    COUNT(bytes, "bytes"),
-    PATH(DOUBLE, share, "share", .digits = 6, UNREAD),
-    COUNT(bytes_max, "bytesMax"),
-    COUNT(document_max, "documentMax"),
-    COUNT(over_elements, "overElements"),
-    COUNT(over_entries, "overEntries", OPTIONAL),
-    COUNT(over_bytes, "overBytes"),
-    COUNT(paid, "paid"),
-    COUNT(threshold, "threshold"),
-    CUSTOM("time", .print = print_time, .read = read_time),
-    PATH(RECORD, growth_forecast, "growth", .of = &path_growth, .read = read_path_growth,
-         .flags = SPILL_FIELD_NULL_UNLESS, .when = has_growth),
-    CUSTOM("owners", .print = print_path_owners, .read = read_path_owners),
-    CUSTOM("heaviest", .print = print_heaviest, .read = read_heaviest, OPTIONAL)};
-static const spill_record_t path_record = SPILL_RECORD("path", spill_scan_path_t, path_fields);
 
 /* ---- indexes --------------------------------------------------------------------------------- */
 
@@ -439,11 +46,11 @@ static spill_code_t read_indexes(void *record, const void *root, const bson_iter
     if (!BSON_ITER_HOLDS_ARRAY(iter))
         return SPILL_OK;
     indexes->known = true;
-    if (!inner_of(iter, &list) || !bson_iter_init(&items, &list))
+    if (!spill_json_inner(iter, &list) || !bson_iter_init(&items, &list))
         return SPILL_OK;
     while (bson_iter_next(&items)) {
         spill_scan_index_t index = {.bytes = -1};
-        inner_of(&items, &at);
+        spill_json_inner(&items, &at);
         SPILL_TRY(spill_record_read(&index_size, &at, &index, error));
         if (!spill_scan_indexes_add(indexes, &at, index.bytes))
             return spill_fail(error, SPILL_PARSE, "index: there is no key");
@@ -453,9 +60,21 @@ static spill_code_t read_indexes(void *record, const void *root, const bson_iter
 
 /* ---- collections ----------------------------------------------------------------------------- */
 
+static void print_largest(const void *record, const void *root, FILE *to)
+{
+    (void)root;
+    spill_json_print_largest(&((const spill_scan_collection_t *)record)->largest, to);
+}
+
+static spill_code_t read_largest(void *record, const void *root, const bson_iter_t *iter,
+                                 spill_error_t *error)
+{
+    (void)root;
+    return spill_json_read_largest(iter, &((spill_scan_collection_t *)record)->largest, error);
+}
+
 #define COLLECTION(type, member, ...)                                                              \
     SPILL_FIELD(type, spill_scan_collection_t, member, __VA_ARGS__)
-#undef COUNT
 #define COUNT(member, ...) NUMBER(spill_scan_collection_t, member, __VA_ARGS__)
 static const spill_field_t collection_fields[] = {
     TEXT(spill_scan_collection_t, name, "collection", 0),
@@ -463,13 +82,13 @@ static const spill_field_t collection_fields[] = {
     COUNT(documents, "documents"),
     COUNT(bytes, "bytes"),
     COUNT(damaged, "damaged"),
-    COLLECTION(RECORD, sizes, "sizes", .of = &distribution),
+    COLLECTION(RECORD, sizes, "sizes", .of = &spill_json_distribution_record),
     COUNT(over_half, "overHalf"),
     CUSTOM("largest", .print = print_largest, .read = read_largest),
     COLLECTION(LIST, indexes.items, "indexes", .of = &index_record, .read = read_indexes,
                .count_offset = offsetof(spill_scan_collection_t, indexes.count),
                .flags = SPILL_FIELD_NULL_UNLESS | SPILL_FIELD_OPTIONAL, .when = knows_indexes),
-    COLLECTION(LIST, paths, "paths", .of = &path_record,
+    COLLECTION(LIST, paths, "paths", .of = &spill_json_path_record,
                .count_offset = offsetof(spill_scan_collection_t, path_count)),
     COUNT(paths_left_out, "pathsLeftOut"),
     COUNT(overflow, "overflow")};
@@ -504,7 +123,7 @@ static spill_code_t read_members(void *record, const void *root, const bson_iter
     bson_iter_t names;
     bson_t list;
     size_t at = 0;
-    inner_of(iter, &list);
+    spill_json_inner(iter, &list);
     bson_free(group->members);
     group->members = bson_malloc0((bson_count_keys(&list) + 1) * sizeof *group->members);
     bson_iter_init(&names, &list);

@@ -1,7 +1,56 @@
-#include "tools/scan/json_points.h"
+/* Values, texts and the points of plots in a scan's JSON document. */
+#include "tools/scan/json_fields.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
+
+void spill_json_put_value(FILE *to, const spill_value_t *value)
+{
+    char *json = value->data ? spill_value_to_json(value, false) : NULL;
+    char *visible = spill_visible_text(json ? json : "null");
+    fputs(visible, to);
+    bson_free(visible);
+    bson_free(json);
+}
+
+/* If the text is not UTF-8, replace what is not ASCII with '?'. */
+static char *repaired(const char *text)
+{
+    char *copy = bson_strdup(text);
+    bool sound = bson_utf8_validate(text, strlen(text), false);
+    for (char *at = copy; *at && !sound; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    return copy;
+}
+
+void spill_json_put_text(FILE *to, const char *text)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value = {0};
+    char *sound = text ? repaired(text) : NULL;
+    if (sound)
+        value = spill_value_from_utf8(&storage, sound);
+    spill_json_put_value(to, &value);
+    bson_free(sound);
+    bson_destroy(&storage);
+}
+
+bool spill_json_inner(const bson_iter_t *iter, bson_t *inner)
+{
+    const uint8_t *data = NULL;
+    uint32_t size = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(iter))
+        bson_iter_document(iter, &size, &data);
+    else if (BSON_ITER_HOLDS_ARRAY(iter))
+        bson_iter_array(iter, &size, &data);
+    bson_init(inner);
+    return data && bson_init_static(inner, data, size);
+}
+
+/* ---- writing plots --------------------------------------------------------------------------- */
 
 void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram)
 {
@@ -26,7 +75,8 @@ void spill_json_put_course(FILE *to, const spill_course_t *course)
     fputs("]}", to);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading plots
+ * --------------------------------------------------------------------------------- */
 
 /* The items of the array at the iterator. False: it is none. */
 static bool items_of(const bson_iter_t *from, bson_iter_t *items, size_t *count)
