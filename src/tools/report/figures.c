@@ -3,6 +3,7 @@
 #include "tools/report/html.h"
 #include "tools/report/plots.h"
 #include "tools/report/report.h"
+#include "util/error.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -78,13 +79,13 @@ static spill_code_t put_path(const spill_report_t *report, size_t index, spill_e
     FILE *to = report->to;
     const spill_scan_path_t *path = report->paths[index];
     fprintf(to, "<section id=\"plot-%zu\" class=\"plots\"><h3>", index + 1);
-    spill_report_place(report, report->path_collections[index], path);
+    spill_html_place(to, report->result->collections[report->path_collections[index]].name,
+                     path->path);
     fputs("</h3>\n<div class=\"figures\">\n", to);
-    spill_code_t code = put_lengths(report, path, error);
-    if (code == SPILL_OK)
-        code = put_growth(report, path, error);
+    SPILL_TRY(put_lengths(report, path, error));
+    SPILL_TRY(put_growth(report, path, error));
     fputs("</div></section>\n", to);
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- shares ---------------------------------------------------------------------------------- */
@@ -175,34 +176,30 @@ static spill_code_t put_size(const spill_report_t *report,
 static spill_code_t put_sizes(const spill_report_t *report, spill_error_t *error)
 {
     const spill_scan_result_t *result = report->result;
-    spill_code_t code = SPILL_OK;
     size_t shown = 0;
     fputs("<section class=\"plots\"><h3>How large documents are</h3><div class=\"figures\">\n",
           report->to);
     for (size_t i = 0; i < report->path_count && shown < SPILL_REPORT_SIZES; i++) {
         const spill_scan_collection_t *collection =
             &result->collections[report->path_collections[i]];
-        if (code != SPILL_OK || collection->sizes.histogram.count == 0 || is_shown(report, i))
+        if (collection->sizes.histogram.count == 0 || is_shown(report, i))
             continue;
-        code = put_size(report, collection, error);
+        SPILL_TRY(put_size(report, collection, error));
         shown++;
     }
     fputs("</div></section>\n", report->to);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_report_plots(const spill_report_t *report, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     if (report->path_count == 0)
         return SPILL_OK;
     fputs("<section><h2>Plots</h2>\n", report->to);
-    for (size_t i = 0; i < report->path_count && code == SPILL_OK; i++)
-        code = put_path(report, i, error);
-    if (code == SPILL_OK)
-        code = put_sizes(report, error);
-    if (code == SPILL_OK)
-        code = put_shares(report, error);
+    for (size_t i = 0; i < report->path_count; i++)
+        SPILL_TRY(put_path(report, i, error));
+    SPILL_TRY(put_sizes(report, error));
+    SPILL_TRY(put_shares(report, error));
     fputs("</section>\n", report->to);
-    return code;
+    return SPILL_OK;
 }

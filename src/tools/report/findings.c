@@ -270,7 +270,8 @@ static void put_finding(const spill_report_t *report, size_t index)
     if (finding->group)
         spill_html_name(to, finding->group->pattern);
     else
-        spill_report_place(report, finding->collection, finding->path);
+        spill_html_place(to, report->result->collections[finding->collection].name,
+                         finding->path ? finding->path->path : NULL);
     fprintf(to, "</h3>\n<p class=\"names\">%s &middot; Atlas: %s",
             spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind));
     for (size_t i = 0; i < report->path_count; i++)

@@ -43,6 +43,15 @@ void spill_html_name(FILE *to, const char *name)
     fputs("</code></bdi>", to);
 }
 
+void spill_html_place(FILE *to, const char *collection, const char *path)
+{
+    spill_html_name(to, collection);
+    if (path) {
+        fputs(": ", to);
+        spill_html_name(to, path);
+    }
+}
+
 void spill_html_value(FILE *to, const spill_value_t *value)
 {
     char *json = spill_value_to_json(value, false);

@@ -12,6 +12,9 @@ void spill_html_text(FILE *to, const char *text);
 /* Write a name as code, isolated from the text direction around it. */
 void spill_html_name(FILE *to, const char *name);
 
+/* Write where an array is: "users: posts"; only "users", if `path` is NULL. */
+void spill_html_place(FILE *to, const char *collection, const char *path);
+
 /* Write a value as relaxed Extended JSON in the same way. */
 void spill_html_value(FILE *to, const spill_value_t *value);
 

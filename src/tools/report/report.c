@@ -11,16 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-void spill_report_place(const spill_report_t *report, size_t collection,
-                        const spill_scan_path_t *path)
-{
-    spill_html_name(report->to, report->result->collections[collection].name);
-    if (path) {
-        fputs(": ", report->to);
-        spill_html_name(report->to, path->path);
-    }
-}
-
 /* ---- paths with plots ------------------------------------------------------------------------ */
 
 static void add_path(spill_report_t *report, size_t collection, const spill_scan_path_t *path)

@@ -42,10 +42,6 @@ typedef struct spill_report {
     size_t path_count;
 } spill_report_t;
 
-/* "users: posts" */
-void spill_report_place(const spill_report_t *report, size_t collection,
-                        const spill_scan_path_t *path);
-
 void spill_report_findings(const spill_report_t *report);
 spill_code_t spill_report_plots(const spill_report_t *report, spill_error_t *error);
 

@@ -84,12 +84,10 @@ static spill_code_t put_embedded(const spill_buffer_t *out, const char *label, F
 
 spill_code_t spill_svg_end(spill_svg_t *svg, const char *label, FILE *to, spill_error_t *error)
 {
-    spill_buffer_t out = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t out = SPILL_BUFFER_INIT;
     fclose(svg->script);
     spill_code_t code = spill_gnuplot(svg->text, svg->size, &out, error);
-    if (code == SPILL_OK)
-        code = put_embedded(&out, label, to, error);
-    spill_buffer_release(&out);
     free(svg->text);
-    return code;
+    SPILL_TRY(code);
+    return put_embedded(&out, label, to, error);
 }
