@@ -37,8 +37,8 @@ spill_code_t spill_baseline_open(spill_store_t *store, const char *name, int64_t
     definition.bounds.threshold = definition.bounds.page_capacity = 1;
     definition.bounds.head_bytes_max = definition.bounds.page_bytes_max =
         SPILL_DOCUMENT_BYTES_HIGHEST;
-    spill_code_t code = spill_store_define(store, &definition, error);
-    return code == SPILL_OK ? spill_array_open(store, name, &baseline->array, error) : code;
+    SPILL_TRY(spill_store_define(store, &definition, error));
+    return spill_array_open(store, name, &baseline->array, error);
 }
 
 void spill_baseline_close(spill_baseline_t *baseline)
@@ -51,6 +51,11 @@ void spill_baseline_close(spill_baseline_t *baseline)
 bool spill_baseline_fits(const spill_baseline_t *baseline, int64_t elements)
 {
     return elements <= (baseline->bytes_max - MARGIN_BYTES) / (baseline->element_bytes + KEY_BYTES);
+}
+
+static void free_slice(spill_slice_t **slice)
+{
+    spill_slice_free(*slice);
 }
 
 /* ---- an embedded store: {activityCount, activities} as an element ---------------------------- */
@@ -80,19 +85,17 @@ static spill_code_t write_whole(spill_baseline_t *baseline, const char *owner, c
 static spill_code_t read_whole(spill_baseline_t *baseline, const char *owner, spill_slice_t **slice,
                                bson_t *whole, spill_error_t *error)
 {
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t name = spill_value_from_utf8(&storage, owner);
     spill_read_options_t options;
     spill_read_options_init(&options);
     bson_init(whole);
-    spill_code_t code = spill_array_read(baseline->array, &name, &options, slice, error);
-    bson_destroy(&storage);
-    if (code == SPILL_OK &&
-        ((*slice)->count != 1 || !bson_init_static(whole, (*slice)->elements[0].value.data,
-                                                   (*slice)->elements[0].value.size_bytes)))
-        code = spill_fail(error, SPILL_NOT_FOUND, "%s: there is no document \"%s\"", baseline->name,
+    SPILL_TRY(spill_array_read(baseline->array, &name, &options, slice, error));
+    if ((*slice)->count != 1 || !bson_init_static(whole, (*slice)->elements[0].value.data,
+                                                  (*slice)->elements[0].value.size_bytes))
+        return spill_fail(error, SPILL_NOT_FOUND, "%s: there is no document \"%s\"", baseline->name,
                           owner);
-    return code;
+    return SPILL_OK;
 }
 
 static int64_t elements_of(const bson_t *whole, bson_iter_t *elements)
@@ -142,17 +145,14 @@ static spill_code_t rewrite(spill_baseline_t *baseline, const char *owner,
 static spill_code_t end_of_whole(spill_baseline_t *baseline, const char *owner, int64_t limit,
                                  size_t *count, spill_error_t *error)
 {
-    spill_slice_t *slice = NULL;
+    SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
     bson_t whole;
     bson_iter_t found, at;
-    spill_code_t code = read_whole(baseline, owner, &slice, &whole, error);
-    if (code == SPILL_OK) {
-        int64_t skipped = elements_of(&whole, &found) - limit;
-        for (bson_iter_recurse(&found, &at); bson_iter_next(&at);)
-            *count += skipped-- <= 0;
-    }
-    spill_slice_free(slice);
-    return code;
+    SPILL_TRY(read_whole(baseline, owner, &slice, &whole, error));
+    int64_t skipped = elements_of(&whole, &found) - limit;
+    for (bson_iter_recurse(&found, &at); bson_iter_next(&at);)
+        *count += skipped-- <= 0;
+    return SPILL_OK;
 }
 
 /* ---- on any store ---------------------------------------------------------------------------- */
@@ -215,14 +215,11 @@ spill_code_t spill_baseline_measure(spill_baseline_t *baseline, const char *owne
         spill_unbounded_t unbounded = unbounded_of(baseline, owner);
         return spill_unbounded_measure(&unbounded, elements, size_bytes, error);
     }
-    spill_slice_t *slice = NULL;
+    SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
     bson_t whole;
     bson_iter_t found;
-    spill_code_t code = read_whole(baseline, owner, &slice, &whole, error);
-    if (code == SPILL_OK) {
-        *elements = elements_of(&whole, &found);
-        *size_bytes = whole.len;
-    }
-    spill_slice_free(slice);
-    return code;
+    SPILL_TRY(read_whole(baseline, owner, &slice, &whole, error));
+    *elements = elements_of(&whole, &found);
+    *size_bytes = whole.len;
+    return SPILL_OK;
 }

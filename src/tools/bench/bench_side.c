@@ -42,11 +42,9 @@ spill_code_t spill_bench_side_open(spill_bench_side_t *side, spill_bench_kind_t 
     if (kind == SPILL_BENCH_UNBOUNDED)
         return spill_baseline_open(store, side->name, options->element_bytes, &side->baseline,
                                    error);
-    spill_code_t code =
-        spill_subject_definition(&kinds[kind], side->name, bounds, &definition, error);
-    if (code == SPILL_OK)
-        code = spill_store_define(store, &definition, error);
-    return code == SPILL_OK ? spill_array_open(store, side->name, &side->array, error) : code;
+    SPILL_TRY(spill_subject_definition(&kinds[kind], side->name, bounds, &definition, error));
+    SPILL_TRY(spill_store_define(store, &definition, error));
+    return spill_array_open(store, side->name, &side->array, error);
 }
 
 void spill_bench_side_close(spill_bench_side_t *side)

@@ -20,6 +20,16 @@ static bool is_ours(const char *name)
     return strncmp(name, SPILL_BENCH_NAME, strlen(SPILL_BENCH_NAME)) == 0;
 }
 
+static void free_definitions(spill_definition_t **definitions)
+{
+    bson_free(*definitions);
+}
+
+static void close_admin(spill_raw_admin_t **admin)
+{
+    spill_raw_admin_close(*admin);
+}
+
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 static spill_code_t refuse_existing(const char *what, const char *name, spill_error_t *error)
@@ -37,73 +47,61 @@ static spill_code_t refuse_existing(const char *what, const char *name, spill_er
  */
 static spill_code_t check_definitions(spill_store_t *store, bool others, spill_error_t *error)
 {
-    spill_definition_t *definitions = NULL;
+    SPILL_SCOPED(free_definitions) spill_definition_t *definitions = NULL;
     size_t count;
-    spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+    SPILL_TRY(spill_store_definitions(store, &definitions, &count, error));
+    for (size_t i = 0; i < count; i++) {
         const spill_definition_t *definition = &definitions[i];
         if (is_ours(definition->name)
                 ? !others
                 : is_ours(definition->collection) || is_ours(definition->page_collection))
-            code = refuse_existing("definition", definition->name, error);
+            return refuse_existing("definition", definition->name, error);
     }
-    bson_free(definitions);
-    return code;
+    return SPILL_OK;
 }
 
 /* Drop, or refuse, each collection on a server that has a name of the benchmark. */
 static spill_code_t each_collection(const char *uri, bool drop, spill_error_t *error)
 {
-    spill_raw_admin_t *admin = NULL;
-    bson_t descriptions;
+    SPILL_SCOPED(close_admin) spill_raw_admin_t *admin = NULL;
+    SPILL_SCOPED(bson_destroy) bson_t descriptions = BSON_INITIALIZER;
     bson_iter_t at, entry;
     if (!spill_raw_reader_serves(uri))
         return SPILL_OK;
-    spill_code_t code = spill_raw_admin_open(uri, &admin, error);
-    if (code != SPILL_OK)
-        return code;
-    code = admin->ops->list(admin, &descriptions, error);
-    if (code == SPILL_OK) {
-        bson_iter_init(&at, &descriptions);
-        while (code == SPILL_OK && bson_iter_next(&at)) {
-            if (!bson_iter_recurse(&at, &entry) || !bson_iter_find(&entry, "name") ||
-                !BSON_ITER_HOLDS_UTF8(&entry) || !is_ours(bson_iter_utf8(&entry, NULL)))
-                continue;
-            const char *name = bson_iter_utf8(&entry, NULL);
-            code = drop ? admin->ops->drop(admin, name, error)
-                        : refuse_existing("collection", name, error);
-        }
-        bson_destroy(&descriptions);
+    SPILL_TRY(spill_raw_admin_open(uri, &admin, error));
+    SPILL_TRY(admin->ops->list(admin, &descriptions, error));
+    bson_iter_init(&at, &descriptions);
+    while (bson_iter_next(&at)) {
+        if (!bson_iter_recurse(&at, &entry) || !bson_iter_find(&entry, "name") ||
+            !BSON_ITER_HOLDS_UTF8(&entry) || !is_ours(bson_iter_utf8(&entry, NULL)))
+            continue;
+        const char *name = bson_iter_utf8(&entry, NULL);
+        SPILL_TRY(drop ? admin->ops->drop(admin, name, error)
+                       : refuse_existing("collection", name, error));
     }
-    spill_raw_admin_close(admin);
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
 static spill_code_t drop_definitions(spill_store_t *store, spill_error_t *error)
 {
-    spill_definition_t *definitions = NULL;
+    SPILL_SCOPED(free_definitions) spill_definition_t *definitions = NULL;
     size_t count;
-    spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
-    for (size_t i = 0; code == SPILL_OK && i < count; i++)
+    SPILL_TRY(spill_store_definitions(store, &definitions, &count, error));
+    for (size_t i = 0; i < count; i++)
         if (is_ours(definitions[i].name))
-            code = spill_store_drop(store, definitions[i].name, error);
-    bson_free(definitions);
-    return code;
+            SPILL_TRY(spill_store_drop(store, definitions[i].name, error));
+    return SPILL_OK;
 }
 
 /* Drop collections first: a server drops them whole, but arrays document by document. */
 static spill_code_t drop_all(spill_store_t *store, const char *uri, spill_error_t *error)
 {
-    spill_code_t code = each_collection(uri, true, error);
-    if (code == SPILL_OK)
-        code = drop_definitions(store, error);
-    if (code == SPILL_OK)
-        code = each_collection(uri, true, error);
-    if (code == SPILL_OK)
-        code = store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, checkpoint_name, error);
-    return code;
+    SPILL_TRY(each_collection(uri, true, error));
+    SPILL_TRY(drop_definitions(store, error));
+    SPILL_TRY(each_collection(uri, true, error));
+    return store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, checkpoint_name, error);
 }
 
 /* ---- the place ------------------------------------------------------------------------------- */
@@ -123,48 +121,43 @@ static spill_code_t open_store(const spill_bench_options_t *options, bool must_e
 /* Save the entry only if it does not exist: of two concurrent runs, one gets it. */
 static spill_code_t reserve_names(spill_bench_place_t *place, spill_error_t *error)
 {
-    bson_t checkpoint = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t checkpoint = BSON_INITIALIZER;
     bool done = false;
     BSON_APPEND_UTF8(&checkpoint, "definition", SPILL_BENCH_NAME);
-    spill_code_t code = place->store->ops->catalog_put(
-        place->store, SPILL_CATALOG_IMPORT, checkpoint_name, NULL, &checkpoint, &done, error);
-    bson_destroy(&checkpoint);
-    if (code == SPILL_OK && !done)
+    SPILL_TRY(place->store->ops->catalog_put(place->store, SPILL_CATALOG_IMPORT, checkpoint_name,
+                                             NULL, &checkpoint, &done, error));
+    if (!done)
         return spill_fail(error, SPILL_REFUSED,
                           "another run of the benchmark uses this store, or was killed: "
                           "`spillway bench STORE --clean' drops what it has left");
-    place->taken = code == SPILL_OK;
-    return code;
+    place->names_reserved = true;
+    return SPILL_OK;
 }
 
-static spill_code_t release_names(spill_bench_place_t *place, spill_error_t *error)
+static void release_names(spill_bench_place_t *place)
 {
-    place->taken = false;
-    return place->store->ops->catalog_delete(place->store, SPILL_CATALOG_IMPORT, checkpoint_name,
-                                             error);
+    place->names_reserved = false;
+    place->store->ops->catalog_delete(place->store, SPILL_CATALOG_IMPORT, checkpoint_name, NULL);
 }
 
 spill_code_t spill_bench_enter(const spill_bench_options_t *options, spill_bench_place_t *place,
                                spill_error_t *error)
 {
     *place = (spill_bench_place_t){.options = options};
-    spill_code_t code = open_store(options, false, &place->store, error);
-    if (code == SPILL_OK)
-        code = reserve_names(place, error);
-    if (code != SPILL_OK)
-        return code;
-    code = check_definitions(place->store, false, error);
+    SPILL_TRY(open_store(options, false, &place->store, error));
+    SPILL_TRY(reserve_names(place, error));
+    spill_code_t code = check_definitions(place->store, false, error);
     if (code == SPILL_OK)
         code = each_collection(options->uri, false, error);
     if (code != SPILL_OK)
-        release_names(place, NULL);
+        release_names(place);
     return code;
 }
 
 spill_code_t spill_bench_leave(spill_bench_place_t *place, spill_code_t code, spill_error_t *error)
 {
     spill_error_t later;
-    if (place->taken && drop_all(place->store, place->options->uri, &later) != SPILL_OK &&
+    if (place->names_reserved && drop_all(place->store, place->options->uri, &later) != SPILL_OK &&
         code == SPILL_OK) {
         code = later.code;
         *error = later;
@@ -181,10 +174,8 @@ spill_code_t spill_bench_clean(const spill_bench_options_t *options, spill_error
 {
     spill_store_t *store = NULL;
     spill_error_t closing;
-    spill_code_t code = open_store(options, !spill_raw_reader_serves(options->uri), &store, error);
-    if (code != SPILL_OK)
-        return code;
-    code = check_definitions(store, true, error);
+    SPILL_TRY(open_store(options, !spill_raw_reader_serves(options->uri), &store, error));
+    spill_code_t code = check_definitions(store, true, error);
     if (code == SPILL_OK)
         code = drop_all(store, options->uri, error);
     if (spill_store_close(store, &closing) != SPILL_OK && code == SPILL_OK) {

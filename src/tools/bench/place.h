@@ -12,7 +12,7 @@
 typedef struct spill_bench_place {
     spill_store_t *store;
     const spill_bench_options_t *options;
-    bool taken; /* this run owns the names */
+    bool names_reserved; /* this run owns the names */
 } spill_bench_place_t;
 
 /*

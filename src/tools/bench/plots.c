@@ -146,10 +146,9 @@ spill_code_t spill_bench_plots(const spill_bench_options_t *options,
                              "microseconds for an append", options->threads, false, append_us},
                             {"documents.svg", "The largest document, by the length of the array",
                              "largest document", 1, true, document_bytes}};
-    spill_code_t code = SPILL_OK;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) /* the umask, which --mode sets, applies */
         return spill_fail_errno(error, errno, "%s", folder);
-    for (size_t i = 0; code == SPILL_OK && i < sizeof plots / sizeof plots[0]; i++)
-        code = draw(&plots[i], result, folder, error);
-    return code;
+    for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++)
+        SPILL_TRY(draw(&plots[i], result, folder, error));
+    return SPILL_OK;
 }

@@ -141,28 +141,24 @@ static int64_t pieces_of(run_t *run)
 static spill_code_t fill_owner(run_t *run, entry_t *entry, int owner, spill_error_t *error)
 {
     char text[OWNER_SIZE];
-    bson_t storage = BSON_INITIALIZER;
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     owner_name(run, owner, text);
     spill_value_t name = spill_value_from_utf8(&storage, text);
-    for (int64_t from = 0; code == SPILL_OK && from < run->length; from += FILL_BATCH) {
+    for (int64_t from = 0; from < run->length; from += FILL_BATCH) {
         int64_t to = run->length - from < FILL_BATCH ? run->length : from + FILL_BATCH;
         if (spill_bench_stopped(run->options))
-            code = spill_fail(error, SPILL_CANCELLED, "the benchmark was interrupted");
-        else
-            code = spill_subject_fill(entry->side->array, &name, run->options->element_bytes, from,
-                                      to, error);
+            return spill_fail(error, SPILL_CANCELLED, "the benchmark was interrupted");
+        SPILL_TRY(spill_subject_fill(entry->side->array, &name, run->options->element_bytes, from,
+                                     to, error));
         run->progress.done++;
         show_progress(run, "filling", entry->side);
     }
     entry->owners.given[owner] = run->length;
-    bson_destroy(&storage);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t fill_owners(run_t *run, entry_t *entry, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     int count = owners_needed(run);
     if (entry->side->kind == SPILL_BENCH_UNBOUNDED) {
         int64_t longest =
@@ -172,9 +168,9 @@ static spill_code_t fill_owners(run_t *run, entry_t *entry, spill_error_t *error
         return SPILL_OK;
     }
     entry->owners.count = count;
-    for (int i = 0; code == SPILL_OK && i < count; i++)
-        code = fill_owner(run, entry, i, error);
-    return code;
+    for (int i = 0; i < count; i++)
+        SPILL_TRY(fill_owner(run, entry, i, error));
+    return SPILL_OK;
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
@@ -197,17 +193,14 @@ static spill_code_t unbounded_turn(run_t *run, entry_t *entry, int mode, bool wa
     owner_name(run, 0, owner);
     spill_bench_turn_t pushes = {owner, run->length, threads_of(run, mode),
                                  push_count(run, entry, mode)};
-    spill_code_t code = spill_baseline_put(baseline, owner, run->length, error);
-    if (code == SPILL_OK)
-        code = spill_bench_take_turn(entry->side, &pushes,
-                                     warm ? &entry->warm : &entry->append[mode], error);
-    if (code == SPILL_OK)
-        code = read_pages(run, entry, mode, owner, warm, error);
-    if (code == SPILL_OK)
-        code = spill_baseline_measure(baseline, owner, &found, &entry->document_bytes, error);
+    SPILL_TRY(spill_baseline_put(baseline, owner, run->length, error));
+    SPILL_TRY(spill_bench_take_turn(entry->side, &pushes,
+                                    warm ? &entry->warm : &entry->append[mode], error));
+    SPILL_TRY(read_pages(run, entry, mode, owner, warm, error));
+    SPILL_TRY(spill_baseline_measure(baseline, owner, &found, &entry->document_bytes, error));
     entry->given += run->length + (int64_t)pushes.threads * pushes.count;
     entry->found += found;
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t bounded_turn(run_t *run, entry_t *entry, int mode, bool warm,
@@ -219,28 +212,27 @@ static spill_code_t bounded_turn(run_t *run, entry_t *entry, int mode, bool warm
     choose_owner(owners, run->length, (int64_t)threads * count);
     owner_name(run, owners->at, owner);
     spill_bench_turn_t appends = {owner, owners->given[owners->at], threads, count};
-    spill_code_t code = spill_bench_take_turn(entry->side, &appends,
-                                              warm ? &entry->warm : &entry->append[mode], error);
+    SPILL_TRY(spill_bench_take_turn(entry->side, &appends,
+                                    warm ? &entry->warm : &entry->append[mode], error));
     owners->given[owners->at] += (int64_t)threads * count;
-    return code == SPILL_OK ? read_pages(run, entry, mode, owner, warm, error) : code;
+    return read_pages(run, entry, mode, owner, warm, error);
 }
 
 /* In each round every side has a turn, so that other load on the machine affects all. */
 static spill_code_t measure_rounds(run_t *run, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     for (int round = -1; round < run->options->rounds; round++)
         for (int mode = 0; mode < modes_of(run->options); mode++)
-            for (size_t i = 0; code == SPILL_OK && i < run->side_count; i++) {
+            for (size_t i = 0; i < run->side_count; i++) {
                 entry_t *entry = &run->entries[i];
                 show_progress(run, "measuring", entry->side);
                 if (entry->side->kind != SPILL_BENCH_UNBOUNDED)
-                    code = bounded_turn(run, entry, mode, round < 0, error);
+                    SPILL_TRY(bounded_turn(run, entry, mode, round < 0, error));
                 else if (!entry->over)
-                    code = unbounded_turn(run, entry, mode, round < 0, error);
+                    SPILL_TRY(unbounded_turn(run, entry, mode, round < 0, error));
                 run->progress.done++;
             }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -248,23 +240,21 @@ static spill_code_t measure_rounds(run_t *run, spill_error_t *error)
 static spill_code_t measure_sizes(run_t *run, entry_t *entry, spill_subject_sizes_t *sizes,
                                   spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     *sizes = (spill_subject_sizes_t){entry->document_bytes, entry->document_bytes};
-    for (int i = 0; code == SPILL_OK && i < entry->owners.count; i++) {
+    for (int i = 0; i < entry->owners.count; i++) {
         char text[OWNER_SIZE];
-        bson_t storage = BSON_INITIALIZER;
+        SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
         int64_t found;
         owner_name(run, i, text);
         spill_value_t name = spill_value_from_utf8(&storage, text);
-        code = spill_subject_given(entry->side->array, &name, &found, error);
+        SPILL_TRY(spill_subject_given(entry->side->array, &name, &found, error));
         entry->found += found;
         entry->given += entry->owners.given[i];
-        if (code == SPILL_OK && i == 0)
-            code = spill_subject_sizes(entry->side->array, &name, run->options->element_bytes,
-                                       entry->owners.given[0] - 1, sizes, error);
-        bson_destroy(&storage);
+        if (i == 0)
+            SPILL_TRY(spill_subject_sizes(entry->side->array, &name, run->options->element_bytes,
+                                          entry->owners.given[0] - 1, sizes, error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 static int64_t bytes_max_of(const spill_bench_side_t *side)
@@ -280,8 +270,8 @@ static spill_code_t add_rows(run_t *run, entry_t *entry, spill_error_t *error)
 {
     spill_bench_result_t *result = run->result;
     spill_subject_sizes_t sizes;
-    spill_code_t code = measure_sizes(run, entry, &sizes, error);
-    for (int mode = 0; code == SPILL_OK && mode < modes_of(run->options); mode++) {
+    SPILL_TRY(measure_sizes(run, entry, &sizes, error));
+    for (int mode = 0; mode < modes_of(run->options); mode++) {
         result->rows = bson_realloc(result->rows, (result->row_count + 1) * sizeof *result->rows);
         result->rows[result->row_count++] =
             (spill_bench_row_t){.kind = entry->side->kind,
@@ -296,7 +286,7 @@ static spill_code_t add_rows(run_t *run, entry_t *entry, spill_error_t *error)
                                 .given = entry->given,
                                 .found = entry->found};
     }
-    return code;
+    return SPILL_OK;
 }
 
 static void release_entry(entry_t *entry)
@@ -308,19 +298,23 @@ static void release_entry(entry_t *entry)
     spill_bench_tally_release(&entry->warm);
 }
 
+static spill_code_t measure_length(run_t *run, spill_error_t *error)
+{
+    for (size_t i = 0; i < run->side_count; i++) {
+        run->entries[i].side = &run->sides[i];
+        SPILL_TRY(fill_owners(run, &run->entries[i], error));
+    }
+    SPILL_TRY(measure_rounds(run, error));
+    for (size_t i = 0; i < run->side_count; i++)
+        SPILL_TRY(add_rows(run, &run->entries[i], error));
+    return SPILL_OK;
+}
+
 static spill_code_t run_length(run_t *run, int64_t length, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     run->length = length;
     run->entries = bson_malloc0(run->side_count * sizeof *run->entries);
-    for (size_t i = 0; code == SPILL_OK && i < run->side_count; i++) {
-        run->entries[i].side = &run->sides[i];
-        code = fill_owners(run, &run->entries[i], error);
-    }
-    if (code == SPILL_OK)
-        code = measure_rounds(run, error);
-    for (size_t i = 0; code == SPILL_OK && i < run->side_count; i++)
-        code = add_rows(run, &run->entries[i], error);
+    spill_code_t code = measure_length(run, error);
     for (size_t i = 0; i < run->side_count; i++)
         release_entry(&run->entries[i]);
     bson_free(run->entries);
@@ -333,13 +327,13 @@ static spill_code_t open_sides(run_t *run, spill_error_t *error)
 {
     const spill_bench_options_t *options = run->options;
     spill_subject_bounds_t bounds = {options->threshold, options->page, options->element_bytes};
-    spill_code_t code = SPILL_OK;
-    for (int kind = 0; code == SPILL_OK && kind < SPILL_BENCH_KINDS; kind++)
+    for (int kind = 0; kind < SPILL_BENCH_KINDS; kind++)
         if (options->kinds[kind])
-            code = spill_bench_side_open(&run->sides[run->side_count++], (spill_bench_kind_t)kind,
-                                         spill_bench_kind_name((spill_bench_kind_t)kind), &bounds,
-                                         run->place.store, options, error);
-    return code;
+            SPILL_TRY(spill_bench_side_open(&run->sides[run->side_count++],
+                                            (spill_bench_kind_t)kind,
+                                            spill_bench_kind_name((spill_bench_kind_t)kind),
+                                            &bounds, run->place.store, options, error));
+    return SPILL_OK;
 }
 
 void spill_bench_options_init(spill_bench_options_t *options)

@@ -3,6 +3,7 @@
 #include "definition/limits.h"
 #include "definition/schema.h"
 #include "tools/bench/element.h"
+#include "util/error.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,9 +47,7 @@ spill_code_t spill_subject_definition(const spill_subject_kind_t *kind, const ch
                                       const spill_subject_bounds_t *bounds,
                                       spill_definition_t *definition, spill_error_t *error)
 {
-    spill_code_t code = spill_definition_preset(definition, kind->preset, name, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_definition_preset(definition, kind->preset, name, error));
     if (kind->layout == SPILL_LAYOUT_CAPPED)
         spill_definition_set_layout(definition, kind->layout);
     snprintf(definition->collection, SPILL_NAME_SIZE, "%s", name);
@@ -147,17 +146,15 @@ spill_code_t spill_subject_given(spill_array_t *array, const spill_value_t *owne
     *given = 0;
     if (is_bucket(array)) {
         spill_statistics_t statistics;
-        spill_code_t code =
-            spill_bucket_statistics(array, owner, NULL, NULL, &statistics, NULL, error);
-        *given = code == SPILL_OK ? statistics.count : 0;
-        return code;
+        SPILL_TRY(spill_bucket_statistics(array, owner, NULL, NULL, &statistics, NULL, error));
+        *given = statistics.count;
+        return SPILL_OK;
     }
     spill_count_t count;
-    spill_code_t code = spill_array_count(array, owner, &count, error);
+    SPILL_TRY(spill_array_count(array, owner, &count, error));
     bool capped = spill_schema_of(spill_array_get_definition(array))->is_capped;
-    if (code == SPILL_OK)
-        *given = capped ? count.next : count.count;
-    return code;
+    *given = capped ? count.next : count.count;
+    return SPILL_OK;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -200,15 +197,12 @@ spill_code_t spill_subject_sizes(spill_array_t *array, const spill_value_t *owne
                                  int64_t element_bytes, int64_t last, spill_subject_sizes_t *sizes,
                                  spill_error_t *error)
 {
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t name = *owner;
-    spill_code_t code = SPILL_OK;
     *sizes = (spill_subject_sizes_t){0};
     sizing_t sizing = {.sizes = sizes};
     if (is_bucket(array))
-        code = last_window(array, owner, element_bytes, last, &storage, &name, error);
-    if (code == SPILL_OK)
-        code = spill_array_documents(array, &name, false, note_document, &sizing, error);
-    bson_destroy(&storage);
+        SPILL_TRY(last_window(array, owner, element_bytes, last, &storage, &name, error));
+    spill_code_t code = spill_array_documents(array, &name, false, note_document, &sizing, error);
     return code == SPILL_CANCELLED ? SPILL_OK : code;
 }

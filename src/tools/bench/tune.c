@@ -56,20 +56,18 @@ static spill_code_t open_candidate(tuning_t *tuning, candidate_t *candidate, spi
 {
     const spill_bench_options_t *options = tuning->options;
     char suffix[64];
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "tuned");
     spill_subject_bounds_t bounds = {candidate->threshold, candidate->page, options->element_bytes};
     snprintf(suffix, sizeof suffix, "%d_%d", (int)candidate->threshold, (int)candidate->page);
-    spill_code_t code = spill_bench_side_open(&candidate->side, SPILL_BENCH_NEWEST, suffix, &bounds,
-                                              tuning->place.store, options, error);
+    SPILL_TRY(spill_bench_side_open(&candidate->side, SPILL_BENCH_NEWEST, suffix, &bounds,
+                                    tuning->place.store, options, error));
     candidate->given = candidate->threshold + PAGES_FILLED * candidate->page;
-    if (code == SPILL_OK)
-        code = spill_subject_fill(candidate->side.array, &owner, options->element_bytes, 0,
-                                  candidate->given, error);
-    bson_destroy(&storage);
-    if (code == SPILL_OK && spill_bench_stopped(options))
-        code = spill_fail(error, SPILL_CANCELLED, "the benchmark was interrupted");
-    return code;
+    SPILL_TRY(spill_subject_fill(candidate->side.array, &owner, options->element_bytes, 0,
+                                 candidate->given, error));
+    if (spill_bench_stopped(options))
+        return spill_fail(error, SPILL_CANCELLED, "the benchmark was interrupted");
+    return SPILL_OK;
 }
 
 /* Whole cycles, and at least APPENDS_MIN appends. */
@@ -84,30 +82,27 @@ static spill_code_t measure_turn(candidate_t *candidate, bool warm, spill_error_
     spill_bench_turn_t appends = {"tuned", candidate->given, 1, appends_of(candidate)};
     spill_bench_turn_t reads = {"tuned", -1, 1, SPILL_BENCH_READS};
     candidate->given += appends.count;
-    spill_code_t code = spill_bench_take_turn(&candidate->side, &appends,
-                                              warm ? &candidate->warm : &candidate->append, error);
-    if (code == SPILL_OK)
-        code = spill_bench_take_turn(&candidate->side, &reads,
-                                     warm ? &candidate->warm : &candidate->newest, error);
-    return code;
+    SPILL_TRY(spill_bench_take_turn(&candidate->side, &appends,
+                                    warm ? &candidate->warm : &candidate->append, error));
+    return spill_bench_take_turn(&candidate->side, &reads,
+                                 warm ? &candidate->warm : &candidate->newest, error);
 }
 
 static spill_code_t measure_rounds(tuning_t *tuning, size_t count, int from, int rounds,
                                    spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     for (int round = from; round < rounds; round++)
-        for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        for (size_t i = 0; i < count; i++) {
             report(tuning, "tuning", &tuning->candidates[i]);
-            code = measure_turn(&tuning->candidates[i], round < 0, error);
+            SPILL_TRY(measure_turn(&tuning->candidates[i], round < 0, error));
             tuning->progress.done++;
         }
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         candidate_t *candidate = &tuning->candidates[i];
         candidate->cost_us = spill_samples_median(&candidate->append.means).median +
                              spill_samples_median(&candidate->newest.means).median;
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* Finalists come first, even if others were faster in their few rounds. */
@@ -128,26 +123,22 @@ static spill_code_t run_passes(tuning_t *tuning, spill_error_t *error)
 {
     enum { FINAL = PAIRS / FINALISTS > FINALISTS ? PAIRS / FINALISTS : FINALISTS };
     int rounds = tuning->options->rounds;
-    spill_code_t code = SPILL_OK;
     tuning->progress.whole = (int64_t)PAIRS * (FIRST_ROUNDS + 2) + (int64_t)FINAL * rounds;
-    for (size_t i = 0; code == SPILL_OK && i < PAIRS; i++) {
+    for (size_t i = 0; i < PAIRS; i++) {
         candidate_t *candidate = &tuning->candidates[i];
         candidate->threshold = pairs[i].threshold;
         candidate->page = pairs[i].page;
         report(tuning, "filling", candidate);
-        code = open_candidate(tuning, candidate, error);
+        SPILL_TRY(open_candidate(tuning, candidate, error));
         tuning->progress.done++;
     }
-    if (code == SPILL_OK)
-        code = measure_rounds(tuning, PAIRS, -1, FIRST_ROUNDS, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(measure_rounds(tuning, PAIRS, -1, FIRST_ROUNDS, error));
     sort_candidates(tuning);
     for (size_t i = 0; i < FINAL; i++)
         tuning->candidates[i].final = true;
-    code = measure_rounds(tuning, FINAL, 0, rounds, error);
+    SPILL_TRY(measure_rounds(tuning, FINAL, 0, rounds, error));
     sort_candidates(tuning);
-    return code;
+    return SPILL_OK;
 }
 
 static void keep_results(tuning_t *tuning, spill_bench_result_t *result)
