@@ -140,25 +140,23 @@ static spill_code_t load_checkpoint(import_t *import, spill_error_t *error)
 {
     spill_import_checkpoint_t *checkpoint = &import->checkpoint;
     spill_import_checkpoint_name(import->definition->name, import->source, import->checkpoint_name);
-    spill_code_t code = spill_import_checkpoint_load(import->store, import->checkpoint_name,
-                                                     &import->stored, checkpoint, error);
+    SPILL_TRY(spill_import_checkpoint_load(import->store, import->checkpoint_name, &import->stored,
+                                           checkpoint, error));
     import->loaded = import->stored ? bson_copy(import->stored) : NULL;
-    if (code != SPILL_OK)
-        return code;
     if (import->stored && !import->options->again && checkpoint_binds(checkpoint)) {
-        code = check_checkpoint(import, error);
         import->parsing.number = checkpoint->chunk;
         import->parsing.offset = checkpoint->offset;
         import->parsing.line = checkpoint->line;
         import->parsing.end_offset = checkpoint->end_offset;
         import->result->before = checkpoint->before;
+        SPILL_TRY(check_checkpoint(import, error));
     } else {
         int64_t run = checkpoint->run + 1;
         spill_import_checkpoint_release(checkpoint);
         *checkpoint = (spill_import_checkpoint_t){.run = run, .applied = true};
     }
     init_checkpoint(import);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t save_checkpoint(import_t *import, spill_error_t *error)
@@ -278,23 +276,19 @@ static spill_code_t report_large(import_t *import, const spill_chunk_t *chunk, s
 static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool marked,
                                 spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     if (!marked && (import->source || import->options->id)) {
         import->checkpoint.bases =
             bson_realloc(import->checkpoint.bases, (chunk->owner_count + 1) * sizeof(int64_t));
         import->checkpoint.base_count = chunk->owner_count;
-        code = spill_import_read_bases(&import->writer, chunk, import->checkpoint.bases, error);
+        SPILL_TRY(spill_import_read_bases(&import->writer, chunk, import->checkpoint.bases, error));
     }
-    if (code == SPILL_OK && !marked)
-        code = checkpoint_chunk(import, chunk, error);
-    if (code == SPILL_OK) {
-        code = spill_import_apply(&import->writer, chunk, import->checkpoint.bases, error);
-        import->result->records = import->writer.records;
-        import->result->repeated = import->writer.repeated;
-        import->result->dropped = import->writer.dropped;
-        code = report_large(import, chunk, code, error);
-    }
-    return code;
+    if (!marked)
+        SPILL_TRY(checkpoint_chunk(import, chunk, error));
+    spill_code_t code = spill_import_apply(&import->writer, chunk, import->checkpoint.bases, error);
+    import->result->records = import->writer.records;
+    import->result->repeated = import->writer.repeated;
+    import->result->dropped = import->writer.dropped;
+    return report_large(import, chunk, code, error);
 }
 
 /* ---- the whole import ------------------------------------------------------------------------ */
@@ -302,16 +296,16 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
 static spill_code_t process_chunk(import_t *import, const spill_chunk_t *chunk, bool resumed,
                                   spill_error_t *error)
 {
-    spill_code_t code = resumed ? check_chunk(import, chunk, error) : SPILL_OK;
-    if (code != SPILL_OK)
-        return code;
+    if (resumed)
+        SPILL_TRY(check_chunk(import, chunk, error));
     if (resumed && import->checkpoint.applied) {
         import->result->before += (int64_t)chunk->record_count;
-    } else if (chunk->record_count > 0 || chunk->skipped > 0) {
-        report_bad(import, chunk);
-        code = apply_chunk(import, chunk, resumed, error);
+        return SPILL_OK;
     }
-    return code;
+    if (chunk->record_count == 0 && chunk->skipped == 0)
+        return SPILL_OK;
+    report_bad(import, chunk);
+    return apply_chunk(import, chunk, resumed, error);
 }
 
 /* The input ended with this chunk, with or without an error; all its good records are applied. */
@@ -324,34 +318,36 @@ static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, boo
                           "%s was imported into '%s' already (%" PRId64
                           " records) and has nothing new: --again imports all of it again",
                           import->source, import->definition->name, import->result->before);
-    spill_code_t code = save_applied(import, chunk->code == SPILL_OK, error);
-    if (code == SPILL_OK && chunk->code != SPILL_OK) {
-        code = chunk->code;
+    SPILL_TRY(save_applied(import, chunk->code == SPILL_OK, error));
+    if (chunk->code != SPILL_OK)
         *error = chunk->error;
-    }
-    return code;
+    return chunk->code;
+}
+
+static spill_code_t process_or_stop(import_t *import, const spill_chunk_t *chunk, bool resumed,
+                                    bool was_finished, spill_error_t *error)
+{
+    if (spill_store_stopped(import->store)) /* an interruption may have cut the chunk short */
+        return spill_fail(error, SPILL_CANCELLED, "the import was interrupted");
+    SPILL_TRY(process_chunk(import, chunk, resumed, error));
+    return chunk->last ? end_import(import, chunk, was_finished, error) : SPILL_OK;
 }
 
 static spill_code_t process_chunks(import_t *import, spill_error_t *error)
 {
     bool resumed = import->parsing.end_offset > import->parsing.offset;
     bool was_finished = import->checkpoint.finished;
-    spill_code_t code = SPILL_OK;
     bool last = false;
-    while (code == SPILL_OK && !last) {
+    while (!last) {
         spill_chunk_t *chunk = spill_parser_next(import->parser);
-        if (spill_store_stopped(import->store)) /* an interruption may have cut the chunk short */
-            code = spill_fail(error, SPILL_CANCELLED, "the import was interrupted");
-        else
-            code = process_chunk(import, chunk, resumed, error);
+        spill_code_t code = process_or_stop(import, chunk, resumed, was_finished, error);
         resumed = false;
         last = chunk->last;
-        if (code == SPILL_OK && last)
-            code = end_import(import, chunk, was_finished, error);
         report_progress(import);
         spill_parser_return(import->parser, chunk);
+        SPILL_TRY(code);
     }
-    return code;
+    return SPILL_OK;
 }
 
 /*
@@ -398,24 +394,22 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
         strcmp(parsing->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = parsing->owner;
     bool fill = choose_parts(import, &parsing->bounds);
-    spill_code_t code = check_not_folder(parsing->path, error);
-    if (code == SPILL_OK)
-        code = find_format(import, error);
-    if (code == SPILL_OK)
-        code = find_source(import, error);
-    if (code == SPILL_OK && import->source)
-        code = load_checkpoint(import, error);
+    SPILL_TRY(check_not_folder(parsing->path, error));
+    SPILL_TRY(find_format(import, error));
+    SPILL_TRY(find_source(import, error));
+    if (import->source)
+        SPILL_TRY(load_checkpoint(import, error));
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
                                              .with_ids = import->options->id != NULL,
                                              .fill = fill};
-    if (code == SPILL_OK && import->source) {
+    if (import->source) {
         char id[SPILL_IMPORT_ID_SIZE];
         spill_import_id(import->checkpoint_name, id);
         snprintf(import->writer.prefix, sizeof import->writer.prefix, "%s.%" PRId64, id,
                  import->checkpoint.run);
     }
-    return code == SPILL_OK ? spill_parser_start(parsing, &import->parser, error) : code;
+    return spill_parser_start(parsing, &import->parser, error);
 }
 
 spill_code_t spill_import(spill_store_t *store, spill_array_t *array,

@@ -13,12 +13,11 @@ void spill_import_writer_release(spill_import_writer_t *writer)
 spill_code_t spill_import_read_bases(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                      int64_t *bases, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < chunk->owner_count; i++) {
+    for (size_t i = 0; i < chunk->owner_count; i++) {
         spill_value_t owner = spill_chunk_owner_value(chunk, &chunk->owners[i]);
-        code = spill_array_op_base(writer->array, &owner, &bases[i], error);
+        SPILL_TRY(spill_array_op_base(writer->array, &owner, &bases[i], error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t append_values(spill_import_writer_t *writer, const spill_value_t *owner,
@@ -97,19 +96,19 @@ static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_c
 {
     spill_value_t owner = spill_chunk_owner_value(chunk, entry);
     int64_t n = 0;
-    spill_code_t code = spill_array_op_base(writer->array, &owner, &n, error);
-    if (code == SPILL_OK && n - (writer->op_window - 1) > first_n)
-        code = spill_fail(error, SPILL_UNKNOWN,
+    SPILL_TRY(spill_array_op_base(writer->array, &owner, &n, error));
+    if (n - (writer->op_window - 1) > first_n)
+        return spill_fail(error, SPILL_UNKNOWN,
                           "the window of operations does not reach back to where the import was "
                           "interrupted: what it had appended is no longer known");
-    for (uint32_t at = entry->first; code == SPILL_OK && at != SPILL_CHUNK_NONE;) {
+    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE;) {
         const spill_chunk_record_t *record = &chunk->records[at];
         spill_value_t value = spill_chunk_element(chunk, record);
         spill_op_t op = {chunk->ids.data + record->id_offset, record->id_bytes, 0};
-        code = append_with_id(writer, &owner, &value, &op, first_n, &n, error);
+        SPILL_TRY(append_with_id(writer, &owner, &value, &op, first_n, &n, error));
         at = record->next;
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- a chunk --------------------------------------------------------------------------------- */
@@ -117,12 +116,11 @@ static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_c
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < chunk->owner_count; i++) {
+    for (size_t i = 0; i < chunk->owner_count; i++) {
         const spill_chunk_owner_t *owner = &chunk->owners[i];
         int64_t base = bases ? bases[i] : 0;
-        code = writer->with_ids ? append_with_ids(writer, chunk, owner, base, error)
-                                : append_batch(writer, chunk, owner, base, error);
+        spill_code_t code = writer->with_ids ? append_with_ids(writer, chunk, owner, base, error)
+                                             : append_batch(writer, chunk, owner, base, error);
         if (code == SPILL_UNKNOWN) {
             spill_value_t value = spill_chunk_owner_value(chunk, owner);
             char *json = spill_value_to_json(&value, false);
@@ -130,6 +128,7 @@ spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk
                               chunk->line, chunk->end_line - 1, json);
             bson_free(json);
         }
+        SPILL_TRY(code);
     }
-    return code;
+    return SPILL_OK;
 }

@@ -34,17 +34,14 @@ spill_code_t spill_decoder_init(spill_decoder_t *decoder, spill_format_t format,
     *decoder = (spill_decoder_t){.format = format, .strings = strings};
     if (format != SPILL_FORMAT_CSV)
         return SPILL_OK;
-    spill_csv_t csv;
+    SPILL_SCOPED(spill_csv_release) spill_csv_t csv = {0};
     spill_csv_init(&csv, header->data, header->size);
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && csv.more) {
+    while (csv.more) {
         spill_csv_field_t field;
-        code = spill_csv_next(&csv, &field, error);
-        if (code == SPILL_OK)
-            code = add_name(decoder, &field, error);
+        SPILL_TRY(spill_csv_next(&csv, &field, error));
+        SPILL_TRY(add_name(decoder, &field, error));
     }
-    spill_csv_release(&csv);
-    return code;
+    return SPILL_OK;
 }
 
 void spill_decoder_release(spill_decoder_t *decoder)
@@ -98,27 +95,33 @@ static bool append_csv_value(const spill_decoder_t *decoder, const spill_csv_fie
     return bson_append_utf8(document, name, -1, field->text, (int)field->size);
 }
 
-static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_record_t *record,
-                               bson_t *document, spill_error_t *error)
+/* Append a record's columns to the document. */
+static spill_code_t append_columns(const spill_decoder_t *decoder, const spill_record_t *record,
+                                   bson_t *document, spill_error_t *error)
 {
-    spill_csv_t csv;
+    SPILL_SCOPED(spill_csv_release) spill_csv_t csv = {0};
     spill_csv_init(&csv, record->data, record->size);
-    bson_init(document);
     size_t count = 0;
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && csv.more) {
+    while (csv.more) {
         spill_csv_field_t field;
-        code = spill_csv_next(&csv, &field, error);
-        if (code == SPILL_OK && !bson_utf8_validate(field.text, field.size, true))
-            code = spill_fail(error, SPILL_PARSE, "column %zu is not UTF-8", csv.column);
-        if (code == SPILL_OK && count < decoder->name_count)
+        SPILL_TRY(spill_csv_next(&csv, &field, error));
+        if (!bson_utf8_validate(field.text, field.size, true))
+            return spill_fail(error, SPILL_PARSE, "column %zu is not UTF-8", csv.column);
+        if (count < decoder->name_count)
             append_csv_value(decoder, &field, decoder->names[count], document);
         count++;
     }
-    spill_csv_release(&csv);
-    if (code == SPILL_OK && count != decoder->name_count)
-        code = spill_fail(error, SPILL_PARSE, "%zu fields, but the header has %zu", count,
+    if (count != decoder->name_count)
+        return spill_fail(error, SPILL_PARSE, "%zu fields, but the header has %zu", count,
                           decoder->name_count);
+    return SPILL_OK;
+}
+
+static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_record_t *record,
+                               bson_t *document, spill_error_t *error)
+{
+    bson_init(document);
+    spill_code_t code = append_columns(decoder, record, document, error);
     if (code != SPILL_OK)
         bson_destroy(document);
     return code;
@@ -131,9 +134,7 @@ static spill_code_t decode_json(const spill_record_t *record, bson_t *document,
 {
     const char *text = (const char *)record->data;
     spill_json_kind_t kind;
-    spill_code_t code = spill_json_check(text, record->size, &kind, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_json_check(text, record->size, &kind, error));
     if (kind == SPILL_JSON_OTHER)
         return spill_fail(error, SPILL_PARSE, "a record must be a document, {...}");
     bson_error_t reason;

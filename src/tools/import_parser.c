@@ -202,17 +202,15 @@ static spill_code_t read_id(spill_parser_t *parser, spill_error_t *error)
 {
     spill_value_t id;
     spill_buffer_clear(&parser->id);
-    spill_code_t code =
-        spill_decode_field(&parser->pending.document, parser->options.id, &id, error);
-    if (code == SPILL_OK)
-        code = spill_owner_key(&id, &parser->id, error);
-    if (code == SPILL_OK && parser->id.size > SPILL_OP_ID_MAX)
-        code =
-            spill_fail(error, SPILL_PARSE,
-                       "the id in '%s' is too long: as an operation id it has %zu bytes, at most "
-                       "%d are possible",
-                       parser->options.id, parser->id.size, SPILL_OP_ID_MAX);
-    return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
+    SPILL_TRY(spill_decode_field(&parser->pending.document, parser->options.id, &id, error));
+    SPILL_TRY(spill_owner_key(&id, &parser->id, error));
+    if (parser->id.size > SPILL_OP_ID_MAX)
+        return spill_fail(
+            error, SPILL_PARSE,
+            "the id in '%s' is too long: as an operation id it has %zu bytes, at most "
+            "%d are possible",
+            parser->options.id, parser->id.size, SPILL_OP_ID_MAX);
+    return SPILL_OK;
 }
 
 /* Layout bucket: the owner is the record's window. */
@@ -223,33 +221,42 @@ static spill_code_t name_window(spill_parser_t *parser, spill_value_t *owner, sp
     if (!spill_schema_of(definition)->has_windows)
         return SPILL_OK;
     spill_value_t element = spill_value_from_document(&parser->pending.document);
-    spill_code_t code = spill_owner_check(owner, error);
-    if (code == SPILL_OK)
-        code = spill_bucket_window_of(definition, &element, window, error);
-    if (code != SPILL_OK)
-        return error->code = SPILL_PARSE;
+    SPILL_TRY(spill_owner_check(owner, error));
+    SPILL_TRY(spill_bucket_window_of(definition, &element, window, error));
     bson_reinit(&parser->window);
     *owner = spill_bucket_name(&parser->window, owner, window);
     return SPILL_OK;
 }
 
-static spill_code_t check_rank(const spill_parser_t *parser, spill_error_t *error)
+/* Check that the pending record is an element of the definition; read its owner and its id. */
+static spill_code_t check_pending(spill_parser_t *parser, spill_value_t *owner,
+                                  spill_error_t *error)
 {
-    spill_value_t element = spill_value_from_document(&parser->pending.document);
-    spill_code_t code = spill_array_check_rank(parser->options.definition, &element, error);
-    return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
+    const spill_parser_options_t *options = &parser->options;
+    const bson_t *document = &parser->pending.document;
+    spill_value_t element = spill_value_from_document(document);
+    SPILL_TRY(spill_decode_field(document, options->owner, owner, error));
+    SPILL_TRY(name_window(parser, owner, error));
+    SPILL_TRY(spill_array_check_rank(options->definition, &element, error));
+    if (spill_schema_of(options->definition)->has_referenced_elements)
+        SPILL_TRY(spill_stored_element_check(options->definition, &element, options->bounds.without,
+                                             error));
+    return options->id ? read_id(parser, error) : SPILL_OK;
 }
 
-/* Layouts reference and subset: check that the record can be stored as a document of its own. */
-static spill_code_t check_stored(const spill_parser_t *parser, spill_error_t *error)
+static spill_code_t add_to_chunk(spill_parser_t *parser, spill_chunk_t *chunk, spill_error_t *error)
 {
-    const spill_definition_t *definition = parser->options.definition;
-    spill_value_t element = spill_value_from_document(&parser->pending.document);
-    if (!spill_schema_of(definition)->has_referenced_elements)
-        return SPILL_OK;
-    spill_code_t code =
-        spill_stored_element_check(definition, &element, parser->options.bounds.without, error);
-    return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
+    const pending_t *pending = &parser->pending;
+    spill_value_t owner;
+    if (check_pending(parser, &owner, error) != SPILL_OK)
+        return error->code = SPILL_PARSE; /* whatever the reason, the record is bad */
+    SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
+                              parser->id.data, parser->id.size, error));
+    chunk->full = chunk->full || pending->document.len > LARGE_BYTES;
+    chunk->record_line = pending->place.line;
+    chunk->record_offset = pending->place.offset;
+    end_chunk_after(chunk, pending->hash, pending->end_offset, pending->end_line);
+    return SPILL_OK;
 }
 
 /* Move the pending record into the chunk. False: it is bad and the input ends with it. */
@@ -257,27 +264,9 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     pending_t *pending = &parser->pending;
     spill_error_t error;
-    spill_value_t owner;
-    spill_code_t code =
-        spill_decode_field(&pending->document, parser->options.owner, &owner, &error);
-    if (code == SPILL_OK)
-        code = name_window(parser, &owner, &error);
-    if (code == SPILL_OK)
-        code = check_rank(parser, &error);
-    if (code == SPILL_OK)
-        code = check_stored(parser, &error);
-    if (code == SPILL_OK && parser->options.id)
-        code = read_id(parser, &error);
-    if (code == SPILL_OK)
-        code = spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
-                               parser->id.data, parser->id.size, &error);
     bool going_on = true;
-    if (code == SPILL_OK) {
-        chunk->full = chunk->full || pending->document.len > LARGE_BYTES;
-        chunk->record_line = pending->place.line;
-        chunk->record_offset = pending->place.offset;
-        end_chunk_after(chunk, pending->hash, pending->end_offset, pending->end_line);
-    } else {
+    spill_code_t code = add_to_chunk(parser, chunk, &error);
+    if (code != SPILL_OK) {
         fail_record(parser, &pending->place, code, &error);
         going_on = skip_record(parser, chunk, true, pending->hash, code, &error);
     }
@@ -338,24 +327,19 @@ static void *run_parser(void *context)
 static spill_code_t open_input(spill_parser_t *parser, spill_error_t *error)
 {
     const spill_parser_options_t *options = &parser->options;
-    spill_code_t code = spill_source_open(options->path, options->codec, &parser->source, error);
-    if (code == SPILL_OK)
-        spill_source_stop_by(parser->source, options->stop);
-    if (code == SPILL_OK)
-        code = spill_records_open(parser->source, options->format, &parser->records, error);
-    if (code == SPILL_OK) {
-        code = spill_decoder_init(&parser->decoder, options->format, options->strings,
-                                  spill_records_header(parser->records), error);
-        if (code != SPILL_OK)
-            fail_record(parser, spill_records_header(parser->records), code, error);
-    }
-    if (code == SPILL_OK && options->offset > 0)
-        code = spill_records_seek(parser->records, options->offset, options->line, error);
-    if (code == SPILL_OK) {
-        parser->end_offset = spill_records_offset(parser->records);
-        parser->end_line = spill_records_line(parser->records);
-    }
-    return code;
+    SPILL_TRY(spill_source_open(options->path, options->codec, &parser->source, error));
+    spill_source_stop_by(parser->source, options->stop);
+    SPILL_TRY(spill_records_open(parser->source, options->format, &parser->records, error));
+    const spill_record_t *header = spill_records_header(parser->records);
+    spill_code_t code =
+        spill_decoder_init(&parser->decoder, options->format, options->strings, header, error);
+    if (code != SPILL_OK)
+        return fail_record(parser, header, code, error);
+    if (options->offset > 0)
+        SPILL_TRY(spill_records_seek(parser->records, options->offset, options->line, error));
+    parser->end_offset = spill_records_offset(parser->records);
+    parser->end_line = spill_records_line(parser->records);
+    return SPILL_OK;
 }
 
 spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_parser_t **parser,
@@ -369,9 +353,7 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
     made->exact_end = options->end_offset > options->offset ? options->end_offset : 0;
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
-    spill_code_t code = open_input(made, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(open_input(made, error));
     int failure = pthread_create(&made->thread, NULL, run_parser, made);
     made->started = failure == 0;
     return failure == 0 ? SPILL_OK : spill_fail_errno(error, failure, "cannot start a thread");

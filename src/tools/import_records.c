@@ -62,15 +62,15 @@ static spill_code_t fill(spill_records_t *records, spill_error_t *error)
         records->capacity = room;
         records->data = bson_realloc(records->data, room);
     }
-    spill_code_t code = SPILL_OK;
     do {
         size_t got = 0;
-        code = spill_source_read(records->source, records->data + records->end, room - records->end,
-                                 &got, error);
+        spill_code_t code = spill_source_read(records->source, records->data + records->end,
+                                              room - records->end, &got, error);
         records->end += got;
-        records->ended = code == SPILL_OK && got == 0;
-    } while (code == SPILL_OK && !records->ended && records->end < wanted);
-    return code;
+        SPILL_TRY(code);
+        records->ended = got == 0;
+    } while (!records->ended && records->end < wanted);
+    return SPILL_OK;
 }
 
 /* Shrink a window that grew for one huge record. */
@@ -158,9 +158,7 @@ static spill_code_t next_text(spill_records_t *records, spill_record_t *record, 
     while (found == SPILL_SCAN_MORE && !records->ended) {
         if (window_size(records) > SPILL_RECORD_BYTES_MAX)
             return drop_long(records, more, error);
-        spill_code_t code = fill(records, error);
-        if (code != SPILL_OK)
-            return code;
+        SPILL_TRY(fill(records, error));
         found = scan_record(records, &length);
     }
     if (found == SPILL_SCAN_BAD ||
@@ -195,9 +193,7 @@ static spill_code_t skip_space(spill_records_t *records, bool *end, spill_error_
             *end = window_size(records) == 0;
             return SPILL_OK;
         }
-        spill_code_t code = fill(records, error);
-        if (code != SPILL_OK)
-            return code;
+        SPILL_TRY(fill(records, error));
     }
 }
 
@@ -207,9 +203,9 @@ static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_err
     if (*front(records) == ']' && !records->array_done) {
         records->array_done = true;
         consume(records, 1);
-        spill_code_t code = skip_space(records, end, error);
-        if (code != SPILL_OK || *end)
-            return code;
+        SPILL_TRY(skip_space(records, end, error));
+        if (*end)
+            return SPILL_OK;
     }
     if (records->array_done)
         return fail_here(records, SPILL_PARSE, "nothing should follow the array", error);
@@ -217,10 +213,10 @@ static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_err
         if (*front(records) != ',')
             return fail_here(records, SPILL_PARSE, "a comma or ] should stand here", error);
         consume(records, 1);
-        spill_code_t code = skip_space(records, end, error);
-        if (code == SPILL_OK && (*end || *front(records) == ']'))
-            code = fail_here(records, SPILL_PARSE, "a document should follow the comma", error);
-        return code;
+        SPILL_TRY(skip_space(records, end, error));
+        if (*end || *front(records) == ']')
+            return fail_here(records, SPILL_PARSE, "a document should follow the comma", error);
+        return SPILL_OK;
     }
     records->comma_due = true;
     return SPILL_OK;
@@ -228,12 +224,12 @@ static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_err
 
 static spill_code_t before_document(spill_records_t *records, bool *end, spill_error_t *error)
 {
-    spill_code_t code = skip_space(records, end, error);
-    if (code == SPILL_OK && !*end && records->array)
+    SPILL_TRY(skip_space(records, end, error));
+    if (!*end && records->array)
         return next_in_array(records, end, error);
-    if (code == SPILL_OK && *end && records->array && !records->array_done)
+    if (*end && records->array && !records->array_done)
         return fail_here(records, SPILL_PARSE, "the array is cut off: ] is missing", error);
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- bson ------------------------------------------------------------------------------------ */
@@ -290,9 +286,7 @@ static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, 
             break;
         if (records->ended)
             return fail_cut_off(records, length, error);
-        spill_code_t code = fill(records, error);
-        if (code != SPILL_OK)
-            return code;
+        SPILL_TRY(fill(records, error));
     }
     *record = (spill_record_t){front(records), wanted, records->offset, 0};
     consume(records, wanted);
@@ -317,21 +311,16 @@ spill_code_t spill_records_next(spill_records_t *records, spill_record_t *record
     *more = false;
     shrink(records);
     do {
-        spill_code_t code = SPILL_OK;
         if (window_size(records) == 0 && !records->ended)
-            code = fill(records, error);
-        if (code == SPILL_OK && records->format == SPILL_FORMAT_JSON)
-            code = before_document(records, end, error);
-        if (code != SPILL_OK)
-            return code;
+            SPILL_TRY(fill(records, error));
+        if (records->format == SPILL_FORMAT_JSON)
+            SPILL_TRY(before_document(records, end, error));
         if (*end || window_size(records) == 0) {
             *end = true;
             return SPILL_OK;
         }
-        code = records->format == SPILL_FORMAT_BSON ? next_bson(records, record, more, error)
-                                                    : next_text(records, record, more, error);
-        if (code != SPILL_OK)
-            return code;
+        SPILL_TRY(records->format == SPILL_FORMAT_BSON ? next_bson(records, record, more, error)
+                                                       : next_text(records, record, more, error));
     } while (records->format != SPILL_FORMAT_BSON && is_blank(record));
     return SPILL_OK;
 }
@@ -339,12 +328,12 @@ spill_code_t spill_records_next(spill_records_t *records, spill_record_t *record
 static spill_code_t start_json(spill_records_t *records, spill_error_t *error)
 {
     bool end = false;
-    spill_code_t code = skip_space(records, &end, error);
-    if (code == SPILL_OK && !end && *front(records) == '[') {
+    SPILL_TRY(skip_space(records, &end, error));
+    if (!end && *front(records) == '[') {
         records->array = true;
         consume(records, 1);
     }
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t start_csv(spill_records_t *records, spill_error_t *error)
@@ -352,17 +341,15 @@ static spill_code_t start_csv(spill_records_t *records, spill_error_t *error)
     bool end = false;
     bool more = false;
     spill_record_t record;
-    spill_code_t code = spill_records_next(records, &record, &end, &more, error);
-    if (code == SPILL_OK && end)
+    SPILL_TRY(spill_records_next(records, &record, &end, &more, error));
+    if (end)
         return fail_here(records, SPILL_PARSE, "there is no header", error);
-    if (code == SPILL_OK) {
-        records->header = record;
-        uint8_t *copy = bson_malloc(record.size + 1);
-        if (record.size > 0)
-            memcpy(copy, record.data, record.size);
-        records->header.data = copy;
-    }
-    return code;
+    records->header = record;
+    uint8_t *copy = bson_malloc(record.size + 1);
+    if (record.size > 0)
+        memcpy(copy, record.data, record.size);
+    records->header.data = copy;
+    return SPILL_OK;
 }
 
 spill_code_t spill_records_open(spill_source_t *source, spill_format_t format,
@@ -375,17 +362,14 @@ spill_code_t spill_records_open(spill_source_t *source, spill_format_t format,
     made->capacity = WINDOW_BYTES_MIN;
     made->data = bson_malloc(made->capacity);
     made->line = 1;
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && window_size(made) < 3 && !made->ended)
-        code = fill(made, error);
+    while (window_size(made) < 3 && !made->ended)
+        SPILL_TRY(fill(made, error));
     if (format != SPILL_FORMAT_BSON && window_size(made) >= 3 &&
         memcmp(front(made), "\xEF\xBB\xBF", 3) == 0)
         consume(made, 3);
-    if (code == SPILL_OK && format == SPILL_FORMAT_JSON)
-        code = start_json(made, error);
-    else if (code == SPILL_OK && format == SPILL_FORMAT_CSV)
-        code = start_csv(made, error);
-    return code;
+    if (format == SPILL_FORMAT_JSON)
+        return start_json(made, error);
+    return format == SPILL_FORMAT_CSV ? start_csv(made, error) : SPILL_OK;
 }
 
 void spill_records_close(spill_records_t *records)

@@ -33,6 +33,17 @@ static void array_in(const bson_t *document, const char *field, bson_t *array)
         bson_init(array);
 }
 
+/* The document at the iterator; borrows. False: it is none. */
+static bool document_at(const bson_iter_t *iter, bson_t *document)
+{
+    const uint8_t *data;
+    uint32_t size;
+    if (!BSON_ITER_HOLDS_DOCUMENT(iter))
+        return false;
+    bson_iter_document(iter, &size, &data);
+    return bson_init_static(document, data, size);
+}
+
 static bson_t *array_copy(const bson_t *document, const char *field)
 {
     bson_t array;
@@ -81,19 +92,18 @@ static spill_code_t check_field(const char *field, spill_error_t *error)
 static spill_code_t add_key(bson_t *seen, const char *kind, const spill_value_t *value,
                             const char *collection, spill_error_t *error)
 {
-    spill_buffer_t key = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
     char digits[2 * SPILL_OWNER_KEY_MAX + 16];
     size_t length = (size_t)snprintf(digits, sizeof digits, "%s", kind);
-    spill_code_t code = spill_owner_key(value, &key, error);
+    SPILL_TRY(spill_owner_key(value, &key, error));
     for (size_t i = 0; i < key.size && length + 3 < sizeof digits; i++)
         length += (size_t)snprintf(digits + length, sizeof digits - length, "%02x", key.data[i]);
-    if (code == SPILL_OK && bson_has_field(seen, digits))
-        code = spill_fail(error, SPILL_INVALID,
+    if (bson_has_field(seen, digits))
+        return spill_fail(error, SPILL_INVALID,
                           "the plan has two collections '%s', or two collections with its value",
                           collection);
     BSON_APPEND_NULL(seen, digits);
-    spill_buffer_release(&key);
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- members --------------------------------------------------------------------------------- */
@@ -102,51 +112,40 @@ static spill_code_t add_member(spill_consolidation_t *group, const bson_t *entry
                                spill_error_t *error)
 {
     bson_iter_t iter;
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     const char *name = text_in(entry, "collection");
-    spill_code_t code = check_collection(name, "collection", error);
-    if (code == SPILL_OK && strcmp(name, group->into) == 0)
-        code = spill_fail(error, SPILL_INVALID, "'%s' cannot be one of the old collections", name);
-    if (code == SPILL_OK && !bson_iter_init_find(&iter, entry, "value"))
-        code = spill_fail(error, SPILL_INVALID, "the plan has no 'value' for '%s'", name);
-    if (code == SPILL_OK) {
-        spill_joined_t *member = &group->members[group->count++];
-        spill_value_t named = spill_value_from_utf8(&storage, name);
-        member->collection = bson_strdup(name);
-        member->kept = bson_strdup_printf("%s%s", SPILL_KEPT_PREFIX, name);
-        member->value = spill_value_from_iter(&iter);
-        code = add_key(seen, "name", &named, name, error);
-        if (code == SPILL_OK)
-            code = add_key(seen, "value", &member->value, name, error);
-    }
-    bson_destroy(&storage);
-    return code;
+    SPILL_TRY(check_collection(name, "collection", error));
+    if (strcmp(name, group->into) == 0)
+        return spill_fail(error, SPILL_INVALID, "'%s' cannot be one of the old collections", name);
+    if (!bson_iter_init_find(&iter, entry, "value"))
+        return spill_fail(error, SPILL_INVALID, "the plan has no 'value' for '%s'", name);
+    spill_joined_t *member = &group->members[group->count++];
+    spill_value_t named = spill_value_from_utf8(&storage, name);
+    member->collection = bson_strdup(name);
+    member->kept = bson_strdup_printf("%s%s", SPILL_KEPT_PREFIX, name);
+    member->value = spill_value_from_iter(&iter);
+    SPILL_TRY(add_key(seen, "name", &named, name, error));
+    return add_key(seen, "value", &member->value, name, error);
 }
 
 static spill_code_t add_members(spill_consolidation_t *group, spill_error_t *error)
 {
-    bson_t list, entry, seen = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t seen = BSON_INITIALIZER;
+    bson_t list, entry;
     bson_iter_t iter;
-    spill_code_t code = SPILL_OK;
     array_in(group->document, "collections", &list);
     group->members = bson_malloc0((bson_count_keys(&list) + 1) * sizeof *group->members);
     bson_iter_init(&iter, &list);
-    while (code == SPILL_OK && bson_iter_next(&iter)) {
-        const uint8_t *data = NULL;
-        uint32_t size = 0;
-        if (BSON_ITER_HOLDS_DOCUMENT(&iter))
-            bson_iter_document(&iter, &size, &data);
-        if (data && bson_init_static(&entry, data, size))
-            code = add_member(group, &entry, &seen, error);
-        else
-            code =
-                spill_fail(error, SPILL_INVALID,
-                           "'collections' of the plan must contain {\"collection\", \"value\"}s");
+    while (bson_iter_next(&iter)) {
+        if (!document_at(&iter, &entry))
+            return spill_fail(
+                error, SPILL_INVALID,
+                "'collections' of the plan must contain {\"collection\", \"value\"}s");
+        SPILL_TRY(add_member(group, &entry, &seen, error));
     }
-    if (code == SPILL_OK && group->count == 0)
-        code = spill_fail(error, SPILL_INVALID, "the plan names no 'collections'");
-    bson_destroy(&seen);
-    return code;
+    if (group->count == 0)
+        return spill_fail(error, SPILL_INVALID, "the plan names no 'collections'");
+    return SPILL_OK;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -166,13 +165,10 @@ spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidatio
     *group = (spill_consolidation_t){0};
     const char *into = text_in(document, "into"), *field = text_in(document, "field");
     const char *ids = text_in(document, "ids"), *pattern = text_in(document, "pattern");
-    spill_code_t code = check_collection(into, "joint collection, 'into'", error);
-    if (code == SPILL_OK)
-        code = check_field(field, error);
-    if (code == SPILL_OK && ids && strcmp(ids, "compound") != 0 && strcmp(ids, "keep") != 0)
-        code = spill_fail(error, SPILL_INVALID, "'ids' must be compound or keep, not '%s'", ids);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(check_collection(into, "joint collection, 'into'", error));
+    SPILL_TRY(check_field(field, error));
+    if (ids && strcmp(ids, "compound") != 0 && strcmp(ids, "keep") != 0)
+        return spill_fail(error, SPILL_INVALID, "'ids' must be compound or keep, not '%s'", ids);
     copy_fields(document, group);
     group->pattern = bson_strdup(pattern ? pattern : "");
     group->into = bson_strdup(into);
@@ -222,41 +218,33 @@ static spill_code_t read_groups(const char *file, const bson_t *document,
 {
     bson_t list, entry;
     bson_iter_t iter;
-    spill_code_t code = SPILL_OK;
     array_in(document, "sprawl", &list);
     plan->items = bson_malloc0((bson_count_keys(&list) + 1) * sizeof *plan->items);
     bson_iter_init(&iter, &list);
-    while (code == SPILL_OK && bson_iter_next(&iter)) {
-        const uint8_t *data = NULL;
-        uint32_t size = 0;
-        if (BSON_ITER_HOLDS_DOCUMENT(&iter))
-            bson_iter_document(&iter, &size, &data);
-        if (!data || !bson_init_static(&entry, data, size))
+    while (bson_iter_next(&iter)) {
+        if (!document_at(&iter, &entry))
             return spill_fail(error, SPILL_INVALID, "%s: 'sprawl' must contain documents", file);
         if (is_left_alone(&entry))
             continue;
-        code = spill_consolidation_read(&entry, &plan->items[plan->count++], error);
+        spill_code_t code = spill_consolidation_read(&entry, &plan->items[plan->count++], error);
         if (code != SPILL_OK)
-            spill_fail_prefix(error, code, "%s", file);
+            return spill_fail_prefix(error, code, "%s", file);
     }
-    if (code == SPILL_OK && plan->count == 0)
-        code = spill_fail(error, SPILL_INVALID,
+    if (plan->count == 0)
+        return spill_fail(error, SPILL_INVALID,
                           "%s: nothing to consolidate: no entry of 'sprawl' has "
                           "\"consolidate\": true",
                           file);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_consolidations_read(const char *file, spill_consolidations_t *plan,
                                        spill_error_t *error)
 {
-    bson_t document;
+    SPILL_SCOPED(bson_destroy) bson_t document = BSON_INITIALIZER;
     *plan = (spill_consolidations_t){0};
-    spill_code_t code = spill_plan_file_read(file, &document, error);
-    if (code == SPILL_OK)
-        code = read_groups(file, &document, plan, error);
-    bson_destroy(&document);
-    return code;
+    SPILL_TRY(spill_plan_file_read(file, &document, error));
+    return read_groups(file, &document, plan, error);
 }
 
 void spill_consolidations_release(spill_consolidations_t *plan)
