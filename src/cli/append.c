@@ -144,20 +144,18 @@ static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
 static spill_code_t add_line(append_state_t *state, const char *line, size_t size, int64_t number,
                              spill_error_t *error)
 {
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
     spill_code_t code = spill_value_from_json(line, size, &storage, &element, error);
-    if (code == SPILL_OK)
-        batch_add(&state->batch, &element);
-    else
-        spill_fail_prefix(error, code, "stdin:%" PRId64, number);
-    bson_destroy(&storage);
-    if (code == SPILL_OK && state->with_op && state->batch.bytes.size > OPERATION_BYTES)
-        code = spill_fail(error, SPILL_TOO_BIG,
+    if (code != SPILL_OK)
+        return spill_fail_prefix(error, code, "stdin:%" PRId64, number);
+    batch_add(&state->batch, &element);
+    if (state->with_op && state->batch.bytes.size > OPERATION_BYTES)
+        return spill_fail(error, SPILL_TOO_BIG,
                           "stdin:%" PRId64 ": with --op all of the input is one batch, and it has "
                           "passed 64 MiB: append it in smaller pieces",
                           number);
-    return code;
+    return SPILL_OK;
 }
 
 static bool is_blank(const char *line, size_t size)
@@ -169,7 +167,7 @@ static bool is_blank(const char *line, size_t size)
 }
 
 /* Report whether to append the gathered lines now. With --op all of the input is one batch. */
-static bool is_due(const append_state_t *state)
+static bool is_batch_due(const append_state_t *state)
 {
     const batch_t *batch = &state->batch;
     if (state->with_op || batch->count == 0)
@@ -181,26 +179,24 @@ static bool is_due(const append_state_t *state)
 /* Gather lines in batches and append them, up to the end of the input, a bad line or Ctrl-C. */
 static spill_code_t append_as_they_come(append_state_t *state, spill_error_t *error)
 {
-    spill_cli_lines_t lines = {0};
+    SPILL_SCOPED(spill_cli_lines_release) spill_cli_lines_t lines = {0};
     spill_cli_lines_state_t come;
     const char *line;
     size_t size;
     int64_t number = 0;
-    spill_code_t code = spill_cli_lines_next(&lines, WAIT_MS, &come, &line, &size, error);
-    while (code == SPILL_OK && come != SPILL_CLI_LINES_END) {
+    SPILL_TRY(spill_cli_lines_next(&lines, WAIT_MS, &come, &line, &size, error));
+    while (come != SPILL_CLI_LINES_END) {
         number += come == SPILL_CLI_LINES_ONE ? 1 : 0;
         if (come == SPILL_CLI_LINES_ONE && !is_blank(line, size)) {
             if (state->batch.count == 0)
                 state->began_us = spill_clock_now_us(NULL);
-            code = add_line(state, line, size, number, error);
+            SPILL_TRY(add_line(state, line, size, number, error));
         }
-        if (code == SPILL_OK && is_due(state))
-            code = append_batch(state, error);
-        if (code == SPILL_OK)
-            code = spill_cli_lines_next(&lines, WAIT_MS, &come, &line, &size, error);
+        if (is_batch_due(state))
+            SPILL_TRY(append_batch(state, error));
+        SPILL_TRY(spill_cli_lines_next(&lines, WAIT_MS, &come, &line, &size, error));
     }
-    spill_cli_lines_release(&lines);
-    return code;
+    return SPILL_OK;
 }
 
 /* Append lines before a bad one or before Ctrl-C, unless all lines are one operation. */
@@ -264,42 +260,44 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
         state->op.base = -1; /* read later, when the elements and their window are known */
         return SPILL_OK;
     }
-    spill_code_t code = spill_array_op_base(session->array, session->owner, &state->op.base, error);
-    if (code == SPILL_OK) {
-        fprintf(stderr, "%s@%" PRId64 "\n", text, state->op.base);
-        fflush(stderr);
+    SPILL_TRY(spill_array_op_base(session->array, session->owner, &state->op.base, error));
+    fprintf(stderr, "%s@%" PRId64 "\n", text, state->op.base);
+    fflush(stderr);
+    return SPILL_OK;
+}
+
+/* Append the elements of the command line in one batch. */
+static spill_code_t append_arguments(append_state_t *state, const spill_invocation_t *invocation,
+                                     spill_error_t *error)
+{
+    for (int i = 3; i < invocation->argument_count; i++) {
+        const char *text = invocation->arguments[i];
+        SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
+        spill_value_t element;
+        SPILL_TRY(spill_value_from_json(text, strlen(text), &storage, &element, error));
+        batch_add(&state->batch, &element);
     }
-    return code;
+    return append_batch(state, error);
+}
+
+static void release_state(append_state_t *state)
+{
+    spill_buffer_release(&state->batch.bytes);
+    spill_buffer_release(&state->batch.sizes);
 }
 
 static spill_code_t append_elements(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
     const append_options_t *options = invocation->options;
+    SPILL_SCOPED(release_state)
     append_state_t state = {.session = session, .atomic = options->atomic};
-    spill_code_t code = SPILL_OK;
     if (options->op)
-        code = prepare_op(&state, options->op, error);
+        SPILL_TRY(prepare_op(&state, options->op, error));
     bool from_stdin =
         invocation->argument_count == 3 ||
         (invocation->argument_count == 4 && strcmp(invocation->arguments[3], "-") == 0);
-    if (code == SPILL_OK && from_stdin) {
-        code = append_lines(&state, error);
-    } else if (code == SPILL_OK) {
-        for (int i = 3; i < invocation->argument_count && code == SPILL_OK; i++) {
-            const char *text = invocation->arguments[i];
-            bson_t storage = BSON_INITIALIZER;
-            spill_value_t element;
-            code = spill_value_from_json(text, strlen(text), &storage, &element, error);
-            if (code == SPILL_OK)
-                batch_add(&state.batch, &element);
-            bson_destroy(&storage);
-        }
-        code = code == SPILL_OK ? append_batch(&state, error) : code;
-    }
-    spill_buffer_release(&state.batch.bytes);
-    spill_buffer_release(&state.batch.sizes);
-    return code;
+    return from_stdin ? append_lines(&state, error) : append_arguments(&state, invocation, error);
 }
 
 /* Check arguments before the store is opened: a malformed one is a usage error. */

@@ -127,20 +127,20 @@ static spill_code_t find_base(const spill_cli_session_t *session, const spill_va
                               spill_error_t *error)
 {
     size_t windows = 0;
-    spill_code_t code = spill_bucket_op_bases(session->array, session->owner, elements, count,
-                                              bases, &windows, error);
-    if (code == SPILL_OK && windows > 1)
-        code = spill_fail(error, SPILL_INVALID,
+    SPILL_TRY(spill_bucket_op_bases(session->array, session->owner, elements, count, bases,
+                                    &windows, error));
+    if (windows > 1)
+        return spill_fail(error, SPILL_INVALID,
                           "--op: the elements are in %zu windows, but an operation must be in one; "
                           "append the elements of each window separately",
                           windows);
-    if (code == SPILL_OK && op->base >= 0)
+    if (op->base >= 0)
         (*bases)[0].base = op->base;
-    else if (code == SPILL_OK)
+    else
         fprintf(stderr, "%.*s@%" PRId64 "\n", (int)op->id_bytes, (const char *)op->id,
                 (*bases)[0].base);
     fflush(stderr);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_cli_bucket_append(const spill_cli_session_t *session,
@@ -241,16 +241,21 @@ static spill_code_t show_slice(const spill_cli_session_t *session,
                                const spill_bucket_slice_t *slice, spill_error_t *error)
 {
     print_slice(session, slice);
-    spill_code_t code = spill_cli_flush(error);
-    if (code == SPILL_OK && slice->count == 0)
-        code = spill_cli_bucket_exists(session, error);
-    if (code == SPILL_OK && slice->more && !session->invocation->quiet) {
+    SPILL_TRY(spill_cli_flush(error));
+    if (slice->count == 0)
+        SPILL_TRY(spill_cli_bucket_exists(session, error));
+    if (slice->more && !session->invocation->quiet) {
         fprintf(stderr, "next:%s --limit %" PRId64, read->oldest ? " --oldest" : "", read->limit);
         print_bound("from", read->from);
         print_bound("to", read->to);
         fprintf(stderr, " --cursor '%s:%" PRId64 "'\n", slice->cursor_window, slice->cursor_seq);
     }
-    return code;
+    return SPILL_OK;
+}
+
+static void free_slice(spill_bucket_slice_t **slice)
+{
+    spill_bucket_slice_free(*slice);
 }
 
 spill_code_t spill_cli_bucket_read(const spill_cli_session_t *session,
@@ -267,31 +272,24 @@ spill_code_t spill_cli_bucket_read(const spill_cli_session_t *session,
         options.cursor_window = cursor.window;
         options.cursor_seq = cursor.seq;
     }
-    spill_bucket_slice_t *slice = NULL;
-    spill_code_t code =
-        set_bound(session, "--from", read->from, &options.from_ms, &options.from, error);
-    if (code == SPILL_OK)
-        code = set_bound(session, "--to", read->to, &options.to_ms, &options.to, error);
-    if (code == SPILL_OK)
-        code = spill_bucket_read(session->array, session->owner, &options, &slice, error);
-    if (code == SPILL_OK)
-        code = show_slice(session, read, slice, error);
-    spill_bucket_slice_free(slice);
-    return code;
+    SPILL_SCOPED(free_slice) spill_bucket_slice_t *slice = NULL;
+    SPILL_TRY(set_bound(session, "--from", read->from, &options.from_ms, &options.from, error));
+    SPILL_TRY(set_bound(session, "--to", read->to, &options.to_ms, &options.to, error));
+    SPILL_TRY(spill_bucket_read(session->array, session->owner, &options, &slice, error));
+    return show_slice(session, read, slice, error);
 }
 
 spill_code_t spill_cli_bucket_oldest(const spill_cli_session_t *session, spill_error_t *error)
 {
     spill_bucket_read_options_t options;
-    spill_bucket_slice_t *slice = NULL;
+    SPILL_SCOPED(free_slice) spill_bucket_slice_t *slice = NULL;
     spill_bucket_read_options_init(&options);
     options.order = SPILL_OLDEST_FIRST;
     options.limit = 1;
-    spill_code_t code = spill_bucket_read(session->array, session->owner, &options, &slice, error);
-    if (code == SPILL_OK && slice->count > 0)
+    SPILL_TRY(spill_bucket_read(session->array, session->owner, &options, &slice, error));
+    if (slice->count > 0)
         printf("%s:%" PRId64 "\n", slice->elements[0].window, slice->elements[0].seq);
-    spill_bucket_slice_free(slice);
-    return code;
+    return SPILL_OK;
 }
 
 static bool note_window(void *context, const spill_bucket_window_t *window)

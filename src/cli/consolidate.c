@@ -163,23 +163,21 @@ static spill_code_t print_dry_run(consolidate_run_t *run, const spill_consolidat
                                   spill_error_t *error)
 {
     const consolidate_options_t *given = run->invocation->options;
-    bson_t report;
+    SPILL_SCOPED(bson_destroy) bson_t report = BSON_INITIALIZER;
     spill_code_t code = given->undo ? spill_consolidate_report_undo(run->admin, group,
                                                                     &run->options, &report, error)
                                     : spill_consolidate_report(run->admin, group, &report, error);
     spill_cli_progress_break(&run->operate.progress);
-    if (code == SPILL_OK) {
-        run->refused = run->refused || has_any(&report, "refused");
-        run->missing = run->missing || has_any(&report, "missing");
-        if (run->invocation->json)
-            spill_cli_print_document(&report, false);
-        else if (given->undo)
-            print_undo(&report, group);
-        else
-            print_report(&report, group);
-    }
-    bson_destroy(&report);
-    return code;
+    SPILL_TRY(code);
+    run->refused = run->refused || has_any(&report, "refused");
+    run->missing = run->missing || has_any(&report, "missing");
+    if (run->invocation->json)
+        spill_cli_print_document(&report, false);
+    else if (given->undo)
+        print_undo(&report, group);
+    else
+        print_report(&report, group);
+    return SPILL_OK;
 }
 
 /* ---- acting ---------------------------------------------------------------------------------- */
@@ -226,8 +224,7 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     else
         code = spill_consolidate_copy(run->admin, group, &run->options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(code);
     run->changing = run->changing || result.changing > 0;
     const result_line_t line = {group->into, step_name(given), result};
     spill_cli_print_record(&result_record, &line);
@@ -244,23 +241,21 @@ static spill_code_t work_on_groups(consolidate_run_t *run, spill_error_t *error)
     const consolidate_options_t *given = run->invocation->options;
     char uri[SPILL_CLI_URI];
     size_t matched = 0;
-    spill_code_t code = spill_consolidations_read(run->invocation->arguments[1], &run->plan, error);
-    if (code == SPILL_OK)
-        code = spill_cli_store_uri(run->invocation->arguments[0], uri, error);
-    if (code == SPILL_OK)
-        code = spill_raw_admin_open(uri, &run->admin, error);
-    for (size_t i = 0; i < run->plan.count && code == SPILL_OK; i++) {
+    SPILL_TRY(spill_consolidations_read(run->invocation->arguments[1], &run->plan, error));
+    SPILL_TRY(spill_cli_store_uri(run->invocation->arguments[0], uri, error));
+    SPILL_TRY(spill_raw_admin_open(uri, &run->admin, error));
+    for (size_t i = 0; i < run->plan.count; i++) {
         const spill_consolidation_t *group = &run->plan.items[i];
         if (given->into && strcmp(given->into, group->into) != 0)
             continue;
         matched++;
-        code = given->operate.execute ? act_on_group(run, group, error)
-                                      : print_dry_run(run, group, error);
+        SPILL_TRY(given->operate.execute ? act_on_group(run, group, error)
+                                         : print_dry_run(run, group, error));
     }
-    if (code == SPILL_OK && matched == 0)
+    if (matched == 0)
         return spill_fail(error, SPILL_INVALID, "the plan consolidates nothing into '%s'",
                           given->into);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_exit_t check_options(const spill_invocation_t *invocation)

@@ -38,10 +38,8 @@ static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error
         code = spill_store_definition(run->source, invocation->arguments[2 + i], &unused, error);
     if (code == SPILL_OK && given == 0)
         code = spill_store_definitions(run->source, &definitions, &count, error);
-    if (code != SPILL_OK) {
-        spill_fail_prefix(error, code, "source");
-        return code;
-    }
+    if (code != SPILL_OK)
+        return spill_fail_prefix(error, code, "source");
     count = given > 0 ? given : count;
     *names = bson_malloc0((count + 1) * sizeof **names);
     for (size_t i = 0; i < count; i++)
@@ -71,28 +69,28 @@ static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error
     return code == SPILL_OK ? damage : code;
 }
 
+static void free_names(char ***names)
+{
+    bson_strfreev(*names);
+}
+
 /* Create the target only after the names were found in the source. */
 static spill_code_t copy_stores(copy_run_t *run, spill_error_t *error)
 {
     spill_invocation_t target = *run->invocation;
-    char **names = NULL;
+    SPILL_SCOPED(free_names) char **names = NULL;
     target.arguments++;
     spill_code_t code = spill_cli_open_store(run->invocation, SPILL_CLI_READ, &run->source, error);
     if (code != SPILL_OK)
         return spill_fail_prefix(error, code, "source");
-    code = list_names(run, &names, error);
-    if (code == SPILL_OK) {
-        code = spill_cli_open_store(&target, SPILL_CLI_CREATE, &run->target, error);
-        if (code != SPILL_OK)
-            spill_fail_prefix(error, code, "target");
-    }
-    if (code == SPILL_OK) {
-        spill_cli_copy_start(&run->copy, run->invocation);
-        spill_cli_stop_on_interrupt(run->source);
-        code = spill_cli_copy_interrupted(&run->copy, copy_all(run, names, error), error);
-        spill_cli_progress_break(&run->copy.progress);
-    }
-    bson_strfreev(names);
+    SPILL_TRY(list_names(run, &names, error));
+    code = spill_cli_open_store(&target, SPILL_CLI_CREATE, &run->target, error);
+    if (code != SPILL_OK)
+        return spill_fail_prefix(error, code, "target");
+    spill_cli_copy_start(&run->copy, run->invocation);
+    spill_cli_stop_on_interrupt(run->source);
+    code = spill_cli_copy_interrupted(&run->copy, copy_all(run, names, error), error);
+    spill_cli_progress_break(&run->copy.progress);
     return code;
 }
 

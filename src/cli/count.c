@@ -1,6 +1,8 @@
 /* count: how many elements an owner has, and where. */
 #include "cli/bucket.h"
 
+#include "util/error.h"
+
 typedef struct count_line {
     const spill_value_t *owner;
     spill_count_t count;
@@ -32,15 +34,13 @@ static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
     if (spill_cli_is_bucket(session))
         return spill_cli_bucket_count(session, error);
     spill_count_t count;
-    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
-    if (code == SPILL_OK && !count.exists)
+    SPILL_TRY(spill_array_count(session->array, session->owner, &count, error));
+    if (!count.exists)
         return spill_cli_no_owner(session, error);
-    if (code == SPILL_OK) {
-        const spill_definition_t *definition = spill_array_get_definition(session->array);
-        const count_line_t line = {session->owner, count, definition->value_field[0] != '\0'};
-        spill_cli_print_record(&count_record, &line);
-    }
-    return code;
+    const spill_definition_t *definition = spill_array_get_definition(session->array);
+    const count_line_t line = {session->owner, count, definition->value_field[0] != '\0'};
+    spill_cli_print_record(&count_record, &line);
+    return SPILL_OK;
 }
 
 static spill_exit_t run_count(const spill_invocation_t *invocation)

@@ -198,9 +198,7 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
                              spill_error_t *error)
 {
     spill_layout_t layout = definition->layout;
-    spill_code_t code = spill_cli_layout(options->layout, &layout, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_cli_layout(options->layout, &layout, error));
     if (layout != definition->layout)
         spill_definition_set_layout(definition, layout);
     if (options->window && !spill_window_of_name(options->window, &definition->window))
@@ -295,15 +293,12 @@ static spill_code_t make_definition(const spill_invocation_t *invocation,
 static spill_code_t apply_options(const define_options_t *options, spill_definition_t *definition,
                                   spill_error_t *error)
 {
-    spill_code_t code = set_kind(options, definition, error);
-    if (code == SPILL_OK)
-        code = set_names(options, definition, error);
-    if (code == SPILL_OK)
-        code = set_bounds(options, definition, error);
-    if (code == SPILL_OK)
-        code = set_retained(options, definition, error);
+    SPILL_TRY(set_kind(options, definition, error));
+    SPILL_TRY(set_names(options, definition, error));
+    SPILL_TRY(set_bounds(options, definition, error));
+    SPILL_TRY(set_retained(options, definition, error));
     set_bucket(options, definition);
-    return code == SPILL_OK ? spill_definition_check(definition, error) : code;
+    return spill_definition_check(definition, error);
 }
 
 /*
@@ -358,15 +353,14 @@ static spill_code_t save_definition(const define_options_t *options, spill_store
     const char *asked = options->element_id_field;
     char name[SPILL_NAME_SIZE];
     strcpy(name, definition->name);
-    spill_code_t code = spill_store_define(store, definition, error);
-    if (code == SPILL_OK)
-        code = spill_store_definition(store, name, definition, error);
-    if (code == SPILL_OK && asked && strcmp(definition->element_id_field, asked) != 0)
-        code = spill_fail(error, SPILL_REFUSED,
+    SPILL_TRY(spill_store_define(store, definition, error));
+    SPILL_TRY(spill_store_definition(store, name, definition, error));
+    if (asked && strcmp(definition->element_id_field, asked) != 0)
+        return spill_fail(error, SPILL_REFUSED,
                           "definition '%s' has data: elementIdField cannot change from '%s' to "
                           "'%s'; convert it to a definition that has this field",
                           definition->name, definition->element_id_field, asked);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_store_t *store,
@@ -394,8 +388,8 @@ static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_s
 static spill_code_t check_new(const spill_invocation_t *invocation, spill_error_t *error)
 {
     spill_definition_t definition;
-    spill_code_t code = make_definition(invocation, &definition, error);
-    return code == SPILL_OK ? apply_options(invocation->options, &definition, error) : code;
+    SPILL_TRY(make_definition(invocation, &definition, error));
+    return apply_options(invocation->options, &definition, error);
 }
 
 static spill_exit_t run_define(const spill_invocation_t *invocation)

@@ -1,6 +1,8 @@
 /* edit: replace one element, by its number or by its id. */
 #include "cli/bucket.h"
 
+#include "util/error.h"
+
 #include <string.h>
 
 typedef struct edit_options {
@@ -15,45 +17,40 @@ static const char *element_of(const spill_invocation_t *invocation)
     return invocation->arguments[invocation->argument_count - 1];
 }
 
-static spill_code_t edit_element(spill_cli_session_t *session, const spill_value_t *element,
-                                 spill_error_t *error)
+static spill_code_t edit_by_id(spill_cli_session_t *session, const char *json,
+                               const spill_value_t *element, spill_error_t *error)
 {
-    const edit_options_t *options = session->invocation->options;
-    int64_t seq = 0;
-    bson_t storage = BSON_INITIALIZER;
-    spill_code_t code;
-    if (!options->id) {
-        spill_cli_address_t address;
-        spill_value_t owner;
-        spill_cli_parse_address(session->invocation, session->invocation->arguments[3], &address);
-        code = spill_cli_address_owner(session, &address, &storage, &owner, error);
-        if (code == SPILL_OK)
-            code = spill_array_edit(session->array, &owner, address.seq, element, error);
-        bson_destroy(&storage);
-        return code;
-    }
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t id;
     char window[SPILL_WINDOW_SIZE];
-    code = spill_value_from_json(options->id, strlen(options->id), &storage, &id, error);
-    if (code == SPILL_OK && spill_cli_is_bucket(session))
-        code =
-            spill_bucket_edit_id(session->array, session->owner, &id, element, window, &seq, error);
-    else if (code == SPILL_OK)
-        code = spill_array_edit_id(session->array, session->owner, &id, element, &seq, error);
-    bson_destroy(&storage);
-    return code;
+    int64_t seq = 0;
+    SPILL_TRY(spill_value_from_json(json, strlen(json), &storage, &id, error));
+    if (spill_cli_is_bucket(session))
+        return spill_bucket_edit_id(session->array, session->owner, &id, element, window, &seq,
+                                    error);
+    return spill_array_edit_id(session->array, session->owner, &id, element, &seq, error);
+}
+
+static spill_code_t edit_by_number(spill_cli_session_t *session, const spill_value_t *element,
+                                   spill_error_t *error)
+{
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
+    spill_cli_address_t address;
+    spill_value_t owner;
+    spill_cli_parse_address(session->invocation, session->invocation->arguments[3], &address);
+    SPILL_TRY(spill_cli_address_owner(session, &address, &storage, &owner, error));
+    return spill_array_edit(session->array, &owner, address.seq, element, error);
 }
 
 static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
 {
     const char *json = element_of(session->invocation);
-    bson_t storage = BSON_INITIALIZER;
+    const edit_options_t *options = session->invocation->options;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
-    spill_code_t code = spill_value_from_json(json, strlen(json), &storage, &element, error);
-    if (code == SPILL_OK)
-        code = edit_element(session, &element, error);
-    bson_destroy(&storage);
-    return code;
+    SPILL_TRY(spill_value_from_json(json, strlen(json), &storage, &element, error));
+    return options->id ? edit_by_id(session, options->id, &element, error)
+                       : edit_by_number(session, &element, error);
 }
 
 /* Check arguments before the store is opened: a malformed one is a usage error. */

@@ -354,11 +354,9 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
 {
     explain_t explain = explain_of(session);
     spill_count_t count;
-    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
-    if (code == SPILL_OK && !count.exists)
-        code = spill_cli_no_owner(session, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_array_count(session->array, session->owner, &count, error));
+    if (!count.exists)
+        return spill_cli_no_owner(session, error);
     explain.pages = count.pages;
     if (is_text(session)) {
         spill_cli_print_value(session->owner, false);
@@ -367,10 +365,10 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
                count.count, spill_cli_plural(count.count, "element", "elements"), count.head,
                count.pages, spill_cli_plural(count.pages, "page", "pages"), count.next);
     }
-    code = show_documents(&explain, error);
-    if (code == SPILL_OK && is_text(session))
+    SPILL_TRY(show_documents(&explain, error));
+    if (is_text(session))
         print_costs(explain.definition, &count);
-    return code;
+    return SPILL_OK;
 }
 
 /* A line for the window, then its parts. */
@@ -379,10 +377,9 @@ static spill_code_t explain_window(spill_cli_session_t *session, spill_error_t *
     explain_t explain = explain_of(session);
     spill_value_t owner;
     spill_count_t count;
-    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
-    if (code != SPILL_OK || !count.exists ||
-        !spill_bucket_split(session->owner, &owner, explain.window))
-        return code;
+    SPILL_TRY(spill_array_count(session->array, session->owner, &count, error));
+    if (!count.exists || !spill_bucket_split(session->owner, &owner, explain.window))
+        return SPILL_OK;
     explain.pages = count.pages;
     if (is_text(session))
         printf("%s: %" PRId64 " %s in %" PRId64 " %s; the next sequence number is %" PRId64 "\n",
@@ -395,10 +392,10 @@ static spill_code_t explain_any(spill_cli_session_t *session, spill_error_t *err
 {
     if (!spill_cli_is_bucket(session))
         return explain_owner(session, error);
-    spill_code_t code = spill_cli_each_window(session, explain_window, error);
-    if (code == SPILL_OK && is_text(session))
+    SPILL_TRY(spill_cli_each_window(session, explain_window, error));
+    if (is_text(session))
         puts("append: the last part of the element's window, one operation; a window: its parts");
-    return code;
+    return SPILL_OK;
 }
 
 static spill_exit_t run_explain(const spill_invocation_t *invocation)

@@ -73,9 +73,10 @@ static spill_code_t finish_in_place(const spill_cli_migrate_t *run, spill_error_
                           "'%s' was not migrated yet, so there is nothing to finish: run migrate "
                           "--execute first",
                           run->name);
-    if (code == SPILL_OK && given->operate.execute)
+    SPILL_TRY(code);
+    if (given->operate.execute)
         spill_cli_migrate_print_finished(run, owners, &(spill_copy_result_t){0});
-    return code;
+    return SPILL_OK;
 }
 
 /* A dry run: predict what cannot be saved or reshaped, and print what would be done. */
@@ -242,6 +243,18 @@ static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)
     return unseen ? check_source(run, error) : SPILL_OK;
 }
 
+static spill_code_t work_on_array(spill_cli_migrate_t *run, spill_cli_migrate_fn one,
+                                  spill_error_t *error)
+{
+    bool undone = false;
+    SPILL_TRY(is_undone(run, &undone, error));
+    if (!undone)
+        return one(run, error);
+    if (one == migrate_one)
+        spill_cli_say("'%s' is not migrated: there is nothing left to undo", run->name);
+    return SPILL_OK;
+}
+
 static spill_code_t each_array(spill_cli_migrate_t *run, const spill_planned_t *arrays,
                                const bool *chosen, size_t count, spill_cli_migrate_fn one,
                                spill_error_t *error)
@@ -253,14 +266,8 @@ static spill_code_t each_array(spill_cli_migrate_t *run, const spill_planned_t *
         run->planned = arrays[i].staged ? &arrays[i] : NULL;
         run->target = arrays[i].staged ? &arrays[i].definition : NULL;
         run->name = arrays[i].definition.name;
-        if (!chosen[i])
-            continue;
-        bool undone = false;
-        code = is_undone(run, &undone, error);
-        if (code == SPILL_OK && !undone)
-            code = one(run, error);
-        else if (code == SPILL_OK && one == migrate_one)
-            spill_cli_say("'%s' is not migrated: there is nothing left to undo", run->name);
+        if (chosen[i])
+            code = work_on_array(run, one, error);
     }
     run->entry = NULL;
     run->definition = NULL;
@@ -268,41 +275,49 @@ static spill_code_t each_array(spill_cli_migrate_t *run, const spill_planned_t *
     return code;
 }
 
+static void close_reader(spill_raw_reader_t **reader)
+{
+    spill_raw_reader_close(*reader);
+}
+
+static void free_flags(bool **flags)
+{
+    bson_free(*flags);
+}
+
+static void free_arrays(spill_planned_t **arrays)
+{
+    bson_free(*arrays);
+}
+
 /* Set `name` to the database of the server's URI; "" on an embedded store. */
 static spill_code_t database_of(const spill_cli_migrate_t *run, char *name, size_t size,
                                 spill_error_t *error)
 {
-    spill_raw_reader_t *reader = NULL;
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(close_reader) spill_raw_reader_t *reader = NULL;
     name[0] = '\0';
-    if (run->uri[0] != '\0')
-        code = spill_raw_reader_open(run->uri, NULL, &reader, error);
-    if (code == SPILL_OK && reader)
-        bson_strncpy(name, spill_raw_reader_database(reader), size);
-    spill_raw_reader_close(reader);
-    return code;
+    if (run->uri[0] == '\0')
+        return SPILL_OK;
+    SPILL_TRY(spill_raw_reader_open(run->uri, NULL, &reader, error));
+    bson_strncpy(name, spill_raw_reader_database(reader), size);
+    return SPILL_OK;
 }
 
 static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    spill_planned_t *arrays = NULL;
+    const char *file = run->invocation->arguments[1];
+    SPILL_SCOPED(free_arrays) spill_planned_t *arrays = NULL;
     size_t count = 0;
     char database[SPILL_NAME_SIZE];
-    spill_code_t code = database_of(run, database, sizeof database, error);
-    if (code == SPILL_OK)
-        code =
-            spill_plan_file_arrays(run->invocation->arguments[1], database, &arrays, &count, error);
-    bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
-    if (code == SPILL_OK)
-        code = choose_arrays(run, arrays, chosen, count, error);
-    if (code == SPILL_OK)
-        code = each_array(run, arrays, chosen, count, check_one, error);
-    if (code == SPILL_OK && (!given->undo || given->operate.execute))
-        code = each_array(run, arrays, chosen, count, migrate_one, error);
-    bson_free(chosen);
-    bson_free(arrays);
-    return code;
+    SPILL_TRY(database_of(run, database, sizeof database, error));
+    SPILL_TRY(spill_plan_file_arrays(file, database, &arrays, &count, error));
+    SPILL_SCOPED(free_flags) bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
+    SPILL_TRY(choose_arrays(run, arrays, chosen, count, error));
+    SPILL_TRY(each_array(run, arrays, chosen, count, check_one, error));
+    if (given->undo && !given->operate.execute)
+        return SPILL_OK;
+    return each_array(run, arrays, chosen, count, migrate_one, error);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

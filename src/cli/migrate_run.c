@@ -225,10 +225,8 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     spill_migrate_result_t result = {0};
     spill_array_t *array;
     options.planned = run->target;
-    spill_code_t code = spill_array_open(run->store, run->definition->name, &array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = pass(array, &options, &result, error);
+    SPILL_TRY(spill_array_open(run->store, run->definition->name, &array, error));
+    spill_code_t code = pass(array, &options, &result, error);
     spill_array_close(array);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;

@@ -119,19 +119,17 @@ spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *er
     spill_copy_result_t result = {0};
     spill_stage_t stage;
     int64_t failed = run->failed;
-    spill_code_t code = spill_staged_find_stage(&staged, &stage, error);
+    SPILL_TRY(spill_staged_find_stage(&staged, &stage, error));
     run->definition = &run->planned->original;
-    if (code == SPILL_OK && stage == SPILL_STAGE_COPYING)
-        code = spill_cli_staged_catch_up(run, error);
-    if (code == SPILL_OK && run->failed > failed)
+    if (stage == SPILL_STAGE_COPYING)
+        SPILL_TRY(spill_cli_staged_catch_up(run, error));
+    if (run->failed > failed)
         return refuse_finish(run, run->failed - failed, error);
-    if (code == SPILL_OK)
-        code = spill_staged_finish(&staged, &options, &result, error);
+    spill_code_t code = spill_staged_finish(&staged, &options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
-    if (code == SPILL_OK && stage != SPILL_STAGE_FINISHED)
-        code = report_late_pushes(run, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(code);
+    if (stage != SPILL_STAGE_FINISHED)
+        SPILL_TRY(report_late_pushes(run, error));
     spill_cli_migrate_print_finished(run, result.owners, &result);
     if (stage == SPILL_STAGE_FINISHED)
         fprintf(stderr, "spillway: an earlier run finished the migration to '%s'\n", run->name);

@@ -44,13 +44,18 @@ static void print_slice(const spill_cli_session_t *session, const spill_slice_t 
     }
 }
 
+static void free_slice(spill_slice_t **slice)
+{
+    spill_slice_free(*slice);
+}
+
 /* Print the elements. SPILL_NOT_FOUND: the owner does not exist. */
 static spill_code_t print_page(const spill_cli_session_t *session, const spill_slice_t *slice,
                                spill_error_t *error)
 {
     print_slice(session, slice);
-    spill_code_t code = spill_cli_flush(error);
-    return code == SPILL_OK && slice->count == 0 ? spill_cli_check_owner(session, error) : code;
+    SPILL_TRY(spill_cli_flush(error));
+    return slice->count == 0 ? spill_cli_check_owner(session, error) : SPILL_OK;
 }
 
 /* In a bucket each window has its own numbers, so options with numbers alone are refused. */
@@ -76,22 +81,17 @@ static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
     if (given->before != INT64_MAX || given->after != INT64_MAX || given->skip != 0 ||
         given->oldest || given->from || given->to || given->cursor)
         return spill_fail(error, SPILL_INVALID, "--top can be combined only with --limit");
-    spill_slice_t *slice = NULL;
-    spill_code_t code =
-        spill_array_top(session->array, session->owner, given->limit, &slice, error);
-    if (code != SPILL_OK)
-        return code;
-    code = print_page(session, slice, error);
-    if (code == SPILL_OK && slice->more && (int64_t)slice->count < given->limit &&
-        !session->invocation->quiet)
+    SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
+    SPILL_TRY(spill_array_top(session->array, session->owner, given->limit, &slice, error));
+    SPILL_TRY(print_page(session, slice, error));
+    if (slice->more && (int64_t)slice->count < given->limit && !session->invocation->quiet)
         fprintf(stderr,
                 "spillway: the summary has room for %zu of the elements that rank highest, in half "
                 "of %" PRId64
                 " bytes; read them all without --top, or make room with `define --max-bytes` "
                 "and a larger number, then `repair`\n",
                 slice->count, spill_array_get_definition(session->array)->bounds.head_bytes_max);
-    spill_slice_free(slice);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error)
@@ -112,17 +112,14 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     options.before = given->before;
     options.after = given->after == INT64_MAX ? -1 : given->after;
     options.skip = given->skip;
-    spill_slice_t *slice = NULL;
-    spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
-    if (code != SPILL_OK)
-        return code;
-    code = print_page(session, slice, error);
-    if (code == SPILL_OK && slice->more && !invocation->quiet)
+    SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
+    SPILL_TRY(spill_array_read(session->array, session->owner, &options, &slice, error));
+    SPILL_TRY(print_page(session, slice, error));
+    if (slice->more && !invocation->quiet)
         fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
                 given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
                 slice->next);
-    spill_slice_free(slice);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_exit_t run_read(const spill_invocation_t *invocation)

@@ -17,44 +17,39 @@ static const remove_options_t DEFAULTS = {0};
 static spill_code_t remove_by_id(spill_cli_session_t *session, const char *json,
                                  spill_error_t *error)
 {
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t id;
     int64_t seq;
     char window[SPILL_WINDOW_SIZE] = "";
-    spill_code_t code = spill_value_from_json(json, strlen(json), &storage, &id, error);
-    if (code == SPILL_OK && spill_cli_is_bucket(session))
-        code = spill_bucket_remove_id(session->array, session->owner, &id, window, &seq, error);
-    else if (code == SPILL_OK)
-        code = spill_array_remove_id(session->array, session->owner, &id, &seq, error);
-    if (code == SPILL_OK)
-        printf("%s%s%" PRId64 "\n", window, window[0] != '\0' ? ":" : "", seq);
-    bson_destroy(&storage);
-    return code;
+    SPILL_TRY(spill_value_from_json(json, strlen(json), &storage, &id, error));
+    if (spill_cli_is_bucket(session))
+        SPILL_TRY(spill_bucket_remove_id(session->array, session->owner, &id, window, &seq, error));
+    else
+        SPILL_TRY(spill_array_remove_id(session->array, session->owner, &id, &seq, error));
+    printf("%s%s%" PRId64 "\n", window, window[0] != '\0' ? ":" : "", seq);
+    return SPILL_OK;
 }
 
 static spill_code_t remove_where(spill_cli_session_t *session, const remove_options_t *options,
                                  spill_error_t *error)
 {
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t value;
     bson_t filter;
     int64_t removed = 0;
+    SPILL_TRY(
+        spill_value_from_json(options->where, strlen(options->where), &storage, &value, error));
+    if (value.type != BSON_TYPE_DOCUMENT ||
+        !bson_init_static(&filter, value.data, value.size_bytes))
+        return spill_fail(error, SPILL_INVALID, "--where takes a document");
     spill_code_t code =
-        spill_value_from_json(options->where, strlen(options->where), &storage, &value, error);
-    if (code == SPILL_OK && (value.type != BSON_TYPE_DOCUMENT ||
-                             !bson_init_static(&filter, value.data, value.size_bytes)))
-        code = spill_fail(error, SPILL_INVALID, "--where takes a document");
-    if (code == SPILL_OK) {
-        code =
-            (spill_cli_is_bucket(session) ? spill_bucket_remove_where : spill_array_remove_where)(
-                session->array, session->owner, &filter, options->limit, &removed, error);
-        if (code == SPILL_OK && removed == 0)
-            code = spill_cli_is_bucket(session) ? spill_cli_bucket_exists(session, error)
-                                                : spill_cli_check_owner(session, error);
-        if (code == SPILL_OK || removed > 0)
-            printf("%" PRId64 "\n", removed);
-    }
-    bson_destroy(&storage);
+        (spill_cli_is_bucket(session) ? spill_bucket_remove_where : spill_array_remove_where)(
+            session->array, session->owner, &filter, options->limit, &removed, error);
+    if (code == SPILL_OK && removed == 0)
+        code = spill_cli_is_bucket(session) ? spill_cli_bucket_exists(session, error)
+                                            : spill_cli_check_owner(session, error);
+    if (code == SPILL_OK || removed > 0) /* after an error: what was removed before it */
+        printf("%" PRId64 "\n", removed);
     return code;
 }
 
@@ -67,13 +62,10 @@ static spill_code_t remove_element(spill_cli_session_t *session, spill_error_t *
         return remove_where(session, options, error);
     spill_cli_address_t address;
     spill_cli_parse_address(session->invocation, session->invocation->arguments[3], &address);
-    bson_t name = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t name = BSON_INITIALIZER;
     spill_value_t owner;
-    spill_code_t code = spill_cli_address_owner(session, &address, &name, &owner, error);
-    if (code == SPILL_OK)
-        code = spill_array_remove(session->array, &owner, address.seq, error);
-    bson_destroy(&name);
-    return code;
+    SPILL_TRY(spill_cli_address_owner(session, &address, &name, &owner, error));
+    return spill_array_remove(session->array, &owner, address.seq, error);
 }
 
 static spill_exit_t run_remove(const spill_invocation_t *invocation)

@@ -55,11 +55,10 @@ static spill_code_t read_earlier(const char *file, spill_scan_result_t *earlier,
 {
     if (!file)
         return SPILL_OK;
-    spill_code_t code = spill_scan_read_json(file, earlier, error);
-    if (code == SPILL_OK &&
-        (earlier->scanned_ms <= 0 || earlier->scanned_ms >= spill_clock_now_us(NULL) / 1000))
-        code = spill_fail(error, SPILL_INVALID, "%s: its time is missing or in the future", file);
-    return code;
+    SPILL_TRY(spill_scan_read_json(file, earlier, error));
+    if (earlier->scanned_ms <= 0 || earlier->scanned_ms >= spill_clock_now_us(NULL) / 1000)
+        return spill_fail(error, SPILL_INVALID, "%s: its time is missing or in the future", file);
+    return SPILL_OK;
 }
 
 static spill_code_t run_scan(const spill_invocation_t *invocation,

@@ -82,9 +82,7 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
 {
     *store = NULL;
     char uri[SPILL_CLI_URI];
-    spill_code_t code = spill_cli_store_uri(invocation->arguments[0], uri, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_cli_store_uri(invocation->arguments[0], uri, error));
     spill_store_options_t options;
     spill_store_options_init(&options);
     options.read_only = mode == SPILL_CLI_READ;
@@ -224,6 +222,6 @@ spill_code_t spill_cli_no_owner(const spill_cli_session_t *session, spill_error_
 spill_code_t spill_cli_check_owner(const spill_cli_session_t *session, spill_error_t *error)
 {
     spill_count_t count;
-    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
-    return code == SPILL_OK && !count.exists ? spill_cli_no_owner(session, error) : code;
+    SPILL_TRY(spill_array_count(session->array, session->owner, &count, error));
+    return count.exists ? SPILL_OK : spill_cli_no_owner(session, error);
 }

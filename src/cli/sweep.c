@@ -71,19 +71,16 @@ static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
 static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *definition,
                                spill_definition_t *target, bool *building, spill_error_t *error)
 {
-    spill_building_t checkpoint = {0};
-    spill_code_t code = spill_store_definition(run->store, run->name, target, error);
-    if (code == SPILL_OK)
-        *definition = *target;
-    if (code == SPILL_OK)
-        code = spill_building_load(run->store, run->name, &checkpoint, error);
+    SPILL_SCOPED(spill_building_release) spill_building_t checkpoint = {0};
+    *building = false;
+    SPILL_TRY(spill_store_definition(run->store, run->name, target, error));
+    *definition = *target;
+    SPILL_TRY(spill_building_load(run->store, run->name, &checkpoint, error));
     *building = checkpoint.stored != NULL;
-    if (code == SPILL_OK && *building)
-        code = spill_catch_up_check(run->store, checkpoint.original, run->name, error);
-    if (code == SPILL_OK && *building)
-        code = spill_store_definition(run->store, checkpoint.original, definition, error);
-    spill_building_release(&checkpoint);
-    return code;
+    if (!*building)
+        return SPILL_OK;
+    SPILL_TRY(spill_catch_up_check(run->store, checkpoint.original, run->name, error));
+    return spill_store_definition(run->store, checkpoint.original, definition, error);
 }
 
 /* A pass over a collection that is missing sweeps nothing. A watch waits for the collection. */
@@ -104,9 +101,8 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
     int64_t pause_s = 1, good_us = spill_clock_now_us(NULL);
     bool building;
     run->name = run->invocation->arguments[1];
-    spill_code_t code = find_swept(run, &definition, &target, &building, error);
-    if (code != SPILL_OK)
-        return code;
+    spill_code_t code = SPILL_OK;
+    SPILL_TRY(find_swept(run, &definition, &target, &building, error));
     run->definition = &definition;
     while (pause_s > 0) {
         run->survey = (spill_migrate_result_t){0};

@@ -40,18 +40,15 @@ static void print_threshold(const spill_invocation_t *invocation, int64_t target
 static spill_code_t measure_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const threshold_options_t *options = session->invocation->options;
-    spill_stats_t stats;
-    spill_code_t code = spill_stats_collect(session->array, 0, &stats, error);
-    if (code == SPILL_OK && stats.elements == 0) {
-        code = spill_fail(error, SPILL_NOT_FOUND,
+    SPILL_SCOPED(spill_stats_release) spill_stats_t stats = {0};
+    SPILL_TRY(spill_stats_collect(session->array, 0, &stats, error));
+    if (stats.elements == 0)
+        return spill_fail(error, SPILL_NOT_FOUND,
                           "'%s' has no elements to measure: give their size with --element",
                           session->invocation->arguments[1]);
-    } else if (code == SPILL_OK) {
-        print_threshold(session->invocation, options->target,
-                        (stats.bytes + stats.elements - 1) / stats.elements);
-    }
-    spill_stats_release(&stats);
-    return code;
+    print_threshold(session->invocation, options->target,
+                    (stats.bytes + stats.elements - 1) / stats.elements);
+    return SPILL_OK;
 }
 
 static spill_exit_t run_threshold(const spill_invocation_t *invocation)

@@ -29,9 +29,7 @@ static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error
     int64_t time_ms;
     if (!spill_cli_is_bucket(session))
         return spill_fail(error, SPILL_INVALID, "--windows-before is for the layout bucket");
-    spill_code_t code = spill_cli_bucket_exists(session, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_cli_bucket_exists(session, error));
     if (options->windows)
         return spill_bucket_drop_before(session->array, session->owner, options->windows, NULL,
                                         error);
@@ -61,29 +59,33 @@ static spill_code_t trim_numbers(const spill_cli_session_t *session, spill_error
     return code;
 }
 
+static void free_slice(spill_slice_t **slice)
+{
+    spill_slice_free(*slice);
+}
+
 /* Print the address of the oldest element that is left. */
 static spill_code_t print_oldest(const spill_cli_session_t *session, spill_error_t *error)
 {
     if (spill_cli_is_bucket(session))
         return spill_cli_bucket_oldest(session, error);
     spill_read_options_t options;
-    spill_slice_t *slice = NULL;
+    SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
     spill_read_options_init(&options);
     options.order = SPILL_OLDEST_FIRST;
     options.limit = 1;
-    spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
-    if (code == SPILL_OK && slice->count > 0)
+    SPILL_TRY(spill_array_read(session->array, session->owner, &options, &slice, error));
+    if (slice->count > 0)
         printf("%" PRId64 "\n", slice->elements[0].seq);
-    spill_slice_free(slice);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t trim_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const trim_options_t *options = session->invocation->options;
     bool windows = spill_cli_is_bucket(session) || options->windows;
-    spill_code_t code = windows ? trim_windows(session, error) : trim_numbers(session, error);
-    return code == SPILL_OK ? print_oldest(session, error) : code;
+    SPILL_TRY(windows ? trim_windows(session, error) : trim_numbers(session, error));
+    return print_oldest(session, error);
 }
 
 static spill_exit_t run_trim(const spill_invocation_t *invocation)
