@@ -1,7 +1,7 @@
 /* append: elements from the command line, or one per line from stdin. */
 #include "cli/bucket.h"
-#include "cli/interrupt.h"
 #include "cli/lines.h"
+#include "cli/process.h"
 
 #include "util/buffer.h"
 #include "util/clock.h"

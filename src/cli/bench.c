@@ -2,7 +2,7 @@
 #include "tools/bench/bench.h"
 #include "cli/bench_print.h"
 #include "cli/cli.h"
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "cli/progress.h"
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/element.h"

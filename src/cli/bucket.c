@@ -201,14 +201,14 @@ typedef struct element_line {
     const char *window;
     int64_t seq;
     const char *element;
-} element_line_t;
+} window_element_line_t;
 
 static const spill_field_t element_fields[] = {
-    SPILL_FIELD(TEXT, element_line_t, window, "window"),
-    SPILL_FIELD(INT64, element_line_t, seq, "seq"),
-    SPILL_FIELD(JSON, element_line_t, element, "element")};
+    SPILL_FIELD(TEXT, window_element_line_t, window, "window"),
+    SPILL_FIELD(INT64, window_element_line_t, seq, "seq"),
+    SPILL_FIELD(JSON, window_element_line_t, element, "element")};
 static const spill_record_t element_record =
-    SPILL_RECORD("element", element_line_t, element_fields);
+    SPILL_RECORD("element", window_element_line_t, element_fields);
 
 static void print_slice(const spill_cli_session_t *session, const spill_bucket_slice_t *slice)
 {
@@ -220,7 +220,7 @@ static void print_slice(const spill_cli_session_t *session, const spill_bucket_s
             continue;
         }
         if (session->invocation->json) {
-            const element_line_t line = {element->window, element->seq, json};
+            const window_element_line_t line = {element->window, element->seq, json};
             spill_cli_print_record(&element_record, &line);
         } else {
             printf("%s:%" PRId64 "\t%s\n", element->window, element->seq, json);

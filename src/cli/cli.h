@@ -74,6 +74,13 @@ bool spill_cli_parse_duration(const char *text, int64_t *seconds);
 bool spill_cli_parse_time(const char *text, int64_t now_ms, int64_t *time_ms);
 
 /*
+ * Parse the name of a layout, or of the kept end; NULL leaves the value unchanged. SPILL_INVALID:
+ * the message lists the names.
+ */
+spill_code_t spill_cli_layout(const char *name, spill_layout_t *layout, spill_error_t *error);
+spill_code_t spill_cli_keep(const char *name, spill_keep_t *keep, spill_error_t *error);
+
+/*
  * Give these permissions to all files that this process creates from now on; folders also get x
  * where files have r. It sets the umask, because the engine creates files itself.
  */

@@ -3,8 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/copy_report.h"
-#include "cli/definition_options.h"
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "core/array.h"
 #include "definition/fields.h"
 #include "definition/schema.h"

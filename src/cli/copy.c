@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/copy_report.h"
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "util/error.h"
 
 #include <limits.h>

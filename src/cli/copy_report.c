@@ -1,6 +1,6 @@
 #include "cli/copy_report.h"
 
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* define: save, change, show and list definitions. */
 #include "cli/cli.h"
-#include "cli/definition_options.h"
 
 #include "definition/fields.h"
 #include "definition/schema.h"

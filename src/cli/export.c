@@ -22,14 +22,15 @@ typedef struct element_line {
     const char *window;
     int64_t seq;
     const char *element;
-} element_line_t;
+} exported_element_line_t;
 
-#define ELEMENT(type, member, ...) SPILL_FIELD(type, element_line_t, member, #member, __VA_ARGS__)
+#define ELEMENT(type, member, ...)                                                                 \
+    SPILL_FIELD(type, exported_element_line_t, member, #member, __VA_ARGS__)
 static const spill_field_t element_fields[] = {
     ELEMENT(POINTER, owner, .flags = 0), ELEMENT(TEXT, window, .flags = SPILL_FIELD_SPARSE),
     ELEMENT(INT64, seq, .flags = 0), ELEMENT(JSON, element, .flags = 0)};
 static const spill_record_t element_record =
-    SPILL_RECORD("element", element_line_t, element_fields);
+    SPILL_RECORD("element", exported_element_line_t, element_fields);
 
 typedef struct document_line {
     const char *collection, *document;
@@ -54,7 +55,7 @@ static bool print_element(void *context, const spill_value_t *owner, const spill
     spill_value_t of = *owner;
     char window[SPILL_WINDOW_SIZE];
     bool bucket = run->bucket && spill_bucket_split(owner, &of, window);
-    const element_line_t line = {&of, bucket ? window : NULL, element->seq, json};
+    const exported_element_line_t line = {&of, bucket ? window : NULL, element->seq, json};
     if (run->options->relaxed)
         spill_cli_print_record(&element_record, &line);
     else

@@ -2,7 +2,7 @@
 #include "tools/import.h"
 
 #include "cli/cli.h"
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "cli/progress.h"
 #include "util/error.h"
 

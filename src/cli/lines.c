@@ -1,6 +1,6 @@
 #include "cli/lines.h"
 
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "util/error.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The program: finds the command and runs it. */
 #include "cli/cli.h"
-#include "cli/surroundings.h"
+#include "cli/process.h"
 
 #include <malloc.h>
 #include <stdio.h>

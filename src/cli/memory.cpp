@@ -2,7 +2,7 @@
  * What the program does when memory runs out. C++, because the engine throws std::bad_alloc in
  * threads of its own, where no caller can catch it. Acknowledged writes are in the store's log.
  */
-#include "cli/surroundings.h"
+#include "cli/process.h"
 
 #include <atomic>
 #include <cstdlib>

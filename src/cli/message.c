@@ -1,6 +1,6 @@
 /* Errors and exit codes, and the only way for messages out of the program. */
 #include "cli/cli.h"
-#include "cli/interrupt.h"
+#include "cli/process.h"
 
 #include "util/buffer.h"
 #include "util/file.h"

@@ -1,6 +1,6 @@
 #include "cli/migrate_run.h"
 
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/catch_up.h"

@@ -1,6 +1,6 @@
 #include "cli/operate.h"
 
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"

@@ -1,7 +1,7 @@
 #include "cli/scan_options.h"
 
 #include "cli/cli.h"
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "cli/progress.h"
 #include "cli/scan_print.h"
 

@@ -1,6 +1,6 @@
 /* sweep: move what other programs push to heads into pages, repeatedly. */
-#include "cli/interrupt.h"
 #include "cli/migrate_run.h"
+#include "cli/process.h"
 #include "core/building.h"
 #include "store/store.h"
 #include "tools/catch_up.h"

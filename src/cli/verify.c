@@ -1,6 +1,6 @@
 /* verify: the invariants of one definition, or of all. */
 #include "cli/cli.h"
-#include "cli/interrupt.h"
+#include "cli/process.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -2,16 +2,98 @@
 
 #include "bson/json.h"
 #include "bson/value.h"
-#include "tools/import_csv.h"
+#include "util/buffer.h"
 #include "util/error.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
+/* ---- CSV: fields ----------------------------------------------------------------------------- */
 
-static spill_code_t add_name(spill_decoder_t *decoder, const spill_csv_field_t *field,
+/* RFC 4180: fields stand between commas, in quotes if they contain commas or newlines. */
+typedef struct csv_field {
+    const char *text; /* ended by NUL */
+    size_t size;
+    bool quoted;
+} csv_field_t;
+
+/* Reads the fields of one record, from `at` to `end`, without its line end. */
+typedef struct csv {
+    const uint8_t *at;
+    const uint8_t *end;
+    bool more;     /* another field follows */
+    size_t column; /* 1-based, of the field last read */
+    spill_buffer_t text;
+} csv_t;
+
+static void csv_init(csv_t *csv, const uint8_t *data, size_t size)
+{
+    while (size > 0 && (data[size - 1] == '\n' || data[size - 1] == '\r'))
+        size--;
+    *csv = (csv_t){.at = data, .end = data + size, .more = true};
+}
+
+static void csv_release(csv_t *csv)
+{
+    spill_buffer_release(&csv->text);
+}
+
+static spill_code_t fail_column(const csv_t *csv, const char *what, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_PARSE, "column %zu: %s", csv->column, what);
+}
+
+/* Read from behind the opening quote to behind the closing quote. */
+static spill_code_t read_quoted(csv_t *csv, spill_error_t *error)
+{
+    for (;;) {
+        const uint8_t *quote = memchr(csv->at, '"', (size_t)(csv->end - csv->at));
+        if (!quote)
+            return fail_column(csv, "the quote is not closed", error);
+        spill_buffer_append(&csv->text, csv->at, (size_t)(quote - csv->at));
+        csv->at = quote + 1;
+        if (csv->at == csv->end || *csv->at != '"')
+            return SPILL_OK;
+        spill_buffer_append_byte(&csv->text, '"');
+        csv->at++;
+    }
+}
+
+static spill_code_t read_unquoted(csv_t *csv, spill_error_t *error)
+{
+    const uint8_t *comma = memchr(csv->at, ',', (size_t)(csv->end - csv->at));
+    size_t size = (size_t)((comma ? comma : csv->end) - csv->at);
+    if (memchr(csv->at, '"', size))
+        return fail_column(csv, "a quote within a field that does not begin with one", error);
+    spill_buffer_append(&csv->text, csv->at, size);
+    csv->at += size;
+    return SPILL_OK;
+}
+
+/* Read the next field while csv->more; borrowed until the next call. */
+static spill_code_t csv_next(csv_t *csv, csv_field_t *field, spill_error_t *error)
+{
+    csv->column++;
+    spill_buffer_clear(&csv->text);
+    bool quoted = csv->at < csv->end && *csv->at == '"';
+    csv->at += quoted;
+    spill_code_t code = quoted ? read_quoted(csv, error) : read_unquoted(csv, error);
+    if (code != SPILL_OK)
+        return code;
+    csv->more = csv->at < csv->end;
+    if (csv->more && *csv->at != ',')
+        return fail_column(csv, "expected a comma after the closing quote", error);
+    csv->at += csv->more;
+    size_t size = csv->text.size;
+    spill_buffer_append_byte(&csv->text, '\0');
+    *field = (csv_field_t){(const char *)csv->text.data, size, quoted};
+    return SPILL_OK;
+}
+
+/* ---- CSV: records ---------------------------------------------------------------------------- */
+
+static spill_code_t add_name(spill_decoder_t *decoder, const csv_field_t *field,
                              spill_error_t *error)
 {
     size_t column = decoder->name_count + 1;
@@ -34,11 +116,11 @@ spill_code_t spill_decoder_init(spill_decoder_t *decoder, spill_format_t format,
     *decoder = (spill_decoder_t){.format = format, .strings = strings};
     if (format != SPILL_FORMAT_CSV)
         return SPILL_OK;
-    SPILL_SCOPED(spill_csv_release) spill_csv_t csv = {0};
-    spill_csv_init(&csv, header->data, header->size);
+    SPILL_SCOPED(csv_release) csv_t csv = {0};
+    csv_init(&csv, header->data, header->size);
     while (csv.more) {
-        spill_csv_field_t field;
-        SPILL_TRY(spill_csv_next(&csv, &field, error));
+        csv_field_t field;
+        SPILL_TRY(csv_next(&csv, &field, error));
         SPILL_TRY(add_name(decoder, &field, error));
     }
     return SPILL_OK;
@@ -80,7 +162,7 @@ static bool parse_fraction(const char *text, double *number)
     return length > 0 && (size_t)length < sizeof back && strcmp(back, text) == 0;
 }
 
-static bool append_csv_value(const spill_decoder_t *decoder, const spill_csv_field_t *field,
+static bool append_csv_value(const spill_decoder_t *decoder, const csv_field_t *field,
                              const char *name, bson_t *document)
 {
     int64_t integer = 0;
@@ -99,12 +181,12 @@ static bool append_csv_value(const spill_decoder_t *decoder, const spill_csv_fie
 static spill_code_t append_columns(const spill_decoder_t *decoder, const spill_record_t *record,
                                    bson_t *document, spill_error_t *error)
 {
-    SPILL_SCOPED(spill_csv_release) spill_csv_t csv = {0};
-    spill_csv_init(&csv, record->data, record->size);
+    SPILL_SCOPED(csv_release) csv_t csv = {0};
+    csv_init(&csv, record->data, record->size);
     size_t count = 0;
     while (csv.more) {
-        spill_csv_field_t field;
-        SPILL_TRY(spill_csv_next(&csv, &field, error));
+        csv_field_t field;
+        SPILL_TRY(csv_next(&csv, &field, error));
         if (!bson_utf8_validate(field.text, field.size, true))
             return spill_fail(error, SPILL_PARSE, "column %zu is not UTF-8", csv.column);
         if (count < decoder->name_count)

@@ -53,7 +53,7 @@ struct spill_parser {
     spill_chunk_t chunks[CHUNKS]; /* filled and applied in turn */
     size_t filled;                /* chunks ever filled, and ever returned */
     size_t returned;
-    size_t taken;
+    size_t handed_out; /* to the importing thread, which returns them */
     bool stop;
 };
 
@@ -88,9 +88,9 @@ static void raise_count(spill_parser_t *parser, size_t *count)
 spill_chunk_t *spill_parser_next(spill_parser_t *parser)
 {
     pthread_mutex_lock(&parser->lock);
-    while (parser->taken == parser->filled)
+    while (parser->handed_out == parser->filled)
         pthread_cond_wait(&parser->changed, &parser->lock);
-    spill_chunk_t *chunk = &parser->chunks[parser->taken++ % CHUNKS];
+    spill_chunk_t *chunk = &parser->chunks[parser->handed_out++ % CHUNKS];
     pthread_mutex_unlock(&parser->lock);
     return chunk;
 }

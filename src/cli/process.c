@@ -1,12 +1,15 @@
-#include "cli/surroundings.h"
+#include "cli/process.h"
 
 #include "cli/command.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+/* ---- preparation ----------------------------------------------------------------------------- */
 
 /* Opened in the wrong direction, so that using a stdin or stdout that was closed fails. */
 static void open_standard_descriptors(void)
@@ -46,3 +49,32 @@ static void ignore_file_size_signal(void)
 
 __attribute__((section(".preinit_array"),
                used)) static void (*const before_libraries)(void) = ignore_file_size_signal;
+
+/* ---- interrupts ------------------------------------------------------------------------------ */
+
+static atomic_bool interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    atomic_store(&interrupted, true);
+    signal(signal_number, SIG_DFL);
+}
+
+atomic_bool *spill_cli_catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    return &interrupted;
+}
+
+bool spill_cli_interrupted(void)
+{
+    return atomic_load(&interrupted);
+}
+
+void spill_cli_stop_on_interrupt(spill_store_t *store)
+{
+    store->stop = spill_cli_catch_interrupts();
+}
