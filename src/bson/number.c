@@ -231,3 +231,13 @@ int spill_number_compare(const spill_number_t *left, const spill_number_t *right
     int order = compare_magnitudes(left, right);
     return left->negative ? -order : order;
 }
+
+void spill_append_count(bson_t *document, const char *name, int64_t count)
+{
+    if (name[0] == '\0')
+        return;
+    if (count >= INT32_MIN && count <= INT32_MAX)
+        bson_append_int32(document, name, -1, (int32_t)count);
+    else
+        bson_append_int64(document, name, -1, count);
+}

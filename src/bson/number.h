@@ -48,4 +48,7 @@ bool spill_number_to_int64(const spill_number_t *number, int64_t *integer);
 /* Compare exactly: negative, 0 or positive. NaN is below all numbers and equal to itself. */
 int spill_number_compare(const spill_number_t *left, const spill_number_t *right);
 
+/* Append a count as drivers do: an int32 while it fits. Append nothing if the name is empty. */
+void spill_append_count(bson_t *document, const char *name, int64_t count);
+
 #endif

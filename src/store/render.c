@@ -1,5 +1,6 @@
 #include "store/render.h"
 
+#include "bson/number.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
@@ -28,14 +29,6 @@ enum {
 static int64_t field_bytes(const char *name, int64_t value_bytes)
 {
     return name[0] == '\0' ? 0 : TYPE_BYTES + (int64_t)strlen(name) + value_bytes;
-}
-
-int64_t spill_array_framing(int64_t count)
-{
-    int64_t bytes = (TYPE_BYTES + 1) * count;
-    for (int64_t power = 10; power < count; power *= 10)
-        bytes += count - power;
-    return bytes;
 }
 
 /* Bytes of an array without its values. */
@@ -157,16 +150,6 @@ int64_t spill_document_base_bytes(const spill_definition_t *definition, const sp
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-void spill_render_count(bson_t *document, const char *name, int64_t count)
-{
-    if (name[0] == '\0')
-        return;
-    if (count >= INT32_MIN && count <= INT32_MAX)
-        bson_append_int32(document, name, -1, (int32_t)count);
-    else
-        bson_append_int64(document, name, -1, count);
-}
-
 /* Append them in the order of the run. With `by_order`: the run is ascending, the array in the
  * definition's order. */
 static void append_elements(bson_t *document, const spill_definition_t *by_order, const char *name,
@@ -284,7 +267,7 @@ void spill_render_summary(const spill_definition_t *definition, const spill_stat
     bson_append_document_begin(document, definition->array, -1, &summary);
     if (spill_schema_of(definition)->has_top)
         append_elements(&summary, NULL, definition->top_field, top);
-    spill_render_count(&summary, definition->stats_count, spill_state_count(definition, state));
+    spill_append_count(&summary, definition->stats_count, spill_state_count(definition, state));
     if (definition->stats_average[0] != '\0' && state->sum.values > 0)
         bson_append_double(&summary, definition->stats_average, -1, spill_sum_average(&state->sum));
     bson_append_document_end(document, &summary);
@@ -347,7 +330,7 @@ void spill_render_part_id(bson_t *document, const char *key, const spill_value_t
     bson_append_document_begin(document, key, -1, &id);
     if (bson_init_static(&name, window->data, window->size_bytes))
         bson_concat(&id, &name);
-    spill_render_count(&id, "part", page + 1);
+    spill_append_count(&id, "part", page + 1);
     bson_append_document_end(document, &id);
 }
 
@@ -368,7 +351,7 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
     if (spill_window_split(window, &owner, &text))
         spill_value_append(&owner, document, definition->page_owner);
     bson_append_utf8(document, definition->window_field, -1, text, -1);
-    spill_render_count(document, definition->page_number, page + 1);
+    spill_append_count(document, definition->page_number, page + 1);
     append_elements(document, definition, definition->array, run);
     spill_window_stats_render(&state->window_stats, state->live, definition, document);
     if (without_bookkeeping)
@@ -406,12 +389,12 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
         return;
     }
     append_elements(document, definition, definition->array, run);
-    spill_render_count(document, definition->count_field, spill_state_count(definition, state));
+    spill_append_count(document, definition->count_field, spill_state_count(definition, state));
     bool overflows = state->pages > 0 || state->sealed;
     if (overflows && definition->overflow_field[0] != '\0')
         bson_append_bool(document, definition->overflow_field, -1, true);
     if (state->pages > 0)
-        spill_render_count(document, definition->pages_field, state->pages);
+        spill_append_count(document, definition->pages_field, state->pages);
     if (!without_bookkeeping)
         append_head_bookkeeping(document, definition, state, ops, run);
 }
@@ -421,7 +404,7 @@ static void append_page_id(bson_t *document, const spill_value_t *owner, int64_t
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(document, "_id", &id);
     spill_value_append(owner, &id, "owner");
-    spill_render_count(&id, "page", page);
+    spill_append_count(&id, "page", page);
     bson_append_document_end(document, &id);
 }
 
@@ -452,9 +435,9 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
         append_element_fields(document, definition, owner, run);
     } else {
         spill_value_append(owner, document, definition->page_owner);
-        spill_render_count(document, definition->page_number, state->page);
+        spill_append_count(document, definition->page_number, state->page);
         append_elements(document, definition, definition->page_array, run);
-        spill_render_count(document, definition->page_count, state->live);
+        spill_append_count(document, definition->page_count, state->live);
     }
     if (without_bookkeeping)
         return;

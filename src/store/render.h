@@ -39,9 +39,6 @@ void spill_render_summary(const spill_definition_t *definition, const spill_stat
 void spill_render_part_id(bson_t *document, const char *key, const spill_value_t *window,
                           int64_t page);
 
-/* Append a count as drivers do: an int32 while it fits. Append nothing if the name is empty. */
-void spill_render_count(bson_t *document, const char *name, int64_t count);
-
 /* Append a head's intent, which must be set. */
 void spill_render_intent(bson_t *document, const char *name, const spill_state_t *state);
 

@@ -215,3 +215,11 @@ void spill_state_release(spill_state_t *state)
     spill_top_release(&state->top);
     *state = (spill_state_t){0};
 }
+
+int64_t spill_array_framing(int64_t count)
+{
+    int64_t bytes = 3 * count;
+    for (int64_t power = 10; power < count; power *= 10)
+        bytes += count - power;
+    return bytes;
+}

@@ -3,7 +3,6 @@
 #include "bson/number.h"
 #include "bson/value.h"
 #include "definition/schema.h"
-#include "store/render.h"
 
 #include <math.h>
 #include <string.h>
@@ -219,7 +218,7 @@ void spill_window_stats_render(const spill_window_stats_t *window_stats, int64_t
         return;
     spill_window_stats_derive(window_stats, count, &all);
     BSON_APPEND_DOCUMENT_BEGIN(document, definition->stats_field, &fields);
-    spill_render_count(&fields, definition->stats_count, count);
+    spill_append_count(&fields, definition->stats_count, count);
     if (definition->stats_average[0] != '\0' && all.values > 0)
         BSON_APPEND_DOUBLE(&fields, definition->stats_average, all.average);
     if (definition->stats_sum[0] != '\0')

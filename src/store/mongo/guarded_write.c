@@ -88,7 +88,7 @@ static void append_derived(spill_mongo_step_t *step, bson_t *set, bson_t *push)
     } else if (document->referenced) {
         spill_mongo_set_summary(document, &step->after, NULL, false, set);
     } else {
-        spill_render_count(set, document->count, step->after.live);
+        spill_append_count(set, document->count, step->after.live);
         spill_mongo_set_deleted(document, &step->after, set);
         if (!schema(step)->keeps_top_n && step->after.deleted.count == 0)
             spill_mongo_append_open(document, step->after.incarnation,

@@ -156,7 +156,7 @@ static void set_derived(const rewrite_t *rewrite, bson_t *set)
     if ((after->pages > 0 || after->sealed) && definition->overflow_field[0] != '\0')
         bson_append_bool(set, definition->overflow_field, -1, true);
     if (after->pages > 0)
-        spill_render_count(set, definition->pages_field, after->pages);
+        spill_append_count(set, definition->pages_field, after->pages);
 }
 
 /* ---- the pipeline ---------------------------------------------------------------------------- */

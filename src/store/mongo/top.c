@@ -190,7 +190,7 @@ void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
         spill_run_release(&values);
     }
     if (definition->stats_count[0] != '\0')
-        spill_render_count(set, summary_path(definition, definition->stats_count, path),
+        spill_append_count(set, summary_path(definition, definition->stats_count, path),
                            spill_state_count(definition, after));
     if (definition->stats_average[0] != '\0' && after->sum.values > 0)
         BSON_APPEND_DOUBLE(set, summary_path(definition, definition->stats_average, path),

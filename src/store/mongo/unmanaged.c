@@ -163,7 +163,7 @@ static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int
     if (cuts && definition->overflow_field[0] != '\0')
         bson_append_bool(&set, definition->overflow_field, -1, true);
     if (cuts)
-        spill_render_count(&set, definition->pages_field, pages);
+        spill_append_count(&set, definition->pages_field, pages);
     bson_append_document_end(&stage, &set);
     bson_append_document_end(pipeline, &stage);
 }

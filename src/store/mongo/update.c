@@ -183,7 +183,7 @@ static void increment_by_roll(const spill_mongo_document_t *document,
     int64_t count = (int64_t)document->request->append.element_count - roll->moved;
     char path[SPILL_MONGO_PATH_SIZE];
     if (!roll->counted && count > 0)
-        spill_render_count(&parts->increment, document->count, count);
+        spill_append_count(&parts->increment, document->count, count);
     if (roll->moved > 0) {
         bson_append_int64(&parts->increment, spill_mongo_path(document, "first", path), -1,
                           roll->moved);
@@ -214,7 +214,7 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     if (roll)
         increment_by_roll(document, roll, &parts);
     else
-        spill_render_count(&parts.increment, document->count, count);
+        spill_append_count(&parts.increment, document->count, count);
     int64_t ops = spill_request_ops(request);
     if (ops > 0) {
         push_ops(document, &parts.push);
@@ -270,7 +270,7 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spil
     if (document->referenced)
         set_first_summary(document, after, &parts.set);
     else
-        spill_render_count(&parts.set, document->count, after->live);
+        spill_append_count(&parts.set, document->count, after->live);
     if (!document->referenced && !top_n)
         spill_mongo_append_open(document, after->incarnation,
                                 spill_mongo_path(document, "open", path), &parts.set);
