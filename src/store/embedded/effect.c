@@ -154,6 +154,19 @@ static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry
     spill_batch_put_close(making->batch);
 }
 
+/* Add the operation to the cached window, or begin one with an owner's first operation. */
+static void remember_op(const making_t *making, int64_t ordinal, const spill_op_entry_t *entry)
+{
+    spill_op_cache_t *cache = &making->store->ops;
+    int64_t incarnation = making->state->incarnation;
+    spill_op_window_t *window = spill_op_cache_find(cache, making->key, incarnation, ordinal);
+    if (!window && ordinal == 0)
+        window = spill_op_cache_begin(cache, making->key, incarnation, 0);
+    if (window)
+        spill_op_cache_add(cache, window, entry->id, entry->id_bytes,
+                           making->request->definition->op_window);
+}
+
 /* Record the operation as the owner's newest, and delete the one that leaves the window. */
 static void record_op(const making_t *making, int64_t seq)
 {
@@ -166,6 +179,7 @@ static void record_op(const making_t *making, int64_t seq)
     };
     memcpy(entry.id, op->id, op->id_bytes);
     put_op(making, ordinal, &entry);
+    remember_op(making, ordinal, &entry);
     if (ordinal < making->request->definition->op_window)
         return;
     spill_record_key_op(making->key, making->state->incarnation,
@@ -183,6 +197,7 @@ static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
     bool found = false;
+    spill_op_cache_forget(&making->store->ops, making->key);
     for (size_t i = ops ? ops->count : 0; i > 0 && !found && code == SPILL_OK; i--) {
         const spill_op_entry_t *entry = &ops->entries[i - 1];
         spill_record_key_op(making->key, making->state->incarnation, entry->ordinal);

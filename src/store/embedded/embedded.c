@@ -48,6 +48,14 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* Forget what a failed write may have left in the caches. */
+static void clear_caches(void *context)
+{
+    spill_embedded_t *store = context;
+    spill_head_cache_clear(&store->heads);
+    spill_op_cache_clear(&store->ops);
+}
+
 static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 {
     spill_embedded_t *store = (spill_embedded_t *)base;
@@ -56,15 +64,10 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     spill_folder_unlock(store->folder, &store->lock, code == SPILL_OK);
     bson_free(store->folder);
     bson_free(store->bindings);
-    spill_head_cache_clear(&store->heads);
+    clear_caches(store);
     spill_store_base_release(base);
     bson_free(store);
     return code;
-}
-
-static void clear_head_cache(void *heads)
-{
-    spill_head_cache_clear(heads);
 }
 
 /* The stores are the same if their paths lead to the same folder. */
@@ -155,8 +158,8 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
     embedded->combiner.bytes = &embedded->base.counts.bytes_written;
-    embedded->combiner.undone = clear_head_cache;
-    embedded->combiner.undone_context = &embedded->heads;
+    embedded->combiner.undone = clear_caches;
+    embedded->combiner.undone_context = embedded;
     if (!options->read_only)
         code = load_for_writing(embedded, error);
     if (code != SPILL_OK) {

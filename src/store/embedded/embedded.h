@@ -10,6 +10,7 @@
  *   embedded_catalog.c    definitions and imports
  *   numbers.c             the numbers of definitions
  *   records.c             records of states, the cache of head records, system records
+ *   op_cache.h            the cache of operation windows
  *   embedded_listing.c    list owners, heads that need a reshape, and windows
  *   embedded_orphans.c    list owners that have pages but no head
  *   embedded_check.h      find errors in the records
@@ -29,6 +30,7 @@
 #include "store/embedded/folder.h"
 #include "store/embedded/head_cache.h"
 #include "store/embedded/keys.h"
+#include "store/embedded/op_cache.h"
 #include "store/store.h"
 #include "store/transition.h"
 
@@ -43,8 +45,9 @@ typedef struct spill_embedded {
     /* The defined arrays. Only the combiner's leader uses them. */
     spill_binding_t *bindings;
     size_t binding_count;
-    spill_head_cache_t heads; /* used by the leader only */
-    int64_t dropped_rev;      /* the highest rev of a dropped head; used by the leader only */
+    spill_head_cache_t heads; /* used by the leader only, as the next two */
+    spill_op_cache_t ops;
+    int64_t dropped_rev; /* the highest rev of a dropped head */
 } spill_embedded_t;
 
 /* Open a store on an open engine. The store owns the engine, also after an error. */

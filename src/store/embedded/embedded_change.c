@@ -2,6 +2,7 @@
 
 #include "bson/update.h"
 #include "definition/fields.h"
+#include "definition/limits.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/view.h"
@@ -53,49 +54,113 @@ static bool keeps_newest(const spill_request_t *request)
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* Read one operation of the owner's window. */
-static spill_code_t read_op(decision_t *decision, int64_t ordinal, bool *seen, bool *forgotten,
-                            spill_error_t *error)
+static spill_code_t read_op(decision_t *decision, int64_t ordinal, spill_op_entry_t *entry,
+                            bool *found, spill_error_t *error)
 {
-    bool found;
-    spill_op_entry_t entry;
     spill_record_key_op(&decision->key, decision->state->incarnation, ordinal);
     spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
-                                           decision->key.size, &decision->value, &found, error);
+                                           decision->key.size, &decision->value, found, error);
     if (code != SPILL_OK)
         return spill_embedded_place(decision->request, decision->request->page, code, error);
-    if (found && !spill_op_decode(decision->value.data, decision->value.size, &entry))
+    if (*found && !spill_op_decode(decision->value.data, decision->value.size, entry))
         return spill_embedded_corrupt(decision->store, decision->request, decision->request->page,
                                       error, "the record of an operation cannot be read");
-    *forgotten |= !found;
-    const spill_op_t *op = decision->request->append.op;
-    *seen = found && spill_op_entry_is(&entry, op->id, op->id_bytes);
     return SPILL_OK;
+}
+
+/* Does the owner's window have the operation at this ordinal? */
+static spill_code_t is_op(decision_t *decision, int64_t ordinal, bool *same, spill_error_t *error)
+{
+    const spill_op_t *op = decision->request->append.op;
+    spill_op_entry_t entry;
+    bool found;
+    SPILL_TRY(read_op(decision, ordinal, &entry, &found, error));
+    *same = found && spill_op_entry_is(&entry, op->id, op->id_bytes);
+    return SPILL_OK;
+}
+
+/*
+ * Fill the cache with the operations [from, op_count). If one of them is missing, *window is NULL.
+ * Cost: a point read for each.
+ */
+static spill_code_t cache_ops(decision_t *decision, int64_t from, spill_op_window_t **window,
+                              spill_error_t *error)
+{
+    spill_op_cache_t *cache = &decision->store->ops;
+    int64_t end = decision->state->op_count;
+    *window = spill_op_cache_begin(cache, &decision->key, decision->state->incarnation, from);
+    for (int64_t ordinal = from; ordinal < end; ordinal++) {
+        spill_op_entry_t entry;
+        bool found;
+        spill_code_t code = read_op(decision, ordinal, &entry, &found, error);
+        if (code != SPILL_OK || !found) {
+            spill_op_cache_forget(cache, &decision->key);
+            *window = NULL;
+            return code;
+        }
+        spill_op_cache_add(cache, *window, entry.id, entry.id_bytes, SPILL_OP_WINDOW_MAX);
+    }
+    return SPILL_OK;
+}
+
+/*
+ * The cached operations from `base` on; NULL if one of them is missing. If the cache has only later
+ * ones, read the whole window: bases of several clients may lie anywhere in it.
+ */
+static spill_code_t cached_ops(decision_t *decision, int64_t base, spill_op_window_t **window,
+                               spill_error_t *error)
+{
+    int64_t end = decision->state->op_count;
+    *window = spill_op_cache_find(&decision->store->ops, &decision->key,
+                                  decision->state->incarnation, end);
+    if (*window && (*window)->from <= base)
+        return SPILL_OK;
+    int64_t oldest = end - decision->request->definition->op_window;
+    if (*window && oldest < base) {
+        SPILL_TRY(cache_ops(decision, oldest > 0 ? oldest : 0, window, error));
+        if (*window)
+            return SPILL_OK;
+    }
+    return cache_ops(decision, base, window, error);
+}
+
+/* Search all records of the window, because some are missing. */
+static spill_code_t search_records(decision_t *decision, int64_t base, spill_error_t *error)
+{
+    for (int64_t ordinal = base; ordinal < decision->state->op_count; ordinal++) {
+        SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, error));
+        if (decision->facts.op_seen)
+            return SPILL_OK;
+    }
+    return spill_fail(error, SPILL_UNKNOWN,
+                      "whether the operation was applied is no longer known: the window of "
+                      "operations had fewer than %d entries when it may have been applied",
+                      decision->request->definition->op_window);
 }
 
 /*
  * Is the operation in the window, from its base on? Operations before its base came before its
  * first try. If one from its base on is missing, the window was smaller for a time, and the answer
- * is unknown.
+ * is unknown. Cost: O(1) if the window is cached.
  */
 static spill_code_t find_op(decision_t *decision, spill_error_t *error)
 {
-    const spill_request_t *request = decision->request;
-    spill_refusal_t refusal = spill_append_refusal(request, decision->state, false);
+    const spill_op_t *op = decision->request->append.op;
+    spill_refusal_t refusal = spill_append_refusal(decision->request, decision->state, false);
     if (refusal != SPILL_REFUSAL_NONE && refusal != SPILL_REFUSAL_FULL)
         return SPILL_OK; /* it is refused as stale */
-    int64_t n = decision->state->op_count;
-    bool forgotten = false;
-    int64_t ordinal = request->append.op->base < 0 ? 0 : request->append.op->base;
-    for (; ordinal < n; ordinal++) {
-        spill_code_t code = read_op(decision, ordinal, &decision->facts.op_seen, &forgotten, error);
-        if (code != SPILL_OK || decision->facts.op_seen)
-            return code;
-    }
-    if (forgotten)
-        return spill_fail(error, SPILL_UNKNOWN,
-                          "whether the operation was applied is no longer known: the window of "
-                          "operations had fewer than %d entries when it may have been applied",
-                          request->definition->op_window);
+    int64_t base = op->base < 0 ? 0 : op->base, ordinal = decision->state->op_count;
+    if (base >= ordinal)
+        return SPILL_OK;
+    spill_op_window_t *window;
+    SPILL_TRY(cached_ops(decision, base, &window, error));
+    if (!window)
+        return search_records(decision, base, error);
+    do {
+        ordinal = spill_op_window_search(window, op->id, op->id_bytes, ordinal);
+        if (ordinal >= base)
+            SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, error));
+    } while (ordinal >= base && !decision->facts.op_seen);
     return SPILL_OK;
 }
 
