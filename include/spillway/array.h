@@ -174,7 +174,8 @@ typedef struct spill_slice {
 /*
  * Read a run of elements in sequence order. An owner that does not exist reads as empty. `options`
  * may be NULL. SPILL_INVALID: limit is below 1, skip below 0, or there is no such order.
- * Cost: O(limit) bytes; one document if it holds the whole run, else one more for each page. `skip`
+ * Cost: O(limit) bytes; one document if it holds the whole run, else one more for each page, and
+ * with keep newest the head's state once more. `skip`
  * is free if nothing was removed from pages; after removals it costs one small read for each page
  * that is skipped.
  */

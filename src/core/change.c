@@ -73,20 +73,37 @@ spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner
 
 /* ---- by id ----------------------------------------------------------------------------------- */
 
-/* Find the element. The head may hold it, or a page, which is then read. */
+/*
+ * Try once to find the element. The head may hold it, or a page, which is then read. *still: the
+ * array has not lost the page since.
+ */
+static spill_code_t find_once(const spill_owner_t *owner, spill_which_t *which, bool *still,
+                              spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
+    int64_t where;
+    *still = true;
+    SPILL_TRY(spill_outlier_read_head(owner, which->id, &head, error));
+    if (!head.state.present)
+        return spill_outlier_absent_element(owner, which, error);
+    SPILL_TRY(spill_outlier_find_id(owner, &head, which, &page, &where, error));
+    if (where == SPILL_HEAD)
+        return SPILL_OK;
+    return spill_owner_still_has(owner, &head.state, which->seq, &page, still, error);
+}
+
 static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    int64_t where;
-    spill_code_t code = spill_outlier_read_head(owner, which->id, &head, error);
-    if (code == SPILL_OK && !head.state.present)
-        code = spill_outlier_absent_element(owner, which, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_find_id(owner, &head, which, &page, &where, error);
-    spill_response_release(&head);
-    spill_response_release(&page);
-    return code;
+    bool still = false;
+    int tries = 0;
+    while (true) {
+        SPILL_TRY(find_once(owner, which, &still, error));
+        if (still)
+            return SPILL_OK;
+        which->seq = -1;
+        SPILL_TRY(spill_owner_again(owner, &tries, error));
+    }
 }
 
 /* Return the number of the element, -1 if none was found. After an error it names the element. */

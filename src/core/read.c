@@ -154,6 +154,7 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     reading->limit = nothing ? 0 : (size_t)options->limit;
     reading->unread = false;
     reading->vanished = false;
+    reading->lowest = INT64_MAX;
     spill_run_clear(&reading->run);
     spill_code_t code = SPILL_OK;
     if (options->skip > 0 && !nothing)
@@ -218,18 +219,20 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     spill_owner_t own;
     spill_reading_t reading = {.owner = &own, .schema = spill_schema_of(&array->definition)};
     code = spill_owner_init(&own, array, owner, error);
-    int tries = 0;
-    bool again = code == SPILL_OK;
+    int tries = 0, trims = 0;
+    bool again = code == SPILL_OK, still = true;
     while (again) {
         /* Of documents apart a copy may lack one in the middle: nothing would show it. */
         reading.may_be_old = tries == 0 && array->store->reads_copies &&
                              !spill_schema_of(&array->definition)->has_referenced_elements;
         code = read_once(&reading, options, error);
-        again = code == SPILL_OK && reading.vanished;
-        if (again && ++tries > 10) {
+        if (code == SPILL_OK && !reading.vanished)
+            code = spill_reading_check(&reading, &still, error);
+        if (code == SPILL_OK && !still)
+            code = spill_owner_again(&own, &trims, error);
+        else if (code == SPILL_OK && reading.vanished && ++tries > 10)
             code = spill_owner_missing_page(&own, SPILL_PAGE_HOLDING, error);
-            again = false;
-        }
+        again = code == SPILL_OK && (reading.vanished || !still);
     }
     if (code == SPILL_OK)
         *slice = make_slice(&reading, options);

@@ -143,6 +143,8 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
         reading->vanished = true;
     reading->edge = spill_state_end(&reading->page.state);
     if (reading->page.state.present) {
+        if (reading->lowest > reading->page.state.first)
+            reading->lowest = reading->page.state.first;
         if (reading->end < spill_state_end(&reading->page.state))
             reading->end = spill_state_end(&reading->page.state);
         spill_reading_take(reading, &reading->page.run);
@@ -161,7 +163,19 @@ spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t 
                                               want == SPILL_WANT_FORWARD ? reading->lower : end - 1,
                                               want, (int64_t)(reading->limit - reading->run.count),
                                               &reading->page, error);
-    if (code == SPILL_OK)
-        spill_reading_take(reading, &reading->page.run);
-    return code;
+    if (code != SPILL_OK)
+        return code;
+    if (reading->page.run.count > 0)
+        reading->lowest = reading->lower;
+    spill_reading_take(reading, &reading->page.run);
+    return SPILL_OK;
+}
+
+spill_code_t spill_reading_check(spill_reading_t *reading, bool *still, spill_error_t *error)
+{
+    *still = true;
+    if (reading->lowest == INT64_MAX || reading->may_be_old)
+        return SPILL_OK;
+    return spill_owner_still_has(reading->owner, &reading->head.state, reading->lowest,
+                                 &reading->page, still, error);
 }

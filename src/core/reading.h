@@ -23,10 +23,11 @@ typedef struct spill_reading {
     spill_run_t run;       /* the elements so far */
     spill_response_t head; /* the first document */
     spill_response_t page;
-    int64_t end;   /* above every number that this read has seen */
-    int64_t edge;  /* oldest first: where the next page should begin, at the latest */
-    bool unread;   /* there are pages beyond those that were read (oldest first) */
-    bool vanished; /* a page that the head counts is missing: start again */
+    int64_t end;    /* above every number that this read has seen */
+    int64_t edge;   /* oldest first: where the next page should begin, at the latest */
+    bool unread;    /* there are pages beyond those that were read (oldest first) */
+    bool vanished;  /* a page that the head counts is missing: start again */
+    int64_t lowest; /* the lowest number of the pages that were read; INT64_MAX: none was read */
     /*
      * The store may read from copies of different age, so two documents may not fit together. Then
      * read both again from the primary.
@@ -54,6 +55,13 @@ spill_code_t spill_reading_take_head(spill_reading_t *reading, spill_want_t want
 /* Read a page, by number or SPILL_PAGE_HOLDING `seq`, and add its elements from `seq` on. */
 spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spill_want_t want,
                                      int64_t seq, spill_error_t *error);
+
+/*
+ * Does the array still have the elements that were read from pages? If not, start again. Reads from
+ * copies are not checked, because a copy of the head may be older than one of a page. Afterwards
+ * the last page is not valid.
+ */
+spill_code_t spill_reading_check(spill_reading_t *reading, bool *still, spill_error_t *error);
 
 /* Add a run of referenced elements. */
 spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t want,

@@ -18,6 +18,8 @@ typedef struct walk {
     void *context;
 } walk_t;
 
+static const spill_run_t no_elements;
+
 /* End the stretch after the run: at the document's end, or at the most that is read at once. */
 static void end_stretch(spill_stretch_t *stretch, const spill_run_t *run,
                         const spill_state_t *state)
@@ -101,14 +103,40 @@ static spill_code_t read_referenced(const spill_owner_t *owner, spill_stretch_t 
     return code;
 }
 
+/*
+ * The run was read from a page. If the array does not have its elements any more, the run is empty,
+ * and the next call continues where this one began, at `from`.
+ */
+static spill_code_t check_run(const spill_owner_t *owner, int64_t from, spill_stretch_t *stretch,
+                              spill_error_t *error)
+{
+    bool still;
+    if (!spill_schema_of(&owner->array->definition)->appends_to_head || stretch->run->count == 0)
+        return SPILL_OK;
+    SPILL_TRY(
+        spill_owner_still_has(owner, &stretch->head.state, from, &stretch->now, &still, error));
+    if (!still) {
+        stretch->run = &no_elements;
+        stretch->next = from;
+        stretch->last = false;
+    }
+    spill_response_t before = stretch->head;
+    stretch->head = stretch->now;
+    stretch->now = before;
+    stretch->head_is_new = true;
+    return SPILL_OK;
+}
+
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error)
 {
-    static const spill_run_t nothing;
     const spill_state_t *head = &stretch->head.state;
     int64_t where = SPILL_NO_DOCUMENT;
-    stretch->run = &nothing;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
+    stretch->run = &no_elements;
+    spill_code_t code = SPILL_OK;
+    if (!stretch->head_is_new)
+        code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
+    stretch->head_is_new = false;
     stretch->last = was_dropped(stretch);
     if (code != SPILL_OK || stretch->last)
         return code;
@@ -116,8 +144,11 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
     if (stretch->next < head->watermark)
         stretch->next = head->watermark;
     if (spill_schema_of(&owner->array->definition)->has_referenced_elements &&
-        stretch->next < head->first)
-        return read_referenced(owner, stretch, error);
+        stretch->next < head->first) {
+        int64_t from = stretch->next;
+        SPILL_TRY(read_referenced(owner, stretch, error));
+        return check_run(owner, from, stretch, error);
+    }
     code = spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME,
                                 &stretch->page, &where, error);
     if (code != SPILL_OK)
@@ -131,13 +162,15 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
             owner,
             spill_document_after(spill_schema_of(&owner->array->definition), where, head->pages),
             stretch, error);
+    int64_t from = stretch->next;
     end_stretch(stretch, &stretch->page.run, &stretch->page.state);
-    return code;
+    return check_run(owner, from, stretch, error);
 }
 
 void spill_stretch_release(spill_stretch_t *stretch)
 {
     spill_response_release(&stretch->head);
+    spill_response_release(&stretch->now);
     spill_response_release(&stretch->page);
 }
 

@@ -166,6 +166,20 @@ spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_s
     return code;
 }
 
+spill_code_t spill_owner_still_has(const spill_owner_t *owner, const spill_state_t *head,
+                                   int64_t from, spill_response_t *now, bool *still,
+                                   spill_error_t *error)
+{
+    *still = true;
+    if (!spill_schema_of(&owner->array->definition)->appends_to_head)
+        return SPILL_OK;
+    int64_t incarnation = head->incarnation, watermark = head->watermark;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, now, error));
+    *still = now->state.present && now->state.incarnation == incarnation &&
+             (now->state.watermark <= watermark || now->state.watermark <= from);
+    return SPILL_OK;
+}
+
 spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error)
 {
     char until[32];

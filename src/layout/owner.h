@@ -103,6 +103,17 @@ spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
 spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_state_t *head,
                                        int64_t page, int64_t missing, spill_error_t *error);
 
+/*
+ * A trim or a drop deletes pages. A PUT_PAGE that another client began before the page's cut may
+ * arrive afterwards, and restore an older copy of the page. So after a read of pages that `head`
+ * counts, read the head again, into *now: *still says that the array has the elements from number
+ * `from` on, as at `head`. With keep oldest pages are never deleted, and *now is not read. Cost:
+ * one store operation.
+ */
+spill_code_t spill_owner_still_has(const spill_owner_t *owner, const spill_state_t *head,
+                                   int64_t from, spill_response_t *now, bool *still,
+                                   spill_error_t *error);
+
 /* SPILL_CONFLICT: a page's lease (state.h) runs until then, and it is in the way. */
 spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error);
 
