@@ -23,57 +23,12 @@ void spill_append_options_init(spill_append_options_t *options)
     *options = (spill_append_options_t){.version = SPILL_APPEND_OPTIONS_VERSION};
 }
 
-spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
-                                       spill_error_t *error)
-{
-    if (!spill_value_valid(element))
-        return spill_fail(error, SPILL_INVALID, "element %zu is not a well-formed BSON value",
-                          index);
-    if (element->size_bytes > SPILL_DOCUMENT_BYTES_MAX)
-        return spill_fail(error, SPILL_TOO_BIG,
-                          "element %zu has %u bytes: no document holds more than %d", index,
-                          element->size_bytes, SPILL_DOCUMENT_BYTES_MAX);
-    return SPILL_OK;
-}
-
-spill_code_t spill_array_check_rank(const spill_definition_t *definition,
-                                    const spill_value_t *element, spill_error_t *error)
-{
-    spill_value_t value;
-    if (!spill_schema_of(definition)->keeps_top_n ||
-        !spill_value_at(element, definition->sort_field, &value) ||
-        value.type != BSON_TYPE_DECIMAL128)
-        return SPILL_OK;
-    return spill_fail(error, SPILL_INVALID,
-                      "'%s' is a decimal128, which would rank below all numbers and be dropped "
-                      "first: what elements rank by has to be a double or an integer (of cents, "
-                      "say), or a date; the decimal may stand in another field",
-                      definition->sort_field);
-}
-
-spill_code_t spill_array_check_top_n(const spill_owner_t *owner, const spill_value_t *element,
-                                     spill_error_t *error)
-{
-    const spill_definition_t *definition = &owner->array->definition;
-    if (!spill_schema_of(definition)->keeps_top_n)
-        return SPILL_OK;
-    int64_t most = definition->bounds.head_bytes_max;
-    int64_t bytes = spill_part_bytes_alone(owner, true, 1, element->size_bytes);
-    spill_code_t code = spill_array_check_rank(definition, element, error);
-    if (code != SPILL_OK || bytes <= most)
-        return code;
-    return spill_fail(error, SPILL_TOO_BIG,
-                      "with a head around it that is %" PRId64 " bytes, and one that keeps the "
-                      "best has at most %" PRId64 " (headBytesMax, --max-bytes)",
-                      bytes, most);
-}
-
 /* Layouts reference and subset. */
 static spill_code_t check_stored(const spill_owner_t *owner, const spill_value_t *element,
                                  size_t index, spill_error_t *error)
 {
     spill_code_t code = spill_stored_element_check(&owner->array->definition, element, NULL, error);
-    return code == SPILL_OK ? code : spill_fail_prefix(error, code, "element %zu", index);
+    return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "element %zu", index);
 }
 
 static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
@@ -82,14 +37,11 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
     if (count == 0)
         return spill_fail(error, SPILL_INVALID, "there is nothing to append");
     for (size_t i = 0; i < count; i++) {
-        spill_code_t code = spill_array_check_element(&elements[i], i, error);
-        if (code == SPILL_OK && spill_schema_of(&owner->array->definition)->has_referenced_elements)
-            code = check_stored(owner, &elements[i], i, error);
-        if (code == SPILL_OK)
-            code = spill_array_check_window(owner, &elements[i], error);
-        if (code != SPILL_OK)
-            return code;
-        code = spill_array_check_top_n(owner, &elements[i], error);
+        SPILL_TRY(spill_array_check_element(&elements[i], i, error));
+        if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
+            SPILL_TRY(check_stored(owner, &elements[i], i, error));
+        SPILL_TRY(spill_array_check_window(owner, &elements[i], error));
+        spill_code_t code = spill_array_check_top_n(owner, &elements[i], error);
         if (code != SPILL_OK)
             return spill_fail_prefix(error, code, "element %zu", i);
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
@@ -103,23 +55,6 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
                               i, elements[i].size_bytes, bytes, SPILL_DOCUMENT_BYTES_MAX);
     }
     return SPILL_OK;
-}
-
-/* Layout bucket: the element must belong to the window that it is appended to. */
-spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,
-                                      spill_error_t *error)
-{
-    const spill_definition_t *definition = &owner->array->definition;
-    char window[SPILL_WINDOW_SIZE];
-    spill_value_t of;
-    const char *own;
-    if (!spill_schema_of(definition)->has_windows)
-        return SPILL_OK;
-    spill_code_t code = spill_window_of_element(definition, element, window, error);
-    if (code == SPILL_OK && spill_window_split(owner->value, &of, &own) && strcmp(window, own) != 0)
-        code = spill_fail(error, SPILL_INVALID, "an element of window '%s' cannot be in '%s'",
-                          window, own);
-    return code;
 }
 
 static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
@@ -205,9 +140,7 @@ static spill_code_t done_otherwise(const spill_owner_t *owner, const spill_value
     options.after = done->first - 1;
     options.before = done->first + done->count;
     options.limit = done->count;
-    spill_code_t code = spill_array_read(owner->array, owner->value, &options, &slice, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_array_read(owner->array, owner->value, &options, &slice, error));
     *same = (int64_t)slice->count == done->count;
     for (size_t i = 0; *same && i < slice->count; i++)
         *same = spill_value_equal(&slice->elements[i].value, &elements[i]);
@@ -224,11 +157,11 @@ static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, 
     spill_code_t code = spill_layout_append(owner, part, done, error);
     if (code != SPILL_CONFLICT || !done->repeated)
         return code;
-    spill_code_t shows_read = done_otherwise(owner, part->elements, left, done, &same, &failure);
-    if (shows_read != SPILL_OK && error != NULL)
+    spill_code_t second = done_otherwise(owner, part->elements, left, done, &same, &failure);
+    if (second != SPILL_OK && error != NULL)
         *error = failure;
-    if (shows_read != SPILL_OK)
-        return shows_read;
+    if (second != SPILL_OK)
+        return second;
     return same ? SPILL_OK : code;
 }
 
@@ -287,21 +220,15 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     if (options->version != SPILL_APPEND_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
                           options->version, SPILL_APPEND_OPTIONS_VERSION);
-    spill_owner_t own;
-    spill_code_t code = spill_array_check_built(array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = check_elements(&own, elements, count, error);
-    if (code == SPILL_OK)
-        code = check_op(options->op, error);
-    if (code == SPILL_OK && options->update != NULL)
-        code = spill_array_check_update(array, options->update, error);
-    if (code == SPILL_OK)
-        code = append_parts(&own, elements, count, options, result, error);
-    if (own.grew)
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    SPILL_TRY(check_elements(&own, elements, count, error));
+    SPILL_TRY(check_op(options->op, error));
+    if (options->update != NULL)
+        SPILL_TRY(spill_array_check_update(array, options->update, error));
+    spill_code_t code = append_parts(&own, elements, count, options, result, error);
+    if (own.grew) /* also after an error */
         spill_windows_retain(array, owner);
-    spill_owner_release(&own);
     return code;
 }

@@ -1,6 +1,6 @@
+/* Opening arrays; counting, dropping and other calls for one owner. */
 #include "core/array.h"
 
-#include "bson/update.h"
 #include "core/building.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
@@ -66,16 +66,6 @@ const spill_definition_t *spill_array_get_definition(const spill_array_t *array)
     return array != NULL ? &array->definition : NULL;
 }
 
-spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, const char *what,
-                                      spill_error_t *error)
-{
-    const spill_definition_t *definition = &array->definition;
-    if ((spill_schema_of(definition)->has_windows) == bucket)
-        return SPILL_OK;
-    return spill_fail(error, SPILL_INVALID, "%s: the layout of '%s' is %s'bucket'", what,
-                      definition->name, bucket ? "not " : "");
-}
-
 spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owner, int64_t *base,
                                  spill_error_t *error)
 {
@@ -122,47 +112,23 @@ spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner
     return SPILL_OK;
 }
 
-spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
-                                      spill_error_t *error)
-{
-    const spill_definition_t *definition = &array->definition;
-    SPILL_TRY(spill_array_check_layout(array, false, "there are no other fields", error));
-    const char *reserved[] = {definition->array,       "spill",
-                              definition->count_field, definition->overflow_field,
-                              definition->pages_field, NULL};
-    size_t kept = 0;
-    for (size_t i = 0; reserved[i] != NULL; i++)
-        if (reserved[i][0] != '\0')
-            reserved[kept++] = reserved[i];
-    reserved[kept] = NULL;
-    return spill_update_check(update, reserved, error);
-}
-
 spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
                                spill_count_t *count, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, count);
     *count = (spill_count_t){0};
     SPILL_CHECK_POINTERS(error, array, owner);
-    spill_owner_t own;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_layout_count(&own, count, error);
-    spill_owner_release(&own);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    return spill_layout_count(&own, count, error);
 }
 
 spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
                                     spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array, owner);
-    spill_owner_t own;
-    spill_code_t code = spill_array_check_built(array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_layout_drop(&own, error);
-    spill_owner_release(&own);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    return spill_layout_drop(&own, error);
 }

@@ -1,4 +1,7 @@
-/* Checks that several of the array's functions make on what the caller passes. */
+/*
+ * The array's internal functions: checks of arguments (array_checks.c), walks over owners
+ * (owners.c), and definitions (define.c).
+ */
 #ifndef SPILL_CORE_ARRAY_H
 #define SPILL_CORE_ARRAY_H
 
@@ -14,23 +17,23 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
 
 /*
  * Capped, keeping the best: does it rank by what is at the sort_field? SPILL_INVALID: by a
- * decimal128, which is not compared. (append.c)
+ * decimal128, which is not compared.
  */
 spill_code_t spill_array_check_rank(const spill_definition_t *definition,
                                     const spill_value_t *element, spill_error_t *error);
 
 /*
  * Capped, keeping the best: spill_array_check_rank, and SPILL_TOO_BIG for one that does not fit the
- * head's bytes: it would push all others out, and no newer one it. Others: nothing. (append.c)
+ * head's bytes: it would push all others out, and no newer one it. Others: nothing.
  */
 spill_code_t spill_array_check_top_n(const spill_owner_t *owner, const spill_value_t *element,
                                      spill_error_t *error);
 
-/* The definition has an id_field, and the value can be an id. SPILL_INVALID. (change.c) */
+/* The definition has an id_field, and the value can be an id. SPILL_INVALID. */
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
                                   spill_error_t *error);
 
-/* Layout bucket: does the element lie in the window that `owner` is? SPILL_INVALID. (append.c) */
+/* Layout bucket: does the element lie in the window that `owner` is? SPILL_INVALID. */
 spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,
                                       spill_error_t *error);
 

@@ -50,22 +50,19 @@ static void add(groups_t *groups, const char *window, const spill_value_t *eleme
 static spill_code_t sort_elements(const spill_array_t *array, const spill_value_t *elements,
                                   size_t count, groups_t *groups, spill_error_t *error)
 {
-    *groups = (groups_t){.count = 0};
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
-    if (code == SPILL_OK && count == 0)
-        code = spill_fail(error, SPILL_INVALID, "there is nothing to append");
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    if (count == 0)
+        return spill_fail(error, SPILL_INVALID, "there is nothing to append");
+    for (size_t i = 0; i < count; i++) {
         char window[SPILL_WINDOW_SIZE];
-        code = spill_array_check_element(&elements[i], i, error);
-        if (code == SPILL_OK)
-            code = spill_window_of_element(&array->definition, &elements[i], window, error);
-        if (code == SPILL_OK)
-            add(groups, window, &elements[i]);
+        SPILL_TRY(spill_array_check_element(&elements[i], i, error));
+        SPILL_TRY(spill_window_of_element(&array->definition, &elements[i], window, error));
+        add(groups, window, &elements[i]);
     }
-    return code;
+    return SPILL_OK;
 }
 
-static void release(groups_t *groups)
+static void release_groups(groups_t *groups)
 {
     for (size_t i = 0; i < groups->count; i++)
         bson_free(groups->at[i].elements);
@@ -148,13 +145,11 @@ spill_code_t spill_bucket_append(spill_array_t *array, const spill_value_t *owne
     SPILL_CHECK_POINTERS(error, array, owner, elements);
     SPILL_CHECK_ARGUMENT(error, !appended || count, "'count' is NULL, but 'appended' is not");
     count = count ? count : &ignored;
-    groups_t groups;
-    spill_code_t code = sort_elements(array, elements, element_count, &groups, error);
-    if (code == SPILL_OK)
-        code = check_options(options, &groups, error);
-    spill_bucket_appended_t *all = NULL;
-    if (code == SPILL_OK)
-        all = bson_malloc0(groups.count * sizeof *all);
+    SPILL_SCOPED(release_groups) groups_t groups = {0};
+    SPILL_TRY(sort_elements(array, elements, element_count, &groups, error));
+    SPILL_TRY(check_options(options, &groups, error));
+    spill_bucket_appended_t *all = bson_malloc0(groups.count * sizeof *all);
+    spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && i < groups.count; i++) {
         const group_t *group = &groups.at[i];
         memcpy(all[i].window, group->window, sizeof group->window);
@@ -162,8 +157,7 @@ spill_code_t spill_bucket_append(spill_array_t *array, const spill_value_t *owne
         *count = i + 1;
         code = append_group(array, owner, group, options, &all[i].result, error);
     }
-    release(&groups);
-    if (appended)
+    if (appended) /* also after an error: the windows before it have their elements */
         *appended = all;
     else
         bson_free(all);
@@ -179,11 +173,10 @@ spill_code_t spill_bucket_op_bases(spill_array_t *array, const spill_value_t *ow
     if (count != NULL)
         *count = 0;
     SPILL_CHECK_POINTERS(error, array, owner, elements, bases, count);
-    groups_t groups;
-    spill_code_t code = sort_elements(array, elements, element_count, &groups, error);
-    spill_bucket_base_t *all = NULL;
-    if (code == SPILL_OK)
-        all = bson_malloc0(groups.count * sizeof *all);
+    SPILL_SCOPED(release_groups) groups_t groups = {0};
+    SPILL_TRY(sort_elements(array, elements, element_count, &groups, error));
+    spill_bucket_base_t *all = bson_malloc0(groups.count * sizeof *all);
+    spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && i < groups.count; i++) {
         bson_t storage = BSON_INITIALIZER;
         memcpy(all[i].window, groups.at[i].window, sizeof all[i].window);
@@ -191,12 +184,11 @@ spill_code_t spill_bucket_op_bases(spill_array_t *array, const spill_value_t *ow
         code = spill_array_op_base(array, &name, &all[i].base, error);
         bson_destroy(&storage);
     }
-    if (code == SPILL_OK) {
-        *bases = all;
-        *count = groups.count;
-    } else {
+    if (code != SPILL_OK) {
         bson_free(all);
+        return code;
     }
-    release(&groups);
-    return code;
+    *bases = all;
+    *count = groups.count;
+    return SPILL_OK;
 }

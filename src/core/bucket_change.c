@@ -54,14 +54,10 @@ static spill_code_t by_id(spill_array_t *array, const spill_value_t *owner, sear
     search->array = array;
     search->window[0] = '\0';
     *search->seq = -1;
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
-    if (code == SPILL_OK)
-        code = spill_array_check_id(array, search->id, error);
-    if (code == SPILL_OK)
-        code = spill_each_window(array, owner, &range, act, search, error);
-    if (code == SPILL_OK && search->window[0] == '\0')
-        code = spill_outlier_absent_element(&own, &which, error);
-    return code;
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    SPILL_TRY(spill_array_check_id(array, search->id, error));
+    SPILL_TRY(spill_each_window(array, owner, &range, act, search, error));
+    return search->window[0] == '\0' ? spill_outlier_absent_element(&own, &which, error) : SPILL_OK;
 }
 
 spill_code_t spill_bucket_find_id(spill_array_t *array, const spill_value_t *owner,
@@ -140,10 +136,9 @@ spill_code_t spill_bucket_remove_where(spill_array_t *array, const spill_value_t
     SPILL_CHECK_POINTERS(error, array, owner, filter);
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
-    spill_code_t code = spill_match_check(filter, error);
-    if (code == SPILL_OK)
-        code = spill_each_window(array, owner, &range, remove_where, &removing, error);
-    if (removed)
+    SPILL_TRY(spill_match_check(filter, error));
+    spill_code_t code = spill_each_window(array, owner, &range, remove_where, &removing, error);
+    if (removed) /* also after an error */
         *removed = removing.removed;
     return code;
 }
@@ -154,15 +149,12 @@ spill_code_t spill_bucket_remove_where(spill_array_t *array, const spill_value_t
 static spill_code_t trim_window(spill_array_t *array, const spill_value_t *owner,
                                 const char *window, const spill_trim_t *trim, spill_error_t *error)
 {
-    spill_owner_t own;
     int64_t watermark;
-    bson_t storage = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t name = spill_bucket_name(&storage, owner, window);
-    spill_code_t code = spill_owner_init(&own, array, &name, error);
-    if (code == SPILL_OK)
-        code = spill_layout_trim(&own, trim, &watermark, error);
-    spill_owner_release(&own);
-    bson_destroy(&storage);
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_owner_init(&own, array, &name, error));
+    spill_code_t code = spill_layout_trim(&own, trim, &watermark, error);
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
@@ -174,14 +166,11 @@ static spill_code_t trim_older(spill_array_t *array, const spill_value_t *owner,
     char window[SPILL_WINDOW_SIZE];
     int64_t dropped;
     bool more;
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
-    if (code == SPILL_OK)
-        code = spill_array_check_built(array, error);
-    if (code == SPILL_OK)
-        code = spill_window_of_time(array->definition.window, time_ms, window, error);
-    if (code == SPILL_OK)
-        code = spill_windows_drop(array, owner, window, limit, &dropped, &more, error);
-    return code == SPILL_OK && !more ? trim_window(array, owner, window, &trim, error) : code;
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_window_of_time(array->definition.window, time_ms, window, error));
+    SPILL_TRY(spill_windows_drop(array, owner, window, limit, &dropped, &more, error));
+    return more ? SPILL_OK : trim_window(array, owner, window, &trim, error);
 }
 
 spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *owner,
@@ -209,9 +198,7 @@ static spill_code_t count_window(void *context, const spill_value_t *name, const
     (void)last;
     counting_t *counting = context;
     spill_count_t count;
-    spill_code_t code = spill_array_count(counting->array, name, &count, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_array_count(counting->array, name, &count, error));
     memcpy(counting->window, window, strlen(window) + 1);
     *stop = counting->found = count.count >= counting->keep;
     counting->keep -= counting->found ? 0 : count.count;
@@ -230,15 +217,13 @@ spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *o
         return spill_fail(error, SPILL_INVALID,
                           "at least one element is kept, not %lld: drop the owner instead",
                           (long long)keep);
-    spill_code_t code = spill_array_check_built(array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_each_window(array, owner, &range, count_window, &counting, error);
-    if (code != SPILL_OK || !counting.found)
-        return code;
-    code = spill_windows_drop(array, owner, counting.window, INT64_MAX, &dropped, &more, error);
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_each_window(array, owner, &range, count_window, &counting, error));
+    if (!counting.found)
+        return SPILL_OK;
+    SPILL_TRY(spill_windows_drop(array, owner, counting.window, INT64_MAX, &dropped, &more, error));
     const spill_trim_t trim = {.below = INT64_MAX, .keep = counting.keep};
-    return code == SPILL_OK ? trim_window(array, owner, counting.window, &trim, error) : code;
+    return trim_window(array, owner, counting.window, &trim, error);
 }
 
 void spill_windows_retain(spill_array_t *array, const spill_value_t *window)

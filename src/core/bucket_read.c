@@ -129,12 +129,11 @@ static spill_code_t time_range(const reader_t *reader, char from[SPILL_WINDOW_SI
     const spill_bucket_read_options_t *options = reader->options;
     spill_window_t window = reader->array->definition.window;
     from[0] = to[0] = '\0';
-    spill_code_t code = SPILL_OK;
     if (options->from_ms != INT64_MIN)
-        code = spill_window_of_time(window, options->from_ms, from, error);
-    if (code == SPILL_OK && options->to_ms != INT64_MAX)
-        code = spill_window_of_time(window, options->to_ms - 1, to, error);
-    return code;
+        SPILL_TRY(spill_window_of_time(window, options->from_ms, from, error));
+    if (options->to_ms != INT64_MAX)
+        SPILL_TRY(spill_window_of_time(window, options->to_ms - 1, to, error));
+    return SPILL_OK;
 }
 
 static spill_code_t read_windows(reader_t *reader, const spill_value_t *owner, spill_error_t *error)
@@ -142,7 +141,7 @@ static spill_code_t read_windows(reader_t *reader, const spill_value_t *owner, s
     const spill_bucket_read_options_t *options = reader->options;
     bool newest_first = options->order == SPILL_NEWEST_FIRST;
     char from[SPILL_WINDOW_SIZE], to[SPILL_WINDOW_SIZE];
-    spill_code_t code = time_range(reader, from, to, error);
+    SPILL_TRY(time_range(reader, from, to, error));
     spill_window_range_t range = {.from = higher(options->from, from[0] ? from : NULL),
                                   .to = lower(options->to, to[0] ? to : NULL),
                                   .newest_first = newest_first};
@@ -150,9 +149,7 @@ static spill_code_t read_windows(reader_t *reader, const spill_value_t *owner, s
         range.to = lower(range.to, options->cursor_window);
     else
         range.from = higher(range.from, options->cursor_window);
-    return code == SPILL_OK
-               ? spill_each_window(reader->array, owner, &range, read_window, reader, error)
-               : code;
+    return spill_each_window(reader->array, owner, &range, read_window, reader, error);
 }
 
 static spill_code_t check_options(const spill_bucket_read_options_t *options, spill_error_t *error)
@@ -179,16 +176,13 @@ spill_code_t spill_bucket_read(spill_array_t *array, const spill_value_t *owner,
     spill_bucket_read_options_t defaults;
     spill_bucket_read_options_init(&defaults);
     options = options ? options : &defaults;
-    spill_code_t code = check_options(options, error);
-    if (code == SPILL_OK)
-        code = spill_array_check_layout(array, true, "there are no windows", error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(check_options(options, error));
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
     reader_t reader = {.array = array, .options = options};
     reader.slice = bson_malloc0(sizeof *reader.slice);
     reader.memory = bson_malloc0(sizeof *reader.memory);
     reader.slice->memory = reader.memory;
-    code = read_windows(&reader, owner, error);
+    spill_code_t code = read_windows(&reader, owner, error);
     if (code != SPILL_OK) {
         spill_bucket_slice_free(reader.slice);
         return code;

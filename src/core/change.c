@@ -1,56 +1,29 @@
 /* Changing and removing single elements, by number or by id. */
-#include "bson/element.h"
+#include "core/array.h"
 #include "core/building.h"
 #include "layout/layout.h"
 #include "util/argument.h"
 #include "util/error.h"
 
-spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
-                                  spill_error_t *error)
-{
-    if (array->definition.id_field[0] == '\0')
-        return spill_fail(error, SPILL_INVALID,
-                          "definition '%s' does not say what an element's id is (idField, "
-                          "--id-field)",
-                          array->definition.name);
-    spill_buffer_t key = SPILL_BUFFER_INIT;
-    spill_code_t code = spill_element_id_key(id, &key, error);
-    spill_buffer_release(&key);
-    return code;
-}
-
 static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill_which_t *which,
                          const spill_value_t *element, spill_error_t *error)
 {
-    spill_owner_t own;
-    spill_code_t code = spill_array_check_built(array, error);
-    if (code == SPILL_OK)
-        code = spill_array_check_element(element, 0, error);
-    if (code == SPILL_OK)
-        code = spill_array_check_rank(&array->definition, element, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_array_check_window(&own, element, error);
-    if (code == SPILL_OK)
-        code = spill_layout_edit(&own, which, element, error);
-    spill_owner_release(&own);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_array_check_element(element, 0, error));
+    SPILL_TRY(spill_array_check_rank(&array->definition, element, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    SPILL_TRY(spill_array_check_window(&own, element, error));
+    return spill_layout_edit(&own, which, element, error);
 }
 
 static spill_code_t remove_element(spill_array_t *array, const spill_value_t *owner,
                                    spill_which_t *which, spill_error_t *error)
 {
-    spill_owner_t own;
-    spill_code_t code = spill_array_check_built(array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_layout_remove(&own, which, error);
-    spill_owner_release(&own);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    return spill_layout_remove(&own, which, error);
 }
 
 spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, int64_t seq,
@@ -93,7 +66,8 @@ static spill_code_t find_once(const spill_owner_t *owner, spill_which_t *which, 
     return spill_owner_still_has(owner, &head.state, which->seq, &page, still, error);
 }
 
-static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
+static spill_code_t find_element(const spill_owner_t *owner, spill_which_t *which,
+                                 spill_error_t *error)
 {
     bool still = false;
     int tries = 0;
@@ -106,8 +80,8 @@ static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, spill
     }
 }
 
-/* Return the number of the element, -1 if none was found. After an error it names the element. */
-static spill_code_t tell_seq(const spill_which_t *which, int64_t *seq, spill_code_t code)
+/* Set *seq to the number of the element, -1 if none was found, also if `code` is an error. */
+static spill_code_t return_seq(const spill_which_t *which, int64_t *seq, spill_code_t code)
 {
     if (seq)
         *seq = which->seq;
@@ -121,16 +95,10 @@ spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owne
         *seq = -1;
     SPILL_CHECK_POINTERS(error, array, owner, id, seq);
     spill_which_t which = {.id = id, .seq = -1};
-    spill_owner_t own;
-    *seq = -1;
-    spill_code_t code = spill_array_check_id(array, id, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = find(&own, &which, error);
-    spill_owner_release(&own);
-    return tell_seq(&which, seq, code);
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_array_check_id(array, id, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    return return_seq(&which, seq, find_element(&own, &which, error));
 }
 
 spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owner,
@@ -141,10 +109,8 @@ spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owne
         *seq = -1;
     SPILL_CHECK_POINTERS(error, array, owner, id, element);
     spill_which_t which = {.id = id, .seq = -1};
-    spill_code_t code = spill_array_check_id(array, id, error);
-    if (code == SPILL_OK)
-        code = edit(array, owner, &which, element, error);
-    return tell_seq(&which, seq, code);
+    SPILL_TRY(spill_array_check_id(array, id, error));
+    return return_seq(&which, seq, edit(array, owner, &which, element, error));
 }
 
 spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *owner,
@@ -154,8 +120,6 @@ spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *ow
         *seq = -1;
     SPILL_CHECK_POINTERS(error, array, owner, id);
     spill_which_t which = {.id = id, .seq = -1};
-    spill_code_t code = spill_array_check_id(array, id, error);
-    if (code == SPILL_OK)
-        code = remove_element(array, owner, &which, error);
-    return tell_seq(&which, seq, code);
+    SPILL_TRY(spill_array_check_id(array, id, error));
+    return return_seq(&which, seq, remove_element(array, owner, &which, error));
 }

@@ -1,4 +1,4 @@
-/* Saving, finding and dropping definitions. */
+/* Saving and finding definitions. */
 #include "core/array.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -6,6 +6,11 @@
 #include <string.h>
 
 enum { TRIES_MAX = 20 };
+
+static void free_document(bson_t **document)
+{
+    bson_destroy(*document);
+}
 
 static int64_t larger(int64_t left, int64_t right)
 {
@@ -53,7 +58,8 @@ spill_code_t spill_store_check_others(spill_store_t *store, const spill_definiti
 {
     spill_definition_t *others;
     size_t count;
-    spill_code_t code = spill_store_definitions(store, &others, &count, error);
+    SPILL_TRY(spill_store_definitions(store, &others, &count, error));
+    spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && others != NULL && i < count; i++) {
         if (strcmp(others[i].name, definition->name) != 0)
             code = spill_definition_beside(definition, &others[i], error);
@@ -122,38 +128,32 @@ static spill_code_t put_over(spill_store_t *store, const spill_definition_t *def
 static spill_code_t save(spill_store_t *store, const spill_definition_t *definition,
                          spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     bool done = false;
-    for (int tries = 0; code == SPILL_OK && !done; tries++) {
-        bson_t *stored = NULL;
-        if (tries == TRIES_MAX)
-            return spill_fail_retryable(error, SPILL_CONFLICT,
-                                        "others keep changing definition '%s'", definition->name);
-        code = store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name, &stored,
-                                       error);
-        if (code == SPILL_OK)
-            code = put_over(store, definition, stored, &done, error);
-        if (stored != NULL)
-            bson_destroy(stored);
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        SPILL_SCOPED(free_document) bson_t *stored = NULL;
+        SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name,
+                                          &stored, error));
+        SPILL_TRY(put_over(store, definition, stored, &done, error));
+        if (done)
+            return SPILL_OK;
     }
-    return code;
+    return spill_fail_retryable(error, SPILL_CONFLICT, "others keep changing definition '%s'",
+                                definition->name);
 }
 
 spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *definition,
                                 spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, store, definition);
-    spill_code_t code = spill_definition_check(definition, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_definition_check(definition, error));
     pthread_mutex_lock(&store->defining);
-    code = save(store, definition, error);
+    spill_code_t code = save(store, definition, error);
     pthread_mutex_unlock(&store->defining);
     return code;
 }
 
 /* "there is no definition 'x'; there are: a, b" */
-static spill_code_t no_such(spill_store_t *store, const char *name, spill_error_t *error)
+static spill_code_t fail_unknown(spill_store_t *store, const char *name, spill_error_t *error)
 {
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
     SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error));
@@ -171,7 +171,7 @@ spill_code_t spill_store_read_definition(spill_store_t *store, const char *name,
                                          spill_error_t *error)
 {
     if (stored == NULL)
-        return no_such(store, name, error);
+        return fail_unknown(store, name, error);
     spill_code_t code = spill_definition_from_bson(definition, stored, error);
     if (code == SPILL_OK && strcmp(definition->name, name) != 0)
         code = spill_fail(error, SPILL_CORRUPT, "definition: field 'name' is '%.100s'",
@@ -179,11 +179,6 @@ spill_code_t spill_store_read_definition(spill_store_t *store, const char *name,
     if (code == SPILL_CORRUPT || code == SPILL_FORMAT)
         spill_fail_prefix(error, code, "the record of definition '%.100s'", name);
     return code;
-}
-
-static void free_document(bson_t **document)
-{
-    bson_destroy(*document);
 }
 
 spill_code_t spill_store_definition(spill_store_t *store, const char *name,
@@ -223,54 +218,5 @@ spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **
         *definitions = NULL;
         *count = 0;
     }
-    return code;
-}
-
-/* ---- drop ------------------------------------------------------------------------------------ */
-
-typedef struct drop {
-    spill_array_t *array;
-    int64_t dropped;
-} drop_t;
-
-static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_error_t *error)
-{
-    drop_t *drop = context;
-    spill_code_t code = spill_array_drop_owner(drop->array, owner, error);
-    drop->dropped++;
-    return code == SPILL_NOT_FOUND ? SPILL_OK : code; /* another client was faster */
-}
-
-static spill_code_t drop_owners(spill_array_t *array, spill_error_t *error)
-{
-    drop_t drop = {.array = array, .dropped = 1};
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && drop.dropped > 0) { /* again for owners made meanwhile */
-        drop.dropped = 0;
-        code = spill_each_owner(array, drop_owner, &drop, false, error);
-    }
-    return code;
-}
-
-spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
-{
-    SPILL_CHECK_POINTERS(error, store, name);
-    spill_array_t *array;
-    spill_code_t code = spill_array_open(store, name, &array, error);
-    if (code != SPILL_OK)
-        return code;
-    array->building = false;
-    bool done = false;
-    for (int tries = 0; code == SPILL_OK && !done; tries++) {
-        code = drop_owners(array, error);
-        if (code == SPILL_OK)
-            code = spill_store_retire(store, &array->definition, &array->binding, &done, error);
-        if (code == SPILL_OK && !done && tries == TRIES_MAX)
-            code = spill_fail_retryable(error, SPILL_CONFLICT,
-                                        "owners of '%s' keep being made, or cannot all be listed: "
-                                        "stop those who append, or run `spillway verify`",
-                                        name);
-    }
-    spill_array_close(array);
     return code;
 }

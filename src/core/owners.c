@@ -2,6 +2,7 @@
 #include "core/array.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "definition/window.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -31,6 +32,46 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
             return spill_walk_stopped(error);
     } while (item);
     return SPILL_OK;
+}
+
+/* ---- owners of windows (layout bucket) ------------------------------------------------------- */
+
+typedef struct owners {
+    spill_owner_fn visit;
+    void *context;
+    bson_t last; /* the owner that was visited last, under an empty name */
+} owners_t;
+
+/* Windows of an owner lie side by side. */
+static bool visit_owner(void *context, const spill_value_t *name)
+{
+    owners_t *owners = context;
+    spill_value_t owner;
+    const char *window;
+    bson_iter_t iter;
+    if (!spill_window_split(name, &owner, &window))
+        return true;
+    if (bson_iter_init_find(&iter, &owners->last, "")) {
+        spill_value_t last = spill_value_from_iter(&iter);
+        if (spill_value_same_owner(&owner, &last))
+            return true;
+    }
+    bson_reinit(&owners->last);
+    spill_value_append(&owner, &owners->last, "");
+    return owners->visit(owners->context, &owner);
+}
+
+spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, void *context,
+                                 spill_error_t *error)
+{
+    SPILL_CHECK_POINTERS(error, array);
+    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    owners_t owners = {.visit = visit, .context = context};
+    bson_init(&owners.last);
+    spill_code_t code = spill_array_owners(array, visit_owner, &owners, error);
+    bson_destroy(&owners.last);
+    return code;
 }
 
 /* ---- each owner in turn ---------------------------------------------------------------------- */

@@ -69,24 +69,20 @@ static spill_code_t read_backward(spill_reading_t *reading, spill_error_t *error
 {
     const spill_state_t *head = &reading->head.state;
     bool spare = !reading->schema->appends_to_head;
-    spill_code_t code =
-        spill_reading_read_head(reading, SPILL_WANT_BACKWARD, reading->upper, spare, error);
-    if (code != SPILL_OK || !head->present)
-        return code;
+    SPILL_TRY(spill_reading_read_head(reading, SPILL_WANT_BACKWARD, reading->upper, spare, error));
+    if (!head->present)
+        return SPILL_OK;
     if (reading->schema->appends_to_head) {
         spill_reading_take(reading, &reading->head.run);
         if (reading->schema->has_referenced_elements)
-            code = spill_reading_take_elements(reading, SPILL_WANT_BACKWARD, error);
-        else if (!spill_reading_finished(reading) && head->pages > 0 &&
-                 head->first > reading->lower)
-            code = pages_backward(reading, error);
-        return code;
+            return spill_reading_take_elements(reading, SPILL_WANT_BACKWARD, error);
+        if (!spill_reading_finished(reading) && head->pages > 0 && head->first > reading->lower)
+            return pages_backward(reading, error);
+        return SPILL_OK;
     }
     if (head->pages > 0 && reading->upper >= spill_state_end(head))
-        code = pages_backward(reading, error);
-    return code == SPILL_OK
-               ? spill_reading_take_head(reading, SPILL_WANT_BACKWARD, reading->upper, error)
-               : code;
+        SPILL_TRY(pages_backward(reading, error));
+    return spill_reading_take_head(reading, SPILL_WANT_BACKWARD, reading->upper, error);
 }
 
 /* ---- oldest first ---------------------------------------------------------------------------- */
@@ -120,18 +116,15 @@ static spill_code_t read_forward(spill_reading_t *reading, spill_error_t *error)
 {
     const spill_state_t *head = &reading->head.state;
     bool spare = reading->schema->appends_to_head && !reading->schema->has_referenced_elements;
-    spill_code_t code =
-        spill_reading_read_head(reading, SPILL_WANT_FORWARD, reading->lower, spare, error);
-    if (code != SPILL_OK || !head->present)
-        return code;
+    SPILL_TRY(spill_reading_read_head(reading, SPILL_WANT_FORWARD, reading->lower, spare, error));
+    if (!head->present)
+        return SPILL_OK;
     if (reading->schema->appends_to_head) {
         if (reading->schema->has_referenced_elements)
-            code = spill_reading_take_elements(reading, SPILL_WANT_FORWARD, error);
+            SPILL_TRY(spill_reading_take_elements(reading, SPILL_WANT_FORWARD, error));
         else if (head->pages > 0 && reading->lower < head->first)
-            code = pages_forward(reading, SPILL_PAGE_HOLDING, error);
-        return code == SPILL_OK
-                   ? spill_reading_take_head(reading, SPILL_WANT_FORWARD, reading->lower, error)
-                   : code;
+            SPILL_TRY(pages_forward(reading, SPILL_PAGE_HOLDING, error));
+        return spill_reading_take_head(reading, SPILL_WANT_FORWARD, reading->lower, error);
     }
     spill_reading_take(reading, &reading->head.run);
     reading->unread = head->pages > 0;
@@ -156,11 +149,10 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     reading->vanished = false;
     reading->lowest = INT64_MAX;
     spill_run_clear(&reading->run);
-    spill_code_t code = SPILL_OK;
     if (options->skip > 0 && !nothing)
-        code = spill_reading_pass_over(reading, options->skip, newest_first, error);
-    if (code != SPILL_OK || reading->limit == 0 || reading->lower > reading->upper)
-        return code;
+        SPILL_TRY(spill_reading_pass_over(reading, options->skip, newest_first, error));
+    if (reading->limit == 0 || reading->lower > reading->upper)
+        return SPILL_OK;
     return newest_first ? read_backward(reading, error) : read_forward(reading, error);
 }
 

@@ -1,6 +1,7 @@
 /* Finds where a read begins that skips elements. */
 #include "core/reading.h"
 #include "layout/layout.h"
+#include "util/error.h"
 
 /* ---- within documents ------------------------------------------------------------------------ */
 
@@ -44,11 +45,11 @@ static spill_code_t first_to_pass(spill_reading_t *reading, bool newest_first, i
     *at = newest_first ? head->pages - 1 : 0;
     if (newest_first)
         return SPILL_OK;
-    spill_code_t code = spill_outlier_locate(reading->owner, head, reading->lower, SPILL_WANT_NONE,
-                                             0, &reading->page, at, error);
-    if (code == SPILL_OK && *at == SPILL_NO_DOCUMENT)
+    SPILL_TRY(spill_outlier_locate(reading->owner, head, reading->lower, SPILL_WANT_NONE, 0,
+                                   &reading->page, at, error));
+    if (*at == SPILL_NO_DOCUMENT)
         *at = 0;
-    return code;
+    return SPILL_OK;
 }
 
 /* Skip whole documents, then elements of one. One small read for each page. */
@@ -57,15 +58,14 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
 {
     int64_t pages = reading->head.state.pages;
     int64_t at, missing = 0;
-    spill_code_t code = first_to_pass(reading, newest_first, &at, error);
-    while (code == SPILL_OK && at != SPILL_NO_DOCUMENT) {
+    SPILL_TRY(first_to_pass(reading, newest_first, &at, error));
+    while (at != SPILL_NO_DOCUMENT) {
         const spill_state_t *state = &reading->head.state;
         if (at != SPILL_HEAD) {
-            code = spill_owner_read_state(reading->owner, at, &reading->page, error);
+            SPILL_TRY(spill_owner_read_state(reading->owner, at, &reading->page, error));
             state = &reading->page.state;
         }
-        if (code == SPILL_OK && state->present &&
-            state->incarnation == reading->head.state.incarnation) {
+        if (state->present && state->incarnation == reading->head.state.incarnation) {
             int64_t top = reading->upper == INT64_MAX ? INT64_MAX : reading->upper + 1;
             int64_t live = spill_state_live_within(state, reading->lower, top);
             if (skip < live) {
@@ -78,17 +78,16 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
                 break;
         }
         missing = at == SPILL_HEAD || state->present ? 0 : missing + 1;
-        if (code == SPILL_OK)
-            code =
-                spill_owner_check_missing(reading->owner, &reading->head.state, at, missing, error);
+        SPILL_TRY(
+            spill_owner_check_missing(reading->owner, &reading->head.state, at, missing, error));
         at = newest_first ? spill_document_before(reading->schema, at, pages)
                           : spill_document_after(reading->schema, at, pages);
     }
     reading->limit = 0; /* all elements are skipped */
-    return code;
+    return SPILL_OK;
 }
 
-/* ---- elements apart -------------------------------------------------------------------------- */
+/* ---- referenced elements --------------------------------------------------------------------- */
 
 /*
  * If elements were removed, count by reading them: one bounded run at a time, of which only the
@@ -103,14 +102,11 @@ static spill_code_t skip_elements(spill_reading_t *reading, int64_t skip, bool n
     options.order = newest_first ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
     options.before = reading->upper == INT64_MAX ? INT64_MAX : reading->upper + 1;
     options.after = reading->lower - 1;
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && skip > 0 && reading->limit > 0) {
+    while (skip > 0 && reading->limit > 0) {
         spill_slice_t *slice;
         options.limit = skip < PASSED_AT_A_TIME ? skip : PASSED_AT_A_TIME;
-        code =
-            spill_array_read(reading->owner->array, reading->owner->value, &options, &slice, error);
-        if (code != SPILL_OK)
-            break;
+        SPILL_TRY(spill_array_read(reading->owner->array, reading->owner->value, &options, &slice,
+                                   error));
         skip -= (int64_t)slice->count;
         if ((int64_t)slice->count < options.limit)
             reading->limit = 0; /* all elements are skipped */
@@ -121,7 +117,7 @@ static spill_code_t skip_elements(spill_reading_t *reading, int64_t skip, bool n
         reading->upper = options.before - 1;
     else if (!newest_first)
         reading->lower = options.after + 1;
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- either ---------------------------------------------------------------------------------- */
@@ -129,12 +125,12 @@ static spill_code_t skip_elements(spill_reading_t *reading, int64_t skip, bool n
 spill_code_t spill_reading_pass_over(spill_reading_t *reading, int64_t skip, bool newest_first,
                                      spill_error_t *error)
 {
-    spill_code_t code = spill_owner_read_state(reading->owner, SPILL_HEAD, &reading->head, error);
+    SPILL_TRY(spill_owner_read_state(reading->owner, SPILL_HEAD, &reading->head, error));
     const spill_state_t *head = &reading->head.state;
-    if (code == SPILL_OK && !head->present)
+    if (!head->present) {
         reading->limit = 0;
-    if (code != SPILL_OK || !head->present)
-        return code;
+        return SPILL_OK;
+    }
     if (reading->lower < head->watermark)
         reading->lower = head->watermark;
     if ((head->removed > 0 || head->deleted.count > 0) && reading->schema->has_referenced_elements)
@@ -143,7 +139,7 @@ spill_code_t spill_reading_pass_over(spill_reading_t *reading, int64_t skip, boo
         return skip_by_documents(reading, skip, newest_first, error);
     spill_count_t count = {.next = spill_state_end(head)};
     if (!reading->schema->appends_to_head && head->pages > 0)
-        code = spill_layout_count((spill_owner_t *)reading->owner, &count, error);
+        SPILL_TRY(spill_layout_count((spill_owner_t *)reading->owner, &count, error));
     int64_t top = reading->upper < count.next ? reading->upper : count.next - 1;
     if (skip > top - reading->lower)
         reading->limit = 0;
@@ -151,5 +147,5 @@ spill_code_t spill_reading_pass_over(spill_reading_t *reading, int64_t skip, boo
         reading->upper = top - skip;
     else
         reading->lower += skip;
-    return code;
+    return SPILL_OK;
 }

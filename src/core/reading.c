@@ -2,6 +2,7 @@
 
 #include "definition/fields.h"
 #include "layout/referenced.h"
+#include "util/error.h"
 
 bool spill_reading_finished(const spill_reading_t *reading)
 {
@@ -41,14 +42,14 @@ spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want
     read.read.limit = (int64_t)reading->limit;
     read.read.spare = spare;
     read.read.may_be_old = reading->may_be_old;
-    spill_code_t code = spill_owner_call(reading->owner, &read, &reading->head, error);
-    if (code == SPILL_OK && reading->lower < reading->head.state.watermark)
+    SPILL_TRY(spill_owner_call(reading->owner, &read, &reading->head, error));
+    if (reading->lower < reading->head.state.watermark)
         reading->lower = reading->head.state.watermark;
     reading->edge = !reading->schema->appends_to_head ? spill_state_end(&reading->head.state) : 0;
     if (reading->edge < reading->lower)
         reading->edge = reading->lower;
     reading->end = spill_state_end(&reading->head.state);
-    return code;
+    return SPILL_OK;
 }
 
 /*
@@ -101,7 +102,6 @@ static bool take_beyond(spill_reading_t *reading, int64_t page)
 spill_code_t spill_reading_take_head(spill_reading_t *reading, spill_want_t want, int64_t seq,
                                      spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     if (spill_reading_finished(reading))
         return SPILL_OK;
     if (reading->may_be_old && want == SPILL_WANT_FORWARD &&
@@ -111,13 +111,13 @@ spill_code_t spill_reading_take_head(spill_reading_t *reading, spill_want_t want
     }
     if (reading->head.spared && reading->run.count + reading->head.run.count < reading->limit) {
         int64_t rev = reading->head.state.rev;
-        code = spill_reading_read_head(reading, want, seq, false, error);
+        SPILL_TRY(spill_reading_read_head(reading, want, seq, false, error));
         /* The head changed meanwhile: a spill may have moved elements to a page. */
         reading->vanished = reading->head.state.rev != rev || !reading->head.state.present;
     }
-    if (code == SPILL_OK && !reading->vanished)
+    if (!reading->vanished)
         spill_reading_take(reading, &reading->head.run);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spill_want_t want,
@@ -131,11 +131,8 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
     read.read.limit = (int64_t)(reading->limit - reading->run.count);
     read.read.want_beyond = goes_beyond(reading, page, want, seq);
     read.read.may_be_old = reading->may_be_old;
-    spill_code_t code = SPILL_OK;
     if (!take_beyond(reading, page))
-        code = spill_owner_call(reading->owner, &read, &reading->page, error);
-    if (code != SPILL_OK)
-        return code;
+        SPILL_TRY(spill_owner_call(reading->owner, &read, &reading->page, error));
     if (reading->page.state.present &&
         reading->page.state.incarnation != reading->head.state.incarnation)
         reading->page.state.present = false;
@@ -159,12 +156,10 @@ spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t 
     if (spill_reading_finished(reading) || reading->lower >= head->first)
         return SPILL_OK;
     int64_t end = reading->upper < head->first ? reading->upper + 1 : head->first;
-    spill_code_t code = spill_referenced_read(reading->owner, head, reading->lower, end,
-                                              want == SPILL_WANT_FORWARD ? reading->lower : end - 1,
-                                              want, (int64_t)(reading->limit - reading->run.count),
-                                              &reading->page, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_referenced_read(reading->owner, head, reading->lower, end,
+                                    want == SPILL_WANT_FORWARD ? reading->lower : end - 1, want,
+                                    (int64_t)(reading->limit - reading->run.count), &reading->page,
+                                    error));
     if (reading->page.run.count > 0)
         reading->lowest = reading->lower;
     spill_reading_take(reading, &reading->page.run);

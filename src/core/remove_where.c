@@ -12,41 +12,38 @@ static spill_code_t remove_matches(spill_owner_t *owner, const spill_run_t *run,
                                    const bson_t *filter, int64_t end, int64_t *left,
                                    spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && *left > 0 && i < run->count; i++) {
+    for (size_t i = 0; *left > 0 && i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
         if (element.seq >= end || !spill_match(filter, &element.value))
             continue;
         spill_which_t which = {.seq = element.seq};
-        code = spill_layout_remove(owner, &which, error);
+        spill_code_t code = spill_layout_remove(owner, &which, error);
         if (code == SPILL_OK)
             --*left;
-        else if (code == SPILL_NOT_FOUND) /* another client was faster */
-            code = SPILL_OK;
+        else if (code != SPILL_NOT_FOUND) /* another client was faster */
+            return code;
     }
-    return code;
+    return SPILL_OK;
 }
 
-static spill_code_t walk(spill_owner_t *owner, const bson_t *filter, int64_t *left,
-                         spill_error_t *error)
+static spill_code_t remove_from(spill_owner_t *owner, const bson_t *filter, int64_t *left,
+                                spill_error_t *error)
 {
     spill_count_t count;
-    spill_stretch_t stretch = {.last = false};
-    spill_code_t code = spill_layout_count(owner, &count, error);
-    while (code == SPILL_OK && !stretch.last && *left > 0 && stretch.next < count.next) {
-        code = spill_stretch_read(owner, &stretch, error);
-        if (code == SPILL_OK)
-            code = remove_matches(owner, stretch.run, filter, count.next, left, error);
+    SPILL_SCOPED(spill_stretch_release) spill_stretch_t stretch = {.last = false};
+    SPILL_TRY(spill_layout_count(owner, &count, error));
+    while (!stretch.last && *left > 0 && stretch.next < count.next) {
+        SPILL_TRY(spill_stretch_read(owner, &stretch, error));
+        SPILL_TRY(remove_matches(owner, stretch.run, filter, count.next, left, error));
     }
-    spill_stretch_release(&stretch);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t *owner,
                                       const bson_t *filter, int64_t limit, int64_t *removed,
                                       spill_error_t *error)
 {
-    spill_owner_t own;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     int64_t most = limit > 0 ? limit : INT64_MAX;
     int64_t left = most;
     if (removed)
@@ -54,16 +51,11 @@ spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t 
     SPILL_CHECK_POINTERS(error, array, owner, filter);
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
-    spill_code_t code = spill_match_check(filter, error);
-    if (code == SPILL_OK)
-        code = spill_array_check_built(array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = walk(&own, filter, &left, error);
-    if (removed)
+    SPILL_TRY(spill_match_check(filter, error));
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    spill_code_t code = remove_from(&own, filter, &left, error);
+    if (removed) /* also after an error */
         *removed = most - left;
-    spill_owner_release(&own);
     return code;
 }

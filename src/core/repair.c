@@ -9,6 +9,7 @@
 #include "core/array.h"
 #include "core/verify_owner.h"
 #include "util/argument.h"
+#include "util/error.h"
 
 #include <spillway/verify.h>
 
@@ -99,22 +100,19 @@ static void report_indexes(const repair_t *repair, const spill_inspection_t *ins
 static spill_code_t fix_indexes(const repair_t *repair, const spill_owner_t *owner,
                                 spill_inspection_t *inspection, spill_error_t *error)
 {
-    spill_code_t code = spill_inspect_rest(owner, inspection, error);
-    if (code == SPILL_OK)
-        report_indexes(repair, inspection);
-    for (int round = 1;
-         code == SPILL_OK && inspection->indexes > 0 && !repair->look_only && round <= TRIES_MAX;
+    SPILL_TRY(spill_inspect_rest(owner, inspection, error));
+    report_indexes(repair, inspection);
+    for (int round = 1; inspection->indexes > 0 && !repair->look_only && round <= TRIES_MAX;
          round++) {
         const spill_fix_t anew = spill_fix_indexes(inspection);
         bool done;
-        code = apply_fix(owner, &anew, &done, error);
+        spill_code_t code = apply_fix(owner, &anew, &done, error);
         spill_inspection_release(inspection);
-        if (code == SPILL_CORRUPT) /* the next inspection reports it */
-            code = SPILL_OK;
-        if (code == SPILL_OK)
-            code = spill_inspect_rest(owner, inspection, error);
+        if (code != SPILL_OK && code != SPILL_CORRUPT) /* the next inspection reports damage */
+            return code;
+        SPILL_TRY(spill_inspect_rest(owner, inspection, error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- counts and numbers ---------------------------------------------------------------------- */
@@ -127,40 +125,38 @@ static spill_code_t fix_found(const repair_t *repair, const spill_owner_t *owner
                               const spill_inspection_t *inspection, bool fixes, bool *any,
                               spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     *any = false;
-    for (size_t i = 0; code == SPILL_OK && i < inspection->kept; i++) {
+    for (size_t i = 0; i < inspection->kept; i++) {
         bool done = repair->look_only;
         if (inspection->fixes[i].indexes) /* reported in step 1 */
             continue;
         if (fixes && !done)
-            code = apply_fix(owner, &inspection->fixes[i], &done, error);
+            SPILL_TRY(apply_fix(owner, &inspection->fixes[i], &done, error));
         if (!fixes || done)
             report_finding(repair, &inspection->findings[i], !fixes);
         *any = *any || done;
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* Step 3, after an inspection. Inspect again until no finding is left that can be corrected. */
 static spill_code_t fix_counts(const repair_t *repair, const spill_owner_t *owner,
                                spill_inspection_t *inspection, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     bool again = true;
     int tries = 0;
-    for (int round = 1; code == SPILL_OK && again; round++) {
+    for (int round = 1; again; round++) {
         bool last = tries == TRIES_MAX || round == ROUNDS_MAX, any;
         bool fixes = inspection->found == inspection->fixable && !last;
-        code = fix_found(repair, owner, inspection, fixes, &any, error);
+        SPILL_TRY(fix_found(repair, owner, inspection, fixes, &any, error));
         again = fixes && inspection->found > inspection->indexes && !repair->look_only;
         tries = any ? 0 : tries + 1; /* another client was faster, or the store refused */
-        if (code == SPILL_OK && again) {
+        if (again) {
             spill_inspection_release(inspection);
-            code = spill_inspect_rest(owner, inspection, error);
+            SPILL_TRY(spill_inspect_rest(owner, inspection, error));
         }
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- an owner -------------------------------------------------------------------------------- */
@@ -193,23 +189,18 @@ static spill_code_t repair_documents(repair_t *repair, spill_owner_t *owner,
 static spill_code_t repair_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
     repair_t *repair = context;
-    spill_owner_t owner;
-    spill_inspection_t inspection = {0};
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_SCOPED(spill_inspection_release) spill_inspection_t inspection = {0};
     repair->owner = value;
-    spill_code_t code = spill_owner_init(&owner, repair->array, value, error);
-    if (code == SPILL_OK)
-        code = fix_indexes(repair, &owner, &inspection, error);
-    if (code == SPILL_OK)
-        code = repair_documents(repair, &owner, &inspection, error);
-    spill_inspection_release(&inspection);
-    spill_owner_release(&owner);
-    return code;
+    SPILL_TRY(spill_owner_init(&owner, repair->array, value, error));
+    SPILL_TRY(fix_indexes(repair, &owner, &inspection, error));
+    return repair_documents(repair, &owner, &inspection, error);
 }
 
 static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
     repair_t *repair = context;
-    spill_owner_t owner;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     char text[SPILL_FINDING_TEXT_SIZE];
     repair->owner = &orphan->owner;
     spill_orphan_tell(orphan, text, sizeof text);
@@ -220,11 +211,8 @@ static spill_code_t repair_orphan(void *context, const spill_orphan_t *orphan, s
         repair->summary->left++;
     if (repair->look_only)
         return SPILL_OK;
-    spill_code_t code = spill_owner_init(&owner, repair->array, &orphan->owner, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_repair_orphan(&owner, orphan, error);
-    spill_owner_release(&owner);
-    return code;
+    SPILL_TRY(spill_owner_init(&owner, repair->array, &orphan->owner, error));
+    return spill_outlier_repair_orphan(&owner, orphan, error);
 }
 
 /* An unmanaged array (SPILL_REFUSED) may have replaced the head. */

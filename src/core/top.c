@@ -21,46 +21,39 @@ static spill_slice_t *make_slice(const spill_top_t *top, spill_run_t *run, int64
     return slice;
 }
 
-/* Capped, keeping the best: the head's elements, as they rank. */
+/* Capped, keeping the top-N: the head's elements, as they rank. */
 static spill_code_t read_top_n(const spill_owner_t *owner, int64_t limit, spill_slice_t **slice,
                                spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_top_t ranks = {0};
-    spill_run_t run = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_top_release) spill_top_t ranks = {0};
+    SPILL_SCOPED(spill_run_release) spill_run_t run = {0};
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.may_be_old = owner->array->store->reads_copies;
     read.read.want = SPILL_WANT_FORWARD;
     read.read.limit = INT64_MAX;
-    spill_code_t code = spill_owner_call(owner, &read, &head, error);
-    if (code == SPILL_OK)
-        spill_top_note(&ranks, &owner->array->definition, &head.run);
+    SPILL_TRY(spill_owner_call(owner, &read, &head, error));
+    spill_top_note(&ranks, &owner->array->definition, &head.run);
     for (size_t i = 0; i < ranks.count && (int64_t)i < limit; i++)
         for (size_t k = 0; k < head.run.count; k++)
             if (head.run.entries[k].seq == ranks.at[i].seq) {
                 spill_element_t element = spill_run_element(&head.run, k);
                 spill_run_add(&run, element.seq, &element.value);
             }
-    if (code == SPILL_OK)
-        *slice = make_slice(&ranks, &run, limit);
-    spill_run_release(&run);
-    spill_top_release(&ranks);
-    spill_response_release(&head);
-    return code;
+    *slice = make_slice(&ranks, &run, limit);
+    return SPILL_OK;
 }
 
 static spill_code_t read_summary(const spill_owner_t *owner, int64_t limit, spill_slice_t **slice,
                                  spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want_top = true;
     read.read.may_be_old = owner->array->store->reads_copies;
-    spill_code_t code = spill_owner_call(owner, &read, &head, error);
-    if (code == SPILL_OK)
-        *slice = make_slice(&head.state.top, &head.top_run, limit);
-    spill_response_release(&head);
-    return code;
+    SPILL_TRY(spill_owner_call(owner, &read, &head, error));
+    *slice = make_slice(&head.state.top, &head.top_run, limit);
+    return SPILL_OK;
 }
 
 spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, int64_t limit,
@@ -77,11 +70,7 @@ spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, i
                           array->definition.name, spill_layout_name(array->definition.layout));
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "limit cannot be negative");
-    spill_owner_t own;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code =
-            top_n ? read_top_n(&own, limit, slice, error) : read_summary(&own, limit, slice, error);
-    spill_owner_release(&own);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    return top_n ? read_top_n(&own, limit, slice, error) : read_summary(&own, limit, slice, error);
 }

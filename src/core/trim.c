@@ -7,22 +7,17 @@
 static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
                                const spill_trim_t *trim, int64_t *below, spill_error_t *error)
 {
-    spill_owner_t own;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     int64_t watermark = 0;
-    spill_code_t code = spill_array_check_layout(
-        array, false, "elements go one by one, or with their window", error);
     if (below)
         *below = 0;
-    if (code == SPILL_OK)
-        code = spill_array_check_built(array, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_layout_trim(&own, trim, &watermark, error);
-    if (below)
+    SPILL_TRY(spill_array_check_layout(array, false, "elements go one by one, or with their window",
+                                       error));
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    spill_code_t code = spill_layout_trim(&own, trim, &watermark, error);
+    if (below) /* also after an error */
         *below = watermark;
-    spill_owner_release(&own);
     return code;
 }
 

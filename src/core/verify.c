@@ -87,16 +87,12 @@ spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *
 static spill_code_t verify_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
     verify_t *verify = context;
-    spill_owner_t owner;
-    spill_inspection_t inspection = {0};
-    spill_code_t code = spill_owner_init(&owner, verify->array, value, error);
-    if (code == SPILL_OK)
-        code = inspect(&owner, false, &inspection, error);
-    if (code == SPILL_OK)
-        add_to_summary(verify, &inspection);
-    spill_inspection_release(&inspection);
-    spill_owner_release(&owner);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    SPILL_SCOPED(spill_inspection_release) spill_inspection_t inspection = {0};
+    SPILL_TRY(spill_owner_init(&owner, verify->array, value, error));
+    SPILL_TRY(inspect(&owner, false, &inspection, error));
+    add_to_summary(verify, &inspection);
+    return SPILL_OK;
 }
 
 /* ---- pages without a head -------------------------------------------------------------------- */
@@ -132,9 +128,9 @@ static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spil
                                .page = SPILL_HEAD,
                                .invariant = 7};
     bool stays;
-    spill_code_t code = spill_orphan_stays(verify->array, orphan, &stays, error);
-    if (code != SPILL_OK || !stays)
-        return code;
+    SPILL_TRY(spill_orphan_stays(verify->array, orphan, &stays, error));
+    if (!stays)
+        return SPILL_OK;
     spill_orphan_tell(orphan, finding.text, sizeof finding.text);
     verify->summary->findings++;
     if (verify->report != NULL)
@@ -185,11 +181,11 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
                             : spill_each_owner(array, verify_owner, &verify, false, error);
     if (code == SPILL_OK || (code == SPILL_REFUSED && owner != NULL)) {
         spill_error_t failure;
-        spill_code_t shows_read = find_orphans(&verify, owner, &failure);
-        if (shows_read != SPILL_OK && error)
+        spill_code_t second = find_orphans(&verify, owner, &failure);
+        if (second != SPILL_OK && error)
             *error = failure;
-        if (shows_read != SPILL_OK || verify.summary->findings > 0)
-            code = shows_read;
+        if (second != SPILL_OK || verify.summary->findings > 0)
+            code = second;
     }
     bson_destroy(&verify.last);
     return code;

@@ -7,6 +7,7 @@
 #include "bson/value.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"
+#include "util/error.h"
 
 #include <inttypes.h>
 
@@ -118,19 +119,16 @@ static void inspect_run(referenced_t *referenced, const spill_run_t *run)
 /* Inspect every referenced element, one run at a time. */
 static spill_code_t inspect_documents(referenced_t *referenced, spill_error_t *error)
 {
-    spill_response_t response = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = referenced->head;
     spill_referenced_walk_t walk = {.next = head->watermark};
-    spill_code_t code = SPILL_OK;
     referenced->next = head->watermark;
-    while (code == SPILL_OK && walk.next < head->first) {
-        code = spill_referenced_walk(referenced->inspection->owner, head, head->first, &walk,
-                                     &response, error);
-        if (code == SPILL_OK)
-            inspect_run(referenced, &response.run);
+    while (walk.next < head->first) {
+        SPILL_TRY(spill_referenced_walk(referenced->inspection->owner, head, head->first, &walk,
+                                        &response, error));
+        inspect_run(referenced, &response.run);
     }
-    spill_response_release(&response);
-    return code;
+    return SPILL_OK;
 }
 
 /* Inspect numbers without an element. A removed element leaves a document, a lost one does not. */
@@ -154,24 +152,20 @@ static spill_code_t inspect_gap(const referenced_t *referenced, int64_t from, in
 
 static spill_code_t find_missing(const referenced_t *referenced, spill_error_t *error)
 {
-    spill_response_t response = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = referenced->head;
     spill_referenced_walk_t walk = {.next = head->watermark};
-    spill_code_t code = SPILL_OK;
     int64_t next = head->watermark;
-    while (code == SPILL_OK && walk.next < head->first) {
-        code = spill_referenced_walk(referenced->inspection->owner, head, head->first, &walk,
-                                     &response, error);
-        for (size_t i = 0; code == SPILL_OK && i < response.run.count; i++) {
+    while (walk.next < head->first) {
+        SPILL_TRY(spill_referenced_walk(referenced->inspection->owner, head, head->first, &walk,
+                                        &response, error));
+        for (size_t i = 0; i < response.run.count; i++) {
             int64_t seq = response.run.entries[i].seq;
-            code = inspect_gap(referenced, next, seq, error);
+            SPILL_TRY(inspect_gap(referenced, next, seq, error));
             next = seq + 1;
         }
     }
-    if (code == SPILL_OK)
-        code = inspect_gap(referenced, next, head->first, error);
-    spill_response_release(&response);
-    return code;
+    return inspect_gap(referenced, next, head->first, error);
 }
 
 static void check_sum(const referenced_t *referenced)

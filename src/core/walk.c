@@ -45,16 +45,16 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
     read.read.want = SPILL_WANT_FORWARD;
     read.read.seq = seq;
     read.read.limit = ELEMENTS_AT_A_TIME;
-    spill_code_t code = spill_owner_call(owner, &read, &stretch->head, error);
+    SPILL_TRY(spill_owner_call(owner, &read, &stretch->head, error));
     bool newest = spill_schema_of(&owner->array->definition)->appends_to_head;
     stretch->last = was_dropped(stretch);
     if (stretch->last)
-        return code;
-    if (code != SPILL_OK || (newest && seq < head->first && head->watermark < head->first))
-        return code; /* a spill moved it to a page meanwhile */
+        return SPILL_OK;
+    if (newest && seq < head->first && head->watermark < head->first)
+        return SPILL_OK; /* a spill moved it to a page meanwhile */
     end_stretch(stretch, &stretch->head.run, head);
     stretch->last = stretch->next == spill_state_end(head) && (newest || head->pages == 0);
-    return code;
+    return SPILL_OK;
 }
 
 /* A page that the head counts is absent: it was trimmed, its owner was dropped, or it is lost. */
@@ -63,31 +63,28 @@ static spill_code_t look_again(const spill_owner_t *owner, int64_t page, spill_s
 {
     const spill_state_t *head = &stretch->head.state;
     int64_t incarnation = head->incarnation;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
-    if (code == SPILL_OK && head->present && head->incarnation == incarnation &&
-        head->watermark <= stretch->next)
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error));
+    if (head->present && head->incarnation == incarnation && head->watermark <= stretch->next)
         return spill_owner_missing_page(owner, page, error);
-    return code;
+    return SPILL_OK;
 }
 
 /* No document holds `seq`: continue at the start of document `after`, if that exists. */
 static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_stretch_t *stretch,
                             spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     const spill_state_t *state = &stretch->head.state;
     if (after >= 0) {
-        code = spill_owner_read_state(owner, after, &stretch->page, error);
+        SPILL_TRY(spill_owner_read_state(owner, after, &stretch->page, error));
         state = &stretch->page.state;
         if (state->incarnation != stretch->head.state.incarnation)
             stretch->page.state.present = false; /* an earlier owner's */
-        if (code == SPILL_OK && !state->present &&
-            spill_schema_of(&owner->array->definition)->appends_to_head)
+        if (!state->present && spill_schema_of(&owner->array->definition)->appends_to_head)
             return look_again(owner, after, stretch, error);
     }
     stretch->last = after == SPILL_NO_DOCUMENT || !state->present || state->first <= stretch->next;
     stretch->next = state->first;
-    return code;
+    return SPILL_OK;
 }
 
 /* Read referenced elements from stretch->next on. */
@@ -96,11 +93,11 @@ static spill_code_t read_referenced(const spill_owner_t *owner, spill_stretch_t 
 {
     const spill_state_t *head = &stretch->head.state;
     stretch->referenced.next = stretch->next;
-    spill_code_t code = spill_referenced_walk(owner, head, head->first, &stretch->referenced,
-                                              &stretch->page, error);
+    SPILL_TRY(spill_referenced_walk(owner, head, head->first, &stretch->referenced, &stretch->page,
+                                    error));
     stretch->run = &stretch->page.run;
     stretch->next = stretch->referenced.next;
-    return code;
+    return SPILL_OK;
 }
 
 /*
@@ -133,13 +130,12 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
     const spill_state_t *head = &stretch->head.state;
     int64_t where = SPILL_NO_DOCUMENT;
     stretch->run = &no_elements;
-    spill_code_t code = SPILL_OK;
     if (!stretch->head_is_new)
-        code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
+        SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error));
     stretch->head_is_new = false;
     stretch->last = was_dropped(stretch);
-    if (code != SPILL_OK || stretch->last)
-        return code;
+    if (stretch->last)
+        return SPILL_OK;
     stretch->incarnation = head->incarnation;
     if (stretch->next < head->watermark)
         stretch->next = head->watermark;
@@ -149,10 +145,8 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
         SPILL_TRY(read_referenced(owner, stretch, error));
         return check_run(owner, from, stretch, error);
     }
-    code = spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME,
-                                &stretch->page, &where, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD,
+                                   ELEMENTS_AT_A_TIME, &stretch->page, &where, error));
     if (where == SPILL_HEAD)
         return read_from_head(owner, stretch->next, stretch, error);
     if (where == SPILL_NO_DOCUMENT)
@@ -177,20 +171,18 @@ void spill_stretch_release(spill_stretch_t *stretch)
 static spill_code_t export_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     const walk_t *walk = context;
-    spill_owner_t own;
-    spill_stretch_t stretch = {.last = false};
-    spill_code_t code = spill_owner_init(&own, walk->array, owner, error);
-    while (code == SPILL_OK && !stretch.last) {
-        code = spill_stretch_read(&own, &stretch, error);
-        for (size_t i = 0; code == SPILL_OK && i < stretch.run->count; i++) {
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_SCOPED(spill_stretch_release) spill_stretch_t stretch = {.last = false};
+    SPILL_TRY(spill_owner_init(&own, walk->array, owner, error));
+    while (!stretch.last) {
+        SPILL_TRY(spill_stretch_read(&own, &stretch, error));
+        for (size_t i = 0; i < stretch.run->count; i++) {
             spill_element_t element = spill_run_element(stretch.run, i);
             if (!walk->visit(walk->context, owner, &element))
-                code = spill_walk_stopped(error);
+                return spill_walk_stopped(error);
         }
     }
-    spill_stretch_release(&stretch);
-    spill_owner_release(&own);
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
@@ -224,11 +216,11 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     read.read.want_ops = true;
     read.read.want_fields = page == SPILL_HEAD;
     read.read.want_top = page == SPILL_HEAD;
-    spill_code_t code = spill_owner_call(owner, &read, response, error);
+    SPILL_TRY(spill_owner_call(owner, &read, response, error));
     bool removed = page != SPILL_HEAD && spill_schema_of(definition)->has_referenced_elements &&
                    documents->plain && response->state.live == 0;
-    if (code != SPILL_OK || !response->state.present || removed)
-        return code;
+    if (!response->state.present || removed)
+        return SPILL_OK;
     bson_t document;
     const char *collection = definition->collection;
     if (page == SPILL_HEAD) {
@@ -239,10 +231,9 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
                           &response->ops, documents->plain, &document);
         collection = definition->page_collection;
     }
-    if (!documents->visit(documents->context, collection, &document))
-        code = spill_walk_stopped(error);
+    bool stop = !documents->visit(documents->context, collection, &document);
     bson_destroy(&document);
-    return code;
+    return stop ? spill_walk_stopped(error) : SPILL_OK;
 }
 
 /* Find the first page that must exist. Trims may have deleted those before it. */
@@ -252,49 +243,40 @@ static spill_code_t first_counted(const spill_owner_t *owner, const spill_state_
     *page = 0;
     if (head->watermark == 0 || head->pages == 0)
         return SPILL_OK;
-    spill_response_t response = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
     read.read.pages = head->pages;
     read.read.seq = head->watermark;
-    spill_code_t code = spill_owner_call(owner, &read, &response, error);
-    if (code == SPILL_OK && response.state.present)
+    SPILL_TRY(spill_owner_call(owner, &read, &response, error));
+    if (response.state.present)
         *page = response.state.page;
-    spill_response_release(&response);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t show_pages(const documents_t *documents, const spill_owner_t *owner,
                                const spill_state_t *head, spill_error_t *error)
 {
-    spill_response_t response = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     bool referenced = spill_schema_of(&documents->array->definition)->has_referenced_elements;
     int64_t missing = 0, counted;
-    spill_code_t code = first_counted(owner, head, &counted, error);
-    for (int64_t page = referenced ? head->watermark : 0; code == SPILL_OK && page < head->pages;
-         page++) {
-        code = show_document(documents, owner, page, &response, error);
+    SPILL_TRY(first_counted(owner, head, &counted, error));
+    for (int64_t page = referenced ? head->watermark : 0; page < head->pages; page++) {
+        SPILL_TRY(show_document(documents, owner, page, &response, error));
         missing = response.state.present || page < counted ? 0 : missing + 1;
-        if (code == SPILL_OK)
-            code = spill_owner_check_missing(owner, head, page, missing, error);
+        SPILL_TRY(spill_owner_check_missing(owner, head, page, missing, error));
     }
-    spill_response_release(&response);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t show_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     const documents_t *documents = context;
-    spill_owner_t own;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_init(&own, documents->array, owner, error);
-    if (code == SPILL_OK)
-        code = show_document(documents, &own, SPILL_HEAD, &response, error);
-    if (code == SPILL_OK && response.state.present)
-        code = show_pages(documents, &own, &response.state, error);
-    spill_response_release(&response);
-    spill_owner_release(&own);
-    return code;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_init(&own, documents->array, owner, error));
+    SPILL_TRY(show_document(documents, &own, SPILL_HEAD, &response, error));
+    return response.state.present ? show_pages(documents, &own, &response.state, error) : SPILL_OK;
 }
 
 spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *owner, bool plain,

@@ -62,7 +62,7 @@ typedef struct summing {
     int64_t windows;
 } summing_t;
 
-/* `low`: the head's; a part wholly below it was trimmed, and only not emptied yet. */
+/* A document wholly below the head's trim watermark was trimmed, and is not emptied yet. */
 static void add_document(const spill_state_t *state, int64_t watermark,
                          spill_bucket_window_t *window)
 {
@@ -77,27 +77,22 @@ static void add_document(const spill_state_t *state, int64_t watermark,
 static spill_code_t sum_window(summing_t *summing, const spill_value_t *name,
                                spill_bucket_window_t *window, spill_error_t *error)
 {
-    spill_owner_t own;
-    spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_init(&own, summing->array, name, error);
-    if (code == SPILL_OK)
-        code = spill_owner_read_state(&own, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK && head.state.present)
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_init(&own, summing->array, name, error));
+    SPILL_TRY(spill_owner_read_state(&own, SPILL_HEAD, &head, error));
+    if (head.state.present)
         add_document(&head.state, head.state.watermark, window);
     int64_t missing = 0;
-    for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
-        code = spill_owner_read_state(&own, number, &page, error);
-        if (code == SPILL_OK && page.state.present &&
-            page.state.incarnation == head.state.incarnation)
+    for (int64_t number = 0; number < head.state.pages; number++) {
+        SPILL_TRY(spill_owner_read_state(&own, number, &page, error));
+        if (page.state.present && page.state.incarnation == head.state.incarnation)
             add_document(&page.state, head.state.watermark, window);
         missing = page.state.present ? 0 : missing + 1;
-        if (code == SPILL_OK)
-            code = spill_owner_check_missing(&own, &head.state, number, missing, error);
+        SPILL_TRY(spill_owner_check_missing(&own, &head.state, number, missing, error));
     }
-    spill_response_release(&head);
-    spill_response_release(&page);
-    spill_owner_release(&own);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t show_window(void *context, const spill_value_t *name, const char *text,
@@ -107,14 +102,13 @@ static spill_code_t show_window(void *context, const spill_value_t *name, const 
     (void)stop;
     summing_t *summing = context;
     spill_bucket_window_t window = {.window = text};
-    spill_code_t code = sum_window(summing, name, &window, error);
-    if (code != SPILL_OK || window.parts == 0) /* dropped meanwhile */
-        return code;
+    SPILL_TRY(sum_window(summing, name, &window, error));
+    if (window.parts == 0) /* dropped meanwhile */
+        return SPILL_OK;
     spill_statistics_join(&summing->all, &window.statistics);
     summing->windows++;
-    if (summing->visit && !summing->visit(summing->context, &window))
-        code = spill_walk_stopped(error);
-    return code;
+    bool stopped = summing->visit && !summing->visit(summing->context, &window);
+    return stopped ? spill_walk_stopped(error) : SPILL_OK;
 }
 
 spill_code_t spill_bucket_windows(spill_array_t *array, const spill_value_t *owner,
@@ -147,48 +141,6 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
     *statistics = summing.all;
     if (windows)
         *windows = summing.windows;
-    return code;
-}
-
-/* ---- owners ---------------------------------------------------------------------------------- */
-
-typedef struct owners {
-    spill_owner_fn visit;
-    void *context;
-    bson_t last; /* the owner that was visited last, under an empty name */
-} owners_t;
-
-/* Windows of an owner lie side by side. */
-static bool visit_owner(void *context, const spill_value_t *name)
-{
-    owners_t *owners = context;
-    spill_value_t owner;
-    const char *window;
-    bson_iter_t iter;
-    if (!spill_window_split(name, &owner, &window))
-        return true;
-    if (bson_iter_init_find(&iter, &owners->last, "")) {
-        spill_value_t last = spill_value_from_iter(&iter);
-        if (spill_value_same_owner(&owner, &last))
-            return true;
-    }
-    bson_reinit(&owners->last);
-    spill_value_append(&owner, &owners->last, "");
-    return owners->visit(owners->context, &owner);
-}
-
-spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, void *context,
-                                 spill_error_t *error)
-{
-    SPILL_CHECK_POINTERS(error, array);
-    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
-    owners_t owners = {.visit = visit, .context = context};
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
-    if (code != SPILL_OK)
-        return code;
-    bson_init(&owners.last);
-    code = spill_array_owners(array, visit_owner, &owners, error);
-    bson_destroy(&owners.last);
     return code;
 }
 
@@ -237,15 +189,14 @@ spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t 
     SPILL_CHECK_POINTERS(error, array, owner);
     int64_t count = 0;
     bool more;
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
-    if (code == SPILL_OK && window != NULL)
-        code = spill_window_check(&array->definition, window, error);
-    if (code == SPILL_OK)
-        code = spill_windows_drop(array, owner, window, INT64_MAX, &count, &more, error);
-    if (dropped)
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    if (window != NULL)
+        SPILL_TRY(spill_window_check(&array->definition, window, error));
+    spill_code_t code = spill_windows_drop(array, owner, window, INT64_MAX, &count, &more, error);
+    if (dropped) /* also after an error */
         *dropped = count;
     if (code == SPILL_OK && window == NULL && count == 0)
-        code = spill_fail(error, SPILL_NOT_FOUND, "there is no such owner in '%s'",
+        return spill_fail(error, SPILL_NOT_FOUND, "there is no such owner in '%s'",
                           array->definition.name);
     return code;
 }
@@ -257,8 +208,7 @@ spill_code_t spill_bucket_drop_older(spill_array_t *array, const spill_value_t *
     if (dropped)
         *dropped = 0;
     SPILL_CHECK_POINTERS(error, array, owner);
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
-    if (code == SPILL_OK)
-        code = spill_window_of_time(array->definition.window, time_ms, window, error);
-    return code == SPILL_OK ? spill_bucket_drop_before(array, owner, window, dropped, error) : code;
+    SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    SPILL_TRY(spill_window_of_time(array->definition.window, time_ms, window, error));
+    return spill_bucket_drop_before(array, owner, window, dropped, error);
 }
