@@ -1,10 +1,10 @@
 /*
- * Finding an element by its id. Of several with the id the one with the lowest number is meant:
- * with keep oldest the head is looked at first, with keep newest the pages.
+ * Find an element by its id. If several elements have the id, find the one with the lowest number:
+ * with keep oldest search the head first, with keep newest the pages.
  *
- * The head is read first, pages after it, so an element that was there before the call is not
- * missed by moving to a page meanwhile: it is found in the head, as that was read. The number found
- * stays the element's, wherever it moves.
+ * The client reads the head before the pages. So it does not miss an element that moves to a page
+ * meanwhile: the head, as it was read, still has it. The number stays the element's wherever it
+ * moves.
  */
 #include "definition/schema.h"
 #include "layout/outlier.h"
@@ -36,7 +36,7 @@ spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_val
     return spill_owner_call(owner, &read, head, error);
 }
 
-/* *where stays what it is where no page has it. */
+/* If no page has the id, *where stays as it is. */
 static spill_code_t find_in_pages(const spill_owner_t *owner, const spill_state_t *head,
                                   spill_which_t *which, int64_t from, spill_response_t *page,
                                   int64_t *where, spill_error_t *error)
@@ -48,12 +48,12 @@ static spill_code_t find_in_pages(const spill_owner_t *owner, const spill_state_
     read.read.id = which->id;
     read.read.seq = from;
     read.read.limit = 1;
-    spill_code_t code = spill_owner_call(owner, &read, page, error);
-    if (code == SPILL_OK && page->state.present && page->run.count > 0) {
+    SPILL_TRY(spill_owner_call(owner, &read, page, error));
+    if (page->state.present && page->run.count > 0) {
         *where = page->state.page;
         which->seq = page->run.entries[0].seq;
     }
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_response_t *head,
@@ -61,21 +61,22 @@ spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_respo
                                    spill_error_t *error)
 {
     const spill_state_t *state = &head->state;
-    spill_code_t code = SPILL_OK;
     *where = SPILL_NO_DOCUMENT;
     bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
     bool in_head = head->run.count > 0;
-    /* With keep newest so many elements are in pages; with keep oldest the head does not know. */
+    /* With keep newest the head knows how many elements are in pages; with keep oldest it does not.
+     */
     bool in_pages = oldest ? !in_head : state->first - state->watermark - state->removed > 0;
     int64_t from = oldest ? spill_state_end(state) : 0;
     if (state->pages > 0 && in_pages)
-        code = find_in_pages(owner, state, which, from > state->watermark ? from : state->watermark,
-                             page, where, error);
-    if (code == SPILL_OK && *where == SPILL_NO_DOCUMENT && in_head) {
-        *where = SPILL_HEAD;
-        which->seq = head->run.entries[0].seq;
-    }
-    if (code == SPILL_OK && *where == SPILL_NO_DOCUMENT)
+        SPILL_TRY(find_in_pages(owner, state, which,
+                                from > state->watermark ? from : state->watermark, page, where,
+                                error));
+    if (*where != SPILL_NO_DOCUMENT)
+        return SPILL_OK;
+    if (!in_head)
         return spill_outlier_absent_element(owner, which, error);
-    return code;
+    *where = SPILL_HEAD;
+    which->seq = head->run.entries[0].seq;
+    return SPILL_OK;
 }

@@ -31,22 +31,21 @@ static bool holds(const spill_state_t *state, int64_t seq)
  * Find the document that holds the element, after a read of the head. *state is the head's or the
  * page's. Look up an id again in each try: by then another element may have it.
  */
-static spill_code_t find(const spill_owner_t *owner, spill_which_t *which,
-                         const spill_response_t *head, spill_response_t *page, int64_t *where,
-                         const spill_state_t **state, spill_error_t *error)
+static spill_code_t find_document(const spill_owner_t *owner, spill_which_t *which,
+                                  const spill_response_t *head, spill_response_t *page,
+                                  int64_t *where, const spill_state_t **state, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
     if (!head->state.present || (!which->id && which->seq < head->state.watermark))
         return spill_outlier_absent_element(owner, which, error);
     if (which->id)
-        code = spill_outlier_find_id(owner, head, which, page, where, error);
+        SPILL_TRY(spill_outlier_find_id(owner, head, which, page, where, error));
     else
-        code = spill_outlier_locate(owner, &head->state, which->seq, SPILL_WANT_NONE, 0, page,
-                                    where, error);
+        SPILL_TRY(spill_outlier_locate(owner, &head->state, which->seq, SPILL_WANT_NONE, 0, page,
+                                       where, error));
     *state = *where == SPILL_HEAD ? &head->state : &page->state;
-    if (code == SPILL_OK && (*where == SPILL_NO_DOCUMENT || !holds(*state, which->seq)))
+    if (*where == SPILL_NO_DOCUMENT || !holds(*state, which->seq))
         return spill_outlier_absent_element(owner, which, error);
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t check_fits(const spill_owner_t *owner, int64_t where,
@@ -72,18 +71,16 @@ static spill_code_t check_fits(const spill_owner_t *owner, int64_t where,
 static spill_code_t find_full(const spill_owner_t *owner, const spill_request_t *edit, bool *full,
                               spill_error_t *error)
 {
-    spill_response_t now = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t now = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, edit->page);
     read.read.want = SPILL_WANT_FORWARD;
     read.read.seq = edit->change.seq;
     read.read.limit = 1;
-    spill_code_t code = spill_owner_call(owner, &read, &now, error);
-    bool same = code == SPILL_OK && now.state.rev == edit->rev &&
-                holds(&now.state, edit->change.seq) && now.run.count == 1 &&
-                now.run.entries[0].seq == edit->change.seq;
+    SPILL_TRY(spill_owner_call(owner, &read, &now, error));
+    bool same = now.state.rev == edit->rev && holds(&now.state, edit->change.seq) &&
+                now.run.count == 1 && now.run.entries[0].seq == edit->change.seq;
     *full = same && !spill_edit_has_room(edit, &now.state, now.run.entries[0].size_bytes);
-    spill_response_release(&now);
-    return code;
+    return SPILL_OK;
 }
 
 /* One try at an edit. *done: it was made. */
@@ -91,31 +88,23 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
                              const spill_value_t *element, bool *done, bool *full,
                              spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_response_t page = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     int64_t where = SPILL_NO_DOCUMENT;
     const spill_state_t *state = NULL;
-    spill_code_t code = spill_outlier_read_head(owner, which->id, &head, error);
-    if (code == SPILL_OK)
-        code = find(owner, which, &head, &page, &where, &state, error);
-    if (code == SPILL_OK) {
-        assert(state != NULL);
-        const spill_definition_t *definition = &owner->array->definition;
-        spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
-        edit.limits = spill_document_limits(definition, &definition->bounds, where == SPILL_HEAD);
-        edit.incarnation = state->incarnation;
-        edit.rev = state->rev;
-        edit.change.seq = which->seq;
-        edit.change.element = element;
-        code = check_fits(owner, where, &edit.limits, state, element, error);
-        if (code == SPILL_OK)
-            code = spill_owner_step(owner, &edit, done, error);
-        if (code == SPILL_OK && !*done)
-            code = find_full(owner, &edit, full, error);
-    }
-    spill_response_release(&head);
-    spill_response_release(&page);
-    return code;
+    SPILL_TRY(spill_outlier_read_head(owner, which->id, &head, error));
+    SPILL_TRY(find_document(owner, which, &head, &page, &where, &state, error));
+    assert(state != NULL);
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
+    edit.limits = spill_document_limits(definition, &definition->bounds, where == SPILL_HEAD);
+    edit.incarnation = state->incarnation;
+    edit.rev = state->rev;
+    edit.change.seq = which->seq;
+    edit.change.element = element;
+    SPILL_TRY(check_fits(owner, where, &edit.limits, state, element, error));
+    SPILL_TRY(spill_owner_step(owner, &edit, done, error));
+    return *done ? SPILL_OK : find_full(owner, &edit, full, error);
 }
 
 spill_code_t spill_documents_edit(spill_owner_t *owner, spill_which_t *which,
@@ -125,17 +114,15 @@ spill_code_t spill_documents_edit(spill_owner_t *owner, spill_which_t *which,
     while (true) {
         bool done = false;
         bool full = false;
-        spill_code_t code = try_edit(owner, which, element, &done, &full, error);
-        if (code != SPILL_OK || done)
-            return code;
+        SPILL_TRY(try_edit(owner, which, element, &done, &full, error));
+        if (done)
+            return SPILL_OK;
         if (full)
             return spill_fail(error, SPILL_TOO_BIG,
                               "the new element %" PRId64 " of %u bytes does not fit beside the "
                               "others in its document",
                               which->seq, element->size_bytes);
-        code = spill_owner_again(owner, &tries, error);
-        if (code != SPILL_OK)
-            return code;
+        SPILL_TRY(spill_owner_again(owner, &tries, error));
     }
 }
 
@@ -155,37 +142,31 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
     prepare.rev = head->rev;
     prepare.change.seq = seq;
     prepare.change.intent_page = page;
-    spill_code_t code = spill_owner_step(owner, &prepare, done, error);
-    if (code == SPILL_OK && *done) {
-        /* The removal is decided: if this client dies, the next one finishes it. */
-        code =
-            spill_intent_finish_removal(owner, head->incarnation, seq, page, head->rev + 1, error);
-    }
-    return code;
+    SPILL_TRY(spill_owner_step(owner, &prepare, done, error));
+    if (!*done)
+        return SPILL_OK;
+    /* The removal is decided: if this client dies, the next one finishes it. */
+    return spill_intent_finish_removal(owner, head->incarnation, seq, page, head->rev + 1, error);
 }
 
 spill_code_t spill_documents_remove(spill_owner_t *owner, spill_which_t *which,
                                     spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     bool done = false;
     int tries = 0;
-    while (code == SPILL_OK && !done) {
+    while (true) {
         int64_t where = SPILL_NO_DOCUMENT;
         const spill_state_t *state = NULL;
-        code = spill_outlier_settled_head(owner, which->id, &head, error);
-        if (code == SPILL_OK)
-            code = find(owner, which, &head, &page, &where, &state, error);
-        if (code == SPILL_OK && where == SPILL_HEAD)
-            code = remove_in_head(owner, which->seq, &head.state, &done, error);
-        else if (code == SPILL_OK)
-            code = remove_in_page(owner, which->seq, where, &head.state, &done, error);
-        if (code == SPILL_OK && !done)
-            code = spill_owner_again(owner, &tries, error);
+        SPILL_TRY(spill_outlier_settled_head(owner, which->id, &head, error));
+        SPILL_TRY(find_document(owner, which, &head, &page, &where, &state, error));
+        if (where == SPILL_HEAD)
+            SPILL_TRY(remove_in_head(owner, which->seq, &head.state, &done, error));
+        else
+            SPILL_TRY(remove_in_page(owner, which->seq, where, &head.state, &done, error));
+        if (done)
+            return SPILL_OK;
+        SPILL_TRY(spill_owner_again(owner, &tries, error));
     }
-    spill_response_release(&head);
-    spill_response_release(&page);
-    return code;
 }

@@ -3,6 +3,7 @@
 
 #include "definition/fields.h"
 #include "definition/schema.h"
+#include "util/error.h"
 
 int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end)
 {
@@ -42,10 +43,10 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
     read.read.seq = seq;
     read.read.want = want;
     read.read.limit = limit;
-    spill_code_t code = spill_owner_call(owner, &read, page, error);
-    if (code == SPILL_OK && page->state.present && page->state.incarnation == head->incarnation)
+    SPILL_TRY(spill_owner_call(owner, &read, page, error));
+    if (page->state.present && page->state.incarnation == head->incarnation)
         *where = page->state.page;
-    return code;
+    return SPILL_OK;
 }
 
 void spill_head_count(const spill_state_t *head, spill_count_t *count)
@@ -88,12 +89,11 @@ static spill_code_t oldest_end(const spill_owner_t *owner, const spill_state_t *
     *end = head->pages == 0 ? spill_state_end(head) : head->total;
     if (head->pages == 0)
         return SPILL_OK;
-    spill_response_t tail = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_read_state(owner, head->pages - 1, &tail, error);
-    if (code == SPILL_OK && tail.state.present && tail.state.incarnation == head->incarnation)
+    SPILL_SCOPED(spill_response_release) spill_response_t tail = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_read_state(owner, head->pages - 1, &tail, error));
+    if (tail.state.present && tail.state.incarnation == head->incarnation)
         *end = spill_state_end(&tail.state);
-    spill_response_release(&tail);
-    return code;
+    return SPILL_OK;
 }
 
 /* The head and the tail are read apart: again until no removal came between. */

@@ -26,13 +26,16 @@ typedef struct tail {
 
 static spill_code_t find_tail(const spill_owner_t *owner, tail_t *tail, spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK)
-        *tail = (tail_t){.page = head.state.present ? head.state.pages - 1 : SPILL_HEAD,
-                         .incarnation = head.state.present ? head.state.incarnation : 0};
-    spill_response_release(&head);
-    return code;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    *tail = (tail_t){.page = head.state.present ? head.state.pages - 1 : SPILL_HEAD,
+                     .incarnation = head.state.present ? head.state.incarnation : 0};
+    return SPILL_OK;
+}
+
+static bool is_of_tail(const spill_response_t *document, const tail_t *tail)
+{
+    return document->state.present && document->state.incarnation == tail->incarnation;
 }
 
 /*
@@ -43,35 +46,28 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
 {
     int64_t refused = tail->page;
     spill_tail_forget(owner);
-    spill_code_t code = find_tail(owner, tail, error);
-    if (code != SPILL_OK || tail->page > refused)
-        return code;
+    SPILL_TRY(find_tail(owner, tail, error));
+    if (tail->page > refused)
+        return SPILL_OK;
     /* The head counts no later page: read the last page, or the one before if it is missing. */
-    spill_response_t last = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t last = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, tail->page);
     read.read.want_ops = !owner->array->store->ops->shared_window;
-    code = spill_owner_call(owner, &read, &last, error);
-    bool made = last.state.present && last.state.incarnation == tail->incarnation;
-    if (code == SPILL_OK && !made && tail->page > SPILL_HEAD) {
+    SPILL_TRY(spill_owner_call(owner, &read, &last, error));
+    if (!is_of_tail(&last, tail) && tail->page > SPILL_HEAD) {
         read.page = tail->page - 1;
-        code = spill_owner_call(owner, &read, &last, error);
+        SPILL_TRY(spill_owner_call(owner, &read, &last, error));
     }
-    if (code == SPILL_OK && last.state.present && last.state.incarnation == tail->incarnation) {
-        if (last.state.closed) {
-            code = spill_outlier_drop_closed(owner, tail->incarnation, read.page + 1, error);
-            if (code == SPILL_OK)
-                code = find_tail(owner, tail, error);
-        } else if (last.state.sealed) {
-            code = spill_oldest_grow(owner, read.page, &last, error);
-            tail->page = read.page + 1;
-        } else {
-            tail->page = read.page;
-        }
-    } else if (code == SPILL_OK && read.page >= 0) {
-        code = spill_oldest_check_tail(owner, tail->incarnation, tail->page + 1, error);
+    if (!is_of_tail(&last, tail))
+        return read.page < 0
+                   ? SPILL_OK
+                   : spill_oldest_check_tail(owner, tail->incarnation, tail->page + 1, error);
+    if (last.state.closed) {
+        SPILL_TRY(spill_outlier_drop_closed(owner, tail->incarnation, read.page + 1, error));
+        return find_tail(owner, tail, error);
     }
-    spill_response_release(&last);
-    return code;
+    tail->page = last.state.sealed ? read.page + 1 : read.page;
+    return last.state.sealed ? spill_oldest_grow(owner, read.page, &last, error) : SPILL_OK;
 }
 
 /* Make an empty head, which can then be sealed: its first batch is for a page. */
@@ -107,23 +103,24 @@ static spill_code_t check_update(const spill_owner_t *owner, const bson_t *updat
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.read.want_fields = true;
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &read, &head, error);
-    if (code == SPILL_OK && head.fields != NULL) {
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_owner_call(owner, &read, &head, error));
+    if (head.fields != NULL) {
         bson_t updated;
-        code = spill_update_apply(head.fields, update, &updated, error);
+        spill_code_t code = spill_update_apply(head.fields, update, &updated, error);
         head.state.fields_bytes = updated.len;
         bson_destroy(&updated);
+        if (code != SPILL_OK)
+            return code;
     }
     int64_t bytes = spill_state_document_bytes(&owner->array->definition, owner->value, true,
                                                &head.state, head.state.live, head.state.live_bytes);
-    if (code == SPILL_OK && bytes > SPILL_DOCUMENT_BYTES_MAX)
-        code = spill_fail(error, SPILL_TOO_BIG,
+    if (bytes > SPILL_DOCUMENT_BYTES_MAX)
+        return spill_fail(error, SPILL_TOO_BIG,
                           "with the update the head would have %" PRId64
                           " bytes, and no document holds more than %d",
                           bytes, SPILL_DOCUMENT_BYTES_MAX);
-    spill_response_release(&head);
-    return code;
+    return SPILL_OK;
 }
 
 /*

@@ -18,6 +18,7 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"
+#include "util/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,10 +50,8 @@ static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *h
              head->intent_edit ? "an edit" : "a removal", head->intent_seq, head->intent_page);
     if (!found(repair, SPILL_HEAD, text))
         return SPILL_OK;
-    spill_response_t settled = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_outlier_settled_head(repair->owner, NULL, &settled, error);
-    spill_response_release(&settled);
-    return code;
+    SPILL_SCOPED(spill_response_release) spill_response_t settled = SPILL_RESPONSE_INIT;
+    return spill_outlier_settled_head(repair->owner, NULL, &settled, error);
 }
 
 /* Keep oldest: `last` is the last document that exists, `page` its number. */
@@ -76,18 +75,15 @@ static spill_code_t repair_tail(const repair_t *repair, const spill_state_t *hea
     const spill_array_t *array = repair->owner->array;
     if (spill_schema_of(&array->definition)->appends_to_head || head->pages == 0)
         return SPILL_OK;
-    spill_response_t last = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t last = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(repair->owner, SPILL_REQUEST_READ, head->pages - 1);
     read.read.want_ops = !array->store->ops->shared_window;
-    spill_code_t code = spill_owner_call(repair->owner, &read, &last, error);
-    if (code == SPILL_OK && (!last.state.present || last.state.incarnation != head->incarnation)) {
+    SPILL_TRY(spill_owner_call(repair->owner, &read, &last, error));
+    if (!last.state.present || last.state.incarnation != head->incarnation) {
         read.page--; /* which may be the head: SPILL_HEAD is the number before 0 */
-        code = spill_owner_call(repair->owner, &read, &last, error);
+        SPILL_TRY(spill_owner_call(repair->owner, &read, &last, error));
     }
-    if (code == SPILL_OK)
-        code = repair_last(repair, head, read.page, &last, error);
-    spill_response_release(&last);
-    return code;
+    return repair_last(repair, head, read.page, &last, error);
 }
 
 static spill_code_t repair_trim(const repair_t *repair, const spill_state_t *head,
@@ -163,21 +159,18 @@ spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_ha
                                   void *context, spill_error_t *error)
 {
     const repair_t repair = {owner, look_only, report, context};
-    spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     if (!spill_schema_of(&owner->array->definition)->has_pages)
         return SPILL_OK; /* each of its steps is whole */
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK && head.state.present) {
-        code = repair_intent(&repair, &head.state, error);
-        if (code == SPILL_OK)
-            code = repair_tail(&repair, &head.state, error);
-        if (code == SPILL_OK && !look_only) /* its incarnation may be another by now */
-            code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-        if (code == SPILL_OK && head.state.present)
-            code = repair_trim(&repair, &head.state, error);
-        if (code == SPILL_OK && head.state.present)
-            code = repair_summary(&repair, error);
-    }
-    spill_response_release(&head);
-    return code;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    if (!head.state.present)
+        return SPILL_OK;
+    SPILL_TRY(repair_intent(&repair, &head.state, error));
+    SPILL_TRY(repair_tail(&repair, &head.state, error));
+    if (!look_only) /* its incarnation may be another by now */
+        SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    if (!head.state.present)
+        return SPILL_OK;
+    SPILL_TRY(repair_trim(&repair, &head.state, error));
+    return repair_summary(&repair, error);
 }

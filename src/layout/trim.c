@@ -21,19 +21,17 @@ static spill_code_t count_live(const spill_owner_t *owner, const spill_state_t *
                                int64_t end, int64_t *live, spill_error_t *error)
 {
     bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
-    spill_response_t page = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     int64_t where;
     *live = oldest ? spill_state_live_within(head, from, end) : 0;
-    spill_code_t code =
-        spill_outlier_locate(owner, head, end - 1, SPILL_WANT_NONE, 0, &page, &where, error);
-    while (code == SPILL_OK && where >= 0 && page.state.present) {
+    SPILL_TRY(spill_outlier_locate(owner, head, end - 1, SPILL_WANT_NONE, 0, &page, &where, error));
+    while (where >= 0 && page.state.present) {
         *live += spill_state_live_within(&page.state, from, end);
         if (page.state.first <= from || where == 0)
             break;
-        code = spill_owner_read_state(owner, --where, &page, error);
+        SPILL_TRY(spill_owner_read_state(owner, --where, &page, error));
     }
-    spill_response_release(&page);
-    return code;
+    return SPILL_OK;
 }
 
 /* Compute the value of state.removed with the new watermark. */
@@ -47,9 +45,9 @@ static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_
     if (head->removed == 0 || end <= head->watermark)
         return SPILL_OK;
     int64_t live;
-    spill_code_t code = count_live(owner, head, head->watermark, end, &live, error);
+    SPILL_TRY(count_live(owner, head, head->watermark, end, &live, error));
     *removed = head->removed - (end - head->watermark - live);
-    return code;
+    return SPILL_OK;
 }
 
 /*
@@ -63,28 +61,26 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
     *from = *end = 0;
     if (head->pages == 0 || head->watermark == 0)
         return SPILL_OK;
-    spill_response_t page = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
     read.read.pages = head->pages;
     read.read.seq = head->watermark - 1;
-    spill_code_t code = spill_owner_call(owner, &read, &page, error);
-    if (code == SPILL_OK && page.state.present) {
+    SPILL_TRY(spill_owner_call(owner, &read, &page, error));
+    if (page.state.present) {
         *from = *end = page.state.page;
         /* A bucket has no gap between pages, and its statistics must not count deleted elements. */
         if (is_bucket(owner) && spill_state_slots(&page.state) > 0 &&
             spill_state_end(&page.state) <= head->watermark)
             ++*end;
     }
-    while (code == SPILL_OK && *from > 0) {
-        code = spill_owner_read_state(owner, *from - 1, &page, error);
-        if (code != SPILL_OK || !page.state.present || spill_state_slots(&page.state) == 0 ||
+    for (; *from > 0; --*from) {
+        SPILL_TRY(spill_owner_read_state(owner, *from - 1, &page, error));
+        if (!page.state.present || spill_state_slots(&page.state) == 0 ||
             spill_state_end(&page.state) > head->watermark)
             break;
-        --*from;
     }
-    spill_response_release(&page);
-    return code;
+    return SPILL_OK;
 }
 
 /*
@@ -94,21 +90,19 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
 spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incarnation,
                                        int64_t from, int64_t end, spill_error_t *error)
 {
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
-    bool done, stays = false;
-    for (int64_t number = from; code == SPILL_OK && !stays && number < end; number++) {
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
+    bool done;
+    for (int64_t number = from; number < end; number++) {
         spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, number);
         empty.incarnation = incarnation;
-        code = spill_owner_step(owner, &empty, &done, error);
-        if (code == SPILL_OK && !done && number == from) {
-            code = spill_owner_read_state(owner, number, &page, error);
-            stays =
-                page.state.present && page.state.incarnation == incarnation && page.state.lease > 0;
-        }
+        SPILL_TRY(spill_owner_step(owner, &empty, &done, error));
+        if (done || number > from)
+            continue;
+        SPILL_TRY(spill_owner_read_state(owner, number, &page, error));
+        if (page.state.present && page.state.incarnation == incarnation && page.state.lease > 0)
+            return SPILL_OK;
     }
-    spill_response_release(&page);
-    return code;
+    return SPILL_OK;
 }
 
 /*
@@ -121,19 +115,18 @@ static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_
 {
     if (!is_bucket(owner) || *watermark <= spill_state_end(head))
         return SPILL_OK;
-    spill_response_t part = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(spill_response_release) spill_response_t part = SPILL_RESPONSE_INIT;
     const spill_state_t *state = &part.state;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.incarnation = head->incarnation;
     read.read.pages = head->pages;
     read.read.seq = *watermark;
-    spill_code_t code = spill_owner_call(owner, &read, &part, error);
-    if (code == SPILL_OK && !state->present)
+    SPILL_TRY(spill_owner_call(owner, &read, &part, error));
+    if (!state->present)
         *watermark = spill_state_end(head);
-    else if (code == SPILL_OK && !(state->sealed && spill_state_end(state) <= *watermark))
+    else if (!state->sealed || spill_state_end(state) > *watermark)
         *watermark = state->first;
-    spill_response_release(&part);
-    return code;
+    return SPILL_OK;
 }
 
 /* Count the elements as of one moment. An absent owner has none. */
@@ -149,29 +142,34 @@ static spill_code_t count_elements(spill_owner_t *owner, spill_count_t *count, s
                : spill_count_oldest(owner, &head, count, error);
 }
 
+/* Find the watermark that the trim sets; -1 if documents changed meanwhile. */
+static spill_code_t find_watermark(const spill_owner_t *owner, const spill_trim_t *trim,
+                                   const spill_state_t *head, const spill_count_t *count,
+                                   int64_t *watermark, spill_error_t *error)
+{
+    SPILL_TRY(spill_outlier_trim_bound(owner, trim, head, count, watermark, error));
+    return *watermark < 0 ? SPILL_OK : round_to_part(owner, head, watermark, error);
+}
+
 /* Make one try. *done: the head's watermark, then also *watermark, has reached the trim's end. */
 static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spill_response_t *head,
                              bool *done, int64_t *watermark, spill_error_t *error)
 {
     spill_count_t count;
-    spill_code_t code = spill_outlier_settled_head(owner, NULL, head, error);
-    if (code == SPILL_OK && !head->state.present)
+    SPILL_TRY(spill_outlier_settled_head(owner, NULL, head, error));
+    if (!head->state.present)
         return spill_owner_absent(owner, error);
     int64_t rev = head->state.rev;
-    if (code == SPILL_OK)
-        code = count_elements(owner, &count, error);
+    SPILL_TRY(count_elements(owner, &count, error));
     /* Appends do not raise rev: read again, so that the head shows everything that was counted. */
-    if (code == SPILL_OK)
-        code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
-    if (code != SPILL_OK || !head->state.present || head->state.rev != rev)
-        return code;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, head, error));
+    if (!head->state.present || head->state.rev != rev)
+        return SPILL_OK;
     if (!spill_schema_of(&owner->array->definition)->has_pages) /* what was counted may be gone */
         spill_head_count(&head->state, &count);
-    code = spill_outlier_trim_bound(owner, trim, &head->state, &count, watermark, error);
+    spill_code_t code = find_watermark(owner, trim, &head->state, &count, watermark, error);
     if (code == SPILL_OK && *watermark < 0)
         return SPILL_OK; /* the head has another rev by now */
-    if (code == SPILL_OK)
-        code = round_to_part(owner, &head->state, watermark, error);
     if (code != SPILL_OK || *watermark <= head->state.watermark) {
         *watermark = head->state.watermark;
         *done = code == SPILL_OK;
@@ -181,40 +179,30 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     request.rev = head->state.rev;
     request.change.watermark = *watermark;
     /*
-     * An append to a head that keeps the best may drop the very elements that the trim counted as
+     * An append to a head that keeps the top-N may drop the very elements that the trim counted as
      * the newest, or the young one at which it ends. If one comes between, look again.
      */
     if ((trim->keep > 0 || trim->by_time) &&
         spill_schema_of(&owner->array->definition)->keeps_top_n)
         request.change.end = spill_state_end(&head->state);
-    code = removed_above(owner, &head->state, *watermark, &request.change.removed, error);
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    if (code == SPILL_OK)
-        code = spill_owner_call(owner, &request, &response, error);
-    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
-    spill_response_release(&response);
-    return code;
+    SPILL_TRY(removed_above(owner, &head->state, *watermark, &request.change.removed, error));
+    return spill_owner_step(owner, &request, done, error);
 }
 
 spill_code_t spill_documents_trim(spill_owner_t *owner, const spill_trim_t *trim,
                                   int64_t *watermark, spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     bool done = false;
     int tries = 0;
-    while (code == SPILL_OK && !done) {
-        code = try_trim(owner, trim, &head, &done, watermark, error);
-        if (code == SPILL_OK && !done)
-            code = spill_owner_again(owner, &tries, error);
+    while (true) {
+        SPILL_TRY(try_trim(owner, trim, &head, &done, watermark, error));
+        if (done)
+            break;
+        SPILL_TRY(spill_owner_again(owner, &tries, error));
     }
     int64_t from, end;
-    if (code == SPILL_OK)
-        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_trimmed_pages(owner, &head.state, &from, &end, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_empty_pages(owner, head.state.incarnation, from, end, error);
-    spill_response_release(&head);
-    return code;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    SPILL_TRY(spill_outlier_trimmed_pages(owner, &head.state, &from, &end, error));
+    return spill_outlier_empty_pages(owner, head.state.incarnation, from, end, error);
 }

@@ -7,6 +7,7 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"
+#include "util/error.h"
 
 enum { RUN_ELEMENTS = 256 };
 
@@ -20,14 +21,19 @@ typedef struct walk {
     spill_referenced_walk_t referenced; /* over referenced elements */
 } walk_t;
 
+static void release_walk(walk_t *walk)
+{
+    spill_response_release(&walk->read);
+}
+
 /* Find the document that holds the first number from the watermark on. */
 static spill_code_t begin(walk_t *walk, spill_error_t *error)
 {
-    spill_code_t code = spill_outlier_locate(walk->owner, walk->head, walk->head->watermark,
-                                             SPILL_WANT_NONE, 0, &walk->read, &walk->at, error);
-    if (code == SPILL_OK && walk->at == SPILL_NO_DOCUMENT)
+    SPILL_TRY(spill_outlier_locate(walk->owner, walk->head, walk->head->watermark, SPILL_WANT_NONE,
+                                   0, &walk->read, &walk->at, error));
+    if (walk->at == SPILL_NO_DOCUMENT)
         walk->at = walk->head->pages > 0 ? 0 : SPILL_HEAD; /* the lowest numbers were removed */
-    return code;
+    return SPILL_OK;
 }
 
 static bool is_referenced(const walk_t *walk)
@@ -36,7 +42,7 @@ static bool is_referenced(const walk_t *walk)
 }
 
 /* Go to the next document. All referenced elements count as one. `there`: this one exists. */
-static spill_code_t go_on(walk_t *walk, bool there, spill_error_t *error)
+static spill_code_t go_to_next(walk_t *walk, bool there, spill_error_t *error)
 {
     if (is_referenced(walk) && walk->at != SPILL_HEAD) {
         walk->at = SPILL_HEAD;
@@ -70,15 +76,14 @@ static spill_code_t pass_referenced(walk_t *walk, int64_t *excess, int64_t *boun
 {
     const spill_run_t *run = &walk->read.run;
     walk->referenced = (spill_referenced_walk_t){.next = walk->head->watermark};
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && *excess > 0 && walk->referenced.next < walk->head->first) {
-        code = read_referenced(walk, error);
-        int64_t count = code == SPILL_OK ? (int64_t)run->count : 0;
+    while (*excess > 0 && walk->referenced.next < walk->head->first) {
+        SPILL_TRY(read_referenced(walk, error));
+        int64_t count = (int64_t)run->count;
         if (count > 0 && count >= *excess)
             *bound = run->entries[*excess - 1].seq + 1;
         *excess -= count < *excess ? count : *excess;
     }
-    return code;
+    return SPILL_OK;
 }
 
 static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
@@ -91,17 +96,17 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
         return SPILL_OK; /* no number is missing there */
     *bound = -1;         /* the result if a page was deleted meanwhile */
     walk->at = SPILL_HEAD;
-    spill_code_t code =
-        is_referenced(walk) ? pass_referenced(walk, &excess, bound, error) : begin(walk, error);
+    SPILL_TRY(is_referenced(walk) ? pass_referenced(walk, &excess, bound, error)
+                                  : begin(walk, error));
     if (*bound >= 0)
-        return code;
-    while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT) {
+        return SPILL_OK;
+    while (walk->at != SPILL_NO_DOCUMENT) {
         const spill_state_t *state = head;
         if (walk->at != SPILL_HEAD) {
-            code = spill_owner_read_state(walk->owner, walk->at, &walk->read, error);
+            SPILL_TRY(spill_owner_read_state(walk->owner, walk->at, &walk->read, error));
             state = &walk->read.state;
         }
-        if (code == SPILL_OK && state->present && state->incarnation == head->incarnation) {
+        if (state->present && state->incarnation == head->incarnation) {
             int64_t live = spill_state_live_within(state, head->watermark, INT64_MAX);
             if (excess < live) {
                 *bound = number_after(state, head->watermark, excess);
@@ -109,10 +114,9 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
             }
             excess -= live;
         }
-        if (code == SPILL_OK)
-            code = go_on(walk, state->present, error);
+        SPILL_TRY(go_to_next(walk, state->present, error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- by time --------------------------------------------------------------------------------- */
@@ -140,10 +144,10 @@ static spill_code_t read_run(walk_t *walk, int64_t from, spill_error_t *error)
     read.read.want = SPILL_WANT_FORWARD;
     read.read.seq = from;
     read.read.limit = RUN_ELEMENTS;
-    spill_code_t code = spill_owner_call(walk->owner, &read, &walk->read, error);
-    if (code == SPILL_OK && walk->read.state.incarnation != walk->head->incarnation)
+    SPILL_TRY(spill_owner_call(walk->owner, &read, &walk->read, error));
+    if (walk->read.state.incarnation != walk->head->incarnation)
         walk->read.run.count = 0;
-    return code;
+    return SPILL_OK;
 }
 
 static bool is_read_to_its_end(const walk_t *walk)
@@ -161,22 +165,23 @@ static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
     int64_t seq;
     walk->at = 0;
     walk->referenced = (spill_referenced_walk_t){.next = from};
-    spill_code_t code = is_referenced(walk) ? SPILL_OK : begin(walk, error);
-    while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT && from < *bound) {
-        code = read_run(walk, from, error);
-        if (code == SPILL_OK && walk->read.run.count == 0)
-            code = go_on(walk, walk->read.state.present, error);
-        if (code != SPILL_OK || walk->read.run.count == 0)
+    if (!is_referenced(walk))
+        SPILL_TRY(begin(walk, error));
+    while (walk->at != SPILL_NO_DOCUMENT && from < *bound) {
+        SPILL_TRY(read_run(walk, from, error));
+        if (walk->read.run.count == 0) {
+            SPILL_TRY(go_to_next(walk, walk->read.state.present, error));
             continue;
+        }
         if (find_younger(walk, time_ms, &seq)) {
             *bound = seq < *bound ? seq : *bound;
             break;
         }
         from = seq + 1;
         if (is_read_to_its_end(walk))
-            code = go_on(walk, true, error);
+            SPILL_TRY(go_to_next(walk, true, error));
     }
-    return code;
+    return SPILL_OK;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -185,15 +190,14 @@ spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_tr
                                       const spill_state_t *head, const spill_count_t *count,
                                       int64_t *bound, spill_error_t *error)
 {
+    SPILL_SCOPED(release_walk)
     walk_t walk = {.owner = owner, .head = head, .read = SPILL_RESPONSE_INIT};
-    spill_code_t code = SPILL_OK;
     *bound = trim->below < count->next ? trim->below : count->next;
     if (trim->keep > 0 && trim->keep >= count->count)
         *bound = head->watermark;
     else if (trim->keep > 0)
-        code = bound_by_count(&walk, count->count - trim->keep, bound, error);
-    if (code == SPILL_OK && trim->by_time && *bound > head->watermark)
-        code = bound_by_time(&walk, trim->time_ms, bound, error);
-    spill_response_release(&walk.read);
-    return code;
+        SPILL_TRY(bound_by_count(&walk, count->count - trim->keep, bound, error));
+    if (trim->by_time && *bound > head->watermark)
+        SPILL_TRY(bound_by_time(&walk, trim->time_ms, bound, error));
+    return SPILL_OK;
 }
