@@ -80,16 +80,6 @@ static spill_code_t add_not_shown(const spill_owner_t *owner, const spill_state_
 }
 
 /*
- * Is the removal of another element in progress? Its document may still exist, so a refill could
- * bring it back. Without a refill the store refuses the step, and the next try first completes the
- * removal.
- */
-static bool is_removing_other(const spill_state_t *head, const spill_request_t *request)
-{
-    return head->intent && !head->intent_edit && head->intent_seq != request->change.seq;
-}
-
-/*
  * If the request removes an element from the top of `head`, fill *refill, and let the request
  * borrow from it.
  */
@@ -105,7 +95,7 @@ static spill_code_t add_refill(const spill_owner_t *owner, const spill_state_t *
     SPILL_TRY(spill_owner_call(owner, &read, &now, error));
     int64_t missing = count_leaving(request, &now.state.top);
     bool changed = !now.state.present || now.state.rev != request->rev; /* it will be refused */
-    if (changed || missing == 0 || is_removing_other(&now.state, request))
+    if (changed || missing == 0)
         return SPILL_OK;
     spill_top_copy(&now.state.top, &refill->top);
     spill_run_copy(&now.top_run, &refill->run);
