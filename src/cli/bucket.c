@@ -197,7 +197,7 @@ static spill_code_t set_bound(const spill_cli_session_t *session, const char *op
                             text);
 }
 
-typedef struct element_line {
+typedef struct window_element_line {
     const char *window;
     int64_t seq;
     const char *element;

@@ -17,7 +17,7 @@ typedef struct export_run {
     bool found; /* anything was printed */
 } export_run_t;
 
-typedef struct element_line {
+typedef struct exported_element_line {
     const spill_value_t *owner;
     const char *window;
     int64_t seq;

@@ -32,8 +32,7 @@
         .type = SPILL_FIELD_CUSTOM, .name = (name_), __VA_ARGS__                                   \
     }
 
-/* ---- tables (json_paths.c) --------------------------------------------------------------------
- */
+/* ---- tables (json_paths.c) ------------------------------------------------------------------- */
 
 extern const spill_record_t spill_json_distribution_record; /* of spill_scan_numbers_t */
 extern const spill_record_t spill_json_path_record;         /* of spill_scan_path_t */
@@ -43,8 +42,7 @@ void spill_json_print_largest(const spill_owners_t *largest, FILE *to);
 spill_code_t spill_json_read_largest(const bson_iter_t *iter, spill_owners_t *largest,
                                      spill_error_t *error);
 
-/* ---- values (json_values.c) -------------------------------------------------------------------
- */
+/* ---- values (json_values.c) ------------------------------------------------------------------ */
 
 /* Write as relaxed Extended JSON; null if there is no value, or if JSON cannot express it. */
 void spill_json_put_value(FILE *to, const spill_value_t *value);

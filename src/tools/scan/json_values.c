@@ -75,8 +75,7 @@ void spill_json_put_course(FILE *to, const spill_course_t *course)
     fputs("]}", to);
 }
 
-/* ---- reading plots
- * --------------------------------------------------------------------------------- */
+/* ---- reading plots --------------------------------------------------------------------------- */
 
 /* The items of the array at the iterator. False: it is none. */
 static bool items_of(const bson_iter_t *from, bson_iter_t *items, size_t *count)
