@@ -47,8 +47,8 @@ spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner
 /* ---- by id ----------------------------------------------------------------------------------- */
 
 /*
- * Try once to find the element. The head may hold it, or a page, which is then read. *still: the
- * array has not lost the page since.
+ * Try once to find the element. The head may hold it, or a page, which is then read. If no other
+ * client has trimmed the array meanwhile, *still is true.
  */
 static spill_code_t find_once(const spill_owner_t *owner, spill_which_t *which, bool *still,
                               spill_error_t *error)
@@ -60,10 +60,11 @@ static spill_code_t find_once(const spill_owner_t *owner, spill_which_t *which, 
     SPILL_TRY(spill_outlier_read_head(owner, which->id, &head, error));
     if (!head.state.present)
         return spill_outlier_absent_element(owner, which, error);
-    SPILL_TRY(spill_outlier_find_id(owner, &head, which, &page, &where, error));
-    if (where == SPILL_HEAD)
-        return SPILL_OK;
-    return spill_owner_still_has(owner, &head.state, which->seq, &page, still, error);
+    spill_code_t code = spill_outlier_find_id(owner, &head, which, &page, &where, error);
+    if ((code == SPILL_OK || code == SPILL_NOT_FOUND) && head.state.pages > 0)
+        SPILL_TRY(
+            spill_owner_still_has(owner, &head.state, head.state.watermark, &page, still, error));
+    return *still ? code : SPILL_OK;
 }
 
 static spill_code_t find_element(const spill_owner_t *owner, spill_which_t *which,

@@ -147,13 +147,20 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     reading->limit = nothing ? 0 : (size_t)options->limit;
     reading->unread = false;
     reading->vanished = false;
+    reading->overtaken = false;
     reading->lowest = INT64_MAX;
     spill_run_clear(&reading->run);
-    if (options->skip > 0 && !nothing)
+    bool skips = options->skip > 0 && !nothing;
+    if (skips)
         SPILL_TRY(spill_reading_pass_over(reading, options->skip, newest_first, error));
     if (reading->limit == 0 || reading->lower > reading->upper)
         return SPILL_OK;
-    return newest_first ? read_backward(reading, error) : read_forward(reading, error);
+    const spill_state_t *head = &reading->head.state;
+    int64_t incarnation = head->incarnation, watermark = head->watermark;
+    SPILL_TRY(newest_first ? read_backward(reading, error) : read_forward(reading, error));
+    /* The elements to skip were counted at an earlier head. */
+    reading->overtaken = skips && (head->incarnation != incarnation || head->watermark > watermark);
+    return SPILL_OK;
 }
 
 static spill_slice_t *make_slice(spill_reading_t *reading, const spill_read_options_t *options)
@@ -212,19 +219,19 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     spill_reading_t reading = {.owner = &own, .schema = spill_schema_of(&array->definition)};
     code = spill_owner_init(&own, array, owner, error);
     int tries = 0, trims = 0;
-    bool again = code == SPILL_OK, still = true;
+    bool again = code == SPILL_OK;
     while (again) {
         /* Of documents apart a copy may lack one in the middle: nothing would show it. */
         reading.may_be_old = tries == 0 && array->store->reads_copies &&
                              !spill_schema_of(&array->definition)->has_referenced_elements;
         code = read_once(&reading, options, error);
         if (code == SPILL_OK && !reading.vanished)
-            code = spill_reading_check(&reading, &still, error);
-        if (code == SPILL_OK && !still)
+            code = spill_reading_check(&reading, error);
+        if (code == SPILL_OK && reading.overtaken)
             code = spill_owner_again(&own, &trims, error);
         else if (code == SPILL_OK && reading.vanished && ++tries > 10)
             code = spill_owner_missing_page(&own, SPILL_PAGE_HOLDING, error);
-        again = code == SPILL_OK && (reading.vanished || !still);
+        again = code == SPILL_OK && (reading.vanished || reading.overtaken);
     }
     if (code == SPILL_OK)
         *slice = make_slice(&reading, options);

@@ -160,17 +160,18 @@ spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t 
                                     want == SPILL_WANT_FORWARD ? reading->lower : end - 1, want,
                                     (int64_t)(reading->limit - reading->run.count), &reading->page,
                                     error));
-    if (reading->page.run.count > 0)
-        reading->lowest = reading->lower;
+    reading->lowest = reading->lower;
     spill_reading_take(reading, &reading->page.run);
     return SPILL_OK;
 }
 
-spill_code_t spill_reading_check(spill_reading_t *reading, bool *still, spill_error_t *error)
+spill_code_t spill_reading_check(spill_reading_t *reading, spill_error_t *error)
 {
-    *still = true;
+    bool still;
     if (reading->lowest == INT64_MAX || reading->may_be_old)
         return SPILL_OK;
-    return spill_owner_still_has(reading->owner, &reading->head.state, reading->lowest,
-                                 &reading->page, still, error);
+    SPILL_TRY(spill_owner_still_has(reading->owner, &reading->head.state, reading->lowest,
+                                    &reading->page, &still, error));
+    reading->overtaken = reading->overtaken || !still;
+    return SPILL_OK;
 }

@@ -28,6 +28,7 @@ typedef struct spill_reading {
     bool unread;    /* there are pages beyond those that were read (oldest first) */
     bool vanished;  /* a page that the head counts is missing: start again */
     int64_t lowest; /* the lowest number of the pages that were read; INT64_MAX: none was read */
+    bool overtaken; /* a trim or a drop has overtaken the read of pages: start again */
     /*
      * The store may read from copies of different age, so two documents may not fit together. Then
      * read both again from the primary.
@@ -57,11 +58,11 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
                                      int64_t seq, spill_error_t *error);
 
 /*
- * Does the array still have the elements that were read from pages? If not, start again. Reads from
- * copies are not checked, because a copy of the head may be older than one of a page. Afterwards
- * the last page is not valid.
+ * Set `overtaken` if the array has lost elements of the pages that were read. Reads from copies are
+ * not checked, because a copy of the head may be older than one of a page. Afterwards the last page
+ * is not valid.
  */
-spill_code_t spill_reading_check(spill_reading_t *reading, bool *still, spill_error_t *error);
+spill_code_t spill_reading_check(spill_reading_t *reading, spill_error_t *error);
 
 /* Add a run of referenced elements. */
 spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t want,

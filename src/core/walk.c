@@ -81,6 +81,14 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_str
             stretch->page.state.present = false; /* an earlier owner's */
         if (!state->present && spill_schema_of(&owner->array->definition)->appends_to_head)
             return look_again(owner, after, stretch, error);
+        /* A page that begins before the walk's place was found neither: a late write restored it.
+         */
+        bool still = true;
+        if (state->present && state->first <= stretch->next)
+            SPILL_TRY(spill_owner_still_has(owner, &stretch->head.state, stretch->next,
+                                            &stretch->now, &still, error));
+        if (!still)
+            return SPILL_OK;
     }
     stretch->last = after == SPILL_NO_DOCUMENT || !state->present || state->first <= stretch->next;
     stretch->next = state->first;

@@ -104,7 +104,13 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
     edit.change.element = element;
     SPILL_TRY(check_fits(owner, where, &edit.limits, state, element, error));
     SPILL_TRY(spill_owner_step(owner, &edit, done, error));
-    return *done ? SPILL_OK : find_full(owner, &edit, full, error);
+    if (!*done)
+        return find_full(owner, &edit, full, error);
+    /* The page's rev does not show that a trim has deleted the page, and a late write restored it.
+     */
+    return where == SPILL_HEAD
+               ? SPILL_OK
+               : spill_owner_still_has(owner, &head.state, which->seq, &page, done, error);
 }
 
 spill_code_t spill_documents_edit(spill_owner_t *owner, spill_which_t *which,

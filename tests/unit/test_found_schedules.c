@@ -125,6 +125,29 @@ static void export_pages(restored_t *schedule)
     assert_int_equal(count, 1);
 }
 
+static void edit_page(restored_t *schedule)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t edited = spill_value_from_int64(&storage, 2000);
+    assert_int_equal(spill_array_edit(schedule->reader, &schedule->owner, 0, &edited, NULL),
+                     SPILL_NOT_FOUND);
+    bson_destroy(&storage);
+}
+
+static void skip_in_pages(restored_t *schedule)
+{
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.skip = 1;
+    assert_int_equal(spill_array_remove(schedule->others, &schedule->owner, 1, NULL), SPILL_OK);
+    assert_int_equal(spill_array_read(schedule->reader, &schedule->owner, &options, &slice, NULL),
+                     SPILL_OK);
+    assert_int_equal(slice->count, 0);
+    spill_slice_free(slice);
+}
+
 static void restored_page(void (*reads)(restored_t *schedule))
 {
     bson_t storage = BSON_INITIALIZER;
@@ -156,6 +179,18 @@ static void export_does_not_show_restored_page(void **state)
 {
     (void)state;
     restored_page(export_pages);
+}
+
+static void edit_in_restored_page_finds_nothing(void **state)
+{
+    (void)state;
+    restored_page(edit_page);
+}
+
+static void skip_does_not_count_restored_page(void **state)
+{
+    (void)state;
+    restored_page(skip_in_pages);
 }
 
 /* ---- a refill of the top beside the removal of another element ------------------------------- */
@@ -251,6 +286,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_does_not_show_restored_page),
         cmocka_unit_test(export_does_not_show_restored_page),
+        cmocka_unit_test(edit_in_restored_page_finds_nothing),
+        cmocka_unit_test(skip_does_not_count_restored_page),
         cmocka_unit_test(refill_leaves_out_element_in_removal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
