@@ -251,10 +251,10 @@ static char *beginning_of(const char *text)
 char *spill_redact(const char *text)
 {
     bool has_scheme;
-    if (!strpbrk(text, ":=/\\")) /* one of them precedes each secret */
-        return bson_strdup(text);
     if (strnlen(text, SPILL_REDACT_BYTES_MAX + 1) > SPILL_REDACT_BYTES_MAX)
         return beginning_of(text);
+    if (!strpbrk(text, ":=/\\")) /* one of them precedes each secret */
+        return bson_strdup(text);
     return redact(text, &has_scheme);
 }
 

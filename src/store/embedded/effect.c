@@ -353,6 +353,7 @@ static spill_code_t drop(const making_t *making, spill_error_t *error)
     put_state(making);
     if (code != SPILL_OK || making->request->page != SPILL_HEAD)
         return code;
+    spill_op_cache_forget(&making->store->ops, making->key);
     code = delete_ops(making, error);
     bool drops = making->request->kind == SPILL_REQUEST_DROP_HEAD;
     if (code != SPILL_OK || (drops && making->request->drop_head.document_stays))

@@ -68,14 +68,14 @@ static spill_code_t read_op(decision_t *decision, int64_t ordinal, spill_op_entr
     return SPILL_OK;
 }
 
-/* Does the owner's window have the operation at this ordinal? */
-static spill_code_t is_op(decision_t *decision, int64_t ordinal, bool *same, spill_error_t *error)
+/* Is the operation the one at this ordinal? *found: the ordinal has a record. */
+static spill_code_t is_op(decision_t *decision, int64_t ordinal, bool *same, bool *found,
+                          spill_error_t *error)
 {
     const spill_op_t *op = decision->request->append.op;
     spill_op_entry_t entry;
-    bool found;
-    SPILL_TRY(read_op(decision, ordinal, &entry, &found, error));
-    *same = found && spill_op_entry_is(&entry, op->id, op->id_bytes);
+    SPILL_TRY(read_op(decision, ordinal, &entry, found, error));
+    *same = *found && spill_op_entry_is(&entry, op->id, op->id_bytes);
     return SPILL_OK;
 }
 
@@ -105,7 +105,7 @@ static spill_code_t cache_ops(decision_t *decision, int64_t from, spill_op_windo
 
 /*
  * The cached operations from `base` on; NULL if one of them is missing. If the cache has only later
- * ones, read the whole window: bases of several clients may lie anywhere in it.
+ * ones, read more than this request needs, if that succeeds: other clients may have older bases.
  */
 static spill_code_t cached_ops(decision_t *decision, int64_t base, spill_op_window_t **window,
                                spill_error_t *error)
@@ -116,11 +116,10 @@ static spill_code_t cached_ops(decision_t *decision, int64_t base, spill_op_wind
     if (*window && (*window)->from <= base)
         return SPILL_OK;
     int64_t oldest = end - decision->request->definition->op_window;
-    if (*window && oldest < base) {
-        SPILL_TRY(cache_ops(decision, oldest > 0 ? oldest : 0, window, error));
-        if (*window)
-            return SPILL_OK;
-    }
+    int64_t from = base - 4 * (end - base);
+    from = from > oldest ? from : oldest;
+    if (*window && cache_ops(decision, from > 0 ? from : 0, window, error) == SPILL_OK && *window)
+        return SPILL_OK;
     return cache_ops(decision, base, window, error);
 }
 
@@ -128,7 +127,8 @@ static spill_code_t cached_ops(decision_t *decision, int64_t base, spill_op_wind
 static spill_code_t search_records(decision_t *decision, int64_t base, spill_error_t *error)
 {
     for (int64_t ordinal = base; ordinal < decision->state->op_count; ordinal++) {
-        SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, error));
+        bool found;
+        SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, &found, error));
         if (decision->facts.op_seen)
             return SPILL_OK;
     }
@@ -158,8 +158,11 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
         return search_records(decision, base, error);
     do {
         ordinal = spill_op_window_search(window, op->id, op->id_bytes, ordinal);
+        bool found = true;
         if (ordinal >= base)
-            SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, error));
+            SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, &found, error));
+        if (!found)
+            return search_records(decision, base, error);
     } while (ordinal >= base && !decision->facts.op_seen);
     return SPILL_OK;
 }

@@ -153,6 +153,8 @@ int64_t spill_op_window_search(const spill_op_window_t *window, const void *id, 
 {
     uint64_t hash = spill_hash(id, id_bytes);
     int64_t ordinal = window->end > window->from ? *newest_of(window, hash) : -1;
+    if (below >= window->from && below < window->end && mark_of(window, below)->hash == hash)
+        ordinal = mark_of(window, below)->older; /* continue a search */
     while (ordinal >= window->from && (ordinal >= below || mark_of(window, ordinal)->hash != hash))
         ordinal = mark_of(window, ordinal)->older;
     return ordinal >= window->from ? ordinal : -1;
