@@ -6,6 +6,7 @@
 #include "cli/process.h"
 #include "util/error.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error
     spill_cli_copy_hook(&run->copy, &given->copy, &options);
     spill_code_t damage = SPILL_OK;
     spill_code_t code = SPILL_OK;
+    assert(names != NULL);
     for (size_t i = 0; code == SPILL_OK && names[i]; i++) {
         spill_error_t late;
         code = spill_copy(run->source, run->target, names[i], &options, &run->copy.result, &late);

@@ -119,7 +119,7 @@ spill_code_t spill_decoder_init(spill_decoder_t *decoder, spill_format_t format,
     SPILL_SCOPED(csv_release) csv_t csv = {0};
     csv_init(&csv, header->data, header->size);
     while (csv.more) {
-        csv_field_t field;
+        csv_field_t field = {.text = ""};
         SPILL_TRY(csv_next(&csv, &field, error));
         SPILL_TRY(add_name(decoder, &field, error));
     }
@@ -185,7 +185,7 @@ static spill_code_t append_columns(const spill_decoder_t *decoder, const spill_r
     csv_init(&csv, record->data, record->size);
     size_t count = 0;
     while (csv.more) {
-        csv_field_t field;
+        csv_field_t field = {.text = ""};
         SPILL_TRY(csv_next(&csv, &field, error));
         if (!bson_utf8_validate(field.text, field.size, true))
             return spill_fail(error, SPILL_PARSE, "column %zu is not UTF-8", csv.column);

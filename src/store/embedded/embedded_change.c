@@ -90,7 +90,7 @@ static spill_code_t cache_ops(decision_t *decision, int64_t from, spill_op_windo
     int64_t end = decision->state->op_count;
     *window = spill_op_cache_begin(cache, &decision->key, decision->state->incarnation, from);
     for (int64_t ordinal = from; ordinal < end; ordinal++) {
-        spill_op_entry_t entry;
+        spill_op_entry_t entry = {0};
         bool found;
         spill_code_t code = read_op(decision, ordinal, &entry, &found, error);
         if (code != SPILL_OK || !found) {

@@ -100,7 +100,7 @@ spill_op_window_t *spill_op_cache_begin(spill_op_cache_t *cache, const spill_rec
                                         int64_t incarnation, int64_t from)
 {
     if (!cache->slots)
-        cache->slots = bson_malloc0(SLOTS * sizeof *cache->slots);
+        cache->slots = bson_malloc0(SLOTS * sizeof(void *));
     size_t slot = slot_of(owner);
     release_slot(cache, slot);
     spill_op_window_t *window = bson_malloc0(sizeof *window + owner->prefix);
