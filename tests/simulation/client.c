@@ -88,6 +88,18 @@ static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t ge
     client->base_incarnations[owner] = generation;
 }
 
+/*
+ * Learn the base that a call returned. The call began at the owner's version `from`. The base
+ * belongs to a known incarnation only if that incarnation existed during the whole call.
+ */
+static void learn_returned_base(sim_client_t *client, int owner, int64_t base, int32_t from)
+{
+    const sim_model_t *plain = &client->world->plains[owner];
+    int32_t generation = plain->moments[from].generation;
+    if (generation == sim_model_now(plain)->generation)
+        learn_base(client, owner, base, generation);
+}
+
 /* Append like a copy job whose source skips numbers. */
 static spill_code_t append_skipping(sim_client_t *client, const sim_append_t *append,
                                     const spill_value_t *elements, const spill_op_t *op,
@@ -158,8 +170,7 @@ bool sim_client_append(sim_client_t *client, int index)
         return false;
     sim_check_append(client, append, &result, from);
     if (code == SPILL_OK)
-        learn_base(client, owner, result.op_base,
-                   world->origins[append->first_value + append->count - 1].generation);
+        learn_returned_base(client, owner, result.op_base, from);
     bool stale = code == SPILL_UNKNOWN && client->faults_met == 0; /* no later try can succeed */
     return code != SPILL_UNKNOWN || stale || !append->has_op || append->tries >= 4;
 }
@@ -188,16 +199,11 @@ static void refresh_base(sim_client_t *client, int owner)
 {
     int64_t base;
     spill_error_t error;
-    const sim_model_t *plain = &client->world->plains[owner];
-    int32_t from = sim_model_version(plain);
+    int32_t from = sim_model_version(&client->world->plains[owner]);
     spill_value_t value = sim_owner_value(client->world, owner);
     spill_code_t code = spill_array_op_base(client->array, &value, &base, &error);
-    /*
-     * The base belongs to a known incarnation only if that incarnation existed during the whole
-     * call.
-     */
-    if (code == SPILL_OK && plain->moments[from].generation == sim_model_now(plain)->generation)
-        learn_base(client, owner, base, plain->moments[from].generation);
+    if (code == SPILL_OK)
+        learn_returned_base(client, owner, base, from);
 }
 
 static void do_append(sim_client_t *client, int owner, int count)
