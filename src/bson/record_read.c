@@ -1,5 +1,6 @@
 /* Records from BSON documents. */
 #include "bson/record_field.h"
+#include "bson/value.h"
 #include "util/buffer.h"
 #include "util/error.h"
 
@@ -213,23 +214,11 @@ static spill_code_t read_enum(const reader_t *reader, const place_t *place,
 static spill_code_t read_record(const reader_t *reader, const place_t *place,
                                 const spill_record_t *type, const bson_t *document, void *record);
 
-/* The document or array at the iterator; false if it is neither. Borrows. */
-static bool inner_document(const bson_iter_t *iter, bson_t *inner)
-{
-    const uint8_t *data = NULL;
-    uint32_t size = 0;
-    if (BSON_ITER_HOLDS_DOCUMENT(iter))
-        bson_iter_document(iter, &size, &data);
-    else if (BSON_ITER_HOLDS_ARRAY(iter))
-        bson_iter_array(iter, &size, &data);
-    return data && bson_init_static(inner, data, size);
-}
-
 static spill_code_t read_inner(const reader_t *reader, const place_t *place,
                                const spill_field_t *field, const bson_iter_t *iter, void *record)
 {
     bson_t inner;
-    if (!BSON_ITER_HOLDS_DOCUMENT(iter) || !inner_document(iter, &inner))
+    if (!BSON_ITER_HOLDS_DOCUMENT(iter) || !spill_inner_document(iter, &inner))
         return fail_at(reader, place, SPILL_CORRUPT, "is not a document");
     return read_record(reader, place, field->of, &inner, member_of(field, record));
 }
@@ -240,7 +229,7 @@ static spill_code_t read_list(const reader_t *reader, const place_t *place,
 {
     bson_t list, inner;
     bson_iter_t item;
-    if (!BSON_ITER_HOLDS_ARRAY(iter) || !inner_document(iter, &list) ||
+    if (!BSON_ITER_HOLDS_ARRAY(iter) || !spill_inner_document(iter, &list) ||
         !bson_iter_init(&item, &list))
         return fail_at(reader, place, SPILL_CORRUPT, "is not an array");
     char *items = bson_malloc0((bson_count_keys(&list) + 1) * field->of->size_bytes);
@@ -248,7 +237,7 @@ static spill_code_t read_list(const reader_t *reader, const place_t *place,
     memcpy(member_of(field, record), &items, sizeof items);
     for (*count = 0; bson_iter_next(&item);) {
         const place_t inside = {.outer = place, .index = (int64_t)*count};
-        if (!BSON_ITER_HOLDS_DOCUMENT(&item) || !inner_document(&item, &inner))
+        if (!BSON_ITER_HOLDS_DOCUMENT(&item) || !spill_inner_document(&item, &inner))
             return fail_at(reader, &inside, SPILL_CORRUPT, "is not a document");
         void *at = items + (*count)++ * field->of->size_bytes;
         SPILL_TRY(read_record(reader, &inside, field->of, &inner, at));

@@ -265,6 +265,20 @@ spill_value_t spill_value_from_document(const bson_t *document)
     };
 }
 
+bool spill_inner_document(const bson_iter_t *iter, bson_t *inner)
+{
+    const uint8_t *data = NULL;
+    uint32_t size = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(iter))
+        bson_iter_document(iter, &size, &data);
+    else if (BSON_ITER_HOLDS_ARRAY(iter))
+        bson_iter_array(iter, &size, &data);
+    if (data && bson_init_static(inner, data, size))
+        return true;
+    bson_init(inner);
+    return false;
+}
+
 spill_value_t spill_value_appended(const bson_t *storage, uint32_t before)
 {
     const uint8_t *type = bson_get_data(storage) + before - 1;

@@ -47,6 +47,12 @@ int spill_value_compare(const spill_value_t *left, const spill_value_t *right);
 /* Are they of one class of types, within which queries compare? All number types are one class. */
 bool spill_value_same_class(const spill_value_t *left, const spill_value_t *right);
 
+/*
+ * The document or array at the iterator. False if it is neither; `inner` is empty then. `inner`
+ * borrows from the iterator's document and needs no release. O(1).
+ */
+bool spill_inner_document(const bson_iter_t *iter, bson_t *inner);
+
 /* The last value in `storage`, appended under an empty key when the size was `before`. O(1). */
 spill_value_t spill_value_appended(const bson_t *storage, uint32_t before);
 

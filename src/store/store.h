@@ -50,10 +50,9 @@ typedef struct spill_entries {
 } spill_entries_t;
 
 /* Add items that `query` asks for to the empty listing. On an error its content does not matter. */
-typedef spill_code_t (*spill_list_fn)(spill_store_t *store, const spill_definition_t *definition,
-                                      const spill_binding_t *binding,
-                                      const spill_list_query_t *query, spill_listing_t *listing,
-                                      spill_error_t *error);
+typedef spill_code_t spill_list_fn(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding, const spill_list_query_t *query,
+                                   spill_listing_t *listing, spill_error_t *error);
 
 typedef struct spill_store_ops {
     const char *name; /* "memory", "embedded", "mongodb" */
@@ -88,7 +87,7 @@ typedef struct spill_store_ops {
                          spill_binding_t *binding, spill_error_t *error);
 
     /* List the next batch of items (store/listing.h), by kind. Call it through spill_store_list. */
-    spill_list_fn list[SPILL_LISTS];
+    spill_list_fn *list[SPILL_LISTS];
 
     /*
      * Catalog. get: *document is new (bson_destroy), or NULL if there is no entry. put: if

@@ -76,18 +76,10 @@ void model_set_fields(model_store_t *model, const spill_request_t *request,
 void model_release_owner(model_owner_t *owner); /* with its documents */
 
 /* Functions of spill_store_ops_t.list (model_owners.c). */
-spill_code_t model_owners(spill_store_t *store, const spill_definition_t *definition,
-                          const spill_binding_t *binding, const spill_list_query_t *query,
-                          spill_listing_t *listing, spill_error_t *error);
-spill_code_t model_oversized(spill_store_t *store, const spill_definition_t *definition,
-                             const spill_binding_t *binding, const spill_list_query_t *query,
-                             spill_listing_t *listing, spill_error_t *error);
-spill_code_t model_orphans(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const spill_list_query_t *query,
-                           spill_listing_t *listing, spill_error_t *error);
-spill_code_t model_windows(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const spill_list_query_t *query,
-                           spill_listing_t *listing, spill_error_t *error);
+spill_list_fn model_owners;
+spill_list_fn model_oversized;
+spill_list_fn model_orphans;
+spill_list_fn model_windows;
 
 /* Carry out a request that is not a READ (model_change.c). */
 spill_code_t model_change(model_store_t *model, const spill_request_t *request,

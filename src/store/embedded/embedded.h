@@ -147,19 +147,10 @@ bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id);
 spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error);
 
 /* Functions of spill_store_ops_t.list (embedded_listing.c, embedded_orphans.c). */
-spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
-                                   const spill_binding_t *binding, const spill_list_query_t *query,
-                                   spill_listing_t *listing, spill_error_t *error);
-spill_code_t spill_embedded_oversized(spill_store_t *store, const spill_definition_t *definition,
-                                      const spill_binding_t *binding,
-                                      const spill_list_query_t *query, spill_listing_t *listing,
-                                      spill_error_t *error);
-spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                    const spill_binding_t *binding, const spill_list_query_t *query,
-                                    spill_listing_t *listing, spill_error_t *error);
-spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition_t *definition,
-                                    const spill_binding_t *binding, const spill_list_query_t *query,
-                                    spill_listing_t *listing, spill_error_t *error);
+spill_list_fn spill_embedded_owners;
+spill_list_fn spill_embedded_oversized;
+spill_list_fn spill_embedded_orphans;
+spill_list_fn spill_embedded_windows;
 
 /* Move to the first record behind all records of the owner, of any kind. (records.c) */
 void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner);

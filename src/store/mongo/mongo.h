@@ -265,18 +265,10 @@ bool spill_mongo_append_class(bson_t *condition, int type, bool behind);
 
 /* Functions of spill_store_ops_t.list. Cost of orphans: the server reads all pages behind `after`.
  */
-spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
-                                const spill_binding_t *binding, const spill_list_query_t *query,
-                                spill_listing_t *listing, spill_error_t *error);
-spill_code_t spill_mongo_oversized(spill_store_t *store, const spill_definition_t *definition,
-                                   const spill_binding_t *binding, const spill_list_query_t *query,
-                                   spill_listing_t *listing, spill_error_t *error);
-spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_list_query_t *query,
-                                 spill_listing_t *listing, spill_error_t *error);
-spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_list_query_t *query,
-                                 spill_listing_t *listing, spill_error_t *error);
+spill_list_fn spill_mongo_owners;
+spill_list_fn spill_mongo_oversized;
+spill_list_fn spill_mongo_orphans;
+spill_list_fn spill_mongo_windows;
 
 /* Append `near` to a projection: measures of a document near the size limit. */
 void spill_mongo_project_near(const spill_definition_t *definition, bson_t *projection);

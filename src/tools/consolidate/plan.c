@@ -1,6 +1,7 @@
 #include "tools/consolidate/plan.h"
 
 #include "bson/key.h"
+#include "bson/value.h"
 #include "tools/plan_file.h"
 #include "util/error.h"
 
@@ -23,25 +24,15 @@ static const char *text_in(const bson_t *document, const char *field)
 static void array_in(const bson_t *document, const char *field, bson_t *array)
 {
     bson_iter_t iter;
-    const uint8_t *data;
-    uint32_t size;
-    bson_init(array);
-    if (!bson_iter_init_find(&iter, document, field) || !BSON_ITER_HOLDS_ARRAY(&iter))
-        return;
-    bson_iter_array(&iter, &size, &data);
-    if (!bson_init_static(array, data, size))
+    if (!bson_iter_init_find(&iter, document, field) || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !spill_inner_document(&iter, array))
         bson_init(array);
 }
 
 /* The document at the iterator; borrows. False: it is none. */
 static bool document_at(const bson_iter_t *iter, bson_t *document)
 {
-    const uint8_t *data;
-    uint32_t size;
-    if (!BSON_ITER_HOLDS_DOCUMENT(iter))
-        return false;
-    bson_iter_document(iter, &size, &data);
-    return bson_init_static(document, data, size);
+    return BSON_ITER_HOLDS_DOCUMENT(iter) && spill_inner_document(iter, document);
 }
 
 static bson_t *array_copy(const bson_t *document, const char *field)

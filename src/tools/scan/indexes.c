@@ -1,5 +1,6 @@
 #include "tools/scan/indexes.h"
 
+#include "bson/value.h"
 #include "util/hash.h"
 
 #include <string.h>
@@ -66,25 +67,11 @@ static uint64_t hash_index(const bson_t *description, const bson_t *key)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The document or array at the iterator; borrowed from the iterator's document. */
-static bool inner(const bson_iter_t *iter, bson_t *found)
-{
-    uint32_t size;
-    const uint8_t *data;
-    if (BSON_ITER_HOLDS_DOCUMENT(iter))
-        bson_iter_document(iter, &size, &data);
-    else if (BSON_ITER_HOLDS_ARRAY(iter))
-        bson_iter_array(iter, &size, &data);
-    else
-        return false;
-    return bson_init_static(found, data, size);
-}
-
 bool spill_scan_indexes_add(spill_scan_indexes_t *indexes, const bson_t *description, int64_t bytes)
 {
     bson_iter_t iter;
     bson_t key;
-    if (!bson_iter_init_find(&iter, description, "key") || !inner(&iter, &key))
+    if (!bson_iter_init_find(&iter, description, "key") || !spill_inner_document(&iter, &key))
         return false;
     const char *name =
         bson_iter_init_find(&iter, description, "name") && BSON_ITER_HOLDS_UTF8(&iter)
@@ -106,9 +93,9 @@ bool spill_scan_indexes_parse(spill_scan_indexes_t *indexes, const char *metadat
     bson_t *document = bson_new_from_json((const uint8_t *)metadata, (ssize_t)size, &ignored);
     bool good = document != NULL;
     if (good && bson_iter_init_find(&iter, document, "indexes")) {
-        good = inner(&iter, &list) && bson_iter_init(&items, &list);
+        good = spill_inner_document(&iter, &list) && bson_iter_init(&items, &list);
         while (good && bson_iter_next(&items))
-            good = inner(&items, &at) && spill_scan_indexes_add(indexes, &at, -1);
+            good = spill_inner_document(&items, &at) && spill_scan_indexes_add(indexes, &at, -1);
     }
     if (document)
         bson_destroy(document);

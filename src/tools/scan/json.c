@@ -1,5 +1,6 @@
 /* A scan's result as one JSON document, by tables of fields. docs/reference/scan-json.md has the
  * schema. */
+#include "bson/value.h"
 #include "tools/scan/json_fields.h"
 #include "tools/scan/scan.h"
 #include "util/error.h"
@@ -46,11 +47,11 @@ static spill_code_t read_indexes(void *record, const void *root, const bson_iter
     if (!BSON_ITER_HOLDS_ARRAY(iter))
         return SPILL_OK;
     indexes->known = true;
-    if (!spill_json_inner(iter, &list) || !bson_iter_init(&items, &list))
+    if (!spill_inner_document(iter, &list) || !bson_iter_init(&items, &list))
         return SPILL_OK;
     while (bson_iter_next(&items)) {
         spill_scan_index_t index = {.bytes = -1};
-        spill_json_inner(&items, &at);
+        spill_inner_document(&items, &at);
         SPILL_TRY(spill_record_read(&index_size, &at, &index, error));
         if (!spill_scan_indexes_add(indexes, &at, index.bytes))
             return spill_fail(error, SPILL_PARSE, "index: there is no key");
@@ -123,7 +124,7 @@ static spill_code_t read_members(void *record, const void *root, const bson_iter
     bson_iter_t names;
     bson_t list;
     size_t at = 0;
-    spill_json_inner(iter, &list);
+    spill_inner_document(iter, &list);
     bson_free(group->members);
     group->members = bson_malloc0((bson_count_keys(&list) + 1) * sizeof *group->members);
     bson_iter_init(&names, &list);

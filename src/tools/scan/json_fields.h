@@ -50,9 +50,6 @@ void spill_json_put_value(FILE *to, const spill_value_t *value);
 /* Write as a string; null for NULL. */
 void spill_json_put_text(FILE *to, const char *text);
 
-/* Get the document or array at the iterator, else false and an empty one; *inner borrows. */
-bool spill_json_inner(const bson_iter_t *iter, bson_t *inner);
-
 /* The points of plots are lists of lists of numbers: the values of "histogram" and "course". */
 void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram);
 void spill_json_put_course(FILE *to, const spill_course_t *course);

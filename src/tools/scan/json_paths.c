@@ -1,5 +1,6 @@
 /* The paths of a collection in a scan's JSON document, with their distributions, growth and owners.
  */
+#include "bson/value.h"
 #include "tools/scan/json_fields.h"
 #include "util/error.h"
 
@@ -131,7 +132,7 @@ static spill_code_t read_growth(const spill_record_t *type, spill_growth_forecas
                                 const bson_iter_t *iter, spill_error_t *error)
 {
     bson_t from;
-    spill_json_inner(iter, &from);
+    spill_inner_document(iter, &from);
     SPILL_TRY(spill_record_read(type, &from, growth, error));
     growth->timed = bson_has_field(&from, "rising") && growth->oldest_ms != SPILL_WHEN_UNKNOWN &&
                     growth->newest_ms != SPILL_WHEN_UNKNOWN;
@@ -203,11 +204,11 @@ static spill_code_t read_owners(const spill_record_t *type, const bson_iter_t *i
 {
     bson_iter_t items;
     bson_t list, at;
-    spill_json_inner(iter, &list);
+    spill_inner_document(iter, &list);
     bson_iter_init(&items, &list);
     while (bson_iter_next(&items)) {
         spill_owner_t owner = {.bytes = -1};
-        if (!spill_json_inner(&items, &at))
+        if (!spill_inner_document(&items, &at))
             continue;
         spill_code_t code = spill_record_read(type, &at, &owner, error);
         if (type == &largest_record)
@@ -306,7 +307,7 @@ static spill_code_t read_time(void *record, const void *root, const bson_iter_t 
     spill_scan_path_t *path = record;
     bson_iter_t at;
     bson_t time;
-    spill_json_inner(iter, &time);
+    spill_inner_document(iter, &time);
     if (bson_iter_init_find(&at, &time, "field") && BSON_ITER_HOLDS_UTF8(&at))
         bson_strncpy(path->time_field, bson_iter_utf8(&at, NULL), sizeof path->time_field);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)

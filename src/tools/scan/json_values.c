@@ -38,18 +38,6 @@ void spill_json_put_text(FILE *to, const char *text)
     bson_destroy(&storage);
 }
 
-bool spill_json_inner(const bson_iter_t *iter, bson_t *inner)
-{
-    const uint8_t *data = NULL;
-    uint32_t size = 0;
-    if (BSON_ITER_HOLDS_DOCUMENT(iter))
-        bson_iter_document(iter, &size, &data);
-    else if (BSON_ITER_HOLDS_ARRAY(iter))
-        bson_iter_array(iter, &size, &data);
-    bson_init(inner);
-    return data && bson_init_static(inner, data, size);
-}
-
 /* ---- writing plots --------------------------------------------------------------------------- */
 
 void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram)
