@@ -24,7 +24,8 @@ enum {
     PAGE_CAPACITY = 20,
     HEAD_MEAN = THRESHOLD + PAGE_CAPACITY / 2,
     HOT_THRESHOLD = 50,
-    HOT_CAPACITY = 200
+    HOT_CAPACITY = 200,
+    PAGE = 20
 };
 
 typedef struct bench {
@@ -97,12 +98,61 @@ static void ours_fill(const ours_t *ours, int count)
         ours_append(ours, (uint64_t)done, BATCH);
 }
 
+static void ours_newest_pages(void *context, int thread, int count)
+{
+    const ours_t *ours = context;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, ours->owner);
+    spill_read_options_t options;
+    spill_error_t error;
+    (void)thread;
+    spill_read_options_init(&options);
+    options.limit = PAGE;
+    for (int i = 0; i < count; i++) {
+        spill_slice_t *slice;
+        measure_check(spill_array_read(ours->array, &owner, &options, &slice, &error), &error);
+        if (slice->count != PAGE)
+            measure_stop("a page of %zu elements was read", slice->count);
+        spill_slice_free(slice);
+    }
+    bson_destroy(&storage);
+}
+
+/* Appends of one client, each with an operation id. */
+static void ours_appends_with_ids(void *context, int thread, int count)
+{
+    const ours_t *ours = context;
+    static uint64_t number;
+    uint8_t bytes[ELEMENT_BYTES];
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, ours->owner);
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_error_t error;
+    spill_op_t op = {.id = &number, .id_bytes = sizeof number};
+    (void)thread;
+    spill_append_options_init(&options);
+    options.op = &op;
+    measure_check(spill_array_op_base(ours->array, &owner, &op.base, &error), &error);
+    for (int i = 0; i < count; i++) {
+        measure_element(bytes, ++number);
+        spill_value_t element = {
+            .data = bytes, .size_bytes = sizeof bytes, .type = BSON_TYPE_DOCUMENT};
+        measure_check(
+            spill_array_append(ours->array, &owner, &element, 1, &options, &result, &error),
+            &error);
+        op.base = result.op_base;
+    }
+    bson_destroy(&storage);
+}
+
 /* ---- the application's own commands ---------------------------------------------------------- */
 
 typedef struct plain {
     const bench_t *bench;
     const char *collection;
     int slice; /* $slice of each push; 0: none */
+    bool page; /* finds read the newest page, not the owner's name */
 } plain_t;
 
 static void unmanaged_push(mongoc_collection_t *collection, const char *owner, int slice, int count)
@@ -166,8 +216,8 @@ static plain_t unmanaged_open(const bench_t *bench, const char *name, int length
     return plain;
 }
 
-/* Read the owner's name. */
-static void name_reads(void *context, int thread, int count)
+/* Read the owner's name, or the newest page. */
+static void unmanaged_finds(void *context, int thread, int count)
 {
     const plain_t *plain = context;
     (void)thread;
@@ -175,16 +225,20 @@ static void name_reads(void *context, int thread, int count)
     mongoc_collection_t *collection =
         mongoc_client_get_collection(client, plain->bench->database, plain->collection);
     bson_t *filter = BCON_NEW("_id", "ada");
-    bson_t *opts = BCON_NEW("projection", "{", "name", BCON_INT32(1), "}", "limit", BCON_INT64(1),
+    bson_t *fields = plain->page ? BCON_NEW("activities", "{", "$slice", BCON_INT32(-PAGE), "}")
+                                 : BCON_NEW("name", BCON_INT32(1));
+    bson_t *opts = BCON_NEW("projection", BCON_DOCUMENT(fields), "limit", BCON_INT64(1),
                             "singleBatch", BCON_BOOL(true));
     for (int i = 0; i < count; i++) {
         mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, filter, opts, NULL);
         const bson_t *document;
-        if (!mongoc_cursor_next(cursor, &document) || !bson_has_field(document, "name"))
-            measure_stop("no name was read");
+        if (!mongoc_cursor_next(cursor, &document) ||
+            !bson_has_field(document, plain->page ? "activities" : "name"))
+            measure_stop("nothing was read");
         mongoc_cursor_destroy(cursor);
     }
     bson_destroy(filter);
+    bson_destroy(fields);
     bson_destroy(opts);
     mongoc_collection_destroy(collection);
     mongoc_client_pool_push(plain->bench->pool, client);
@@ -263,10 +317,53 @@ static void bench_fields(bench_t *bench)
                                .at_most = true,
                                .threads = 1,
                                .rounds = bench->quick ? 5 : 25,
-                               .ours = {name_reads, &with, 200},
-                               .other = {name_reads, &without, 200}};
+                               .ours = {unmanaged_finds, &with, 200},
+                               .other = {unmanaged_finds, &without, 200}};
     measure_figure(&bench->report, &figure);
     spill_array_close(ours.array);
+}
+
+/* Newest pages: of a long array, and of an array as long as the head is on average. */
+static void bench_newest(bench_t *bench)
+{
+    if (!measure_wanted(&bench->report, "newest-page"))
+        return;
+    enum { LENGTH = HOT_THRESHOLD + HOT_CAPACITY / 2 };
+    ours_t ours = ours_open(bench, "newest", HOT_THRESHOLD, HOT_CAPACITY);
+    ours_fill(&ours, 10 * HOT_CAPACITY + HOT_CAPACITY / 2);
+    plain_t plain = unmanaged_open(bench, "newestPlain", LENGTH, 0);
+    plain.page = true;
+    measure_figure_t figure = {
+        .name = "newest-page",
+        .what = "newest page of 20 / a find with $slice of an array as long as the head",
+        .bar = 1.05,
+        .at_most = true,
+        .threads = 1,
+        .rounds = bench->quick ? 5 : 25,
+        .ours = {ours_newest_pages, &ours, 200},
+        .other = {unmanaged_finds, &plain, 200}};
+    measure_figure(&bench->report, &figure);
+    spill_array_close(ours.array);
+}
+
+/* Appends with operation ids, compared with appends without. */
+static void bench_ids(bench_t *bench)
+{
+    if (!measure_wanted(&bench->report, "append-id"))
+        return;
+    ours_t with = ours_open(bench, "ids", THRESHOLD, PAGE_CAPACITY);
+    ours_t without = ours_open(bench, "idsPlain", THRESHOLD, PAGE_CAPACITY);
+    measure_figure_t figure = {.name = "append-id",
+                               .what = "append with an operation id / without",
+                               .bar = 1.11,
+                               .at_most = true,
+                               .threads = 1,
+                               .rounds = bench->quick ? 3 : 9,
+                               .ours = {ours_appends_with_ids, &with, 10 * PAGE_CAPACITY},
+                               .other = {ours_appends, &without, 10 * PAGE_CAPACITY}};
+    measure_figure(&bench->report, &figure);
+    spill_array_close(with.array);
+    spill_array_close(without.array);
 }
 
 /* ---- main ------------------------------------------------------------------------------------ */
@@ -322,6 +419,8 @@ int main(int argc, char **argv)
     bench_length(&bench);
     bench_hot(&bench);
     bench_fields(&bench);
+    bench_newest(&bench);
+    bench_ids(&bench);
     close_bench(&bench);
     return bench.report.failed ? 1 : 0;
 }

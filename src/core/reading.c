@@ -41,6 +41,7 @@ spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want
     read.read.seq = seq;
     read.read.limit = (int64_t)reading->limit;
     read.read.spare = spare;
+    read.read.unsized = true;
     read.read.may_be_old = reading->may_be_old;
     SPILL_TRY(spill_owner_call(reading->owner, &read, &reading->head, error));
     if (reading->lower < reading->head.state.watermark)
@@ -130,6 +131,7 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
     read.read.seq = seq;
     read.read.limit = (int64_t)(reading->limit - reading->run.count);
     read.read.want_beyond = goes_beyond(reading, page, want, seq);
+    read.read.unsized = true;
     read.read.may_be_old = reading->may_be_old;
     if (!take_beyond(reading, page))
         SPILL_TRY(spill_owner_call(reading->owner, &read, &reading->page, error));

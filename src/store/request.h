@@ -224,6 +224,11 @@ typedef struct spill_read {
      */
     bool spare;
     /*
+     * The caller does not use live_bytes and fields_bytes of the state. A store that would have to
+     * measure them may return any value.
+     */
+    bool unsized;
+    /*
      * Of a head: if there is an unmanaged array in its place, live, live_bytes and run are of that
      * array (seq is 0, want is none or forward). Without this flag the answer is SPILL_REFUSED in a
      * store to whose documents other programs write, and an absent head in any other store.

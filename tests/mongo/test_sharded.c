@@ -91,7 +91,9 @@ static void command_started(const mongoc_apm_command_started_t *event)
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
         if (strcmp(name, filters[i].command) == 0)
             check_list(fixture, command, collection, filters[i].list, filters[i].name);
-    if (strcasecmp(name, "findAndModify") == 0 && bson_iter_init_find(&iter, command, "query")) {
+    const char *only = strcmp(name, "find") == 0 ? "filter" : "query";
+    if ((strcmp(name, "find") == 0 || strcasecmp(name, "findAndModify") == 0) &&
+        bson_iter_init_find(&iter, command, only)) {
         const uint8_t *data;
         uint32_t size;
         bson_t query;

@@ -43,6 +43,8 @@ static void read_document(const model_store_t *model, const spill_request_t *req
         return;
     spill_state_copy(&document->state, &response->state);
     model_document_read(document, request, &response->run);
+    if (request->read.unsized) /* a caller that uses them fails */
+        response->state.live_bytes = response->state.fields_bytes = -1;
     if (request->read.want_top && request->page == SPILL_HEAD)
         model_read_top(model, request, &response->top_run);
     if (request->read.op)

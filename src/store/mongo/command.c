@@ -236,6 +236,20 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
     return end(&use, good ? SPILL_OK : fail(&use, true, error));
 }
 
+/* Call `visit` for each document of a cursor until it returns false. Ends the cursor. */
+static spill_code_t visit_all(spill_mongo_t *store, const char *collection, mongoc_cursor_t *cursor,
+                              spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+{
+    spill_mongo_cursor_t documents = spill_mongo_cursor(store, collection, cursor, false);
+    const bson_t *document;
+    spill_code_t code;
+    do
+        code = spill_mongo_cursor_next(&documents, &document, error);
+    while (document && visit(context, document));
+    spill_mongo_cursor_end(&documents);
+    return code;
+}
+
 spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error)
@@ -257,13 +271,28 @@ spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
     mongoc_cursor_t *cursor = mongoc_collection_aggregate(
         use.collection, MONGOC_QUERY_NONE, pipeline, &options, may_be_old ? NULL : store->primary);
     bson_destroy(&options);
-    spill_mongo_cursor_t documents = spill_mongo_cursor(store, collection, cursor, false);
-    const bson_t *document;
-    spill_code_t code;
-    do
-        code = spill_mongo_cursor_next(&documents, &document, error);
-    while (document && visit(context, document));
-    spill_mongo_cursor_end(&documents);
+    spill_code_t code = visit_all(store, collection, cursor, visit, context, error);
+    release(&use);
+    return code;
+}
+
+spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
+                              const spill_mongo_query_t *query, bool may_be_old,
+                              spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+{
+    use_t use;
+    SPILL_SCOPED(bson_destroy) bson_t options = BSON_INITIALIZER;
+    begin(&use, store, collection);
+    BSON_APPEND_DOCUMENT(&options, "projection", query->projection);
+    if (query->order && !bson_empty(query->order))
+        BSON_APPEND_DOCUMENT(&options, "sort", query->order);
+    if (query->limit > 0)
+        BSON_APPEND_INT64(&options, "limit", query->limit);
+    if (query->limit == 1) /* the server need not keep a cursor */
+        BSON_APPEND_BOOL(&options, "singleBatch", true);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(
+        use.collection, query->filter, &options, may_be_old ? NULL : store->primary);
+    spill_code_t code = visit_all(store, collection, cursor, visit, context, error);
     release(&use);
     return code;
 }

@@ -92,22 +92,16 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
 
 /* ---- other fields ---------------------------------------------------------------------------- */
 
-void spill_mongo_append_without_own(const spill_definition_t *definition, const char *key,
-                                    bson_t *stages)
+void spill_mongo_exclude_own(const spill_definition_t *definition, bson_t *projection)
 {
     const char *own[SPILL_MONGO_OWN_FIELDS];
     size_t count = spill_mongo_own_fields(definition, own);
-    bson_t stage, projection;
-    bson_append_document_begin(stages, key, -1, &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
-    BSON_APPEND_INT32(&projection, "fields.spill", 0);
+    BSON_APPEND_INT32(projection, "fields.spill", 0);
     for (size_t i = 0; i < count; i++) {
         char path[SPILL_NAME_SIZE + 8];
         snprintf(path, sizeof path, "fields.%s", own[i]);
-        BSON_APPEND_INT32(&projection, path, 0);
+        BSON_APPEND_INT32(projection, path, 0);
     }
-    bson_append_document_end(&stage, &projection);
-    bson_append_document_end(stages, &stage);
 }
 
 void spill_mongo_decode_fields(const bson_t *projected, bson_t **fields)

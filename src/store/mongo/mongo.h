@@ -200,7 +200,20 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error);
 
-/* The same, using the index of that name; an error if it does not exist. */
+/* A query: documents that match `filter`, projected. */
+typedef struct spill_mongo_query {
+    const bson_t *filter;
+    const bson_t *order; /* NULL or empty: any */
+    const bson_t *projection;
+    int64_t limit; /* 0: none */
+} spill_mongo_query_t;
+
+/* Call `visit` for each document that a query finds, as spill_mongo_each does. */
+spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
+                              const spill_mongo_query_t *query, bool may_be_old,
+                              spill_mongo_visit_fn visit, void *context, spill_error_t *error);
+
+/* As spill_mongo_each, using the index of that name; an error if it does not exist. */
 spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
                                  const bson_t *pipeline, const char *index, bool may_be_old,
                                  spill_mongo_visit_fn visit, void *context, spill_error_t *error);

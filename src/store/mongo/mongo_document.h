@@ -176,10 +176,10 @@ bool spill_mongo_decode_run(const spill_mongo_document_t *document, const bson_t
 void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE]);
 
 /*
- * SPILL_PAGE_WITH_ID: the stages that find pages with the id anywhere, by the index `spillway_id`,
- * the oldest page first. The projection then shows if an element has it as its id (bson/element.h).
+ * Append to a filter, for SPILL_PAGE_WITH_ID: pages that have the id anywhere, by the index
+ * `spillway_id`. The projection then shows if an element has it as its id (bson/element.h).
  */
-void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages);
+void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *filter);
 
 /* ---- mongo_referenced.c ---------------------------------------------------------------------- */
 
@@ -403,9 +403,8 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
                                    const spill_mongo_roll_t *roll, spill_state_t *after, bool *done,
                                    spill_error_t *error);
 
-/* Append a stage that removes the array's own fields from `fields`, which is the whole document. */
-void spill_mongo_append_without_own(const spill_definition_t *definition, const char *key,
-                                    bson_t *stages);
+/* Append to a projection: exclude the array's own fields from `fields`, the whole document. */
+void spill_mongo_exclude_own(const spill_definition_t *definition, bson_t *projection);
 /* Read `fields` of an answer into *fields, which the caller destroys. */
 void spill_mongo_decode_fields(const bson_t *projected, bson_t **fields);
 

@@ -190,6 +190,29 @@ static void project_all(const spill_mongo_document_t *document, bson_t *projecti
 }
 
 /*
+ * Does the request want the newest elements of the array, whatever their numbers? The server then
+ * slices the array's end, and need not compute a rank.
+ */
+static bool wants_newest(const spill_request_t *request)
+{
+    return request->read.want == SPILL_WANT_BACKWARD && request->read.seq == INT64_MAX &&
+           request->read.limit >= 1 && request->read.limit <= INT32_MAX && !request->read.spare &&
+           !spill_schema_of(request->definition)->keeps_top_n;
+}
+
+static void project_newest(const spill_mongo_document_t *document, bson_t *projection)
+{
+    const spill_request_t *request = document->request;
+    char array[SPILL_MONGO_PATH_SIZE + 1];
+    bool front = spill_grows_at_front(request->definition);
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(projection, "run", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{",
+                "$slice", "[", BCON_UTF8(array),
+                BCON_INT64(front ? request->read.limit : -request->read.limit), "]", "}", "[", "]",
+                "]", "}");
+}
+
+/*
  * Project `run`, the elements in the order of the array, and `from`, the rank of the oldest of
  * them. Forward, `from` is the rank of seq; backward, it is `limit` elements before the end of the
  * run.
@@ -265,6 +288,8 @@ void spill_mongo_project_run(const spill_mongo_document_t *document, bson_t *pro
         return;
     if (want == SPILL_WANT_ID && !spill_schema_of(document->request->definition)->keeps_top_n)
         project_element(document, projection);
+    else if (wants_newest(document->request))
+        project_newest(document, projection);
     else
         project_range(document, projection);
 }
@@ -332,11 +357,14 @@ static void choose(const spill_request_t *request, spill_run_t *run)
 bool spill_mongo_decode_run(const spill_mongo_document_t *document, const bson_t *projected,
                             const spill_state_t *state, spill_run_t *run)
 {
+    bool newest = wants_newest(document->request);
     bson_iter_t iter, elements;
-    if (!bson_iter_init_find(&iter, projected, "from"))
+    if (!bson_iter_init_find(&iter, projected, newest ? "live" : "from"))
         return true;
     int64_t from = spill_iter_int64(&iter);
-    if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not found */
+    if (newest && !BSON_ITER_HOLDS_NUMBER(&iter)) /* not an array, so it has no elements */
+        from = 0;
+    else if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not found */
         return false;
     if (!bson_iter_init_find(&iter, projected, "run"))
         return true;
@@ -346,6 +374,10 @@ bool spill_mongo_decode_run(const spill_mongo_document_t *document, const bson_t
         spill_value_t value = spill_value_from_iter(&elements);
         spill_run_add(run, 0, &value);
     }
+    if (newest)
+        from -= (int64_t)run->count;
+    if (from < -1)
+        return false;
     if (spill_grows_at_front(document->request->definition))
         reverse(run);
     number(state, from, run);
@@ -380,25 +412,19 @@ static void match_itself(const spill_request_t *request, bson_t *match)
     bson_destroy(&id);
 }
 
-void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages)
+void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *filter)
 {
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
     char path[SPILL_MONGO_ID_PATH_SIZE];
-    bson_t stage, match, id;
+    bson_t id;
     spill_mongo_id_path(definition, path);
-    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-    spill_mongo_append_page_owner(request, &match);
-    BSON_APPEND_DOCUMENT_BEGIN(&match, path, &id);
+    spill_mongo_append_page_owner(request, filter);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, path, &id);
     spill_value_append(request->read.id, &id, "$eq");
-    bson_append_document_end(&match, &id);
-    BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->incarnation));
-    spill_mongo_append_pages(definition, request->read.pages, &match);
+    bson_append_document_end(filter, &id);
+    BCON_APPEND(filter, "spill.epoch", BCON_INT64(request->incarnation));
+    spill_mongo_append_pages(definition, request->read.pages, filter);
     if (document->referenced)
-        match_itself(request, &match);
-    bson_append_document_end(&stage, &match);
-    bson_append_document_end(stages, &stage);
-    BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(1), "_id", BCON_INT32(1),
-                "}", "}");
+        match_itself(request, filter);
 }

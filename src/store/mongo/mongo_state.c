@@ -34,6 +34,11 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
                                 projection);
 }
 
+static bool is_sized(const spill_request_t *request)
+{
+    return request->kind != SPILL_REQUEST_READ || !request->read.unsized;
+}
+
 /* Append `live`: the array's length, or the name of the field's type if it is not an array. */
 static void project_live(const spill_mongo_document_t *document, bson_t *projection)
 {
@@ -74,7 +79,8 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     if (ops)
         BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
     spill_mongo_project_top(document, projection);
-    project_sizes(document, projection);
+    if (is_sized(document->request))
+        project_sizes(document, projection);
 }
 
 bool spill_mongo_is_unprojected(const bson_t *answer)
@@ -351,7 +357,8 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
     if (code != SPILL_OK)
         return code;
     state->page = document->head ? 0 : find_number(&parser, projected, "page");
-    read_sizes(&parser, projected, state);
+    if (is_sized(document->request))
+        read_sizes(&parser, projected, state);
     if (spill_mongo_is_bucket(document))
         read_bucket(&parser, projected, state);
     if (parser.code == SPILL_OK && ops)
