@@ -1,6 +1,7 @@
-/* The order of BSON values. */
+/* The order of BSON values, and a hash over a sequence of them. */
 #include "bson/number.h"
 #include "bson/value.h"
+#include "util/hash.h"
 
 #include <string.h>
 
@@ -157,4 +158,10 @@ int spill_value_compare(const spill_value_t *left, const spill_value_t *right)
 bool spill_value_same_class(const spill_value_t *left, const spill_value_t *right)
 {
     return rank_of(left->type) == rank_of(right->type);
+}
+
+void spill_value_add_hash(const spill_value_t *value, uint64_t *hash)
+{
+    uint64_t parts[3] = {*hash, value->type, spill_hash(value->data, value->size_bytes)};
+    *hash = spill_hash(parts, sizeof parts);
 }

@@ -1,7 +1,6 @@
 /* Values to and from Extended JSON. */
 #include "bson/json.h"
 #include "bson/value.h"
-#include "util/argument.h"
 #include "util/buffer.h"
 #include "util/error.h"
 

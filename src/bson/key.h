@@ -32,4 +32,66 @@ bool spill_owner_from_key(const uint8_t *key, size_t key_bytes, bson_t *storage,
 /* Length of the owner key that starts at `data`, or 0 if there is no complete key. */
 size_t spill_owner_key_length(const uint8_t *data, size_t size);
 
+/* ---- the bytes of an owner key, for key.c and key_read.c ------------------------------------- */
+
+/*
+ *   key      ::= type payload           type: a byte below, never 0
+ *
+ *   payload of
+ *   number   ::= 0x10 | 0x20 | 0x50     NaN, minus infinity, infinity
+ *              | 0x40 be64              an integer of 64 bits, its sign bit flipped
+ *              | 0x30 sign a b u        any other: u * 2^a * 5^b, u divisible by neither
+ *                                       sign: a byte; a, b: zigzag;
+ *                                       u: two varints of 64 bits, high and low
+ *   string   ::= bytes 0x00 0x00        a 0x00 inside is 0x00 0xff; symbols and code likewise
+ *   document ::= { type name 0x00 payload } 0x00
+ *   array    ::= { type payload } 0x00
+ *   binary   ::= varint subtype bytes   the varint counts the bytes
+ *   date     ::= be64                   its sign bit flipped
+ *   timestamp::= be64
+ *   ObjectId ::= 12 bytes
+ *   pointer  ::= string ObjectId
+ *   regular expression, inside a document ::= string string
+ *   code with scope                       ::= string document
+ *   any other type: nothing
+ *
+ * Each number has exactly one form (its factors are unique), so equal numbers of different types
+ * have equal keys. Each form shows its own end, so no key is a prefix of another.
+ */
+
+/* The types of a key, in the order of BSON values. */
+enum {
+    SPILL_KEY_END = 0x00,
+    SPILL_KEY_MINKEY = 0x08,
+    SPILL_KEY_UNDEFINED = 0x10,
+    SPILL_KEY_NULL = 0x18,
+    SPILL_KEY_NUMBER = 0x20,
+    SPILL_KEY_STRING = 0x28,
+    SPILL_KEY_DOCUMENT = 0x30,
+    SPILL_KEY_ARRAY = 0x38,
+    SPILL_KEY_BINARY = 0x40,
+    SPILL_KEY_OID = 0x48,
+    SPILL_KEY_FALSE = 0x50,
+    SPILL_KEY_TRUE = 0x51,
+    SPILL_KEY_DATE = 0x58,
+    SPILL_KEY_TIMESTAMP = 0x60,
+    SPILL_KEY_REGEX = 0x68,
+    SPILL_KEY_POINTER = 0x70,
+    SPILL_KEY_CODE = 0x78,
+    SPILL_KEY_CODE_WITH_SCOPE = 0x80,
+    SPILL_KEY_MAXKEY = 0xf0
+};
+
+/* The forms of a number. */
+enum {
+    SPILL_KEY_NAN = 0x10,
+    SPILL_KEY_MINUS_INFINITY = 0x20,
+    SPILL_KEY_FACTORS = 0x30,
+    SPILL_KEY_INTEGER = 0x40,
+    SPILL_KEY_PLUS_INFINITY = 0x50
+};
+
+/* Follows a 0x00 inside a string. */
+enum { SPILL_KEY_ESCAPED_NUL = 0xff };
+
 #endif

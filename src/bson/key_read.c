@@ -1,9 +1,8 @@
 /*
- * Decode owner keys by the grammar of key_format.h, to a value with this key. A number (1, 1L, 1.0
+ * Decode owner keys by the grammar in key.h, to a value with this key. A number (1, 1L, 1.0
  * have the same key) becomes an int64 if it fits.
  */
 #include "bson/key.h"
-#include "bson/key_format.h"
 #include "bson/number.h"
 #include "bson/value.h"
 

@@ -1,5 +1,5 @@
 /* The members of records, and records as BSON documents. */
-#include "bson/record_field.h"
+#include "bson/record.h"
 #include "bson/value.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Records as JSON objects. */
-#include "bson/record_field.h"
+#include "bson/record.h"
 #include "util/redact.h"
 #include "util/text.h"
 

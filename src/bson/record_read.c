@@ -1,5 +1,5 @@
 /* Records from BSON documents. */
-#include "bson/record_field.h"
+#include "bson/record.h"
 #include "bson/value.h"
 #include "util/buffer.h"
 #include "util/error.h"

@@ -87,4 +87,10 @@ bool spill_value_field(const spill_value_t *value, const char *path, const char 
  */
 bool spill_value_at(const spill_value_t *value, const char *path, spill_value_t *found);
 
+/*
+ * Add a value to a hash over a sequence of values, for logs and reports that compare arrays. Start
+ * with 0. The hash depends on types, bytes and the order.
+ */
+void spill_value_add_hash(const spill_value_t *value, uint64_t *hash);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "bson/value.h"
 #include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/error.h"
 #include "util/redact.h"
 

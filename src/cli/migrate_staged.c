@@ -1,6 +1,6 @@
 #include "cli/migrate_staged.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <inttypes.h>

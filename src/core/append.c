@@ -8,7 +8,6 @@
 #include "definition/window.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>

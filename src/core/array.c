@@ -7,7 +7,6 @@
 #include "layout/combine.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>

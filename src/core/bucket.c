@@ -1,6 +1,5 @@
 /* Appends over several windows: elements sorted by window, each window's as one batch. */
 #include "core/windows.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>

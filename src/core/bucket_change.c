@@ -7,7 +7,6 @@
 #include "core/windows.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>

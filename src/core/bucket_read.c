@@ -1,6 +1,5 @@
 /* Reads over several windows, gathered from reads of each. */
 #include "core/windows.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>

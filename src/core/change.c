@@ -2,7 +2,6 @@
 #include "core/array.h"
 #include "core/building.h"
 #include "layout/layout.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill_which_t *which,

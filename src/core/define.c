@@ -1,6 +1,5 @@
 /* Saving and finding definitions. */
 #include "core/array.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/window.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>

@@ -3,7 +3,6 @@
 #include "core/reading.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>

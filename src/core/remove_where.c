@@ -4,7 +4,6 @@
 #include "core/building.h"
 #include "core/walk.h"
 #include "layout/layout.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 /* Remove the stretch's elements that match and lie below `end`, up to the limit. */

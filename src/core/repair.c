@@ -8,7 +8,6 @@
  */
 #include "core/array.h"
 #include "core/verify_owner.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <spillway/verify.h>

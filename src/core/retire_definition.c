@@ -1,6 +1,5 @@
 /* Dropping a definition: its owners first, then its entry in the catalog. */
 #include "core/array.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 enum { TRIES_MAX = 20 };

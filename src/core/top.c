@@ -2,7 +2,6 @@
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/owner.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 /* The run becomes the slice's. */

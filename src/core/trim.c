@@ -1,7 +1,6 @@
 /* Removing the oldest elements: below a number, all but so many, or by their time. */
 #include "core/building.h"
 #include "layout/layout.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,

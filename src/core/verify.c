@@ -3,7 +3,6 @@
 #include "core/verify_owner.h"
 #include "definition/schema.h"
 #include "definition/window.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "definition/schema.h"
 #include "layout/referenced.h"
 #include "store/render.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 enum { ELEMENTS_AT_A_TIME = 1000 };

@@ -1,6 +1,5 @@
 #include "core/windows.h"
 
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -11,9 +11,7 @@
  */
 #include "bson/record.h"
 #include "definition/fields.h"
-#include "definition/limits.h"
 #include "definition/schema.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
+/* The table of a definition's parts, and the names of its enums. */
 #include "definition/fields.h"
-
-#include "definition/schema.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -47,12 +46,6 @@ static const char *const window_names[] = {
 #define ORDERS (sizeof order_names / sizeof order_names[0])
 #define WINDOWS (sizeof window_names / sizeof window_names[0])
 
-const char *spill_layout_name(spill_layout_t layout)
-{
-    const spill_schema_t *schema = spill_schema_of_layout(layout);
-    return schema ? schema->name : NULL;
-}
-
 const char *spill_keep_name(spill_keep_t keep)
 {
     return (size_t)keep < KEEPS ? keep_names[keep] : NULL;
@@ -75,17 +68,6 @@ static size_t find_name(const char *const names[], size_t count, const char *nam
     while (index < count && strcmp(names[index], name) != 0)
         index++;
     return index;
-}
-
-bool spill_layout_of_name(const char *name, spill_layout_t *layout)
-{
-    const spill_schema_t *schema;
-    for (unsigned i = 0; (schema = spill_schema_of_layout((spill_layout_t)i)) != NULL; i++) {
-        *layout = (spill_layout_t)i;
-        if (strcmp(schema->name, name) == 0)
-            return true;
-    }
-    return false;
 }
 
 bool spill_keep_of_name(const char *name, spill_keep_t *keep)

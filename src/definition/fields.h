@@ -1,4 +1,5 @@
-/* A table of a definition's parts, for the codec, the check and the comparison. */
+/* A table of a definition's parts, for the codec, the check and the comparison; and their ranges.
+ */
 #ifndef SPILL_DEFINITION_FIELDS_H
 #define SPILL_DEFINITION_FIELDS_H
 
@@ -81,19 +82,40 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
  */
 bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next);
 
-/*
- * "outlier"; "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for
- * a value outside the enum.
+/* "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for a value outside the enum.
  */
-const char *spill_layout_name(spill_layout_t layout);
 const char *spill_keep_name(spill_keep_t keep);
 const char *spill_array_order_name(spill_array_order_t order);
 const char *spill_window_name(spill_window_t window); /* NULL for SPILL_WINDOW_NONE, too */
 
 /* The value of a name; false for any other text. */
-bool spill_layout_of_name(const char *name, spill_layout_t *layout);
 bool spill_keep_of_name(const char *name, spill_keep_t *keep);
 bool spill_array_order_of_name(const char *name, spill_array_order_t *order);
 bool spill_window_of_name(const char *name, spill_window_t *window);
+
+/* ---- ranges of its numbers ------------------------------------------------------------------- */
+
+/* Elements of a head, and of a page. */
+#define SPILL_ELEMENTS_MAX 1000000
+
+/*
+ * Bytes of a document. The upper limit is below the 16 MiB of the databases, because the last
+ * element may exceed the bound. The lower limit grows with the window of operations: each operation
+ * takes up to SPILL_OP_BYTES_MAX. The rest is for names, numbers and the owner, which a page has
+ * twice.
+ */
+#define SPILL_DOCUMENT_BYTES_HIGHEST (15 * 1024 * 1024)
+#define SPILL_DOCUMENT_BYTES_LOWEST (16 * 1024)
+#define SPILL_OP_BYTES_MAX 130
+#define SPILL_BOOKKEEPING_BYTES_MAX (6 * 1024)
+
+#define SPILL_OP_WINDOW_MAX 10000
+
+/* Layout subset: bytes of each element's entry in the summary. */
+#define SPILL_TOP_ENTRY_BYTES_MAX 52
+
+/* Retention: 2^53 elements, and a thousand years of 366 days. */
+#define SPILL_KEEP_ELEMENTS_MAX (INT64_C(1) << 53)
+#define SPILL_KEEP_SECONDS_MAX (INT64_C(366000) * 86400)
 
 #endif

@@ -1,7 +1,9 @@
-/* The presets have the same fields as the documents in descriptions of the patterns. */
+/*
+ * The presets, which have the same fields as the documents in descriptions of the patterns, and the
+ * threshold for a size of elements.
+ */
 #include "definition/fields.h"
 #include "definition/schema.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <spillway/definition.h>
@@ -197,4 +199,14 @@ spill_code_t spill_definition_preset(spill_definition_t *definition, const char 
     }
     return spill_fail(error, SPILL_NOT_FOUND, "there is no preset '%s'; the presets are %s", preset,
                       list);
+}
+
+int64_t spill_threshold(int64_t target_bytes, int64_t element_bytes)
+{
+    int64_t count = target_bytes / (element_bytes > 0 ? element_bytes : 1);
+    int64_t unit = 1;
+    while (count / unit >= 100)
+        unit *= 10;
+    count -= count % unit;
+    return count > 0 ? count : 1;
 }

@@ -1,6 +1,7 @@
 #include "definition/schema.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Indexes of a layout's facts: with or without a sort_field, and by keep. */
 enum { UNSORTED, SORTED, SORTINGS };
@@ -70,6 +71,23 @@ const spill_schema_t *spill_schema_of_layout(spill_layout_t layout)
 {
     const layout_schemas_t *found = find_layout(layout);
     return found ? &found->by_keep[found->usual][UNSORTED] : NULL;
+}
+
+const char *spill_layout_name(spill_layout_t layout)
+{
+    const spill_schema_t *schema = spill_schema_of_layout(layout);
+    return schema ? schema->name : NULL;
+}
+
+bool spill_layout_of_name(const char *name, spill_layout_t *layout)
+{
+    const spill_schema_t *schema;
+    for (unsigned i = 0; (schema = spill_schema_of_layout((spill_layout_t)i)) != NULL; i++) {
+        *layout = (spill_layout_t)i;
+        if (strcmp(schema->name, name) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout)

@@ -45,6 +45,10 @@ spill_code_t spill_check_capped(const spill_definition_t *definition, spill_erro
  */
 bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout);
 
+/* "outlier"; NULL: there is no such layout. And the layout of a name; false for any other text. */
+const char *spill_layout_name(spill_layout_t layout);
+bool spill_layout_of_name(const char *name, spill_layout_t *layout);
+
 /* The facts of a layout with its usual keep and no sort_field. NULL: there is no such layout. */
 const spill_schema_t *spill_schema_of_layout(spill_layout_t layout);
 

@@ -2,7 +2,6 @@
 
 #include "bson/value.h"
 #include "definition/schema.h"
-#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "layout/reshape.h"
 
-#include "bson/value_hash.h"
+#include "bson/value.h"
 #include "layout/layout.h"
 #include "util/error.h"
 

@@ -5,7 +5,7 @@
  *
  * Retention is an ordinary trim. It may die at any step, and two may race. The next one finishes.
  */
-#include "bson/element.h"
+#include "bson/element_id.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"

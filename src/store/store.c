@@ -1,6 +1,5 @@
 #include "store/store.h"
 
-#include "util/argument.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/redact.h"

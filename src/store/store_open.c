@@ -1,7 +1,6 @@
 /* Open a store: its options, and which store a URI names. */
 #include "store/store.h"
 
-#include "util/argument.h"
 #include "util/error.h"
 #include "util/redact.h"
 

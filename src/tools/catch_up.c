@@ -1,6 +1,6 @@
 #include "tools/catch_up.h"
 
-#include "bson/value_hash.h"
+#include "bson/value.h"
 #include "core/array.h"
 #include "core/building.h"
 #include "definition/schema.h"

@@ -2,7 +2,6 @@
 #include "tools/import.h"
 
 #include "definition/fields.h"
-#include "definition/limits.h"
 #include "store/top.h"
 
 #include "definition/schema.h"

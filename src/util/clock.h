@@ -1,7 +1,9 @@
-/* The real time, in the form of spill_clock_t. */
+/* The real time in the form of spill_clock_t, and times as text. */
 #ifndef SPILL_UTIL_CLOCK_H
 #define SPILL_UTIL_CLOCK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Microseconds since 1970, by the system's clock. `context` is not used. */
@@ -9,5 +11,14 @@ int64_t spill_clock_now_us(void *context);
 
 /* Pause this thread at least for the duration; below 1, return at once. */
 void spill_clock_sleep_us(void *context, int64_t duration_us);
+
+/*
+ * Read a text of `size` bytes as a time (ISO 8601): "2026-08-21", "2026-08-21T10:30", "2026-08-21
+ * 10:30:15.25Z", "2026-08-21T10:30:15+02:00" (also +0200 and +02). The text must have nothing
+ * before or behind that. A time without a zone is in UTC. *time_ms: milliseconds since 1970;
+ * further digits are dropped. False if the text has another form, or names a day or time that does
+ * not exist.
+ */
+bool spill_iso_time(const char *text, size_t size, int64_t *time_ms);
 
 #endif

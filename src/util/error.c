@@ -153,3 +153,19 @@ spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const ch
     error->code = code;
     return code;
 }
+
+/* ---- arguments of public functions ----------------------------------------------------------- */
+
+spill_code_t spill_check_pointers(const void *const *pointers, size_t count, const char *function,
+                                  const char *names, spill_error_t *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(names, ", ");
+        if (pointers[i] == NULL)
+            return spill_fail(error, SPILL_INVALID, "%s: the argument '%.*s' is NULL", function,
+                              (int)length, names);
+        names += length;
+        names += strspn(names, ", ");
+    }
+    return SPILL_OK;
+}

@@ -4,7 +4,6 @@
 
 #include "suite.h"
 
-#include "bson/value.h"
 #include "store/place.h"
 #include "support/state.h"
 

@@ -1,6 +1,6 @@
 #include "support/model_store.h"
 
-#include "bson/element.h"
+#include "bson/element_id.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "bson/element.h"
+#include "bson/element_id.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

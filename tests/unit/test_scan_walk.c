@@ -1,7 +1,7 @@
 /* The walk over a document's bytes, and the table of paths that it fills. */
 #include "tools/scan/walk.h"
 
-#include "bson/utf8.h"
+#include "util/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Sizes, dates and names as text for people, and times in text. */
-#include "util/iso_time.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 #include <bson/bson.h>

@@ -2,7 +2,6 @@
 
 #include "bson/update.h"
 #include "definition/fields.h"
-#include "definition/limits.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/view.h"

@@ -8,7 +8,7 @@
 #ifndef SPILL_STORE_EMBEDDED_KEYS_H
 #define SPILL_STORE_EMBEDDED_KEYS_H
 
-#include "bson/element.h"
+#include "bson/element_id.h"
 #include "bson/key.h"
 #include "store/top.h"
 

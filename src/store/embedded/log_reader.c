@@ -1,6 +1,6 @@
 #include "store/embedded/log_reader.h"
 
-#include "util/crc32c.h"
+#include "util/hash.h"
 
 #include <bson/bson.h>
 #include <errno.h>

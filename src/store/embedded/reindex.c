@@ -5,7 +5,7 @@
  */
 #include "store/embedded/records.h"
 
-#include "bson/element.h"
+#include "bson/element_id.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"

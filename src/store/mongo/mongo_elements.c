@@ -6,7 +6,7 @@
  */
 #include "store/mongo/mongo_document.h"
 
-#include "bson/element.h"
+#include "bson/element_id.h"
 #include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"

@@ -1,6 +1,6 @@
 #include "tools/bench/subject.h"
 
-#include "definition/limits.h"
+#include "definition/fields.h"
 #include "definition/schema.h"
 #include "tools/bench/element.h"
 #include "util/error.h"

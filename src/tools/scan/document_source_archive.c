@@ -13,8 +13,8 @@
 #include "tools/scan/resync.h"
 
 #include "tools/scan/walk.h"
-#include "util/crc64.h"
 #include "util/error.h"
+#include "util/hash.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>

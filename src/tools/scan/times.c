@@ -1,6 +1,6 @@
 #include "tools/scan/times.h"
 
-#include "util/iso_time.h"
+#include "util/clock.h"
 
 #include <string.h>
 

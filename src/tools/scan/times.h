@@ -1,6 +1,6 @@
 /*
  * The times of an array's elements, from the elements themselves: from a date; or else a text that
- * is a date or a date with a time (util/iso_time.h); or else a timestamp; or else an ObjectId. The
+ * is a date or a date with a time (util/clock.h); or else a timestamp; or else an ObjectId. The
  * first elements of a path decide on its field, so that all elements are read alike.
  */
 #ifndef SPILL_TOOLS_SCAN_TIMES_H

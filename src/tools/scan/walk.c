@@ -1,7 +1,7 @@
 #include "tools/scan/walk.h"
 
-#include "bson/utf8.h"
 #include "tools/scan/field_bytes.h"
+#include "util/text.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "tools/transfer/comparison.h"
 
-#include "bson/value_hash.h"
-#include "definition/limits.h"
+#include "bson/value.h"
+#include "definition/fields.h"
 #include "definition/schema.h"
 #include "tools/transfer/reader.h"
 #include "tools/transfer/writer.h"

@@ -9,7 +9,7 @@
 #include "tools/transfer/reader.h"
 #include "tools/transfer/writer.h"
 
-#include "bson/value_hash.h"
+#include "bson/value.h"
 #include "core/array.h"
 #include "core/windows.h"
 #include "util/error.h"

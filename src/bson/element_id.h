@@ -2,8 +2,8 @@
  * An element's id and time, each at a path from the definition. A path has names with '.' between
  * them and goes through documents, not into arrays: a member of an array is not an id.
  */
-#ifndef SPILL_BSON_ELEMENT_H
-#define SPILL_BSON_ELEMENT_H
+#ifndef SPILL_BSON_ELEMENT_ID_H
+#define SPILL_BSON_ELEMENT_ID_H
 
 #include "util/buffer.h"
 

@@ -1,4 +1,4 @@
-#include "bson/element.h"
+#include "bson/element_id.h"
 
 #include "bson/key.h"
 #include "bson/value.h"
