@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,
                           const char *format, ...)
@@ -67,12 +68,44 @@ void spill_inspection_release(spill_inspection_t *inspection)
 }
 
 /* Forget places that the last inspection did not confirm. */
-void spill_inspection_restart(spill_inspection_t *inspection)
+void spill_inspection_restart(spill_inspection_t *inspection, spill_inspection_t *before)
 {
     spill_inspection_t fresh = {
         .owner = inspection->owner, .rest = inspection->rest, .places = inspection->places};
     fresh.places.count = fresh.places.changed ? fresh.places.count : 0;
     fresh.places.changed = false;
-    forget(inspection);
+    inspection->places = (spill_places_t){0};
+    forget(before);
+    *before = *inspection;
     *inspection = fresh;
+}
+
+static bool has_finding(const spill_inspection_t *inspection, const spill_finding_t *wanted)
+{
+    for (size_t i = 0; i < inspection->kept; i++) {
+        const spill_finding_t *finding = &inspection->findings[i];
+        if (finding->page == wanted->page && finding->invariant == wanted->invariant &&
+            strcmp(finding->text, wanted->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+void spill_inspection_keep_repeated(spill_inspection_t *inspection,
+                                    const spill_inspection_t *before)
+{
+    size_t kept = 0;
+    inspection->fixable = 0;
+    inspection->indexes = 0;
+    for (size_t i = 0; i < inspection->kept; i++) {
+        if (!has_finding(before, &inspection->findings[i]))
+            continue;
+        inspection->findings[kept] = inspection->findings[i];
+        inspection->fixes[kept] = inspection->fixes[i];
+        inspection->fixable += inspection->fixes[kept].kind != SPILL_REQUEST_READ ? 1 : 0;
+        inspection->indexes += inspection->fixes[kept].indexes ? 1 : 0;
+        kept++;
+    }
+    inspection->kept = kept;
+    inspection->found = (int64_t)kept;
 }

@@ -61,20 +61,27 @@ static void add_to_summary(verify_t *verify, const spill_inspection_t *inspectio
         verify->report(verify->context, &inspection->findings[i]);
 }
 
+/*
+ * Inspect the owner again while it changes. If it changes during each of LOOKS_MAX inspections,
+ * report only what the last two agree on.
+ */
 static spill_code_t inspect(const spill_owner_t *owner, bool rest, spill_inspection_t *inspection,
                             spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
+    SPILL_SCOPED(spill_inspection_release) spill_inspection_t before = {0};
     bool again = true;
     *inspection = (spill_inspection_t){.owner = owner, .rest = rest};
     for (int look = 1; again; look++) {
-        spill_inspection_restart(inspection);
-        code = spill_inspect_owner(inspection, error);
-        again = code == SPILL_OK && look < LOOKS_MAX && inspection->places.changed;
-        if (code == SPILL_OK && inspection->found > 0 && look < LOOKS_MAX && !again)
-            code = has_changed(owner, inspection, &again, error);
+        bool last = look == LOOKS_MAX, changed = false;
+        spill_inspection_restart(inspection, &before);
+        SPILL_TRY(spill_inspect_owner(inspection, error));
+        if (inspection->found > 0)
+            SPILL_TRY(has_changed(owner, inspection, &changed, error));
+        again = !last && (inspection->places.changed || changed);
+        if (last && changed)
+            spill_inspection_keep_repeated(inspection, &before);
     }
-    return code;
+    return SPILL_OK;
 }
 
 spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *inspection,

@@ -65,8 +65,18 @@ spill_code_t spill_inspect_referenced(spill_inspection_t *inspection, const spil
 
 void spill_inspection_release(spill_inspection_t *inspection);
 
-/* Begin another inspection: keep `owner`, `rest` and the places, clear everything else. */
-void spill_inspection_restart(spill_inspection_t *inspection);
+/*
+ * Begin another inspection: keep `owner`, `rest` and the places, clear everything else. *before
+ * gets the results of the inspection that ended; the caller releases it.
+ */
+void spill_inspection_restart(spill_inspection_t *inspection, spill_inspection_t *before);
+
+/*
+ * Keep only the findings that `before`, an earlier inspection of the same owner, has with the same
+ * text. If the owner changes during every inspection, the others may be effects of those changes.
+ */
+void spill_inspection_keep_repeated(spill_inspection_t *inspection,
+                                    const spill_inspection_t *before);
 
 /* Set the step that corrects the finding that was added last. */
 void spill_inspection_fix(spill_inspection_t *inspection, const spill_fix_t *fix);

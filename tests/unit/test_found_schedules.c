@@ -281,6 +281,56 @@ static void refill_leaves_out_element_in_removal(void **state)
     bson_destroy(&storage);
 }
 
+/* ---- a verification beside a writer that never pauses -----------------------------------------
+ */
+
+typedef struct busy {
+    spill_array_t *others;
+    int64_t next;
+} busy_t;
+
+/* Each time after the verifier has read the head: the writer makes another page. */
+static void append_after_head(void *context, int64_t index, const spill_request_t *request)
+{
+    busy_t *schedule = context;
+    (void)index;
+    if (!is_head_read(request))
+        return;
+    assert_int_equal(embedded_append(schedule->others, "ada", schedule->next, 4, NULL), SPILL_OK);
+    schedule->next += 4;
+}
+
+static void verify_beside_writer(spill_keep_t keep)
+{
+    busy_t schedule = {0};
+    const fault_hooks_t writes = {.context = &schedule, .after = append_after_head};
+    spill_store_t *store = model_store_open(), *reading;
+    spill_definition_t definition;
+    fault_wrap(store, &writes, &reading);
+    spill_definition_init(&definition, "feed");
+    definition.keep = keep;
+    definition.bounds.threshold = 2;
+    definition.bounds.page_capacity = 2;
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+    schedule.others = open_array(store, "feed");
+    spill_array_t *verified = open_array(reading, "feed");
+    assert_int_equal(embedded_append(schedule.others, "ada", 0, 8, NULL), SPILL_OK);
+    schedule.next = 8;
+    assert_verified(verified, "");
+    assert_in_range(schedule.next, 12, 1000);
+    spill_array_close(verified);
+    spill_array_close(schedule.others);
+    spill_store_close(reading, NULL);
+    spill_store_close(store, NULL);
+}
+
+static void verify_does_not_report_what_a_writer_does(void **state)
+{
+    (void)state;
+    for (spill_keep_t keep = SPILL_KEEP_OLDEST; keep <= SPILL_KEEP_NEWEST; keep++)
+        verify_beside_writer(keep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +339,7 @@ int main(void)
         cmocka_unit_test(edit_in_restored_page_finds_nothing),
         cmocka_unit_test(skip_does_not_count_restored_page),
         cmocka_unit_test(refill_leaves_out_element_in_removal),
+        cmocka_unit_test(verify_does_not_report_what_a_writer_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

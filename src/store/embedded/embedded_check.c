@@ -15,6 +15,8 @@
  * newest the head and then the pages, with keep oldest the pages and then the head.
  */
 
+enum { MISSING_MAX = 100 };
+
 /* ---- findings -------------------------------------------------------------------------------- */
 
 static void report_finding(const spill_checking_t *checking, spill_store_finding_t finding,
@@ -126,19 +128,26 @@ static bool at_element(const spill_checking_t *checking, int64_t *seq)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
+/*
+ * Report the elements in [from, end) that the state counts. After MISSING_MAX findings, one more
+ * stands for the rest: a damaged state may count millions.
+ */
 static void find_missing(const spill_checking_t *checking, int64_t page, const spill_state_t *state,
                          int64_t from, int64_t end)
 {
     /* A page that was put, and trimmed before it was cut, may have lost its element. */
     bool referenced = spill_schema_of(checking->request->definition)->has_referenced_elements;
-    for (int64_t seq = end - 1;; seq--) {
-        seq = spill_seqs_pass_down(&state->deleted, seq);
-        if (seq < from)
-            break;
-        if (referenced && seq < checking->head.watermark)
-            continue;
+    int64_t low = referenced && checking->head.watermark > from ? checking->head.watermark : from;
+    int64_t seq = spill_seqs_pass_down(&state->deleted, end - 1);
+    for (int found = 0; seq >= low; found++) {
+        if (found == MISSING_MAX) {
+            spill_checking_find(checking, page, SPILL_CHECK_LOST,
+                                "elements %" PRId64 " to %" PRId64 " have no records", low, seq);
+            return;
+        }
         spill_checking_find(checking, page, SPILL_CHECK_LOST, "element %" PRId64 " has no record",
                             seq);
+        seq = spill_seqs_pass_down(&state->deleted, seq - 1);
     }
 }
 
