@@ -3,7 +3,7 @@
  * other fields, catalog entries, keys and numbers. The first byte chooses the decoder. A record
  * that a decoder accepts must be well-formed and in range, and encode to the same value.
  */
-#include "bson/element_id.h"
+#include "bson/element_fields.h"
 #include "bson/value.h"
 #include "fuzz.h"
 #include "store/embedded/embedded_codec.h"

@@ -2,7 +2,7 @@
  * The input is a document of two values: a filter, and an element to match. The element is also
  * used as an owner with a window, and as the value that determines a window.
  */
-#include "bson/match.h"
+#include "bson/element_fields.h"
 #include "bson/value.h"
 #include "fuzz.h"
 

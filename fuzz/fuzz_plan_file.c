@@ -2,7 +2,7 @@
  * The input is a plan file, as a person edits it. Each array to migrate that is read from it must
  * have a definition that can be saved.
  */
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "fuzz.h"
 #include "tools/plan_file.h"
 

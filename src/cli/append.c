@@ -6,7 +6,6 @@
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/redact.h"
 #include "util/text.h"
 
 #include <inttypes.h>

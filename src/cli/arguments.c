@@ -2,10 +2,9 @@
 #include "cli/cli.h"
 
 #include "bson/value.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
-#include "util/redact.h"
+#include "util/text.h"
 
 #include <ctype.h>
 #include <string.h>

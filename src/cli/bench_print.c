@@ -1,7 +1,6 @@
 #include "cli/bench_print.h"
 
 #include "cli/cli.h"
-#include "util/redact.h"
 #include "util/text.h"
 
 #include <inttypes.h>

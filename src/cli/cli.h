@@ -7,8 +7,8 @@
 
 /*
  * From now on, everything printed on stderr passes one filter. It replaces secrets in connection
- * strings (util/redact.h), and writes out invisible characters (util/text.h). Call it once, before
- * anything is printed.
+ * strings, and writes out invisible characters (util/text.h). Call it once, before anything is
+ * printed.
  */
 void spill_cli_filter_messages(void);
 

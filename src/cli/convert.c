@@ -5,7 +5,6 @@
 #include "cli/copy_report.h"
 #include "cli/process.h"
 #include "core/array.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

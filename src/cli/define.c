@@ -1,7 +1,6 @@
 /* define: save, change, show and list definitions. */
 #include "cli/cli.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

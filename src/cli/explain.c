@@ -2,7 +2,6 @@
 #include "cli/bucket.h"
 
 #include "cli/draw.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"

@@ -4,7 +4,6 @@
 
 #include "util/buffer.h"
 #include "util/file.h"
-#include "util/redact.h"
 #include "util/text.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "bson/value.h"
 #include "core/building.h"
 #include "core/windows.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"

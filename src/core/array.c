@@ -2,7 +2,6 @@
 #include "core/array.h"
 
 #include "core/building.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/combine.h"
 #include "layout/layout.h"

@@ -1,7 +1,7 @@
 /* Checks that several of the array's functions make on their arguments. */
 #include "core/array.h"
 
-#include "bson/element_id.h"
+#include "bson/element_fields.h"
 #include "bson/update.h"
 #include "bson/value.h"
 #include "definition/schema.h"

@@ -2,7 +2,7 @@
  * Changes of several windows: by an element's id, by a filter, and by age. Each function first
  * finds the windows, then changes each one like any other array.
  */
-#include "bson/match.h"
+#include "bson/element_fields.h"
 #include "core/building.h"
 #include "core/windows.h"
 #include "definition/schema.h"

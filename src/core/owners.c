@@ -1,6 +1,5 @@
 /* Walks over the owners of an array, and over pages without one. */
 #include "core/array.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "util/error.h"

@@ -1,7 +1,6 @@
 /* Reads: which documents are read, and in which order. reading.h has the state of a read. */
 #include "core/array.h"
 #include "core/reading.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

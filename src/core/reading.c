@@ -1,6 +1,6 @@
 #include "core/reading.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 #include "util/error.h"
 

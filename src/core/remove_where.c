@@ -1,5 +1,5 @@
 /* Removes elements that match a filter: walks over the array, and removes each match by number. */
-#include "bson/match.h"
+#include "bson/element_fields.h"
 #include "core/array.h"
 #include "core/building.h"
 #include "core/walk.h"

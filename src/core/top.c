@@ -1,5 +1,4 @@
 /* Reads the highest-ranked elements of layouts subset and capped. */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/owner.h"
 #include "util/error.h"

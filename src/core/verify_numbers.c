@@ -1,6 +1,5 @@
 #include "core/verify_numbers.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 
 #include <inttypes.h>

@@ -11,7 +11,6 @@
  */
 #include "core/verify_numbers.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

@@ -1,5 +1,4 @@
 /* The rules that a definition keeps: its numbers, its names, and those of its layout. */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "util/error.h"

@@ -2,7 +2,6 @@
  * The presets, which have the same fields as the documents in descriptions of the patterns, and the
  * threshold for a size of elements.
  */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

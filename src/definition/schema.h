@@ -1,6 +1,7 @@
 /*
- * What the documents of a layout look like. The stores, and everything above the layouts, read
- * these facts and never ask which layout it is. What a layout does is in layout/layout.h.
+ * The parts of a definition, their ranges, and what the documents of a layout look like. The
+ * stores, and everything above the layouts, read the layout's facts and never ask which layout it
+ * is. What a layout does is in layout/layout.h.
  */
 #ifndef SPILL_DEFINITION_SCHEMA_H
 #define SPILL_DEFINITION_SCHEMA_H
@@ -8,6 +9,119 @@
 #include <spillway/definition.h>
 
 #include <stdbool.h>
+
+/* The role of a name decides its form, and from which other names it must differ. */
+typedef enum spill_name_role {
+    SPILL_NAME_OF_DEFINITION,
+    SPILL_NAME_OF_COLLECTION,
+    SPILL_NAME_OF_HEAD_FIELD,
+    SPILL_NAME_OF_PAGE_FIELD,
+    SPILL_NAME_OF_ELEMENT_FIELD, /* a dotted path into an element */
+    SPILL_NAME_OF_BUCKET_FIELD,
+    SPILL_NAME_OF_STATISTIC /* a field of statistics */
+} spill_name_role_t;
+
+typedef struct spill_name_field {
+    const char *label; /* in documents and in messages */
+    size_t offset;     /* in spill_definition_t */
+    spill_name_role_t role;
+    bool required; /* not "" */
+    bool added;    /* may be missing in a document, which means "" */
+    bool pages;    /* only in a definition that has pages */
+} spill_name_field_t;
+
+/*
+ * Every name of a definition: NAME and PAGES(label, member, role, required), ADDED(label, member,
+ * role). Names of PAGES belong to layouts that have pages (pageArray only to some; see check.c);
+ * those ADDED may be empty in every layout.
+ */
+#define SPILL_DEFINITION_NAMES(NAME, PAGES, ADDED)                                                 \
+    NAME("name", name, DEFINITION, true)                                                           \
+    NAME("collection", collection, COLLECTION, true)                                               \
+    NAME("array", array, HEAD_FIELD, true)                                                         \
+    NAME("countField", count_field, HEAD_FIELD, false)                                             \
+    PAGES("overflowField", overflow_field, HEAD_FIELD, false)                                      \
+    PAGES("pagesField", pages_field, HEAD_FIELD, false)                                            \
+    PAGES("pageCollection", page_collection, COLLECTION, true)                                     \
+    PAGES("pageOwner", page_owner, PAGE_FIELD, true)                                               \
+    PAGES("pageNumber", page_number, PAGE_FIELD, false)                                            \
+    PAGES("pageArray", page_array, PAGE_FIELD, false)                                              \
+    PAGES("pageCount", page_count, PAGE_FIELD, false)                                              \
+    ADDED("elementIdField", element_id_field, PAGE_FIELD)                                          \
+    ADDED("idField", id_field, ELEMENT_FIELD)                                                      \
+    ADDED("timeField", time_field, ELEMENT_FIELD)                                                  \
+    ADDED("windowField", window_field, BUCKET_FIELD)                                               \
+    ADDED("windowSource", window_source, ELEMENT_FIELD)                                            \
+    ADDED("valueField", value_field, ELEMENT_FIELD)                                                \
+    ADDED("statsField", stats_field, BUCKET_FIELD)                                                 \
+    ADDED("statsCount", stats_count, STATISTIC)                                                    \
+    ADDED("statsAverage", stats_average, STATISTIC)                                                \
+    ADDED("statsSum", stats_sum, STATISTIC)                                                        \
+    ADDED("statsMin", stats_min, STATISTIC)                                                        \
+    ADDED("statsMax", stats_max, STATISTIC)                                                        \
+    ADDED("topField", top_field, STATISTIC)                                                        \
+    ADDED("sortField", sort_field, ELEMENT_FIELD)
+
+typedef struct spill_bound_field {
+    const char *label;
+    size_t offset; /* in spill_bounds_t */
+    bool pages;    /* only in a definition that has pages */
+} spill_bound_field_t;
+
+#define SPILL_NAME_FIELDS 25
+#define SPILL_BOUND_FIELDS 4
+
+extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
+extern const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS];
+
+const char *spill_definition_get_name(const spill_definition_t *definition,
+                                      const spill_name_field_t *field);
+int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);
+
+/*
+ * A definition with data that was saved without an element_id_field keeps none, because an element
+ * may have a field of the default name. If `next` has the default name, clear it there, so that a
+ * program may define its preset again. True if `next` was changed.
+ */
+bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next);
+
+/* "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for a value outside the enum.
+ */
+const char *spill_keep_name(spill_keep_t keep);
+const char *spill_array_order_name(spill_array_order_t order);
+const char *spill_window_name(spill_window_t window); /* NULL for SPILL_WINDOW_NONE, too */
+
+/* The value of a name; false for any other text. */
+bool spill_keep_of_name(const char *name, spill_keep_t *keep);
+bool spill_array_order_of_name(const char *name, spill_array_order_t *order);
+bool spill_window_of_name(const char *name, spill_window_t *window);
+
+/* ---- ranges of its numbers ------------------------------------------------------------------- */
+
+/* Elements of a head, and of a page. */
+#define SPILL_ELEMENTS_MAX 1000000
+
+/*
+ * Bytes of a document. The upper limit is below the 16 MiB of the databases, because the last
+ * element may exceed the bound. The lower limit grows with the window of operations: each operation
+ * takes up to SPILL_OP_BYTES_MAX. The rest is for names, numbers and the owner, which a page has
+ * twice.
+ */
+#define SPILL_DOCUMENT_BYTES_HIGHEST (15 * 1024 * 1024)
+#define SPILL_DOCUMENT_BYTES_LOWEST (16 * 1024)
+#define SPILL_OP_BYTES_MAX 130
+#define SPILL_BOOKKEEPING_BYTES_MAX (6 * 1024)
+
+#define SPILL_OP_WINDOW_MAX 10000
+
+/* Layout subset: bytes of each element's entry in the summary. */
+#define SPILL_TOP_ENTRY_BYTES_MAX 52
+
+/* Retention: 2^53 elements, and a thousand years of 366 days. */
+#define SPILL_KEEP_ELEMENTS_MAX (INT64_C(1) << 53)
+#define SPILL_KEEP_SECONDS_MAX (INT64_C(366000) * 86400)
+
+/* ---- the facts of a layout ------------------------------------------------------------------- */
 
 typedef struct spill_schema {
     const char *name; /* of the layout, in definitions and options: "outlier" */

@@ -1,7 +1,7 @@
 #include "definition/stored_element.h"
 
 #include "bson/value.h"
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <stdio.h>

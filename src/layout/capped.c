@@ -5,7 +5,6 @@
  * its own room: so no append is refused for want of it, a batch is never split, and a crash leaves
  * nothing half done. docs/internals/protocol.md has the table.
  */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "layout/outlier.h"

@@ -11,7 +11,6 @@
  * A client that finds an intent finishes it (intent.c) before it begins anything that needs the
  * head's rev.
  */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "layout/referenced.h"

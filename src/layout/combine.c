@@ -1,9 +1,8 @@
 #include "layout/combine.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 
-#include "definition/schema.h"
 #include "layout/layout.h"
 #include "util/hash.h"
 #include "util/queue.h"

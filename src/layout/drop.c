@@ -9,7 +9,6 @@
  * A client that dies after DROP_HEAD leaves pages, and so does a page that is put late. The next
  * drop of that name deletes the pages of all ended incarnations, even if there is no head.
  */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"

@@ -1,7 +1,6 @@
 /* Finding documents by sequence number, and counting. */
 #include "layout/outlier.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

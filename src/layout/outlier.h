@@ -18,7 +18,6 @@
 #ifndef SPILL_LAYOUT_OUTLIER_H
 #define SPILL_LAYOUT_OUTLIER_H
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/owner.h"
 #include "store/transition.h"

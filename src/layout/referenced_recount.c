@@ -13,7 +13,6 @@
 #include "layout/referenced.h"
 
 #include "bson/value.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  */
 #include "layout/referenced.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/step_top.h"
 #include "util/error.h"
 

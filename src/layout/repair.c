@@ -15,7 +15,6 @@
  * Three states need no repair: a page that was put and not cut, elements that wait in a journal,
  * and a head that is longer than its threshold. The array has the same elements without a crash.
  */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"
 #include "util/error.h"

@@ -5,8 +5,7 @@
  *
  * Retention is an ordinary trim. It may die at any step, and two may race. The next one finishes.
  */
-#include "bson/element_id.h"
-#include "definition/fields.h"
+#include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"

@@ -3,7 +3,6 @@
  * Pages that lie wholly below are emptied afterwards, the oldest first. If the client dies, the
  * next trim empties the rest.
  */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"
 #include "util/error.h"

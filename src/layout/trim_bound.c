@@ -3,8 +3,7 @@
  * depends on what the trim deletes, not on what stays. The result belongs to one head, and the trim
  * is guarded by that head's rev: every removal raises it.
  */
-#include "bson/element_id.h"
-#include "definition/fields.h"
+#include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"
 #include "util/error.h"

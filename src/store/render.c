@@ -1,7 +1,6 @@
 #include "store/render.h"
 
 #include "bson/number.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"

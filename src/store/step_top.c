@@ -1,6 +1,5 @@
 #include "store/step_top.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 
 static size_t top_most(const spill_request_t *request)

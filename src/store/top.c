@@ -1,7 +1,6 @@
 #include "store/top.h"
 
 #include "bson/value.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/state.h"
 

@@ -1,6 +1,5 @@
 #include "store/transition.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/step_top.h"
 #include "store/step_top_n.h"

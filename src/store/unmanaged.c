@@ -1,6 +1,5 @@
 #include "store/unmanaged.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/place.h"
 #include "util/error.h"

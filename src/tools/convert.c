@@ -1,7 +1,6 @@
 #include "tools/convert.h"
 
 #include "core/array.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "store/job.h"

@@ -1,10 +1,9 @@
 /* The writing side of an import: bases, checkpoints and appends, chunk by chunk. */
 #include "tools/import.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/top.h"
 
-#include "definition/schema.h"
 #include "store/store.h"
 #include "tools/import_apply.h"
 #include "tools/import_checkpoint.h"

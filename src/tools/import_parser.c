@@ -2,7 +2,6 @@
 
 #include "bson/key.h"
 #include "core/array.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/limits.h"

@@ -1,7 +1,6 @@
 #include "tools/migrate.h"
 
 #include "core/array.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "tools/migrate_pass.h"
 #include "tools/planned.h"

@@ -1,7 +1,6 @@
 #include "tools/plan_file.h"
 
 #include "bson/record.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

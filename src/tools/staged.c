@@ -2,7 +2,6 @@
 
 #include "core/array.h"
 #include "core/building.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "tools/convert.h"

@@ -2,7 +2,6 @@
 
 #include "core/array.h"
 #include "core/walk.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "util/error.h"

@@ -6,7 +6,7 @@
 #include "suite.h"
 
 #include "bson/value.h"
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "layout/layout.h"
 #include "util/error.h"
 

@@ -4,7 +4,6 @@
  */
 #include "random_walk.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "suite.h"
 

@@ -2,7 +2,6 @@
 #include "model/convert.h"
 
 #include "bson/value.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "model/model.h"

@@ -3,7 +3,6 @@
 
 #include "bson/value.h"
 #include "core/array.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "tools/convert.h"

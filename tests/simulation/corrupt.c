@@ -6,7 +6,6 @@
  */
 #include "world.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"
 

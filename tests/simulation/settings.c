@@ -15,7 +15,7 @@ static const int temperaments[][SIM_ACTION_KINDS] = {
 enum { TEMPERAMENTS = sizeof temperaments / sizeof temperaments[0] };
 
 /*
- * No definition may have byte bounds as small as these (definition/fields.h). Simulated clients set
+ * No definition may have byte bounds as small as these (definition/schema.h). Simulated clients set
  * them after that check, so that a test moves few bytes.
  */
 enum {

@@ -1,7 +1,6 @@
 #include "support/model_store_internal.h"
 
 #include "bson/update.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/transition.h"
 #include "store/unmanaged.h"

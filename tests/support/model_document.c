@@ -1,6 +1,6 @@
 #include "support/model_store.h"
 
-#include "bson/element_id.h"
+#include "bson/element_fields.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* Definitions of the layouts bucket, capped and subset. */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "support/definition.h"
 

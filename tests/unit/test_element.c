@@ -1,4 +1,4 @@
-#include "bson/element_id.h"
+#include "bson/element_fields.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "bson/match.h"
+#include "bson/element_fields.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

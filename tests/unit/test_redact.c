@@ -1,6 +1,6 @@
 /* Connection strings in messages: which parts are shown. */
 #include "util/error.h"
-#include "util/redact.h"
+#include "util/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* Documents in the published schemas, and the bound on their size. */
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/render.h"
 

@@ -1,7 +1,6 @@
 /* Compare the indexes with the records. reindex.c rebuilds them. */
 #include "store/embedded/embedded_check.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 #include "util/hash.h"

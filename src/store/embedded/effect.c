@@ -1,6 +1,5 @@
 #include "store/embedded/records.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 

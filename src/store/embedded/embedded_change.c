@@ -1,7 +1,6 @@
 #include "store/embedded/records.h"
 
 #include "bson/update.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/view.h"

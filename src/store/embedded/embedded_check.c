@@ -1,6 +1,5 @@
 #include "store/embedded/embedded_check.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/records.h"

@@ -2,7 +2,6 @@
 
 #include "bson/key.h"
 #include "bson/value.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/limits.h"
 

@@ -8,7 +8,7 @@
 #ifndef SPILL_STORE_EMBEDDED_KEYS_H
 #define SPILL_STORE_EMBEDDED_KEYS_H
 
-#include "bson/element_id.h"
+#include "bson/element_fields.h"
 #include "bson/key.h"
 #include "store/top.h"
 

@@ -1,7 +1,6 @@
 /* Referenced elements, and the highest-ranked of them. */
 #include "store/embedded/view.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

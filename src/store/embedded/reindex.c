@@ -5,8 +5,7 @@
  */
 #include "store/embedded/records.h"
 
-#include "bson/element_id.h"
-#include "definition/fields.h"
+#include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 #include "util/error.h"

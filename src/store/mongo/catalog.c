@@ -1,7 +1,6 @@
 /* Definitions, imports, and indexes. */
 #include "store/mongo/mongo_document.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/collation.h"

@@ -2,7 +2,7 @@
 #include "store/mongo/mongo.h"
 
 #include "util/error.h"
-#include "util/redact.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /* The documents of a request: filters that select them, and the paths of their fields. */
 #include "store/mongo/mongo_document.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "store/render.h"

@@ -177,8 +177,7 @@ void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_M
 
 /*
  * Append to a filter, for SPILL_PAGE_WITH_ID: pages that have the id anywhere, by the index
- * `spillway_id`. The projection then shows if an element has it as its id
- * (bson/element_id.h).
+ * `spillway_id`. The projection then shows if an element has it as its id (bson/element_fields.h).
  */
 void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *filter);
 

@@ -4,7 +4,6 @@
  */
 #include "store/mongo/mongo_document.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/render.h"

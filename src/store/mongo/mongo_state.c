@@ -1,7 +1,6 @@
 /* The state of a document: the projection that asks the server for it, and reading the answer. */
 #include "store/mongo/mongo_document.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "store/render.h"

@@ -4,7 +4,7 @@
  */
 #include "store/mongo/mongo.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/place.h"
 #include "store/render.h"
 

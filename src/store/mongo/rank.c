@@ -12,7 +12,7 @@
  */
 #include "store/mongo/mongo_document.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "util/error.h"
 

@@ -4,8 +4,7 @@
  */
 #include "store/mongo/mongo_document.h"
 
-#include "bson/element_id.h"
-#include "definition/fields.h"
+#include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "store/place.h"
 #include "util/error.h"

@@ -1,7 +1,6 @@
 /* Layout subset: the elements in the head's summary. */
 #include "store/mongo/mongo_document.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "store/render.h"
 #include "util/error.h"

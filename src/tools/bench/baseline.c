@@ -1,6 +1,6 @@
 #include "tools/bench/baseline.h"
 
-#include "definition/fields.h"
+#include "definition/schema.h"
 #include "store/unbounded.h"
 #include "tools/bench/element.h"
 #include "util/error.h"

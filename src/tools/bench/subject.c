@@ -1,6 +1,5 @@
 #include "tools/bench/subject.h"
 
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "tools/bench/element.h"
 #include "util/error.h"

@@ -3,7 +3,6 @@
 #include "tools/report/axes.h"
 #include "tools/report/html.h"
 #include "tools/report/style.h"
-#include "util/redact.h"
 #include "util/text.h"
 
 #include <spillway/version.h>

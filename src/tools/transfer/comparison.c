@@ -1,7 +1,6 @@
 #include "tools/transfer/comparison.h"
 
 #include "bson/value.h"
-#include "definition/fields.h"
 #include "definition/schema.h"
 #include "tools/transfer/reader.h"
 #include "tools/transfer/writer.h"

@@ -1,0 +1,62 @@
+/*
+ * An element's id and time, each at a path from the definition, and whether it matches a filter. A
+ * definition's path has names with '.' between them and goes through documents, not into arrays: a
+ * member of an array is not an id.
+ */
+#ifndef SPILL_BSON_ELEMENT_FIELDS_H
+#define SPILL_BSON_ELEMENT_FIELDS_H
+
+#include "util/buffer.h"
+
+#include <spillway/value.h>
+
+#include <stdbool.h>
+
+/* Most bytes of an id's key (bson/key.h). */
+#define SPILL_ELEMENT_ID_MAX 1024
+
+/*
+ * Append the key of an id. Ids that compare as equal (1 and 1.0) have the same key. SPILL_INVALID
+ * if the value cannot be an id: null, undefined, an array, a regular expression, malformed, or too
+ * long; `key` is then unchanged.
+ */
+spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
+                                  spill_error_t *error);
+
+/*
+ * Append the key of the element's id at `path`. Return false if it has no value there, or one that
+ * cannot be an id.
+ */
+bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key);
+
+/*
+ * The time at `path`, in milliseconds since 1970: a date, an ObjectId, or a timestamp. Return false
+ * if it has none of these.
+ */
+bool spill_element_time_ms(const spill_value_t *element, const char *path, int64_t *time_ms);
+
+/* ---- filters --------------------------------------------------------------------------------- */
+
+/*
+ * Does an element match a filter? A filter is a MongoDB query with these parts:
+ *
+ *   {path: value, ...}                  all values are equal
+ *   {path: {operator: value, ...}}      all of $eq $ne $gt $gte $lt $lte $in $nin $exists hold
+ *   {operator: value, ...}              the same for the element itself, of any type
+ *
+ * A path is names with '.' between them. If it goes through an array, each document in the array is
+ * searched; a number in the path is also an index. An array at the end of the path matches as a
+ * whole, or by any of its elements. A missing value equals null. Values compare as in MongoDB:
+ * numbers of all types by value; $gt, $gte, $lt and $lte find only values of the same class. $ne
+ * and $nin are the negations of $eq and $in.
+ *
+ * spill_match_check: SPILL_INVALID names what is not supported: another operator; a regular
+ * expression or undefined as a value; a comparison by order with an array, MinKey or MaxKey; an
+ * empty filter, which would match all elements.
+ */
+spill_code_t spill_match_check(const bson_t *filter, spill_error_t *error);
+
+/* The filter has passed the check, and the element is well-formed. O(sizes of both). */
+bool spill_match(const bson_t *filter, const spill_value_t *element);
+
+#endif
