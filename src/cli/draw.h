@@ -2,7 +2,7 @@
 #ifndef SPILL_CLI_DRAW_H
 #define SPILL_CLI_DRAW_H
 
-#include "store/limits.h"
+#include "store/content.h"
 
 #include <stdbool.h>
 #include <stdint.h>

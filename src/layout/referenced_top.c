@@ -6,7 +6,7 @@
 #include "layout/referenced.h"
 
 #include "definition/schema.h"
-#include "store/step_top.h"
+#include "store/transition.h"
 #include "util/error.h"
 
 /* How many elements of the top the step takes. */

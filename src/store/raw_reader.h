@@ -7,7 +7,10 @@
 #ifndef SPILL_STORE_RAW_READER_H
 #define SPILL_STORE_RAW_READER_H
 
+#include <spillway/error.h>
 #include <spillway/store.h>
+
+#include <bson/bson.h>
 
 typedef struct spill_raw_reader spill_raw_reader_t;
 
@@ -59,5 +62,17 @@ void spill_raw_reader_begin(spill_raw_reader_t *reader, const char *collection, 
  */
 spill_code_t spill_raw_reader_next(spill_raw_reader_t *reader, const uint8_t **data,
                                    uint32_t *size_bytes, spill_error_t *error);
+
+/* ---- collations ------------------------------------------------------------------------------ */
+
+/*
+ * A collection with a collation of its own cannot hold owners or pages. The server compares _ids by
+ * the collation, so two owners may be equal. It also compares elements, so CUT may miss an edit.
+ *
+ * Return SPILL_REFUSED if `collection` has a collation other than "simple". `listing` is an array
+ * of what the server lists for its collections.
+ */
+spill_code_t spill_collation_refuse(const bson_t *listing, const char *collection,
+                                    spill_error_t *error);
 
 #endif

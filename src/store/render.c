@@ -4,7 +4,6 @@
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"
-#include "store/place.h"
 
 #include <stdint.h>
 #include <string.h>

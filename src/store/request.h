@@ -112,9 +112,7 @@
 #ifndef SPILL_STORE_REQUEST_H
 #define SPILL_STORE_REQUEST_H
 
-#include "store/limits.h"
-#include "store/ops.h"
-#include "store/run.h"
+#include "store/content.h"
 #include "store/state.h"
 #include "util/buffer.h"
 

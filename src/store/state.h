@@ -10,7 +10,6 @@
 
 #include "store/sum.h"
 #include "store/top.h"
-#include "store/window_stats.h"
 
 #include <spillway/definition.h>
 #include <spillway/value.h>

@@ -1,19 +1,61 @@
 /*
- * The sum of the values of an array's elements, to which values are added and from which they are
- * subtracted. Integers are summed exactly, as an int64. Doubles, and integers that do not fit, are
- * summed as an unevaluated pair of doubles. Adding and subtracting the same values then restores
- * the sum exactly, if about 30 decimal digits cover the largest and the smallest value.
+ * Two ways to add up the values of elements: the sum of an array, to which values are added and
+ * from which they are subtracted, and the statistics of a bucket.
  */
 #ifndef SPILL_STORE_SUM_H
 #define SPILL_STORE_SUM_H
 
+#include <spillway/bucket.h>
 #include <spillway/definition.h>
 #include <spillway/value.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed: of no values. */
+/*
+ * The statistics of a bucket: a left fold over the values of a document's elements, in their order.
+ * An append continues the fold. An edit or a removal computes it again from the elements of the one
+ * document. So the elements determine the statistics to the bit, and the verifier compares them.
+ * Zeroed: statistics of no values.
+ */
+typedef struct spill_window_stats {
+    int64_t values;
+    bool real;     /* a value is a double, or the sum of integers did not fit */
+    int64_t whole; /* the sum of integers, while not `real` */
+    double run;    /* the sum of doubles, from the first value to the last */
+    spill_amount_t min, max;
+} spill_window_stats_t;
+
+/* Add the element's value, if it has one. */
+void spill_window_stats_add(spill_window_stats_t *window_stats,
+                            const spill_definition_t *definition, const spill_value_t *element);
+
+/* Equal to the bit? */
+bool spill_window_stats_equal(const spill_window_stats_t *left, const spill_window_stats_t *right);
+
+/* Statistics of a document of `count` elements; and append those of the next document to them. */
+void spill_window_stats_derive(const spill_window_stats_t *window_stats, int64_t count,
+                               spill_statistics_t *statistics);
+void spill_statistics_join(spill_statistics_t *statistics, const spill_statistics_t *next);
+
+/* Append {values, whole (not if `real`), run, min, max} under a name; nothing if no values. */
+void spill_window_stats_append(const spill_window_stats_t *window_stats, const char *name,
+                               bson_t *document);
+bool spill_window_stats_read(const spill_value_t *value, spill_window_stats_t *window_stats);
+
+/* Append the definition's statistics fields to a document. */
+void spill_window_stats_render(const spill_window_stats_t *window_stats, int64_t count,
+                               const spill_definition_t *definition, bson_t *document);
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/*
+ * The sum of the values of an array's elements, to which values are added and from which they are
+ * subtracted. Integers are summed exactly, as an int64. Doubles, and integers that do not fit, are
+ * summed as an unevaluated pair of doubles. Adding and subtracting the same values then restores
+ * the sum exactly, if about 30 decimal digits cover the largest and the smallest value. Zeroed: of
+ * no values.
+ */
 typedef struct spill_sum {
     int64_t values; /* how many */
     int64_t whole;  /* of integers */

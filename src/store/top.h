@@ -8,7 +8,7 @@
 #ifndef SPILL_STORE_TOP_H
 #define SPILL_STORE_TOP_H
 
-#include "store/run.h"
+#include "store/content.h"
 
 #include <spillway/definition.h>
 #include <spillway/value.h>

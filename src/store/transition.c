@@ -1,8 +1,6 @@
 #include "store/transition.h"
 
 #include "definition/schema.h"
-#include "store/step_top.h"
-#include "store/step_top_n.h"
 
 #include <assert.h>
 

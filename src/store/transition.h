@@ -131,4 +131,48 @@ bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state
  */
 bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state, bool op_seen);
 
+/* ---- the top of a summary -------------------------------------------------------------------- */
+
+/*
+ * Layout subset: what the steps do to the top of a summary (step_top.c). In other layouts, which
+ * have no top, these functions do nothing.
+ */
+
+/* REMOVE, EDIT, PREPARE, COMPLETE, TRIM: does the step remove or change element `seq`? */
+bool spill_step_affects(const spill_request_t *request, int64_t seq);
+
+/* Has the step a refill, or is none needed because it removes no element from the top? */
+bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *state);
+
+/* Add the elements of an APPEND, with numbers from `end` on, to the top. */
+void spill_step_appends_to_top(const spill_request_t *request, const spill_facts_t *facts,
+                               int64_t end, spill_state_t *state);
+
+/*
+ * If the step has a refill, remove the affected elements and add the refill's and the journal's.
+ * Then add the new value of the element, `edited`, unless it is NULL.
+ */
+void spill_step_changes_top(const spill_request_t *request, const spill_facts_t *facts,
+                            const spill_value_t *edited, spill_state_t *state);
+
+/*
+ * RECOUNT: replace the top by request->recount.refill; show the leading elements that refill_run
+ * has.
+ */
+void spill_step_replaces_top(const spill_request_t *request, spill_state_t *state);
+
+/* ---- top-N capped heads ---------------------------------------------------------------------- */
+
+/* Has facts->journal all of the state's elements? Not if a record could not be read. */
+bool spill_step_knows_all(const spill_facts_t *facts, const spill_state_t *state);
+
+/*
+ * After the new elements, with numbers from `end` on, were added to the state: keep the
+ * highest-ranked elements, old and new, within slots_max and bytes_max, but at least one if a
+ * document can hold it. Add the numbers of the rest to `deleted`. Return how many old elements were
+ * dropped only because of the bytes.
+ */
+int64_t spill_step_keeps_top_n(const spill_request_t *request, const spill_facts_t *facts,
+                               int64_t end, spill_state_t *state);
+
 #endif

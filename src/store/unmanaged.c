@@ -1,7 +1,7 @@
 #include "store/unmanaged.h"
 
 #include "definition/schema.h"
-#include "store/place.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <inttypes.h>

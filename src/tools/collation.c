@@ -1,6 +1,6 @@
 #include "tools/collation.h"
 
-#include "store/collation.h"
+#include "store/raw_reader.h"
 
 spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,
                                    spill_error_t *error)

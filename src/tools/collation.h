@@ -1,4 +1,4 @@
-/* The check of store/collation.h, on a server's database. */
+/* The check of spill_collation_refuse (store/raw_reader.h), on a database of a server. */
 #ifndef SPILL_TOOLS_COLLATION_H
 #define SPILL_TOOLS_COLLATION_H
 

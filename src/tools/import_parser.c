@@ -4,7 +4,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
-#include "store/limits.h"
+#include "store/content.h"
 #include "tools/import_decode.h"
 #include "util/error.h"
 #include "util/hash.h"

@@ -5,7 +5,7 @@
 #include "suite.h"
 
 #include "simulation/random.h"
-#include "store/window_stats.h"
+#include "store/sum.h"
 #include "support/fault_store.h"
 
 #include <spillway/spillway.h>

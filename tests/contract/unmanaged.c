@@ -4,7 +4,7 @@
 
 #include "suite.h"
 
-#include "store/place.h"
+#include "store/render.h"
 #include "support/state.h"
 
 #include <stdio.h>

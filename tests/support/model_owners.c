@@ -5,8 +5,8 @@
 
 #include "bson/key.h"
 #include "definition/schema.h"
+#include "store/listing.h"
 #include "store/unmanaged.h"
-#include "store/window_keys.h"
 #include "util/error.h"
 
 #include <string.h>

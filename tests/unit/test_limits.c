@@ -1,5 +1,5 @@
 /* Limits of documents, and the threshold for a size. */
-#include "store/limits.h"
+#include "store/content.h"
 
 #include <spillway/definition.h>
 

@@ -1,6 +1,5 @@
 /* The parts of a document's state: sets of numbers, remembered operations, runs of elements. */
-#include "store/ops.h"
-#include "store/run.h"
+#include "store/content.h"
 #include "store/state.h"
 
 #include <setjmp.h>

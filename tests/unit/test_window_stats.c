@@ -1,4 +1,4 @@
-#include "store/window_stats.h"
+#include "store/sum.h"
 
 #include "store/embedded/embedded_codec.h"
 

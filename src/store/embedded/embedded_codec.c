@@ -3,7 +3,7 @@
 #include "bson/key.h"
 #include "bson/value.h"
 #include "definition/schema.h"
-#include "store/limits.h"
+#include "store/content.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #ifndef SPILL_STORE_EMBEDDED_EMBEDDED_CODEC_H
 #define SPILL_STORE_EMBEDDED_EMBEDDED_CODEC_H
 
+#include "store/content.h"
 #include "store/embedded/keys.h"
-#include "store/ops.h"
 #include "store/state.h"
 #include "util/buffer.h"
 

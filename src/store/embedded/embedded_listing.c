@@ -6,8 +6,8 @@
 
 #include "bson/value.h"
 #include "store/embedded/embedded_codec.h"
+#include "store/listing.h"
 #include "store/unmanaged.h"
-#include "store/window_keys.h"
 #include "util/error.h"
 
 #include <string.h>

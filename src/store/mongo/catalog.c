@@ -3,7 +3,7 @@
 
 #include "definition/schema.h"
 #include "definition/stored_element.h"
-#include "store/collation.h"
+#include "store/raw_reader.h"
 #include "store/render.h"
 #include "util/error.h"
 #include "util/hash.h"

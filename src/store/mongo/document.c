@@ -1,4 +1,4 @@
-/* The documents of a request: filters that select them, and the paths of their fields. */
+/* The documents of a request: filters, paths of fields, and what layout bucket adds to them. */
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
@@ -237,4 +237,30 @@ void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)
 {
     BCON_APPEND(to, key, "{", "$size", "{", "$ifNull", "[", BCON_UTF8(ref), "[", "]", "]", "}",
                 "}");
+}
+
+/* ---- layout bucket --------------------------------------------------------------------------- */
+
+void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,
+                                bool literal, bson_t *set)
+{
+    const spill_definition_t *definition = document->request->definition;
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t stats = BSON_INITIALIZER, window_stats = BSON_INITIALIZER;
+    spill_window_stats_render(&after->window_stats, after->live, definition, &stats);
+    spill_window_stats_append(&after->window_stats, "tally", &window_stats);
+    spill_mongo_set_document(definition->stats_field, &stats, literal, set);
+    spill_mongo_set_document(spill_mongo_path(document, "tally", path), &window_stats, literal,
+                             set);
+    bson_destroy(&stats);
+    bson_destroy(&window_stats);
+}
+
+void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **fields)
+{
+    bson_t *without = bson_new();
+    spill_value_append(document->request->owner, without, "_id");
+    bson_copy_to_excluding_noinit(*fields, without, "_id", NULL);
+    bson_destroy(*fields);
+    *fields = without;
 }

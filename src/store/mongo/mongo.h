@@ -7,14 +7,12 @@
  * The files, from the wire up:
  *   connect.c           the URI, the pool of clients, the abilities of the server; dispatch
  *   command.c           one command each: find and modify, update, insert, delete, aggregate
- *   cursor.c            checked results of cursors
- *   failure.c           the meaning of an error of the driver or the server
- *   document.c          filters that select documents, and the paths of their fields
+ *   answer.c            the meaning of errors; checked documents of cursors
+ *   document.c          filters that select documents, and the paths of their fields; statistics
  *   mongo_state.c       the state of a document
  *   mongo_elements.c    the elements in its array: places, runs, ids
  *   mongo_referenced.c  documents of one element, and the head's summary (reference, subset)
- *   top.c               the highest-ranked elements in the summary (subset)
- *   bucket.c            layout bucket: statistics and windows
+
  *   read.c              READ
  *   rank.c              READ of the elements that rank next
  *   update.c            the operators of an append, of a new head, of fields
@@ -28,7 +26,7 @@
  *   catalog.c           definitions, imports, indexes; is another store the same database?
  *   owners.c            list owners, and heads that need a reshape
  *   obstacle.c          can the array of a document of nearly the size limit be adopted?
- *   orphans.c           list pages without a head
+ *   lists.c             list the windows of an owner, and pages without a head
  *   raw_reader.c        read any collection (store/raw_reader.h)
  *   raw_admin.c         write, rename and drop any collection (store/raw_admin.h)
  *   unbounded.c         a document with an unbounded array (store/unbounded.h)
@@ -78,7 +76,7 @@ static inline void spill_mongo_destroy(bson_t **document)
  */
 #define SPILL_MONGO_CHECKPOINTS "spillway.marks"
 
-/* ---- failure.c ------------------------------------------------------------------------------- */
+/* ---- answer.c -------------------------------------------------------------------------------- */
 
 /*
  * Fill *error from the driver's error of a command on `collection` (NULL: on the database). `reply`
@@ -94,8 +92,6 @@ bool spill_mongo_is_duplicate(const bson_error_t *cause);
 
 /* Set concerns and time-outs that the URI does not set: majority, and shorter waits. */
 void spill_mongo_fill_defaults(mongoc_uri_t *uri);
-
-/* ---- cursor.c -------------------------------------------------------------------------------- */
 
 /* A driver's cursor. Its documents are checked. */
 typedef struct spill_mongo_cursor {
@@ -268,7 +264,7 @@ spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kin
 spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *same,
                               spill_error_t *error);
 
-/* ---- lists: owners.c, obstacle.c, orphans.c, bucket.c ---------------------------------------- */
+/* ---- lists: owners.c, obstacle.c, lists.c ---------------------------------------------------- */
 
 /*
  * Append to a condition on _id: the types in the class of `type` or, with `behind`, all types that

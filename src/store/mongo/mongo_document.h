@@ -93,6 +93,16 @@ void spill_mongo_append_reference(bson_t *document, const char *field);
 /* Append as `key` an expression: the length of the array `ref` ("$field"), 0 if it is missing. */
 void spill_mongo_append_length(const char *ref, const char *key, bson_t *to);
 
+/*
+ * Append the statistics of a document in state `after`, and their `tally`, to the operands of a
+ * $set; as expressions of a pipeline, if `literal`.
+ */
+void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,
+                                bool literal, bson_t *set);
+
+/* Convert fields with an _id of {owner, window, part} to the form of other stores. */
+void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **fields);
+
 /* ---- mongo_state.c --------------------------------------------------------------------------- */
 
 /*
@@ -218,8 +228,6 @@ spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
                                         const spill_mongo_document_t *document, bool *done,
                                         spill_error_t *error);
 
-/* ---- top.c ----------------------------------------------------------------------------------- */
-
 /* Append to a projection what the next two functions read: the top of a head; with want_top, its
  * run. */
 void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *projection);
@@ -235,10 +243,6 @@ void spill_mongo_decode_top_run(const bson_t *projected, const spill_state_t *st
 void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
                             const spill_response_t *read, spill_top_t *top, spill_run_t *values);
 
-/* Append the entries of the top to the operands of a $set. */
-void spill_mongo_set_top(const spill_mongo_document_t *document, const spill_top_t *top,
-                         bool literal, bson_t *set);
-
 /*
  * Append to the operands of $set and $push what an append changes in the summary of a head that was
  * read and will be in state `after`.
@@ -249,18 +253,6 @@ void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
 
 /* Find element `seq` in a run. */
 bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value);
-
-/* ---- bucket.c -------------------------------------------------------------------------------- */
-
-/*
- * Append the statistics of a document in state `after`, and their `tally`, to the operands of a
- * $set; as expressions of a pipeline, if `literal`.
- */
-void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,
-                                bool literal, bson_t *set);
-
-/* Convert fields with an _id of {owner, window, part} to the form of other stores. */
-void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **fields);
 
 /* ---- read.c, rank.c -------------------------------------------------------------------------- */
 

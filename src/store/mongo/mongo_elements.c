@@ -9,7 +9,7 @@
 #include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
-#include "store/place.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Layouts reference and subset: documents of one element {_id: {owner, page}, <owner>, <its
- * fields>, spill}, and the head's summary.
+ * Layouts reference and subset: the head's summary, with the highest-ranked elements of a subset,
+ * and documents of one element {_id: {owner, page}, <owner>, <its fields>, spill}.
  */
 #include "store/mongo/mongo_document.h"
 
@@ -9,6 +9,204 @@
 #include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
+
+#include <stdio.h>
+
+/* ---- the top of a summary -------------------------------------------------------------------- */
+
+enum { TOP_PATH_SIZE = 2 * SPILL_NAME_SIZE };
+
+static bool has_top(const spill_mongo_document_t *document)
+{
+    return document->head && spill_schema_of(document->request->definition)->has_top;
+}
+
+/* "reviewSummary.topReviews" */
+static const char *summary_path(const spill_definition_t *definition, const char *name,
+                                char path[TOP_PATH_SIZE])
+{
+    snprintf(path, TOP_PATH_SIZE, "%s.%s", definition->array, name);
+    return path;
+}
+
+/* ---- ... reading it -------------------------------------------------------------------------- */
+
+void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *projection)
+{
+    char path[TOP_PATH_SIZE], ref[TOP_PATH_SIZE + 1], own[SPILL_MONGO_PATH_SIZE];
+    if (!has_top(document))
+        return;
+    BSON_APPEND_UTF8(projection, "top", spill_mongo_ref(document, "top", own));
+    BSON_APPEND_UTF8(projection, "shown", spill_mongo_ref(document, "shown", own));
+    if (document->request->kind != SPILL_REQUEST_READ || !document->request->read.want_top)
+        return;
+    const spill_definition_t *definition = document->request->definition;
+    snprintf(ref, sizeof ref, "$%s", summary_path(definition, definition->top_field, path));
+    BSON_APPEND_UTF8(projection, "topRun", ref);
+}
+
+spill_code_t spill_mongo_decode_top(const spill_mongo_document_t *document, const bson_t *projected,
+                                    spill_state_t *state, spill_error_t *error)
+{
+    bson_iter_t top, shown;
+    if (!has_top(document) || !state->present || !bson_iter_init_find(&top, projected, "top"))
+        return SPILL_OK;
+    spill_value_t value = spill_value_from_iter(&top);
+    bool counted = bson_iter_init_find(&shown, projected, "shown") &&
+                   BSON_ITER_HOLDS_NUMBER(&shown) && spill_iter_int64(&shown) >= 0;
+    if (!counted || !spill_top_read(&value, (size_t)spill_iter_int64(&shown), &state->top))
+        return spill_fail(error, SPILL_CORRUPT, "%s: %s.top or its field shown is malformed",
+                          document->collection, document->spill);
+    return SPILL_OK;
+}
+
+void spill_mongo_decode_top_run(const bson_t *projected, const spill_state_t *state,
+                                spill_run_t *run)
+{
+    bson_iter_t iter, elements;
+    if (!bson_iter_init_find(&iter, projected, "topRun") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &elements))
+        return;
+    for (size_t i = 0; i < state->top.shown && bson_iter_next(&elements); i++) {
+        spill_value_t value = spill_value_from_iter(&elements);
+        spill_run_add(run, state->top.at[i].seq, &value);
+    }
+}
+
+/* ---- ... the elements that it shows ---------------------------------------------------------- */
+
+bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value)
+{
+    for (size_t i = 0; run && i < run->count; i++)
+        if (run->entries[i].seq == seq) {
+            *value = spill_run_element(run, i).value;
+            return true;
+        }
+    return false;
+}
+
+/* Find element `seq` among the request's own; an append's have numbers from `from` on. */
+static bool find_own(const spill_request_t *request, int64_t from, int64_t seq,
+                     spill_value_t *value)
+{
+    bool append = request->kind == SPILL_REQUEST_APPEND;
+    if (append && seq >= from && seq - from < (int64_t)request->append.element_count) {
+        *value = request->append.elements[seq - from];
+        return true;
+    }
+    if (!spill_request_is_change(request) || seq != request->change.seq || !request->change.element)
+        return false;
+    *value = *request->change.element;
+    return true;
+}
+
+void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
+                            const spill_response_t *read, spill_top_t *top, spill_run_t *values)
+{
+    const spill_run_t *refill_run = spill_request_refill_run(request);
+    spill_run_clear(values);
+    for (size_t i = 0; i < top->shown; i++) {
+        spill_value_t value;
+        int64_t seq = top->at[i].seq;
+        if (!find_own(request, from, seq, &value) &&
+            !spill_mongo_find_in(refill_run, seq, &value) &&
+            !spill_mongo_find_in(&read->run, seq, &value) &&
+            !spill_mongo_find_in(&read->top_run, seq, &value)) {
+            spill_top_show(top, request->definition, i); /* another program changed the summary */
+            return;
+        }
+        spill_run_add(values, seq, &value);
+    }
+}
+
+/* ---- ... writing it -------------------------------------------------------------------------- */
+
+static void set_top(const spill_mongo_document_t *document, const spill_top_t *top, bool literal,
+                    bson_t *set)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t noted = BSON_INITIALIZER;
+    if (has_top(document)) {
+        spill_top_append(top, "top", &noted);
+        bson_append_int64(set, spill_mongo_path(document, "shown", path), -1, (int64_t)top->shown);
+        spill_mongo_set_document(spill_mongo_path(document, "top", path), &noted, literal, set);
+    }
+    bson_destroy(&noted);
+}
+
+static void append_values(const spill_run_t *values, size_t from, size_t count, const char *name,
+                          bson_t *to)
+{
+    bson_t array;
+    bson_append_array_begin(to, name, -1, &array);
+    for (size_t i = 0; i < count; i++) {
+        char buffer[16];
+        const char *key;
+        spill_element_t element = spill_run_element(values, from + i);
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&element.value, &array, key);
+    }
+    bson_append_array_end(to, &array);
+}
+
+/* Find new elements among the shown ones, if they are adjacent: first ... first + count - 1. */
+static bool find_block(const spill_top_t *top, int64_t from, size_t *first, size_t *count)
+{
+    size_t end = 0;
+    *first = 0;
+    *count = 0;
+    for (size_t i = 0; i < top->shown; i++) {
+        if (top->at[i].seq < from)
+            continue;
+        *first = *count == 0 ? i : *first;
+        end = i + 1;
+        ++*count;
+    }
+    return *count == 0 || end - *first == *count;
+}
+
+void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
+                                   const spill_response_t *read, spill_state_t *after, bson_t *set,
+                                   bson_t *push)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    int64_t from = spill_state_end(&read->state);
+    char path[TOP_PATH_SIZE];
+    if (!spill_top_equal(&read->state.top, &after->top)) {
+        spill_run_t values = {0};
+        bson_t operand;
+        size_t first, count;
+        bool block = find_block(&after->top, from, &first, &count);
+        summary_path(definition, definition->top_field, path);
+        if (block) { /* insert it between the existing elements */
+            for (size_t i = first; i < first + count; i++)
+                spill_run_add(&values, after->top.at[i].seq,
+                              &request->append.elements[after->top.at[i].seq - from]);
+            bson_append_document_begin(push, path, -1, &operand);
+            append_values(&values, 0, count, "$each", &operand);
+            BSON_APPEND_INT64(&operand, "$position", (int64_t)first);
+            BSON_APPEND_INT64(&operand, "$slice", (int64_t)after->top.shown);
+            bson_append_document_end(push, &operand);
+        } else {
+            spill_mongo_gather_top(request, from, read, &after->top, &values);
+            append_values(&values, 0, values.count, path, set);
+        }
+        set_top(document, &after->top, false, set);
+        spill_run_release(&values);
+    }
+    if (definition->stats_count[0] != '\0')
+        spill_append_count(set, summary_path(definition, definition->stats_count, path),
+                           spill_state_count(definition, after));
+    if (definition->stats_average[0] != '\0' && after->sum.values > 0)
+        BSON_APPEND_DOUBLE(set, summary_path(definition, definition->stats_average, path),
+                           spill_sum_average(&after->sum));
+}
+
+/*
+ * Layouts reference and subset: documents of one element {_id: {owner, page}, <owner>, <its
+ * fields>, spill}, and the head's summary.
+ */
 
 /* ---- the summary ----------------------------------------------------------------------------- */
 
@@ -52,7 +250,7 @@ void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill
     spill_render_summary(definition, after, top, &summary);
     spill_mongo_set_document(definition->array, &summary, literal, set);
     spill_mongo_set_sum(document, after, literal, set);
-    spill_mongo_set_top(document, &after->top, literal, set);
+    set_top(document, &after->top, literal, set);
     bson_destroy(&summary);
 }
 

@@ -5,7 +5,6 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/schema.h"
-#include "store/place.h"
 #include "store/render.h"
 
 #include <stdio.h>

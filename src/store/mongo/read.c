@@ -6,7 +6,7 @@
 
 #include "bson/element_fields.h"
 #include "definition/schema.h"
-#include "store/place.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
-#include "store/place.h"
 #include "store/render.h"
 #include "store/unmanaged.h"
 #include "util/error.h"

@@ -1,7 +1,7 @@
 #include "tools/consolidate/transform.h"
 
 #include "bson/value.h"
-#include "store/limits.h"
+#include "store/content.h"
 #include "util/error.h"
 #include "util/hash.h"
 

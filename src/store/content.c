@@ -1,9 +1,9 @@
-#include "store/run.h"
+#include "store/content.h"
 
 #include <assert.h>
 #include <string.h>
 
-static void reserve(spill_run_t *run, size_t count)
+static void reserve_run(spill_run_t *run, size_t count)
 {
     if (count <= run->capacity)
         return;
@@ -24,7 +24,7 @@ int64_t spill_run_next_limit(int64_t limit, int64_t most, int64_t bytes_most, in
 
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value)
 {
-    reserve(run, run->count + 1);
+    reserve_run(run, run->count + 1);
     run->entries[run->count++] = (spill_run_entry_t){
         .seq = seq,
         .offset = run->arena.size,
@@ -82,7 +82,7 @@ void spill_run_copy(const spill_run_t *from, spill_run_t *to)
     spill_run_clear(to);
     if (from->count == 0)
         return;
-    reserve(to, from->count);
+    reserve_run(to, from->count);
     memcpy(to->entries, from->entries, from->count * sizeof *from->entries);
     to->count = from->count;
     if (from->arena.size > 0)
@@ -100,4 +100,67 @@ void spill_run_release(spill_run_t *run)
     bson_free(run->entries);
     spill_buffer_release(&run->arena);
     *run = (spill_run_t){0};
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+bool spill_op_entry_is(const spill_op_entry_t *entry, const void *id, size_t id_bytes)
+{
+    return entry->id_bytes == id_bytes && memcmp(entry->id, id, id_bytes) == 0;
+}
+
+const spill_op_entry_t *spill_ops_find(const spill_ops_t *ops, const void *id, size_t id_bytes)
+{
+    for (size_t i = ops->count; i > 0; i--) {
+        const spill_op_entry_t *entry = &ops->entries[i - 1];
+        if (spill_op_entry_is(entry, id, id_bytes))
+            return entry;
+    }
+    return NULL;
+}
+
+static void reserve_ops(spill_ops_t *ops, size_t count)
+{
+    if (count <= ops->capacity)
+        return;
+    size_t capacity = ops->capacity < 4 ? 4 : ops->capacity * 2;
+    if (capacity < count)
+        capacity = count;
+    ops->entries = bson_realloc(ops->entries, capacity * sizeof *ops->entries);
+    ops->capacity = capacity;
+}
+
+void spill_ops_push(spill_ops_t *ops, const spill_op_entry_t *entry, size_t window)
+{
+    assert(window > 0);
+    if (ops->count >= window) {
+        size_t forget = ops->count - window + 1;
+        ops->count -= forget;
+        memmove(ops->entries, ops->entries + forget, ops->count * sizeof *ops->entries);
+    }
+    reserve_ops(ops, ops->count + 1);
+    ops->entries[ops->count++] = *entry;
+}
+
+void spill_ops_copy(const spill_ops_t *from, spill_ops_t *to)
+{
+    to->count = from->count;
+    if (from->count == 0)
+        return;
+    reserve_ops(to, from->count);
+    memcpy(to->entries, from->entries, from->count * sizeof *from->entries);
+}
+
+void spill_ops_release(spill_ops_t *ops)
+{
+    bson_free(ops->entries);
+    *ops = (spill_ops_t){0};
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+bool spill_limits_allow(const spill_limits_t *limits, int64_t slots, int64_t live, int64_t bytes)
+{
+    int64_t bytes_max = live == 1 ? SPILL_DOCUMENT_BYTES_MAX : limits->bytes_max;
+    return slots <= limits->slots_max && bytes <= bytes_max;
 }

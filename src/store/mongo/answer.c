@@ -1,0 +1,398 @@
+/* What a server answers: its errors, the documents of its cursors, and its lists of collections. */
+#include "store/mongo/mongo.h"
+
+#include "bson/value.h"
+#include "store/raw_reader.h"
+#include "util/error.h"
+#include "util/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* The server's codes, as MongoDB numbers them; others of the family use the same numbers. */
+enum {
+    INTERNAL_ERROR = 1,
+    BAD_VALUE = 2,
+    SERVER_HOST_UNREACHABLE = 6,
+    SERVER_HOST_NOT_FOUND = 7,
+    UNKNOWN_ERROR = 8,
+    FAILED_TO_PARSE = 9,
+    UNAUTHORIZED = 13,
+    TYPE_MISMATCH = 14,
+    AUTHENTICATION_FAILED = 18,
+    PATH_NOT_VIABLE = 28,
+    CONFLICTING_UPDATE = 40,
+    CURSOR_NOT_FOUND = 43,
+    MAX_TIME_EXPIRED = 50,
+    DOLLAR_PREFIXED_FIELD = 52,
+    WRITE_CONCERN_TIMEOUT = 64,
+    SERVER_NETWORK_TIMEOUT = 89,
+    SHUTDOWN = 91,
+    UNSATISFIABLE_WRITE_CONCERN = 100,
+    WRITE_CONFLICT = 112,
+    PRIMARY_STEPPED_DOWN = 189,
+    EXCEEDED_TIME_LIMIT = 262,
+    ATLAS_DENIED = 8000,
+    SOCKET = 9001,
+    NOT_WRITABLE_PRIMARY = 10107,
+    TOO_LARGE = 10334,
+    DUPLICATE_KEY = 11000,
+    INTERRUPTED_AT_SHUTDOWN = 11600,
+    INTERRUPTED = 11601,
+    INTERRUPTED_BY_STATE_CHANGE = 11602,
+    NOT_PRIMARY_NO_SECONDARY_OK = 13435,
+    NOT_PRIMARY_OR_SECONDARY = 13436,
+    TOO_LARGE_AFTER_UPDATE = 17419,
+    TOO_LARGE_AFTER_UPSERT = 17420
+};
+
+typedef enum meaning {
+    MEANING_OTHER,
+    MEANING_NOT_SENT, /* no server was available */
+    MEANING_NOT_DONE, /* the server did not begin */
+    MEANING_PERHAPS,  /* it may have been carried out, and may be rolled back */
+    MEANING_DENIED,
+    MEANING_INVALID,
+    MEANING_TOO_LARGE
+} meaning_t;
+
+bool spill_mongo_is_duplicate(const bson_error_t *cause)
+{
+    return cause->domain != MONGOC_ERROR_STREAM && cause->code == DUPLICATE_KEY;
+}
+
+/* DocumentDB has another code for an update; the text is the same everywhere. */
+static bool is_too_large(const bson_error_t *cause)
+{
+    return cause->code == TOO_LARGE || cause->code == TOO_LARGE_AFTER_UPDATE ||
+           cause->code == TOO_LARGE_AFTER_UPSERT || strstr(cause->message, "larger than MaxDoc");
+}
+
+/* FerretDB returns PostgreSQL's text with its own codes. */
+static bool is_denied(const bson_error_t *cause)
+{
+    return strstr(cause->message, "permission denied for ") != NULL;
+}
+
+static meaning_t meaning_of_code(uint32_t code)
+{
+    switch (code) {
+    case UNAUTHORIZED:
+    case AUTHENTICATION_FAILED:
+    case ATLAS_DENIED:
+        return MEANING_DENIED;
+    case SERVER_HOST_UNREACHABLE:
+    case SERVER_HOST_NOT_FOUND:
+    case WRITE_CONFLICT:
+    case NOT_WRITABLE_PRIMARY:
+    case NOT_PRIMARY_NO_SECONDARY_OK:
+    case NOT_PRIMARY_OR_SECONDARY:
+        return MEANING_NOT_DONE;
+    case INTERNAL_ERROR: /* FerretDB, if it loses PostgreSQL during the command */
+    case UNKNOWN_ERROR:
+    case CURSOR_NOT_FOUND:
+    case MAX_TIME_EXPIRED:
+    case WRITE_CONCERN_TIMEOUT:
+    case SERVER_NETWORK_TIMEOUT:
+    case SHUTDOWN:
+    case PRIMARY_STEPPED_DOWN:
+    case EXCEEDED_TIME_LIMIT:
+    case SOCKET:
+    case INTERRUPTED_AT_SHUTDOWN:
+    case INTERRUPTED:
+    case INTERRUPTED_BY_STATE_CHANGE:
+        return MEANING_PERHAPS;
+    case BAD_VALUE:
+    case FAILED_TO_PARSE:
+    case TYPE_MISMATCH:
+    case PATH_NOT_VIABLE:
+    case CONFLICTING_UPDATE:
+    case DOLLAR_PREFIXED_FIELD:
+    case UNSATISFIABLE_WRITE_CONCERN:
+        return MEANING_INVALID;
+    default:
+        return MEANING_OTHER;
+    }
+}
+
+static meaning_t meaning_of(const bson_error_t *cause)
+{
+    if (is_too_large(cause))
+        return MEANING_TOO_LARGE;
+    if (is_denied(cause))
+        return MEANING_DENIED;
+    switch (cause->domain) {
+    case MONGOC_ERROR_SERVER_SELECTION:
+        return MEANING_NOT_SENT;
+    case MONGOC_ERROR_STREAM:
+    case MONGOC_ERROR_PROTOCOL:
+        return MEANING_PERHAPS;
+    case MONGOC_ERROR_CLIENT:
+        return cause->code == MONGOC_ERROR_CLIENT_AUTHENTICATE ? MEANING_DENIED : MEANING_OTHER;
+    case MONGOC_ERROR_SASL:
+    case MONGOC_ERROR_SCRAM:
+        return MEANING_DENIED;
+    case MONGOC_ERROR_WRITE_CONCERN: /* done, but may be rolled back */
+        return MEANING_PERHAPS;
+    case MONGOC_ERROR_BSON:
+        return MEANING_INVALID;
+    default:
+        return meaning_of_code(cause->code);
+    }
+}
+
+spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection, bool write,
+                              const bson_error_t *cause, const bson_t *reply, spill_error_t *error)
+{
+    meaning_t meaning = meaning_of(cause);
+    /* If the driver tried twice, the error is of the second try; the first may have succeeded. */
+    if (meaning == MEANING_NOT_DONE && store->retries)
+        meaning = MEANING_PERHAPS;
+    if (meaning == MEANING_OTHER && reply && mongoc_error_has_label(reply, "RetryableWriteError"))
+        meaning = MEANING_PERHAPS;
+    spill_code_t code = SPILL_IO;
+    switch (meaning) {
+    case MEANING_PERHAPS:
+        code = write ? SPILL_UNKNOWN : SPILL_IO;
+        break;
+    case MEANING_DENIED:
+        code = SPILL_DENIED;
+        break;
+    case MEANING_INVALID:
+        code = SPILL_INVALID;
+        break;
+    case MEANING_TOO_LARGE:
+        code = SPILL_TOO_BIG;
+        break;
+    case MEANING_NOT_SENT:
+    case MEANING_NOT_DONE:
+    case MEANING_OTHER:
+        break;
+    }
+    spill_fail(error, code, "%s%s%s: %s", store->place, collection ? "." : "",
+               collection ? collection : "", cause->message);
+    if (error) {
+        error->native = (int)cause->code;
+        error->retryable = meaning == MEANING_NOT_SENT || meaning == MEANING_NOT_DONE ||
+                           meaning == MEANING_PERHAPS;
+    }
+    return code;
+}
+
+/* ---- cursors --------------------------------------------------------------------------------- */
+
+/*
+ * Cursors over what a server sends. The server is trusted to keep data, but no answer of it may
+ * crash or block the program: each document is checked before anything reads it, and a cursor that
+ * does not advance ends in an error.
+ */
+
+enum {
+    EMPTY_BATCHES_MAX = 1000, /* in succession */
+    REPEATS_MAX = 3,          /* how often a document may be repeated, as a router may do */
+    ALIKE_MAX = 1000          /* the same for documents without a unique identity */
+};
+
+/* ---- the namespace of an answer -------------------------------------------------------------- */
+
+/*
+ * The driver calls spill_mongo_check_answer in the thread that waits for the answer, before it
+ * returns a document of it. So the thread's own variable has the cursor.
+ */
+static _Thread_local struct {
+    const spill_mongo_cursor_t *cursor; /* NULL: no answer with a cursor is awaited */
+    char unexpected[128];               /* the namespace that the answer has instead */
+} awaited;
+
+static bool is_expected(const spill_mongo_cursor_t *cursor, const char *name)
+{
+    const char *database = cursor->store->database;
+    size_t length = strlen(database);
+    if (strncmp(name, database, length) != 0 || name[length] != '.')
+        return false;
+    const char *collection = name + length + 1;
+    return strncmp(collection, "$cmd.", 5) == 0 ||
+           (cursor->collection && strcmp(collection, cursor->collection) == 0);
+}
+
+void spill_mongo_check_answer(const bson_t *reply)
+{
+    bson_iter_t iter, field;
+    if (!awaited.cursor || !bson_iter_init_find(&iter, reply, "cursor") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&iter) || !bson_iter_recurse(&iter, &field))
+        return;
+    const char *name = "";
+    if (bson_iter_find(&field, "ns") && BSON_ITER_HOLDS_UTF8(&field))
+        name = bson_iter_utf8(&field, NULL);
+    if (!is_expected(awaited.cursor, name))
+        bson_snprintf(awaited.unexpected, sizeof awaited.unexpected, "'%s'", name);
+}
+
+/* ---- a cursor -------------------------------------------------------------------------------- */
+
+spill_mongo_cursor_t spill_mongo_cursor(spill_mongo_t *store, const char *collection,
+                                        mongoc_cursor_t *cursor, bool unique)
+{
+    return (spill_mongo_cursor_t){
+        .store = store, .collection = collection, .cursor = cursor, .unique = unique};
+}
+
+void spill_mongo_cursor_end(spill_mongo_cursor_t *cursor)
+{
+    mongoc_cursor_destroy(cursor->cursor);
+    cursor->cursor = NULL;
+}
+
+static spill_code_t fail_answer(const spill_mongo_cursor_t *cursor, const char *what,
+                                spill_error_t *error)
+{
+    return spill_fail(error, SPILL_CORRUPT, "%s%s%s: the server's answer is wrong: %s",
+                      cursor->store->place, cursor->collection ? "." : "",
+                      cursor->collection ? cursor->collection : "", what);
+}
+
+/*
+ * Does the cursor return the same documents again and again? Brent's algorithm: remember one
+ * document, after 1, 2, 4, ... documents the next one. A cycle of any length meets it again.
+ */
+static bool is_cycling(spill_mongo_cursor_t *cursor, const bson_t *document)
+{
+    bson_iter_t iter;
+    uint64_t hash;
+    cursor->count++;
+    if (!cursor->unique && cursor->count == 1) /* often the only one, and it may be large */
+        return false;
+    if (cursor->unique && bson_iter_init_find(&iter, document, "_id")) {
+        spill_value_t id = spill_value_from_iter(&iter);
+        hash = spill_hash(id.data, id.size_bytes) + id.type;
+    } else {
+        hash = spill_hash(bson_get_data(document), document->len);
+    }
+    if (cursor->count > 1 && hash == cursor->remembered)
+        cursor->repeats++;
+    if ((cursor->count & (cursor->count - 1)) == 0) {
+        cursor->remembered = hash;
+        cursor->repeats = 0;
+    }
+    return cursor->repeats >= (cursor->unique ? REPEATS_MAX : ALIKE_MAX);
+}
+
+bool spill_mongo_follows(const uint8_t *place, size_t place_bytes, const bson_iter_t *id)
+{
+    bson_t document;
+    bson_iter_t before;
+    if (place_bytes == 0 || !bson_init_static(&document, place, place_bytes) ||
+        !bson_iter_init(&before, &document) || !bson_iter_next(&before) ||
+        bson_iter_type(&before) != bson_iter_type(id))
+        return true;
+    spill_value_t left = spill_value_from_iter(&before), right = spill_value_from_iter(id);
+    switch (bson_iter_type(id)) {
+    case BSON_TYPE_UTF8:
+        return spill_value_compare(&left, &right) < 0;
+    case BSON_TYPE_OID:
+        return bson_oid_compare(bson_iter_oid(&before), bson_iter_oid(id)) < 0;
+    case BSON_TYPE_INT32:
+    case BSON_TYPE_INT64:
+        return bson_iter_as_int64(&before) < bson_iter_as_int64(id);
+    default:
+        return !spill_value_equal(&left, &right);
+    }
+}
+
+void spill_mongo_set_last(spill_listing_t *listing, const bson_iter_t *id)
+{
+    SPILL_SCOPED(bson_destroy) bson_t place = BSON_INITIALIZER;
+    bson_append_iter(&place, "", 0, id);
+    spill_listing_set_last(listing, bson_get_data(&place), place.len);
+}
+
+spill_code_t spill_mongo_fail_order(const spill_mongo_t *store, const char *collection,
+                                    spill_error_t *error)
+{
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s.%s: the server's answer is wrong: its documents are not in the order of "
+                      "their _id",
+                      store->place, collection);
+}
+
+static bool advance(spill_mongo_cursor_t *cursor, const bson_t **document)
+{
+    awaited.cursor = cursor;
+    awaited.unexpected[0] = '\0';
+    bool any = mongoc_cursor_next(cursor->cursor, document);
+    awaited.cursor = NULL;
+    return any;
+}
+
+spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t **document,
+                                     spill_error_t *error)
+{
+    const bson_t *next = NULL, *reply = NULL;
+    bson_error_t cause;
+    int empty = 0;
+    *document = NULL;
+    bool any = advance(cursor, &next);
+    /* After an empty batch, which others may follow, the driver reports that there is no document.
+     */
+    while (!any && !mongoc_cursor_error(cursor->cursor, NULL) &&
+           mongoc_cursor_more(cursor->cursor) && awaited.unexpected[0] == '\0' &&
+           ++empty < EMPTY_BATCHES_MAX)
+        any = advance(cursor, &next);
+    if (awaited.unexpected[0] != '\0') {
+        char what[192];
+        snprintf(what, sizeof what, "its cursor is of the namespace %s", awaited.unexpected);
+        return fail_answer(cursor, what, error);
+    }
+    if (mongoc_cursor_error_document(cursor->cursor, &cause, &reply))
+        return spill_mongo_fail(cursor->store, cursor->collection, false, &cause, reply, error);
+    if (empty == EMPTY_BATCHES_MAX)
+        return fail_answer(cursor, "its cursor returns empty batches without an end", error);
+    if (!any)
+        return SPILL_OK;
+    if (!spill_answer_valid(next))
+        return fail_answer(cursor, "a document is not valid BSON, or is nested too deeply", error);
+    if (is_cycling(cursor, next))
+        return fail_answer(cursor, "its cursor returns the same documents again and again", error);
+    *document = next;
+    return SPILL_OK;
+}
+
+/* ---- collations ------------------------------------------------------------------------------ */
+
+/* `description` is the server's: {name, options: {collation: {locale, ...}}}. */
+static bool has_collation(const bson_iter_t *description, const char *collection)
+{
+    bson_iter_t field, found;
+    const char *locale = "";
+    if (!bson_iter_recurse(description, &field) || !bson_iter_find(&field, "name") ||
+        !BSON_ITER_HOLDS_UTF8(&field) || strcmp(bson_iter_utf8(&field, NULL), collection) != 0)
+        return false;
+    if (!bson_iter_recurse(description, &field) ||
+        !bson_iter_find_descendant(&field, "options.collation", &found) ||
+        !BSON_ITER_HOLDS_DOCUMENT(&found))
+        return false;
+    if (bson_iter_recurse(&found, &field) && bson_iter_find(&field, "locale") &&
+        BSON_ITER_HOLDS_UTF8(&field))
+        locale = bson_iter_utf8(&field, NULL);
+    return strcmp(locale, "simple") != 0;
+}
+
+spill_code_t spill_collation_refuse(const bson_t *listing, const char *collection,
+                                    spill_error_t *error)
+{
+    bson_iter_t iter;
+    bool has = false;
+    if (bson_iter_init(&iter, listing))
+        while (!has && bson_iter_next(&iter))
+            has = has_collation(&iter, collection);
+    if (!has)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' has a collation of its own, by which the server compares _ids and "
+                      "elements, so Spillway cannot manage its arrays. Copy the documents to a "
+                      "collection without one, or name another collection",
+                      collection);
+}
