@@ -199,6 +199,43 @@ static spill_request_t make_edit(const fixture_t *fixture, int64_t page, int64_t
     return edit;
 }
 
+/* A store may keep the page as a view of the head's records until the cut. */
+static void page_that_is_not_cut_may_be_read(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    assert_int_equal(put_from_head(&fixture, 0, 3), SPILL_DONE);
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = INCARNATION;
+    remove.change.seq = 1;
+    assert_done(&fixture, &remove);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 0);
+    read.read.want = SPILL_WANT_FORWARD;
+    read.read.limit = 10;
+    assert_done(&fixture, &read);
+    assert_true(fixture.response.state.present);
+    const spill_run_t *run = &fixture.response.run;
+    assert_in_range(run->count, 2, 3);
+    assert_int_equal(spill_run_element(run, 0).seq, 0);
+    assert_int_equal(spill_run_element(run, run->count - 1).seq, 2);
+    fixture_close(&fixture);
+}
+
+static void drop_of_a_page_that_is_not_cut_leaves_the_head(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    assert_int_equal(put_from_head(&fixture, 0, 3), SPILL_DONE);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
+    assert_done(&fixture, &drop);
+    assert_document(&fixture, 0, "absent");
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102 3=103 4=104");
+    assert_sound(&fixture);
+    fixture_close(&fixture);
+}
+
 static void edit_happens_once(void **state)
 {
     fixture_t fixture;
@@ -437,6 +474,8 @@ void add_newest_tests(suite_t *suite)
     SUITE_ADD(suite, removed_numbers_move_to_the_page);
     SUITE_ADD(suite, removal_in_head_happens_once);
     SUITE_ADD(suite, removal_in_page_takes_three_steps);
+    SUITE_ADD(suite, page_that_is_not_cut_may_be_read);
+    SUITE_ADD(suite, drop_of_a_page_that_is_not_cut_leaves_the_head);
     SUITE_ADD(suite, edit_happens_once);
     SUITE_ADD(suite, growing_edit_needs_room);
     SUITE_ADD(suite, trim_raises_watermark_and_cuts_head);
