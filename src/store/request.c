@@ -58,6 +58,9 @@ void spill_request_assert(const spill_request_t *request)
     case SPILL_REQUEST_EDIT:
         assert(request->change.element);
         break;
+    case SPILL_REQUEST_PREPARE:
+        assert(request->change.seq >= 0 && request->change.intent_page >= 0);
+        break;
     case SPILL_REQUEST_ADOPT_SPLIT:
         assert(request->adopt.run && request->adopt.slots > 0);
         break;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Failures of the program's environment: a full disk, a folder without permission, another writer.
+# Failures of the program's environment: a full disk, a folder without permission, another writer, a
+# library that is missing.
 # shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
@@ -173,3 +174,25 @@ if [ "$(id -u)" != 0 ]; then
     has err "ermission"
 fi
 chmod 644 events.ndjson
+
+# ---- libmongoc, which only stores on a server need -----------------------------------------------
+
+# Print how many times a command loads libmongoc.
+loads_of_libmongoc() {
+    LD_DEBUG=files "$SPILLWAY" "$@" 2>&1 | grep -c 'file=libmongoc.*dynamically loaded'
+}
+
+expect 0 define here feed --preset feed
+[ "$(loads_of_libmongoc --version)" = 0 ] || fail "--version loads libmongoc"
+[ "$(loads_of_libmongoc append here feed ada '{"n":1}')" = 0 ] || fail "an append loads libmongoc"
+[ "$(loads_of_libmongoc stats 'mongodb://127.0.0.1:1/db?serverSelectionTimeoutMS=100')" = 1 ] ||
+    fail "a store on a server did not load libmongoc"
+
+mkdir broken
+echo "not a library" >broken/libmongoc-1.0.so.0
+export LD_LIBRARY_PATH=$PWD/broken
+expect 3 stats mongodb://127.0.0.1:1/db
+has err "stores on a server need libmongoc-1.0.so.0, which cannot be loaded"
+has err "install libmongoc"
+expect 0 append here feed ada '{"n":2}'
+unset LD_LIBRARY_PATH

@@ -301,6 +301,8 @@ static void remove_one(walk_t *walk)
         request = walk_request(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
         request.change.seq = random_number(walk, &walk->page);
         request.change.intent_page = walk->page.page;
+        if (request.change.seq < 0)
+            return;
     } else {
         request = walk_request(walk, SPILL_REQUEST_REMOVE, SPILL_HEAD);
         request.change.seq = random_number(walk, &walk->head);

@@ -264,6 +264,8 @@ static void damaged_states_are_harmless(void **state)
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (spill_state_decode(bytes.data, bytes.size, true, &back)) {
             assert_true(back.first >= 0 && back.live >= 0);
+            assert_true(back.intent_seq >= 0 && back.intent_page >= 0);
+            assert_true(back.intent || !back.intent_edit);
             for (size_t i = 0; i < back.deleted.run_count; i++) {
                 assert_in_range(back.deleted.runs[i].first, back.first, spill_state_end(&back) - 1);
                 assert_in_range(back.deleted.runs[i].end, back.first + 1, spill_state_end(&back));

@@ -116,6 +116,8 @@ static spill_code_t read_state(const spill_request_t *request, const bson_t *pro
     if (code == SPILL_CORRUPT)
         assert_non_null(strstr(error.message, document.collection));
     assert_true(code == SPILL_OK || code == SPILL_CORRUPT || code == SPILL_REFUSED);
+    if (code == SPILL_OK)
+        assert_true(state.intent_seq >= 0 && state.intent_page >= 0);
     spill_state_release(&state);
     spill_ops_release(&ops);
     return code;

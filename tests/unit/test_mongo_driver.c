@@ -268,6 +268,12 @@ static void test_odd_answer_proves_nothing(void **state)
                         server));
 }
 
+static int load_driver(void **state)
+{
+    (void)state;
+    return spill_driver_load(NULL) == SPILL_OK ? 0 : -1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,5 +287,5 @@ int main(void)
         cmocka_unit_test(test_odd_answer_proves_nothing),
         cmocka_unit_test(test_every_insertion_must_be_answered),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load_driver, NULL);
 }

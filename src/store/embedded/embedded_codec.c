@@ -393,8 +393,10 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     if (state->intent) {
         state->intent_seq = read_signed(&reader, SPILL_NUMBER_MAX);
         state->intent_page = read_signed(&reader, SPILL_NUMBER_MAX);
+        reader.bad |= state->intent_seq < 0 || state->intent_page < 0;
     }
     state->intent_edit = (flags & FLAG_EDIT) != 0;
+    reader.bad |= state->intent_edit && !state->intent;
     if (state->intent_edit) {
         state->intent_source_rev = read_moment_after(&reader, state->incarnation);
         decode_sum(&reader, &state->intent_value);

@@ -5,7 +5,6 @@
 #include "util/text.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,13 +17,6 @@ enum { WIRE_VERSION_MIN = 9, SELECTION_MS = 10000 };
 
 /* The longest wait for an answer: builds of indexes and searches through all pages take minutes. */
 enum { SOCKET_MS = 300000 };
-
-/* Turn off the driver's own log, which would go to the program's output. Errors have the causes. */
-static void start_driver(void)
-{
-    mongoc_log_set_handler(NULL, NULL);
-    mongoc_init();
-}
 
 /* Set w: majority, if the URI does not set w; it may set the journal or a time-out. */
 static void fill_write_concern(mongoc_uri_t *uri)
@@ -366,9 +358,8 @@ static void destroy_uri(mongoc_uri_t **uri)
 spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *options,
                               spill_store_t **store, spill_error_t *error)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start_driver);
     *store = NULL;
+    SPILL_TRY(spill_driver_load(error));
     SPILL_SCOPED(destroy_uri) mongoc_uri_t *uri = NULL;
     SPILL_TRY(parse(text, &uri, error));
     spill_mongo_t *mongo = make_store(uri, options);

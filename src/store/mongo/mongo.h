@@ -5,6 +5,7 @@
  * the filter checks that it has not changed.
  *
  * The files, from the wire up:
+ *   driver.c            load libmongoc
  *   connect.c           the URI, the pool of clients, the abilities of the server; dispatch
  *   command.c           one command each: find and modify, update, insert, delete, aggregate
  *   answer.c            the meaning of errors; checked documents of cursors
@@ -39,10 +40,9 @@
 
 #include "bson/number.h"
 #include "definition/stored_element.h"
+#include "store/mongo/driver.h"
 #include "store/store.h"
 #include "store/transition.h"
-
-#include <mongoc/mongoc.h>
 
 typedef struct spill_mongo_hints spill_mongo_hints_t;
 

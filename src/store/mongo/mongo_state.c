@@ -177,11 +177,11 @@ static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_
     state->intent = true;
     while (bson_iter_next(&iter)) {
         if (strcmp(bson_iter_key(&iter), "seq") == 0)
-            state->intent_seq = bson_iter_as_int64(&iter);
+            state->intent_seq = number_of(parser, &iter, "intent.seq");
         else if (strcmp(bson_iter_key(&iter), "page") == 0)
-            state->intent_page = bson_iter_as_int64(&iter);
+            state->intent_page = number_of(parser, &iter, "intent.page");
         else if (strcmp(bson_iter_key(&iter), "src") == 0)
-            state->intent_source_rev = bson_iter_as_int64(&iter);
+            state->intent_source_rev = number_of(parser, &iter, "intent.src");
         else if (strcmp(bson_iter_key(&iter), "value") == 0)
             read_sum(parser, &iter, &state->intent_value);
     }
