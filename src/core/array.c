@@ -3,7 +3,6 @@
 
 #include "core/building.h"
 #include "definition/schema.h"
-#include "layout/combine.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
 #include "util/error.h"

@@ -3,7 +3,7 @@
  * pages. Pages have the incarnation of their head. So a page that was left over, or is put late,
  * never becomes a page of a later owner of the same name.
  *
- * If appends go to the tail, the drop closes the tail first (oldest_tail.c). Each deleted page
+ * If appends go to the tail, the drop closes the tail first (oldest.c). Each deleted page
  * leaves a tombstone, because a late CREATE_PAGE of this incarnation must be refused.
  *
  * A client that dies after DROP_HEAD leaves pages, and so does a page that is put late. The next

@@ -1,7 +1,17 @@
-/* The table of layouts, the functions that call its operations, and the loop of a drop. */
+/*
+ * The table of layouts, the functions that call its operations, the loop of a drop, and appends of
+ * several threads as one.
+ */
 #include "layout/layout.h"
 
+#include "definition/schema.h"
+#include "layout/referenced.h"
 #include "util/error.h"
+#include "util/hash.h"
+#include "util/queue.h"
+
+#include <assert.h>
+#include <string.h>
 
 enum { OLDEST = SPILL_KEEP_OLDEST, NEWEST = SPILL_KEEP_NEWEST, KEEPS };
 
@@ -43,8 +53,8 @@ void spill_layout_retain(spill_owner_t *owner)
 }
 
 /* Also after an error: a spill may have been made for the append that then failed. */
-spill_code_t spill_layout_append_alone(spill_owner_t *owner, const spill_part_t *part,
-                                       spill_append_result_t *result, spill_error_t *error)
+static spill_code_t append_alone(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error)
 {
     *result = (spill_append_result_t){0};
     owner->retain_is_due = false;
@@ -112,4 +122,200 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
         return drop_incarnation(owner, &head, error);
     SPILL_TRY(spill_outlier_finish_drop(owner, &any, error));
     return any ? SPILL_OK : spill_owner_absent(owner, error);
+}
+
+/* ---- combined appends ------------------------------------------------------------------------ */
+
+/* Owners meet in a queue by their hash; a group is of one owner. */
+enum { QUEUES = 256, GROUP_MAX = 128, GATHER_YIELDS = 64 };
+
+typedef struct job {
+    spill_waiter_t waiter; /* first */
+    spill_owner_t *owner;
+    const spill_part_t *part;
+    spill_append_result_t *result;
+    spill_error_t *error; /* or NULL */
+    spill_code_t code;
+} job_t;
+
+struct spill_combine {
+    spill_queue_t queues[QUEUES];
+};
+
+spill_combine_t *spill_combine_new(void)
+{
+    spill_combine_t *combine = bson_malloc0(sizeof *combine);
+    for (size_t i = 0; i < QUEUES; i++)
+        spill_queue_init(&combine->queues[i]);
+    return combine;
+}
+
+void spill_combine_free(spill_combine_t *combine)
+{
+    for (size_t i = 0; combine != NULL && i < QUEUES; i++)
+        spill_queue_release(&combine->queues[i]);
+    bson_free(combine);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* What goes out as one: `count` jobs from `jobs` on. */
+typedef struct group {
+    job_t *jobs[GROUP_MAX];
+    size_t count;
+    int64_t elements;
+    int64_t bytes;
+} group_t;
+
+static bool same_op(const spill_op_t *left, const spill_op_t *right)
+{
+    return left->id_bytes == right->id_bytes && memcmp(left->id, right->id, left->id_bytes) == 0;
+}
+
+/* May the job join the group? */
+static bool joins(const group_t *group, const job_t *job)
+{
+    const job_t *first = group->jobs[0];
+    const spill_op_t *op = job->part->op;
+    size_t most = op != NULL ? (size_t)job->owner->array->definition.op_window / 2 : GROUP_MAX;
+    if (group->count >= most || group->count >= GROUP_MAX ||
+        !spill_buffer_equal(&first->owner->key, &job->owner->key) ||
+        (first->part->op != NULL) != (op != NULL) ||
+        !spill_part_fits(job->owner, group->elements + (int64_t)job->part->count,
+                         group->bytes + job->part->bytes))
+        return false;
+    for (size_t i = 0; op != NULL && i < group->count; i++)
+        if (same_op(group->jobs[i]->part->op, op))
+            return false;
+    return true;
+}
+
+/* Take the jobs that go together with the first off the queue. */
+static void take_group(spill_queue_t *queue, group_t *group)
+{
+    *group = (group_t){.count = 0};
+    for (spill_waiter_t *waiter = queue->first; waiter != NULL; waiter = waiter->next) {
+        job_t *job = (job_t *)waiter;
+        if (group->count > 0 && !joins(group, job))
+            break;
+        group->jobs[group->count++] = job;
+        group->elements += (int64_t)job->part->count;
+        group->bytes += job->part->bytes;
+    }
+    spill_queue_take(queue, group->count);
+}
+
+/* ---- carrying them out ----------------------------------------------------------------------- */
+
+/* Jobs [from, end) of a group as one part. The arrays are the caller's to free. */
+static spill_part_t merge(const group_t *group, size_t from, size_t end)
+{
+    spill_part_t whole = {.member_count = end - from};
+    for (size_t i = from; i < end; i++)
+        whole.count += group->jobs[i]->part->count;
+    spill_value_t *elements = bson_malloc(whole.count * sizeof *elements);
+    spill_member_t *members = bson_malloc(whole.member_count * sizeof *members);
+    size_t at = 0;
+    for (size_t i = from; i < end; i++) {
+        const spill_part_t *part = group->jobs[i]->part;
+        memcpy(elements + at, part->elements, part->count * sizeof *elements);
+        members[i - from] = (spill_member_t){.op = part->op, .count = (int64_t)part->count};
+        whole.bytes += part->bytes;
+        at += part->count;
+    }
+    whole.elements = elements;
+    whole.members = members;
+    return whole;
+}
+
+/* Of `all` elements that were dropped, the first ones of a batch, those of [from, from + count). */
+static int64_t share_of_dropped(int64_t all, int64_t from, int64_t count)
+{
+    int64_t dropped = all - from;
+    return dropped < 0 ? 0 : dropped < count ? dropped : count;
+}
+
+/* Give each of the jobs its share of what was appended, or the error. */
+static void share(const group_t *group, size_t from, size_t end, spill_code_t code,
+                  const spill_append_result_t *result, const spill_error_t *error)
+{
+    int64_t first = result->first;
+    for (size_t i = from; i < end; i++) {
+        job_t *job = group->jobs[i];
+        int64_t count = (int64_t)job->part->count;
+        job->code = code;
+        if (code == SPILL_OK)
+            *job->result = (spill_append_result_t){
+                .first = first,
+                .count = count,
+                .op_base = result->op_base,
+                .dropped = share_of_dropped(result->dropped, first - result->first, count)};
+        else if (job->error != NULL)
+            *job->error = *error;
+        first += count;
+    }
+}
+
+/*
+ * As one; if that does not work, as two halves. An error whose outcome is known is each one's own:
+ * what is wrong with one append is not wrong with the others.
+ */
+static void carry_out(const group_t *group, size_t from, size_t end)
+{
+    job_t *first = group->jobs[from];
+    assert(first != NULL && end > from);
+    if (end - from == 1) {
+        first->code = append_alone(first->owner, first->part, first->result, first->error);
+        return;
+    }
+    spill_append_result_t result = {0};
+    spill_error_t error;
+    spill_part_t whole = merge(group, from, end);
+    spill_code_t code = append_alone(first->owner, &whole, &result, &error);
+    bson_free((void *)whole.elements);
+    bson_free((void *)whole.members);
+    if (code == SPILL_UNKNOWN || code == SPILL_IO || (code == SPILL_OK && result.count > 0)) {
+        share(group, from, end, code, &result, &error);
+        return;
+    }
+    size_t middle = from + (end - from) / 2;
+    carry_out(group, from, middle);
+    carry_out(group, middle, end);
+}
+
+static void lead(spill_queue_t *queue, job_t *own)
+{
+    group_t group;
+    spill_queue_gather(queue, GATHER_YIELDS);
+    take_group(queue, &group);
+    pthread_mutex_unlock(&queue->lock);
+    carry_out(&group, 0, group.count);
+    pthread_mutex_lock(&queue->lock);
+    spill_queue_hand_over(queue, &group.jobs[0]->waiter, &own->waiter);
+}
+
+/* Append a part together with what other threads have for the same owner. */
+static spill_code_t append_together(spill_owner_t *owner, const spill_part_t *part,
+                                    spill_append_result_t *result, spill_error_t *error)
+{
+    spill_combine_t *combine = owner->array->combine;
+    spill_queue_t *queue = &combine->queues[spill_hash(owner->key.data, owner->key.size) % QUEUES];
+    job_t job = {.owner = owner, .part = part, .result = result, .error = error};
+    if (spill_queue_join(queue, &job.waiter, 0))
+        lead(queue, &job);
+    return job.code;
+}
+
+/*
+ * An append with an update is made alone. So is an append to a head that keeps the top-N: its
+ * result says which of its elements were dropped.
+ */
+spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error)
+{
+    const spill_array_t *array = owner->array;
+    bool alone = array->combine == NULL || part->update != NULL ||
+                 spill_schema_of(&array->definition)->keeps_top_n;
+    return alone ? append_alone(owner, part, result, error)
+                 : append_together(owner, part, result, error);
 }

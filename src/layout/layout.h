@@ -52,13 +52,11 @@ bool spill_layout_add(const spill_schema_t *schema, const spill_layout_ops_t *op
 
 /*
  * The operations, as the functions of array.h. spill_layout_append may append a part together with
- * parts of other threads (combine.c); spill_layout_append_alone does not. After the append, both
- * delete the elements that the definition does not keep, if owner->retain_is_due.
+ * parts of other threads. After the append it deletes the elements that the definition does not
+ * keep, if owner->retain_is_due.
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
-spill_code_t spill_layout_append_alone(spill_owner_t *owner, const spill_part_t *part,
-                                       spill_append_result_t *result, spill_error_t *error);
 spill_code_t spill_layout_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
 spill_code_t spill_layout_edit(spill_owner_t *owner, spill_which_t *which,
                                const spill_value_t *element, spill_error_t *error);
@@ -72,5 +70,20 @@ spill_code_t spill_layout_trim(spill_owner_t *owner, const spill_trim_t *trim, i
 void spill_layout_retain(spill_owner_t *owner);
 /* Delete the owner: its head, then its pages. Finish a drop that another client began. */
 spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error);
+
+/* ---- combined appends ------------------------------------------------------------------------ */
+
+/*
+ * Combine the appends of several threads to one owner. While one command is in progress, later
+ * appends wait; the next command carries all of them. On a server the time of a command limits a
+ * hot document, and a command with ten elements takes hardly longer than one with one element.
+ *
+ * spill_layout_append combines appends if the array has a spill_combine_t. Appends of one thread
+ * keep their order, and each has its own numbers and its own operation.
+ */
+typedef struct spill_combine spill_combine_t;
+
+spill_combine_t *spill_combine_new(void);
+void spill_combine_free(spill_combine_t *combine); /* NULL is allowed */
 
 #endif

@@ -1,8 +1,58 @@
-/* Finding documents by sequence number, and counting. */
-#include "layout/outlier.h"
-
+/*
+ * The documents of an array: their limits and their order, which one has an element (by its number
+ * or by its id), and how many elements they have.
+ */
 #include "definition/schema.h"
+#include "layout/outlier.h"
 #include "util/error.h"
+
+#include <inttypes.h>
+
+/* Room for racers: how far a keep-newest head may pass the point where it spills. */
+static int64_t slack(const spill_bounds_t *bounds)
+{
+    return bounds->page_capacity / 8 + 1;
+}
+
+spill_limits_t spill_head_limits(const spill_definition_t *definition, const spill_bounds_t *bounds)
+{
+    int64_t slots_max = bounds->threshold;
+    if (spill_schema_of(definition)->appends_to_head && spill_schema_of(definition)->has_pages)
+        slots_max += bounds->page_capacity + slack(bounds);
+    return (spill_limits_t){.slots_max = slots_max, .bytes_max = bounds->head_bytes_max};
+}
+
+spill_limits_t spill_page_limits(const spill_bounds_t *bounds)
+{
+    return (spill_limits_t){.slots_max = bounds->page_capacity,
+                            .bytes_max = bounds->page_bytes_max};
+}
+
+spill_limits_t spill_document_limits(const spill_definition_t *definition,
+                                     const spill_bounds_t *bounds, bool head)
+{
+    return head ? spill_head_limits(definition, bounds) : spill_page_limits(bounds);
+}
+
+int64_t spill_document_after(const spill_schema_t *schema, int64_t page, int64_t pages)
+{
+    if (!schema->appends_to_head)
+        return page + 1 < pages ? page + 1 : SPILL_NO_DOCUMENT; /* the head is -1 */
+    if (page == SPILL_HEAD)
+        return SPILL_NO_DOCUMENT;
+    return page + 1 < pages ? page + 1 : SPILL_HEAD;
+}
+
+int64_t spill_document_before(const spill_schema_t *schema, int64_t page, int64_t pages)
+{
+    if (!schema->appends_to_head)
+        return page == SPILL_HEAD ? SPILL_NO_DOCUMENT : page - 1; /* before page 0: the head */
+    if (page == SPILL_HEAD)
+        return pages > 0 ? pages - 1 : SPILL_NO_DOCUMENT;
+    return page > 0 ? page - 1 : SPILL_NO_DOCUMENT;
+}
+
+/* ---- by number, and counts ------------------------------------------------------------------- */
 
 int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end)
 {
@@ -120,4 +170,84 @@ spill_code_t spill_count_oldest(spill_owner_t *owner, spill_response_t *head, sp
         code = spill_owner_again(owner, &tries, error);
     }
     return code;
+}
+
+/* ---- by id ----------------------------------------------------------------------------------- */
+
+/*
+ * Find an element by its id. If several elements have the id, find the one with the lowest number:
+ * with keep oldest search the head first, with keep newest the pages.
+ *
+ * The client reads the head before the pages. So it does not miss an element that moves to a page
+ * meanwhile: the head, as it was read, still has it. The number stays the element's wherever it
+ * moves.
+ */
+
+spill_code_t spill_outlier_absent_element(const spill_owner_t *owner, const spill_which_t *which,
+                                          spill_error_t *error)
+{
+    if (which->id && error) {
+        char *json = spill_value_to_json(which->id, false);
+        spill_fail(error, SPILL_NOT_FOUND, "there is no element with the id %.100s",
+                   json ? json : "?");
+        bson_free(json);
+    } else {
+        spill_fail(error, SPILL_NOT_FOUND, "there is no element %" PRId64, which->seq);
+    }
+    return spill_owner_name(owner, SPILL_NOT_FOUND, error);
+}
+
+spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_value_t *id,
+                                     spill_response_t *head, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.read.want = id ? SPILL_WANT_ID : SPILL_WANT_NONE;
+    read.read.id = id;
+    read.read.limit = id ? 1 : 0;
+    return spill_owner_call(owner, &read, head, error);
+}
+
+/* If no page has the id, *where stays as it is. */
+static spill_code_t find_in_pages(const spill_owner_t *owner, const spill_state_t *head,
+                                  spill_which_t *which, int64_t from, spill_response_t *page,
+                                  int64_t *where, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_WITH_ID);
+    read.incarnation = head->incarnation;
+    read.read.pages = head->pages;
+    read.read.want = SPILL_WANT_ID;
+    read.read.id = which->id;
+    read.read.seq = from;
+    read.read.limit = 1;
+    SPILL_TRY(spill_owner_call(owner, &read, page, error));
+    if (page->state.present && page->run.count > 0) {
+        *where = page->state.page;
+        which->seq = page->run.entries[0].seq;
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_response_t *head,
+                                   spill_which_t *which, spill_response_t *page, int64_t *where,
+                                   spill_error_t *error)
+{
+    const spill_state_t *state = &head->state;
+    *where = SPILL_NO_DOCUMENT;
+    bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
+    bool in_head = head->run.count > 0;
+    /* With keep newest the head knows how many elements are in pages; with keep oldest it does not.
+     */
+    bool in_pages = oldest ? !in_head : state->first - state->watermark - state->removed > 0;
+    int64_t from = oldest ? spill_state_end(state) : 0;
+    if (state->pages > 0 && in_pages)
+        SPILL_TRY(find_in_pages(owner, state, which,
+                                from > state->watermark ? from : state->watermark, page, where,
+                                error));
+    if (*where != SPILL_NO_DOCUMENT)
+        return SPILL_OK;
+    if (!in_head)
+        return spill_outlier_absent_element(owner, which, error);
+    *where = SPILL_HEAD;
+    which->seq = head->run.entries[0].seq;
+    return SPILL_OK;
 }

@@ -151,14 +151,14 @@ spill_code_t spill_count_referenced(spill_owner_t *owner, spill_response_t *resp
 
 /*
  * Read the head, with the element of an id (NULL: only its state). If it has an intent, finish that
- * and read again. Afterwards `head` has no intent, or is absent. (intent.c)
+ * and read again. Afterwards `head` has no intent, or is absent. (change.c)
  */
 spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, const spill_value_t *id,
                                         spill_response_t *head, spill_error_t *error);
 
 /*
  * The removal of element `seq` in a page was prepared: DELETE it there, then COMPLETE. `rev` is the
- * rev of the head with the intent. (intent.c)
+ * rev of the head with the intent. (change.c)
  */
 spill_code_t spill_intent_finish_removal(const spill_owner_t *owner, int64_t incarnation,
                                          int64_t seq, int64_t page, int64_t rev,
@@ -177,13 +177,13 @@ spill_code_t spill_outlier_absent_element(const spill_owner_t *owner, const spil
 /*
  * Find the element with which->id. `head` was read with SPILL_WANT_ID. Sets which->seq, and *where
  * to its document: SPILL_HEAD, or a page, which is then in `page`. SPILL_NOT_FOUND: no element has
- * the id. Cost: at most one read. (by_id.c)
+ * the id. Cost: at most one read. (locate.c)
  */
 spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_response_t *head,
                                    spill_which_t *which, spill_response_t *page, int64_t *where,
                                    spill_error_t *error);
 
-/* Read the head, with the element of an id (NULL: only its state). (by_id.c) */
+/* Read the head, with the element of an id (NULL: only its state). (locate.c) */
 spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_value_t *id,
                                      spill_response_t *head, spill_error_t *error);
 
@@ -219,8 +219,6 @@ spill_code_t spill_documents_trim(spill_owner_t *owner, const spill_trim_t *trim
 /* spill_layout_ops.drop of each layout. (drop.c) */
 spill_code_t spill_newest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                spill_error_t *error);
-spill_code_t spill_oldest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
-                               spill_error_t *error);
 spill_code_t spill_capped_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                spill_error_t *error);
 spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
@@ -229,21 +227,21 @@ spill_code_t spill_referenced_drop(spill_owner_t *owner, const spill_state_t *he
 /*
  * Keep oldest: did a drop close the tail and not yet delete the head? All elements still exist, and
  * any client that reads the tail may finish the drop. False for other layouts. Cost: two reads.
- * (oldest_tail.c)
+ * (oldest.c)
  */
 spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begun,
                                           spill_error_t *error);
 
 /*
  * Find the trim that deletes what the definition does not keep. *excess: there may be such
- * elements. Cost: at most one small read. (retain.c)
+ * elements. Cost: at most one small read. (trim.c)
  */
 spill_code_t spill_retain_find_excess(const spill_owner_t *owner, spill_trim_t *trim, bool *excess,
                                       spill_error_t *error);
 
 /*
  * For layouts without spills and seals: does an append of `count` elements from number `first` pass
- * a multiple of `step`? (retain.c)
+ * a multiple of `step`? (trim.c)
  */
 bool spill_retain_is_due(int64_t first, int64_t count, int64_t step);
 
@@ -312,28 +310,12 @@ spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation
                                        spill_error_t *error);
 
 /*
- * Keep oldest: SEAL the document `page`, whose state was read. It has no effect if another client
- * changed the document meanwhile. (oldest_tail.c)
- */
-spill_code_t spill_oldest_seal(const spill_owner_t *owner, int64_t page, const spill_state_t *state,
-                               spill_error_t *error);
-
-/*
  * Create the page after the sealed document `page`. `response` is the answer to a READ of that
  * document with want_ops, unless the store keeps the window itself. SPILL_OK also if another client
- * created the page or dropped the owner. (oldest_tail.c)
+ * created the page or dropped the owner. (oldest.c)
  */
 spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
                                spill_error_t *error);
-
-/*
- * Keep oldest: the last two of the `pages` pages that a head of `incarnation` counted were missing.
- * A client raises that count only after it has sealed the last page but one, and a drop deletes the
- * head before its pages. So return SPILL_CORRUPT, with the page, if the head still counts them.
- * Cost: one read. (oldest_tail.c)
- */
-spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
-                                     spill_error_t *error);
 
 /* Live elements of a document with numbers in [from, end). O(log of deleted runs). (locate.c) */
 int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end);

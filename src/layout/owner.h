@@ -21,7 +21,7 @@ typedef struct spill_tail {
     int64_t page;        /* a page number, or SPILL_HEAD */
 } spill_tail_t;
 
-struct spill_combine; /* combine.c */
+struct spill_combine; /* layout.c */
 
 struct spill_array {
     spill_store_t *store;

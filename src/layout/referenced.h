@@ -22,8 +22,6 @@ spill_code_t spill_referenced_edit(spill_owner_t *owner, spill_which_t *which,
                                    const spill_value_t *element, spill_error_t *error);
 spill_code_t spill_referenced_remove(spill_owner_t *owner, spill_which_t *which,
                                      spill_error_t *error);
-spill_code_t spill_referenced_trim(spill_owner_t *owner, const spill_trim_t *trim,
-                                   int64_t *watermark, spill_error_t *error);
 
 /* Find [*from, head->watermark), the documents that an unfinished trim left. One read for each. */
 spill_code_t spill_referenced_trimmed(const spill_owner_t *owner, const spill_state_t *head,
@@ -32,7 +30,7 @@ spill_code_t spill_referenced_trimmed(const spill_owner_t *owner, const spill_st
 /*
  * The edit of element `seq` was prepared: put `element` in its document, then COMPLETE by what the
  * document holds, which `there` becomes. That may be another client's element. `source_rev` is that
- * of the intent, `rev` is the rev of the head with the intent. (intent.c)
+ * of the intent, `rev` is the rev of the head with the intent. (change.c)
  */
 spill_code_t spill_intent_finish_edit(const spill_owner_t *owner, const spill_state_t *head,
                                       int64_t seq, int64_t source_rev, int64_t rev,
@@ -85,7 +83,7 @@ void spill_refill_release(spill_refill_t *refill);
 /*
  * Make a step on the head. If it removes an element from the top of `head`, it carries the elements
  * that take its place. *done: the guard held. Cost of these: two operations, and one for each
- * element of the top that the head has no room to show. (referenced_top.c)
+ * element of the top that the head has no room to show. (referenced_read.c)
  */
 spill_code_t spill_referenced_step(const spill_owner_t *owner, const spill_state_t *head,
                                    spill_request_t *request, bool *done, spill_error_t *error);
