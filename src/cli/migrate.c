@@ -1,6 +1,6 @@
 /* migrate: reshape arrays of other programs as a plan says, while these programs run. */
 #include "cli/migrate_staged.h"
-#include "core/building.h"
+#include "core/array.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/collation.h"

@@ -1,7 +1,7 @@
 /* sweep: move what other programs push to heads into pages, repeatedly. */
 #include "cli/migrate_run.h"
 #include "cli/process.h"
-#include "core/building.h"
+#include "core/array.h"
 #include "store/store.h"
 #include "tools/catch_up.h"
 #include "tools/migrate_checks.h"

@@ -1,7 +1,6 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
-#include "core/building.h"
-#include "core/windows.h"
+#include "core/array.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"

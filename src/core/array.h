@@ -1,11 +1,13 @@
 /*
- * The array's internal functions: checks of arguments (array_checks.c), walks over owners
- * (owners.c), and definitions (define.c).
+ * The array's internal functions: checks of arguments (array.c), walks over owners (owners.c),
+ * elements (walk.c) and windows (windows.c), and definitions (define.c).
  */
 #ifndef SPILL_CORE_ARRAY_H
 #define SPILL_CORE_ARRAY_H
 
+#include "definition/window.h"
 #include "layout/outlier.h"
+#include "layout/referenced.h"
 
 /* Only known operators, and none of the fields that the array itself lives in. */
 spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
@@ -85,5 +87,124 @@ spill_code_t spill_walk_stopped(spill_error_t *error);
 spill_code_t spill_store_read_definition(spill_store_t *store, const char *name,
                                          const bson_t *stored, spill_definition_t *definition,
                                          spill_error_t *error);
+
+/* ---- one owner's elements, a bounded run at a time ------------------------------------------- */
+
+/* The part of an owner's array that starts at `next`, as far as one document goes. */
+typedef struct spill_stretch {
+    spill_response_t head;
+    spill_response_t now; /* the head, after the page was read */
+    spill_response_t page;
+    bool head_is_new;       /* the last call has read the head after its page */
+    const spill_run_t *run; /* ascending; of this stretch */
+    int64_t next;           /* the number from which the next call reads */
+    int64_t incarnation;    /* the incarnation that the walk reads; 0 before the first call */
+    bool last;
+    spill_referenced_walk_t referenced; /* position among referenced elements */
+} spill_stretch_t;
+
+/*
+ * Read on from stretch->next, which is 0 in a zeroed stretch: up to 1000 elements of one document,
+ * or of many documents of referenced elements. The run may be empty while `last` is not set yet.
+ * For a missing owner the run is empty, and the last one. A walk stays in one incarnation of its
+ * owner: if the owner is dropped meanwhile, the walk ends, also if an append has created the owner
+ * again. Cost: two or three store operations, or one more for the first page.
+ */
+spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
+                                spill_error_t *error);
+void spill_stretch_release(spill_stretch_t *stretch);
+
+/* ---- walks over the windows of one owner (layout bucket) ------------------------------------- */
+
+/* Which windows, as in spill_list_query_t. */
+typedef struct spill_window_range {
+    const char *from; /* or NULL */
+    const char *to;
+    bool newest_first;
+    const spill_value_t *id;
+} spill_window_range_t;
+
+/*
+ * One window: `name` is it as an owner of array.h. `last`: no window is behind it. *stop ends the
+ * walk.
+ */
+typedef spill_code_t (*spill_each_window_fn)(void *context, const spill_value_t *name,
+                                             const char *window, bool last, bool *stop,
+                                             spill_error_t *error);
+
+/*
+ * Check the layout, and call a function for each window; where from and to are the same, for that
+ * one, though it may not be there. One store operation for the first 2 windows, the next 8, the
+ * next 32, and each 100 from there on; none where from and to are the same.
+ */
+spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
+                               const spill_window_range_t *range, spill_each_window_fn call,
+                               void *context, spill_error_t *error);
+
+/*
+ * Drop windows before `before` (NULL: any), the oldest first, up to `limit` of them; *dropped: how
+ * many were; *more: the limit ended it.
+ */
+spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner,
+                                const char *before, int64_t limit, int64_t *dropped, bool *more,
+                                spill_error_t *error);
+
+/*
+ * After an append that made a window, or a part of one: what the definition keeps of the owner.
+ * What fails is put off, with a warning to the store's log. (bucket_change.c)
+ */
+void spill_windows_retain(spill_array_t *array, const spill_value_t *window);
+
+/* ---- definitions under construction ---------------------------------------------------------- */
+
+/*
+ * A definition under construction: `spillway migrate' copies the arrays of another definition, the
+ * original, to it. Until the migration is finished no other client may change the copies. The
+ * migration can then copy an edited owner again, or delete all copies. A record in the catalog
+ * names the original; spill_array_open reads it.
+ */
+
+typedef struct spill_building {
+    char original[SPILL_NAME_SIZE]; /* the definition that has the arrays; "": none */
+    bool undoing;                   /* the copies are being deleted */
+    bson_t *stored;                 /* the record in the catalog, or NULL */
+} spill_building_t;
+
+/* Load the record of a definition. Release it in every case. SPILL_CORRUPT. Cost: one read. */
+spill_code_t spill_building_load(spill_store_t *store, const char *name, spill_building_t *building,
+                                 spill_error_t *error);
+
+/* The same from the entry that was read with the definition's, which is consumed (or NULL). */
+spill_code_t spill_building_load_entry(spill_store_t *store, const char *name, bson_t *entry,
+                                       spill_building_t *building, spill_error_t *error);
+
+/* The name of that entry. `entry` has SPILL_BUILDING_NAME_SIZE bytes. */
+#define SPILL_BUILDING_NAME_SIZE (SPILL_NAME_SIZE + 8)
+void spill_building_entry_name(const char *name, char *entry);
+
+void spill_building_release(spill_building_t *building);
+
+/*
+ * Find the definition that is constructed from `original`. `name` has SPILL_NAME_SIZE bytes; "":
+ * none. Cost: one read, and one for each migration.
+ */
+spill_code_t spill_building_of_original(spill_store_t *store, const char *original, char *name,
+                                        spill_error_t *error);
+
+/*
+ * Replace the record that was loaded. SPILL_CONFLICT: another client has changed it. Cost: one
+ * write, in the order of the store's other writes.
+ */
+spill_code_t spill_building_save(spill_store_t *store, const char *name, const char *original,
+                                 bool undoing, spill_building_t *building, spill_error_t *error);
+
+/*
+ * Delete the record: all clients may change the arrays, or the definition was deleted. Arrays that
+ * are open must be opened again. Cost: one write.
+ */
+spill_code_t spill_building_end(spill_store_t *store, const char *name, spill_error_t *error);
+
+/* SPILL_REFUSED if the definition was under construction when the array was opened. */
+spill_code_t spill_array_check_built(const spill_array_t *array, spill_error_t *error);
 
 #endif

@@ -3,8 +3,7 @@
  * finds the windows, then changes each one like any other array.
  */
 #include "bson/element_fields.h"
-#include "core/building.h"
-#include "core/windows.h"
+#include "core/array.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "util/error.h"

@@ -1,6 +1,6 @@
-/* Changing and removing single elements, by number or by id. */
+/* Edit and remove elements: one by number or by id, all that match a filter, or the oldest. */
+#include "bson/element_fields.h"
 #include "core/array.h"
-#include "core/building.h"
 #include "layout/layout.h"
 #include "util/error.h"
 
@@ -122,4 +122,115 @@ spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *ow
     spill_which_t which = {.id = id, .seq = -1};
     SPILL_TRY(spill_array_check_id(array, id, error));
     return return_seq(&which, seq, remove_element(array, owner, &which, error));
+}
+
+/* ---- removals by a filter -------------------------------------------------------------------- */
+
+/* Remove the stretch's elements that match and lie below `end`, up to the limit. */
+static spill_code_t remove_matches(spill_owner_t *owner, const spill_run_t *run,
+                                   const bson_t *filter, int64_t end, int64_t *left,
+                                   spill_error_t *error)
+{
+    for (size_t i = 0; *left > 0 && i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        if (element.seq >= end || !spill_match(filter, &element.value))
+            continue;
+        spill_which_t which = {.seq = element.seq};
+        spill_code_t code = spill_layout_remove(owner, &which, error);
+        if (code == SPILL_OK)
+            --*left;
+        else if (code != SPILL_NOT_FOUND) /* another client was faster */
+            return code;
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t remove_from(spill_owner_t *owner, const bson_t *filter, int64_t *left,
+                                spill_error_t *error)
+{
+    spill_count_t count;
+    SPILL_SCOPED(spill_stretch_release) spill_stretch_t stretch = {.last = false};
+    SPILL_TRY(spill_layout_count(owner, &count, error));
+    while (!stretch.last && *left > 0 && stretch.next < count.next) {
+        SPILL_TRY(spill_stretch_read(owner, &stretch, error));
+        SPILL_TRY(remove_matches(owner, stretch.run, filter, count.next, left, error));
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t *owner,
+                                      const bson_t *filter, int64_t limit, int64_t *removed,
+                                      spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    int64_t most = limit > 0 ? limit : INT64_MAX;
+    int64_t left = most;
+    if (removed)
+        *removed = 0;
+    SPILL_CHECK_POINTERS(error, array, owner, filter);
+    if (limit < 0)
+        return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
+    SPILL_TRY(spill_match_check(filter, error));
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    spill_code_t code = remove_from(&own, filter, &left, error);
+    if (removed) /* also after an error */
+        *removed = most - left;
+    return code;
+}
+
+/* ---- trims ----------------------------------------------------------------------------------- */
+
+static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
+                               const spill_trim_t *trim, int64_t *below, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    int64_t watermark = 0;
+    if (below)
+        *below = 0;
+    SPILL_TRY(spill_array_check_layout(array, false, "elements go one by one, or with their window",
+                                       error));
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    spill_code_t code = spill_layout_trim(&own, trim, &watermark, error);
+    if (below) /* also after an error */
+        *below = watermark;
+    return code;
+}
+
+spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner, int64_t below,
+                              spill_error_t *error)
+{
+    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARGUMENT(error, below >= 0, "a sequence number is 0 or more");
+    const spill_trim_t trim = {.below = below};
+    return trim_owner(array, owner, &trim, NULL, error);
+}
+
+spill_code_t spill_array_trim_keep(spill_array_t *array, const spill_value_t *owner, int64_t keep,
+                                   int64_t *below, spill_error_t *error)
+{
+    const spill_trim_t trim = {.below = INT64_MAX, .keep = keep};
+    if (below)
+        *below = 0;
+    SPILL_CHECK_POINTERS(error, array, owner);
+    if (keep < 0)
+        return spill_fail(error, SPILL_INVALID, "there are no %lld elements to keep",
+                          (long long)keep);
+    return trim_owner(array, owner, &trim, below, error);
+}
+
+spill_code_t spill_array_trim_older(spill_array_t *array, const spill_value_t *owner,
+                                    int64_t time_ms, int64_t *below, spill_error_t *error)
+{
+    const spill_trim_t trim = {.below = INT64_MAX, .by_time = true, .time_ms = time_ms};
+    if (below)
+        *below = 0;
+    SPILL_CHECK_POINTERS(error, array, owner);
+    if (array->definition.time_field[0] == '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "definition '%s' does not say what an element's time is (timeField, "
+                          "--time-field)",
+                          array->definition.name);
+    return trim_owner(array, owner, &trim, below, error);
 }

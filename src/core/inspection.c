@@ -1,6 +1,11 @@
-/* The result of an inspection: its findings, and the steps that correct them. */
-#include "core/verify_owner.h"
+/*
+ * The result of an inspection: its findings, the steps that correct them, and what is known of the
+ * sequence numbers of the documents that it has passed.
+ */
+#include "core/inspection.h"
+#include "definition/schema.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,4 +113,226 @@ void spill_inspection_keep_repeated(spill_inspection_t *inspection,
     }
     inspection->kept = kept;
     inspection->found = (int64_t)kept;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static spill_place_t *find_place(const spill_inspection_t *inspection, int64_t page)
+{
+    for (size_t i = 0; i < inspection->places.count; i++)
+        if (inspection->places.at[i].page == page)
+            return &inspection->places.at[i];
+    return NULL;
+}
+
+const spill_place_t *spill_place_of(const spill_inspection_t *inspection, int64_t page)
+{
+    return find_place(inspection, page);
+}
+
+void spill_place_add(spill_inspection_t *inspection, const spill_place_t *place)
+{
+    spill_places_t *places = &inspection->places;
+    spill_place_t *known = find_place(inspection, place->page);
+    if (known && known->first == place->first && known->end == place->end)
+        return;
+    places->changed = true;
+    if (!known) {
+        places->at = bson_realloc(places->at, (places->count + 1) * sizeof *places->at);
+        known = &places->at[places->count++];
+    }
+    *known = *place;
+}
+
+/* ---- passing documents ----------------------------------------------------------------------- */
+
+static void note_gap(spill_progress_t *progress, int64_t page, int64_t from, int64_t end)
+{
+    char gap[96], document[32] = "the head";
+    size_t used = strlen(progress->gaps);
+    if (page != SPILL_HEAD)
+        snprintf(document, sizeof document, "page %" PRId64, page);
+    snprintf(gap, sizeof gap, "%s[%" PRId64 ", %" PRId64 ") before %s", used > 0 ? ", " : "", from,
+             end, document);
+    if (used + strlen(gap) + sizeof ", ..." <= sizeof progress->gaps)
+        strcpy(progress->gaps + used, gap);
+    else if (used > 0 && progress->gaps[used - 1] != '.')
+        strcpy(progress->gaps + used, ", ...");
+    progress->between += end - from;
+}
+
+static void account(spill_progress_t *progress, int64_t page, const spill_state_t *state)
+{
+    int64_t live = spill_state_live_within(state, progress->watermark, INT64_MAX);
+    int64_t from =
+        progress->any && progress->end > progress->watermark ? progress->end : progress->watermark;
+    progress->live += live;
+    if (state->first > from)
+        note_gap(progress, page, from, state->first);
+    progress->end = spill_state_end(state);
+    progress->any = true;
+}
+
+/*
+ * For stores whose elements have no numbers of their own. The document before this one does not fit
+ * between its neighbours. If exactly one other first number, or one other set of deleted numbers,
+ * makes it fit, then this is the correct one. If other programs write to the store, leave the first
+ * number: they may have added an element to one document and removed one from another.
+ */
+static void judge_before(spill_inspection_t *inspection, const spill_state_t *next,
+                         const spill_passed_t *before)
+{
+    const spill_array_t *array = inspection->owner->array;
+    const spill_store_ops_t *ops = array->store->ops;
+    const spill_state_t *state = &before->state;
+    const int64_t firsts[] = {state->first, ops->others_write ? -1 : before->after};
+    int64_t end = spill_state_end(state);
+    bool gaps = spill_schema_of(&array->definition)->appends_to_head;
+    bool fits = end <= next->first && state->first >= before->after &&
+                (gaps || end == next->first || before->after < 0);
+    spill_place_t place = {.page = before->page, .end = next->first, .seen_end = end};
+    int found = 0;
+    if (!before->any || fits || ops->check || spill_state_slots(state) == 0)
+        return;
+    for (int i = 0; i < 2; i++) {
+        int64_t deleted = (int64_t)(spill_seqs_count_below(&state->deleted, place.end) -
+                                    spill_seqs_count_below(&state->deleted, firsts[i]));
+        if (firsts[i] < 0 || (i == 1 && firsts[1] == firsts[0]) ||
+            firsts[i] + state->live + deleted != place.end)
+            continue;
+        place.first = firsts[i];
+        found++;
+    }
+    if (found == 1 && (place.first != state->first || place.end != end))
+        spill_place_add(inspection, &place);
+}
+
+static void note_before(spill_progress_t *progress, int64_t page, const spill_state_t *state)
+{
+    spill_passed_t *before = &progress->before;
+    bool first = page == 0 && progress->watermark == 0;
+    before->any = true;
+    before->page = page;
+    before->after = progress->any ? progress->end : first ? 0 : -1;
+    spill_state_release(&before->state);
+    spill_state_copy(state, &before->state);
+}
+
+void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
+                         spill_progress_t *progress)
+{
+    judge_before(inspection, state, &progress->before);
+    note_before(progress, page, state);
+    account(progress, page, state);
+}
+
+void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *place,
+                          const spill_state_t *state, spill_progress_t *progress)
+{
+    spill_state_t fixed = {0};
+    spill_fix_t fix = spill_fix_counts(place->page, state);
+    fix.place = true;
+    fix.first = place->first;
+    fix.end = place->end;
+    fix.seen_end = place->seen_end;
+    if (place->first != state->first || place->end != spill_state_end(state)) {
+        spill_inspection_add(inspection, place->page, 4,
+                             "counts %" PRId64 " elements, in [%" PRId64 ", %" PRId64
+                             "), where its elements are in [%" PRId64 ", %" PRId64 ")",
+                             state->live, state->first, spill_state_end(state), place->first,
+                             place->end);
+        spill_inspection_fix(inspection, &fix);
+    }
+    spill_state_copy(state, &fixed);
+    spill_seqs_drop_below(&fixed.deleted, place->first);
+    spill_seqs_keep_below(&fixed.deleted, place->end);
+    fixed.first = place->first;
+    fixed.live = place->end - place->first - (int64_t)fixed.deleted.count;
+    spill_progress_pass(inspection, place->page, &fixed, progress);
+    spill_state_release(&fixed);
+}
+
+/* ---- removed numbers ------------------------------------------------------------------------- */
+
+/*
+ * Keep newest: find pages that the head does not count and that hold exactly the elements missing
+ * before the head's own. (A page that was put and not cut holds the head's elements. If these were
+ * removed since, the head counts them.) *end is the end of these pages, or their start if there are
+ * none.
+ */
+static spill_code_t find_uncounted(spill_inspection_t *inspection, const spill_state_t *head,
+                                   int64_t from, int64_t missing, int64_t *end,
+                                   spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    const spill_state_t *state = &response.state;
+    spill_code_t code = SPILL_OK;
+    int64_t page = head->pages;
+    bool more = from < head->first;
+    while (code == SPILL_OK && more) {
+        code = spill_owner_read_state(inspection->owner, page, &response, error);
+        more = code == SPILL_OK && state->present && state->incarnation == head->incarnation &&
+               state->first == from && state->source_rev < head->rev &&
+               spill_state_slots(state) > 0;
+        if (!more)
+            break;
+        from = spill_state_end(state);
+        missing -= spill_state_live_within(state, head->watermark, INT64_MAX);
+        more = from < head->first;
+        page++;
+    }
+    *end = from == head->first && missing == 0 ? page : head->pages;
+    spill_response_release(&response);
+    return code;
+}
+
+spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_state_t *head,
+                                    const spill_progress_t *progress, int64_t pages_end,
+                                    spill_error_t *error)
+{
+    const spill_definition_t *definition = &inspection->owner->array->definition;
+    bool newest = spill_schema_of(definition)->appends_to_head,
+         referenced = spill_schema_of(definition)->has_referenced_elements;
+    int64_t end = newest ? head->first : progress->end;
+    int64_t live = newest ? progress->live - progress->in_head : progress->live;
+    int64_t dead = end - head->watermark - live, pages = head->pages;
+    spill_code_t code = SPILL_OK;
+    spill_fix_t fix = spill_fix_counts(SPILL_HEAD, head);
+    fix.removed = dead;
+    if (!spill_schema_of(definition)->has_pages && head->watermark != head->first) {
+        spill_inspection_add(inspection, SPILL_HEAD, 5,
+                             "begins at %" PRId64 ", and counts the elements from %" PRId64 " on",
+                             head->first, head->watermark);
+        spill_inspection_fix(inspection, &fix);
+    }
+    /* A removal with an intent is counted, and may not be done yet. */
+    if (head->removed == dead || (head->intent && head->removed == dead + 1))
+        return SPILL_OK;
+    if (newest && !referenced && !head->intent && head->removed < dead &&
+        inspection->places.count == 0)
+        code = find_uncounted(inspection, head, pages_end, dead - head->removed, &pages, error);
+    if (code == SPILL_OK && pages > head->pages) {
+        fix.removed = head->removed;
+        fix.pages = pages;
+        spill_inspection_add(inspection, SPILL_HEAD, 5,
+                             "counts %" PRId64 " pages, where there are %" PRId64
+                             " with elements before its own",
+                             head->pages, pages);
+        spill_inspection_fix(inspection, &fix);
+        return SPILL_OK;
+    }
+    /*
+     * A document lists the numbers that were deleted from it. Numbers between two documents (keep
+     * newest) appear only in this count. If it is too small, elements may have been lost. If a
+     * document's numbers are corrected, this count confirms the correction or contradicts it.
+     */
+    bool known = inspection->places.count == 0 &&
+                 (head->removed > dead || progress->between == 0 || referenced);
+    spill_inspection_add(inspection, SPILL_HEAD, 5,
+                         "counts %" PRId64 " removed elements where %" PRId64 " are missing%s%s",
+                         head->removed, dead,
+                         known ? "" : "; in no document: ", known ? "" : progress->gaps);
+    if (known)
+        spill_inspection_fix(inspection, &fix);
+    return code;
 }

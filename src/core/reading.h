@@ -4,9 +4,8 @@
  * dropped the owner meanwhile, and the read starts again. Exception: with keep oldest the last page
  * may be missing, because the head counts it before it is made.
  *
- *   reading.c    reads one document after the other
- *   read_skip.c  turns `skip` into a bound before the first document
- *   read.c       chooses the documents and the direction; has the calls of array.h
+ *   reading.c  turns `skip` into a bound before the first document, and reads one after the other
+ *   read.c     chooses the documents and the direction; has the calls of array.h
  */
 #ifndef SPILL_CORE_READING_H
 #define SPILL_CORE_READING_H
@@ -70,7 +69,7 @@ spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t 
 
 /*
  * Turn `skip` into a bound. If no element is left, the limit becomes 0. This needs no further reads
- * if the array has no deleted numbers. (read_skip.c)
+ * if the array has no deleted numbers.
  */
 spill_code_t spill_reading_pass_over(spill_reading_t *reading, int64_t skip, bool newest_first,
                                      spill_error_t *error);

@@ -7,7 +7,7 @@
  *   4. Report every other finding. Repair cannot correct it, because the right value is not known.
  */
 #include "core/array.h"
-#include "core/verify_owner.h"
+#include "core/inspection.h"
 #include "util/error.h"
 
 #include <spillway/verify.h>

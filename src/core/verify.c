@@ -1,6 +1,6 @@
 /* The verifier. It inspects an owner again if the owner changed during the inspection. */
 #include "core/array.h"
-#include "core/verify_owner.h"
+#include "core/inspection.h"
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "util/error.h"

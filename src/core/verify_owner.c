@@ -9,7 +9,7 @@
  *   I6  first numbers rise with page numbers, because reads find pages by them
  *   I7  every page belongs to a head, except for pages that were put and not yet cut
  */
-#include "core/verify_numbers.h"
+#include "core/inspection.h"
 
 #include "definition/schema.h"
 #include "util/error.h"

@@ -2,7 +2,7 @@
  * Referenced elements: read them in runs, as a reader does, and compute the head's sum and top
  * again. Read single documents only where elements are missing.
  */
-#include "core/verify_owner.h"
+#include "core/inspection.h"
 
 #include "bson/value.h"
 #include "definition/schema.h"

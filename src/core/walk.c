@@ -1,5 +1,4 @@
 /* Walks over whole arrays: owners, elements, documents. A bounded run is in memory at a time. */
-#include "core/walk.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/referenced.h"

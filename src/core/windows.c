@@ -1,4 +1,4 @@
-#include "core/windows.h"
+#include "core/array.h"
 
 #include "util/error.h"
 

@@ -28,7 +28,7 @@ struct spill_array {
     struct spill_combine *combine; /* NULL: appends go one by one */
     spill_definition_t definition;
     bool retains;        /* by what the definition keeps; false while elements are copied to it */
-    bool building;       /* changes are refused: see core/building.h */
+    bool building;       /* changes are refused: see core/array.h */
     bool documents_stay; /* of owners that are dropped: they are the application's */
     spill_binding_t binding;
     pthread_mutex_t tails_lock;

@@ -2,7 +2,6 @@
 
 #include "bson/value.h"
 #include "core/array.h"
-#include "core/building.h"
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "tools/convert.h"

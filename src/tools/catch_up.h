@@ -1,7 +1,7 @@
 /*
  * Catch up: one pass that copies the arrays of a definition, the original, into its planned
  * definition, owner by owner. The original is an array migrated in place. The planned definition is
- * still building (core/building.h), so no other program writes to it. A pass is a copy
+ * still building (core/array.h), so no other program writes to it. A pass is a copy
  * (tools/copy.h). If an owner no longer agrees with the original, the pass drops its copy and
  * copies it again. The pass only reads the original.
  */

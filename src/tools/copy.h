@@ -53,7 +53,7 @@ typedef struct spill_copy_options {
     spill_bounds_t bounds;
     bool unverified; /* do not compare what was copied */
     bool dropping;   /* the source is being dropped, and part of it may be deleted already */
-    bool building;   /* this copy builds the target (core/building.h): the heads' other fields
+    bool building;   /* this copy builds the target (core/array.h): the heads' other fields
                        are not copied */
 
     /* All may be NULL. */

@@ -1,7 +1,6 @@
 #include "tools/drop_definition.h"
 
 #include "core/array.h"
-#include "core/building.h"
 #include "definition/schema.h"
 #include "store/raw_admin.h"
 #include "tools/convert.h"

@@ -1,7 +1,6 @@
 #include "tools/staged.h"
 
 #include "core/array.h"
-#include "core/building.h"
 #include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "tools/convert.h"

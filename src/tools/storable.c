@@ -1,7 +1,6 @@
 #include "tools/storable.h"
 
 #include "core/array.h"
-#include "core/walk.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "util/error.h"

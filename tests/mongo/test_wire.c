@@ -5,7 +5,7 @@
 #include "support/proxy.h"
 #include "support/server.h"
 
-#include "core/building.h"
+#include "core/array.h"
 #include "store/store.h"
 
 #include <spillway/spillway.h>

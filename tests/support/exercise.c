@@ -1,7 +1,7 @@
 #include "support/exercise.h"
 
 #include "bson/value.h"
-#include "core/building.h"
+#include "core/array.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded.h"
 #include "tools/convert.h"

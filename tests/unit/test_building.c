@@ -1,5 +1,5 @@
 /* The checkpoint of a migration, as a store may return it: sound, damaged, or of other work. */
-#include "core/building.h"
+#include "core/array.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

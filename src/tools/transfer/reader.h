@@ -2,7 +2,7 @@
 #ifndef SPILL_TOOLS_TRANSFER_READER_H
 #define SPILL_TOOLS_TRANSFER_READER_H
 
-#include "core/walk.h"
+#include "core/array.h"
 #include "tools/transfer/transfer.h"
 
 #include <spillway/bucket.h>

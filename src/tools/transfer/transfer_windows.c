@@ -11,7 +11,6 @@
 
 #include "bson/value.h"
 #include "core/array.h"
-#include "core/windows.h"
 #include "util/error.h"
 
 #include <inttypes.h>
