@@ -6,7 +6,6 @@
 #define SPILL_CORE_ARRAY_H
 
 #include "definition/window.h"
-#include "layout/outlier.h"
 #include "layout/referenced.h"
 
 /* Only known operators, and none of the fields that the array itself lives in. */
