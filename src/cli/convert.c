@@ -1,5 +1,5 @@
 /* convert: copy the arrays of a definition into another layout. */
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #include "cli/cli.h"
 #include "cli/copy_report.h"

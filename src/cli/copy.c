@@ -1,5 +1,5 @@
 /* copy: definitions and their arrays, from one store to another. */
-#include "tools/copy.h"
+#include "tools/definition_jobs.h"
 
 #include "cli/cli.h"
 #include "cli/copy_report.h"

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "tools/copy.h"
+#include "tools/definition_jobs.h"
 
 typedef struct spill_cli_copy_given {
     int64_t threshold; /* 0: not given, as for the others */

@@ -1,7 +1,7 @@
 /* drop: an owner's array, or a definition with all its data. */
 #include "cli/bucket.h"
 
-#include "tools/drop_definition.h"
+#include "tools/definition_jobs.h"
 
 typedef struct drop_options {
     bool yes;

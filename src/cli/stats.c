@@ -1,7 +1,7 @@
 /* stats: numbers, lengths and sizes. */
 #include "cli/bucket.h"
 
-#include "tools/stats.h"
+#include "tools/definition_jobs.h"
 
 #include "util/error.h"
 

@@ -1,7 +1,7 @@
 /* threshold: how many elements a head should hold. */
 #include "cli/cli.h"
 
-#include "tools/stats.h"
+#include "tools/definition_jobs.h"
 #include "util/error.h"
 
 #include <inttypes.h>

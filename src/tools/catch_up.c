@@ -4,7 +4,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "definition/window.h"
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"
 

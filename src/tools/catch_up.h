@@ -2,13 +2,13 @@
  * Catch up: one pass that copies the arrays of a definition, the original, into its planned
  * definition, owner by owner. The original is an array migrated in place. The planned definition is
  * still building (core/array.h), so no other program writes to it. A pass is a copy
- * (tools/copy.h). If an owner no longer agrees with the original, the pass drops its copy and
- * copies it again. The pass only reads the original.
+ * (tools/definition_jobs.h). If an owner no longer agrees with the original, the pass drops its
+ * copy and copies it again. The pass only reads the original.
  */
 #ifndef SPILL_TOOLS_CATCH_UP_H
 #define SPILL_TOOLS_CATCH_UP_H
 
-#include "tools/copy.h"
+#include "tools/definition_jobs.h"
 #include "tools/migrate.h"
 
 /* A pass adds to these numbers. */

@@ -1,10 +1,9 @@
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "store/job.h"
-#include "tools/drop_definition.h"
 #include "tools/import_checkpoint.h"
 #include "util/error.h"
 

@@ -1,9 +1,8 @@
-#include "tools/drop_definition.h"
+#include "tools/definition_jobs.h"
 
 #include "core/array.h"
 #include "definition/schema.h"
 #include "store/raw_admin.h"
-#include "tools/convert.h"
 #include "tools/import_checkpoint.h"
 #include "util/error.h"
 

@@ -4,7 +4,7 @@
 #include "definition/schema.h"
 #include "tools/migrate_pass.h"
 #include "tools/planned.h"
-#include "tools/storable.h"
+#include "tools/transfer/transfer.h"
 #include "util/error.h"
 
 spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error)

@@ -7,7 +7,7 @@
 #ifndef SPILL_TOOLS_MIGRATE_H
 #define SPILL_TOOLS_MIGRATE_H
 
-#include "tools/copy.h"
+#include "tools/definition_jobs.h"
 #include "tools/throttle.h"
 
 #include <spillway/array.h>

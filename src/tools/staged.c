@@ -3,8 +3,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "store/raw_reader.h"
-#include "tools/convert.h"
-#include "tools/drop_definition.h"
+#include "tools/definition_jobs.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "tools/stats.h"
+#include "tools/definition_jobs.h"
 
 #include "core/array.h"
 #include "definition/schema.h"

@@ -5,7 +5,7 @@
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "model/model.h"
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

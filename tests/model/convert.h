@@ -5,7 +5,7 @@
 #ifndef TESTS_MODEL_CONVERT_H
 #define TESTS_MODEL_CONVERT_H
 
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #define CONVERT_NAME "events" /* the source */
 #define CONVERT_OTHER "other" /* the target */

@@ -5,8 +5,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "definition/window.h"
-#include "tools/convert.h"
-#include "tools/drop_definition.h"
+#include "tools/definition_jobs.h"
 #include "tools/import_checkpoint.h"
 #include "tools/staged.h"
 

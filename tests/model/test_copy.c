@@ -8,7 +8,7 @@
 #include "support/embedded.h"
 #include "support/fault_store.h"
 #include "support/model_store.h"
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  */
 #include "core/array.h"
 #include "support/model_store.h"
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 #include "tools/staged.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded.h"
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 #include "tools/import_checkpoint.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The definition that a conversion makes: which fields of the old definition it keeps. */
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Large elements: every operation that reads many of them holds only a few in memory. */
 #include "support/fault_store.h"
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #include <spillway/spillway.h>
 

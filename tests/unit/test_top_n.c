@@ -1,5 +1,5 @@
 /* Capped arrays with a top-N, through the public API. */
-#include "tools/convert.h"
+#include "tools/definition_jobs.h"
 
 #include <spillway/spillway.h>
 

@@ -1,9 +1,7 @@
-#include "tools/transfer/comparison.h"
+#include "tools/transfer/transfer_parts.h"
 
 #include "bson/value.h"
 #include "definition/schema.h"
-#include "tools/transfer/reader.h"
-#include "tools/transfer/writer.h"
 #include "util/error.h"
 
 typedef struct comparison {

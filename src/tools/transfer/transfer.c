@@ -1,74 +1,242 @@
-#include "tools/transfer/transfer.h"
+/* Transfer the owners of a definition: begin, one owner after another, end; and copy all owners. */
+#include "tools/transfer/transfer_parts.h"
 
 #include "core/array.h"
 #include "definition/schema.h"
+#include "definition/window.h"
 #include "util/error.h"
 
-const spill_definition_t *spill_transfer_source(const spill_transfer_t *transfer)
+#include <string.h>
+
+/* ---- the target's bounds --------------------------------------------------------------------- */
+
+static void set_bound(int64_t given, int64_t *bound)
 {
-    return spill_array_get_definition(transfer->source.array);
+    if (given > 0)
+        *bound = given;
 }
 
-const spill_definition_t *spill_transfer_target(const spill_transfer_t *transfer)
+void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *definition)
 {
-    return spill_array_get_definition(transfer->target.array);
+    set_bound(bounds->threshold, &definition->bounds.threshold);
+    set_bound(bounds->page_capacity, &definition->bounds.page_capacity);
+    set_bound(bounds->head_bytes_max, &definition->bounds.head_bytes_max);
+    if (spill_schema_of(definition)->has_pages)
+        set_bound(bounds->head_bytes_max, &definition->bounds.page_bytes_max);
+    set_bound(bounds->page_bytes_max, &definition->bounds.page_bytes_max);
+    if (spill_schema_of(definition)->has_windows && bounds->threshold == 0)
+        set_bound(bounds->page_capacity, &definition->bounds.threshold); /* equal documents */
+    if (spill_schema_of(definition)->has_windows && bounds->page_capacity == 0)
+        set_bound(bounds->threshold, &definition->bounds.page_capacity);
 }
 
-bool spill_transfer_is_capped(const spill_transfer_t *transfer)
+/* ---- both sides ------------------------------------------------------------------------------ */
+
+/* A transfer of a definition onto itself would append each owner's elements to it without end. */
+static spill_code_t refuse_same_store(const spill_transfer_t *transfer, const char *name,
+                                      spill_error_t *error)
 {
-    const spill_schema_t *schema = spill_schema_of(spill_transfer_target(transfer));
-    return schema->is_capped && !schema->keeps_top_n;
+    const char *as = transfer->options->as;
+    bool same;
+    if (as && strcmp(as, name) != 0)
+        return SPILL_OK;
+    SPILL_TRY(spill_store_same(transfer->source.store, transfer->target.store, &same, error));
+    return same ? spill_fail(error, SPILL_INVALID, "source and target are the same store")
+                : SPILL_OK;
 }
 
-bool spill_transfer_keeps_top_n(const spill_transfer_t *transfer)
+/* Make the definition for the target. */
+static spill_code_t make_definition(const spill_transfer_t *transfer,
+                                    const spill_definition_t *source,
+                                    spill_definition_t *definition, spill_error_t *error)
 {
-    return spill_schema_of(spill_transfer_target(transfer))->keeps_top_n;
+    const char *as = transfer->options->as;
+    spill_code_t code =
+        spill_store_definition(transfer->target.store, as ? as : source->name, definition, error);
+    if (code == SPILL_NOT_FOUND && !as)
+        *definition = *source;
+    else if (code != SPILL_OK)
+        return code;
+    else if (!as)
+        SPILL_TRY(spill_definition_compatible(definition, source, error));
+    spill_copy_set_bounds(&transfer->options->bounds, definition);
+    return SPILL_OK;
 }
 
-spill_code_t spill_transfer_failed(const spill_transfer_side_t *side, spill_code_t code,
+/* If source and target have the same windows, each window is copied as an owner. */
+static void compare_windows(spill_transfer_t *transfer, const spill_definition_t *source,
+                            const spill_definition_t *target)
+{
+    bool same = source->layout == target->layout && source->window == target->window &&
+                strcmp(source->window_source, target->window_source) == 0 &&
+                strcmp(source->time_field, target->time_field) == 0;
+    transfer->joins_windows = spill_schema_of(source)->has_windows && !same;
+    transfer->makes_windows = spill_schema_of(target)->has_windows && !same;
+    transfer->drops_windows = transfer->joins_windows && transfer->options->dropping;
+}
+
+static spill_code_t define_target(spill_transfer_t *transfer, const char *name,
+                                  spill_error_t *error)
+{
+    spill_definition_t source, definition;
+    const spill_transfer_side_t *target = &transfer->target;
+    SPILL_TRY(spill_transfer_failed(
+        &transfer->source, spill_store_definition(transfer->source.store, name, &source, error),
+        error));
+    SPILL_TRY(spill_transfer_failed(target, make_definition(transfer, &source, &definition, error),
+                                    error));
+    compare_windows(transfer, &source, &definition);
+    return spill_transfer_failed(target, spill_store_define(target->store, &definition, error),
+                                 error);
+}
+
+static spill_code_t open_side(spill_transfer_side_t *side, const char *name, spill_error_t *error)
+{
+    SPILL_TRY(spill_transfer_failed(side, spill_array_open(side->store, name, &side->array, error),
+                                    error));
+    side->array->retains = false; /* later appends trim; a transfer must compare everything */
+    spill_code_t code =
+        spill_store_definitions(side->store, &side->definitions, &side->definition_count, error);
+    return spill_transfer_failed(side, code, error);
+}
+
+static void close_side(spill_transfer_side_t *side)
+{
+    spill_array_close(side->array);
+    bson_free(side->definitions);
+}
+
+spill_code_t spill_transfer_begin(spill_transfer_t *transfer, const char *name,
+                                  spill_error_t *error)
+{
+    const char *as = transfer->options->as;
+    SPILL_TRY(refuse_same_store(transfer, name, error));
+    SPILL_TRY(define_target(transfer, name, error));
+    SPILL_TRY(open_side(&transfer->source, name, error));
+    SPILL_TRY(open_side(&transfer->target, as ? as : name, error));
+    if (!transfer->options->building)
+        return SPILL_OK;
+    spill_array_t *target = transfer->target.array;
+    target->building = false;
+    target->documents_stay =
+        strcmp(target->definition.collection, transfer->source.array->definition.collection) == 0;
+    return SPILL_OK;
+}
+
+void spill_transfer_end(spill_transfer_t *transfer)
+{
+    close_side(&transfer->source);
+    close_side(&transfer->target);
+}
+
+/* ---- one owner ------------------------------------------------------------------------------- */
+
+/* An owner that stands for several windows is not one document: it needs no key. */
+static spill_code_t init_side(spill_owner_t *owner, spill_array_t *array, bool windows,
+                              const spill_value_t *value, spill_error_t *error)
+{
+    *owner = (spill_owner_t){.array = array, .value = value, .key = SPILL_BUFFER_INIT};
+    return windows ? SPILL_OK : spill_owner_init(owner, array, value, error);
+}
+
+static spill_code_t transfer_owner(spill_transfer_owner_t *owner, const spill_value_t *value,
                                    spill_error_t *error)
 {
-    return code == SPILL_OK ? code : spill_fail_prefix(error, code, "%s", side->name);
+    const spill_transfer_t *transfer = owner->transfer;
+    SPILL_TRY(
+        init_side(&owner->source, transfer->source.array, transfer->joins_windows, value, error));
+    SPILL_TRY(
+        init_side(&owner->target, transfer->target.array, transfer->makes_windows, value, error));
+    return transfer->makes_windows ? spill_transfer_to_windows(owner, error)
+                                   : spill_transfer_to_array(owner, error);
 }
 
-spill_code_t spill_transfer_wait(const spill_transfer_t *transfer, int64_t elements,
-                                 spill_error_t *error)
+spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_value_t *value,
+                                spill_transferred_t *transferred, spill_error_t *error)
 {
-    const spill_copy_options_t *options = transfer->options;
-    return options->turn ? options->turn(options->context, elements, error) : SPILL_OK;
+    spill_transfer_owner_t owner = {.transfer = transfer};
+    owner.difference.definition = spill_transfer_source(transfer)->name;
+    owner.difference.owner = value;
+    spill_code_t code = transfer_owner(&owner, value, error);
+    *transferred = (spill_transferred_t){
+        .difference = owner.difference, .elements = owner.has, .hash = owner.hash};
+    spill_owner_release(&owner.source);
+    spill_owner_release(&owner.target);
+    return code;
 }
 
-void spill_transfer_progress(const spill_transfer_t *transfer)
-{
-    if (transfer->options->progress)
-        transfer->options->progress(transfer->options->context, transfer->result);
-}
+/* ---- copy: all owners ------------------------------------------------------------------------ */
 
-/* ---- differences ----------------------------------------------------------------------------- */
+typedef struct copying {
+    spill_transfer_t transfer;
+    bson_t last; /* the owner that was reported last, under an empty name */
+    bool last_differs;
+    bool last_ahead;
+} copying_t;
 
-void spill_transfer_differs(spill_transfer_owner_t *owner, int64_t seq, const char *text)
+/* Report whether the previous call had the same owner: the windows of an owner are consecutive. */
+static bool is_counted(copying_t *copying, const spill_value_t *owner)
 {
-    if (owner->difference.count == 0) {
-        owner->difference.seq = seq;
-        owner->difference.text = text;
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, &copying->last, "")) {
+        spill_value_t last = spill_value_from_iter(&iter);
+        if (spill_value_same_owner(owner, &last))
+            return true;
     }
-    owner->difference.count++;
+    bson_reinit(&copying->last);
+    spill_value_append(owner, &copying->last, "");
+    copying->last_differs = false;
+    copying->last_ahead = false;
+    return false;
 }
 
-void spill_transfer_differs_ahead(spill_transfer_owner_t *owner, int64_t seq, const char *text)
+static void report_difference(copying_t *copying, const spill_copy_difference_t *found)
 {
-    spill_transfer_differs(owner, seq, text);
-    owner->difference.ahead = true;
+    const spill_copy_options_t *options = copying->transfer.options;
+    spill_copy_difference_t difference = *found;
+    spill_value_t owner;
+    bool window = !copying->transfer.joins_windows &&
+                  spill_schema_of(spill_transfer_source(&copying->transfer))->has_windows &&
+                  spill_window_split(difference.owner, &owner, &difference.window);
+    if (window)
+        difference.owner = &owner;
+    copying->transfer.result->windows += window;
+    copying->transfer.result->owners += !is_counted(copying, difference.owner);
+    if (difference.count > 0) {
+        copying->transfer.result->differences += !copying->last_differs;
+        copying->transfer.result->ahead += difference.ahead && !copying->last_ahead;
+        copying->last_ahead = copying->last_ahead || difference.ahead;
+        copying->last_differs = true;
+        if (options->differs)
+            options->differs(options->context, &difference);
+    }
+    spill_transfer_progress(&copying->transfer);
 }
 
-spill_code_t spill_transfer_check_dropped(spill_transfer_owner_t *owner,
-                                          const spill_owner_t *target, spill_error_t *error)
+static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
-    bool begun;
-    SPILL_TRY(spill_transfer_failed(&owner->transfer->target,
-                                    spill_outlier_drop_has_begun(target, &begun, error), error));
-    if (begun)
-        spill_transfer_differs(owner, -1,
-                               "in the target an unfinished drop has begun to delete it");
+    copying_t *copying = context;
+    spill_transferred_t transferred;
+    SPILL_TRY(spill_transfer_one(&copying->transfer, value, &transferred, error));
+    report_difference(copying, &transferred.difference);
     return SPILL_OK;
+}
+
+spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
+                        const spill_copy_options_t *options, spill_copy_result_t *result,
+                        spill_error_t *error)
+{
+    copying_t copying = {.transfer = {.source = {.name = "source", .store = source},
+                                      .target = {.name = "target", .store = target},
+                                      .options = options,
+                                      .result = result},
+                         .last = BSON_INITIALIZER};
+    spill_transfer_t *transfer = &copying.transfer;
+    spill_code_t code = spill_transfer_begin(transfer, name, error);
+    if (code == SPILL_OK)
+        code = (transfer->joins_windows ? spill_each_bucket_owner : spill_each_owner)(
+            transfer->source.array, copy_owner, &copying, true, error);
+    spill_transfer_end(transfer);
+    bson_destroy(&copying.last);
+    return code;
 }

@@ -2,9 +2,13 @@
  * The transfer engine: it copies the elements of a definition's owners to another definition and
  * compares both. copy, convert and the second stage of migrate use it.
  *
- *      reader.h      elements of one side, in the order of their numbers
- *      writer.h      appends to the target, each at most once
- *      comparison.h  both sides, element by element
+ *      sides.c             both sides, and a reader of elements in the order of their numbers
+ *      writer.c            appends to the target, each at most once
+ *      comparison.c        both sides, element by element
+ *      transfer_owner.c    one owner: copy and compare
+ *      transfer_windows.c  the same for a target with windows
+ *      transfer_capped.c   a capped target
+ *      transfer.c          begin, one owner, end; copy: all owners
  *
  * docs/internals/transfer.md explains which transfers do not use it.
  */
@@ -12,7 +16,7 @@
 #define SPILL_TOOLS_TRANSFER_TRANSFER_H
 
 #include "layout/owner.h"
-#include "tools/copy.h"
+#include "tools/definition_jobs.h"
 
 /* One store's side of a transfer. */
 typedef struct spill_transfer_side {
@@ -70,7 +74,7 @@ typedef struct spill_transferred {
 
 /*
  * A transfer, owner by owner: begin, one call for each owner, end (in every case). Before, set
- * stores, names of sides, options and result, and zero the rest. (transfer_run.c)
+ * stores, names of sides, options and result, and zero the rest.
  */
 spill_code_t spill_transfer_begin(spill_transfer_t *transfer, const char *name,
                                   spill_error_t *error);
@@ -78,59 +82,27 @@ spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_va
                                 spill_transferred_t *transferred, spill_error_t *error);
 void spill_transfer_end(spill_transfer_t *transfer);
 
-/* ---- what all files use (transfer.c) --------------------------------------------------------- */
-
 /* The definition of each side. */
 const spill_definition_t *spill_transfer_source(const spill_transfer_t *transfer);
 const spill_definition_t *spill_transfer_target(const spill_transfer_t *transfer);
 
-/* The target is capped with keep newest; it keeps the elements of the highest rank. */
-bool spill_transfer_is_capped(const spill_transfer_t *transfer);
-bool spill_transfer_keeps_top_n(const spill_transfer_t *transfer);
-
-/* Put the side in front of an error's message. */
-spill_code_t spill_transfer_failed(const spill_transfer_side_t *side, spill_code_t code,
-                                   spill_error_t *error);
-
-/* Call options->turn before a change of the target, and options->progress after it. */
-spill_code_t spill_transfer_wait(const spill_transfer_t *transfer, int64_t elements,
-                                 spill_error_t *error);
+/* Call options->progress after a change of the target. */
 void spill_transfer_progress(const spill_transfer_t *transfer);
 
-/* Count a difference, and store it if it is the owner's first. `text` is static. */
-void spill_transfer_differs(spill_transfer_owner_t *owner, int64_t seq, const char *text);
-/* The same, for a target that has more than the source. */
-void spill_transfer_differs_ahead(spill_transfer_owner_t *owner, int64_t seq, const char *text);
-
-/* Count a difference if a drop of the target has begun: the next append or repair there deletes its
- * elements. `target` is the owner there, or one of its windows. */
-spill_code_t spill_transfer_check_dropped(spill_transfer_owner_t *owner,
-                                          const spill_owner_t *target, spill_error_t *error);
-
-/* ---- the steps for one owner, which spill_transfer_one chooses from -------------------------- */
-
-/* Copy fields and elements to an owner of the target, and compare them. (transfer_owner.c) */
-spill_code_t spill_transfer_to_array(spill_transfer_owner_t *owner, spill_error_t *error);
-
-/* Copy an owner's elements, each to its window, and compare all of them. (transfer_windows.c) */
-spill_code_t spill_transfer_to_windows(spill_transfer_owner_t *owner, spill_error_t *error);
-
-/* ---- a capped target with keep newest (transfer_capped.c) ------------------------------------ */
-
-/* Set cap_low, cap_room and cap_from from both arrays. Reads the elements that the cap keeps. */
-spill_code_t spill_transfer_cap_read(spill_transfer_owner_t *owner, spill_error_t *error);
+/* ---- elements that a definition cannot store ------------------------------------------------- */
 
 /*
- * Trim elements that the cap will not keep, and give the numbers up to the first that it keeps; set
- * next, live and base again. SPILL_CONFLICT: something was appended meanwhile.
+ * Report whether a definition may refuse an element because of its value. Layouts reference and
+ * subset may, because of its field names; layout capped with a sortField may, because of its rank.
  */
-spill_code_t spill_transfer_cap_begin(spill_transfer_owner_t *owner, spill_error_t *error);
+bool spill_storable_may_refuse(const spill_definition_t *definition);
 
 /*
- * Set *from to the first number that the target must have. Count a difference if the element before
- * it should be there too: the cap and the bytes have room for one more.
+ * Check all elements of an owner, which may have an unmanaged array. The message names the first
+ * element that `to` cannot store. A missing owner is no error. Cost: if the definition may refuse
+ * elements, a read of every element.
  */
-spill_code_t spill_transfer_cap_check(spill_transfer_owner_t *owner, int64_t *from,
-                                      spill_error_t *error);
+spill_code_t spill_storable_check_owner(const spill_definition_t *to, const spill_owner_t *owner,
+                                        spill_error_t *error);
 
 #endif

@@ -4,9 +4,7 @@
  * placeholder must occupy that number once. The store drops the oldest of these if they do not fit
  * its bytes. Older elements are not appended; placeholders get their numbers, many at a time.
  */
-#include "tools/transfer/comparison.h"
-#include "tools/transfer/reader.h"
-#include "tools/transfer/writer.h"
+#include "tools/transfer/transfer_parts.h"
 #include "util/error.h"
 
 /* ---- what the cap keeps ---------------------------------------------------------------------- */

@@ -4,10 +4,9 @@
  * The target's count in a window shows how far a copy has come there. A pass over the source
  * continues from that count, or compares. It gathers elements, sorts them by window, and handles
  * each window's elements together. Appends are applied at most once, as everywhere
- * (writer.h): their ids contain the number in the window.
+ * (writer.c): their ids contain the number in the window.
  */
-#include "tools/transfer/reader.h"
-#include "tools/transfer/writer.h"
+#include "tools/transfer/transfer_parts.h"
 
 #include "bson/value.h"
 #include "core/array.h"

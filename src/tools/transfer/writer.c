@@ -1,4 +1,4 @@
-#include "tools/transfer/writer.h"
+#include "tools/transfer/transfer_parts.h"
 
 #include "core/array.h"
 #include "definition/schema.h"
