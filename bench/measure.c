@@ -1,7 +1,5 @@
 #include "measure.h"
 
-#include "tools/bench/bench_threads.h"
-#include "tools/bench/element.h"
 #include "tools/bench/samples.h"
 
 #include <ftw.h>

@@ -4,8 +4,8 @@
  * replaced: its script is checked line by line.
  */
 #include "fuzz.h"
-#include "tools/report/gnuplot.h"
 #include "tools/report/report.h"
+#include "tools/report/svg.h"
 #include "tools/scan/plan.h"
 #include "tools/scan/scan.h"
 

@@ -1,6 +1,5 @@
 /* Works that measure speed. */
 #include "../measure.h"
-#include "tools/bench/bench_threads.h"
 #include "tools/bench/samples.h"
 #include "works.h"
 

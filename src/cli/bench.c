@@ -4,8 +4,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "cli/progress.h"
-#include "tools/bench/bench_threads.h"
-#include "tools/bench/element.h"
+#include "tools/bench/samples.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* The parts of a benchmark: medians with intervals, percentiles, threads, elements. */
-#include "tools/bench/bench_threads.h"
-#include "tools/bench/element.h"
 #include "tools/bench/samples.h"
 
 #include <math.h>

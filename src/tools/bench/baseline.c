@@ -1,8 +1,8 @@
-#include "tools/bench/baseline.h"
+#include "tools/bench/subject.h"
 
 #include "definition/schema.h"
 #include "store/unbounded.h"
-#include "tools/bench/element.h"
+#include "tools/bench/samples.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 #include "tools/bench/bench_side.h"
 
-#include "tools/bench/bench_threads.h"
-#include "tools/bench/element.h"
-#include "tools/bench/place.h"
+#include "tools/bench/samples.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "tools/bench/place.h"
+#include "tools/bench/bench_side.h"
 
 #include "store/raw_admin.h"
 #include "store/raw_reader.h"

@@ -1,7 +1,5 @@
 /* The benchmark: one length after another; at each length the kinds take turns. */
 #include "tools/bench/bench_side.h"
-#include "tools/bench/place.h"
-#include "tools/bench/result.h"
 #include "util/error.h"
 
 #include <inttypes.h>

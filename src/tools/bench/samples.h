@@ -1,8 +1,45 @@
-/* Statistics of measured values: medians with their interval, and percentiles. */
+/*
+ * Measuring: the elements that are appended, threads that begin together, and statistics of what
+ * they measured.
+ */
 #ifndef SPILL_TOOLS_BENCH_SAMPLES_H
 #define SPILL_TOOLS_BENCH_SAMPLES_H
 
+#include <spillway/error.h>
+
 #include <stddef.h>
+#include <stdint.h>
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+enum { SPILL_BENCH_ELEMENT_MIN = 100, SPILL_BENCH_ELEMENT_MAX = 1 << 20 };
+
+/*
+ * Write a BSON document of exactly `size_bytes` (SPILL_BENCH_ELEMENT_MIN to _MAX): an activity
+ * {type, actor, at, text}, as applications store them. Each number has its own time, a second after
+ * the one before. Engines that compress reduce it to about a half.
+ */
+void spill_bench_element(uint8_t *document, size_t size_bytes, uint64_t number);
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+enum { SPILL_CREW_MAX = 256 };
+
+/* The function that a thread calls `count` times. */
+typedef void (*spill_crew_fn)(void *context, int thread, int count);
+
+/*
+ * Run the function `count` times on each of `threads` threads (1 to SPILL_CREW_MAX); a single
+ * thread is the caller's. *seconds is the duration. SPILL_IO: a thread could not be started; none
+ * has begun.
+ */
+spill_code_t spill_crew_run(spill_crew_fn run, void *context, int threads, int count,
+                            double *seconds, spill_error_t *error);
+
+/* Seconds since an arbitrary point in time. */
+double spill_crew_now(void);
+
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 typedef struct spill_samples {
     double *values;

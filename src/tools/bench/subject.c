@@ -1,7 +1,7 @@
 #include "tools/bench/subject.h"
 
 #include "definition/schema.h"
-#include "tools/bench/element.h"
+#include "tools/bench/samples.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -3,8 +3,6 @@
  * rounds; then the best quarter of them continues for the requested number of rounds.
  */
 #include "tools/bench/bench_side.h"
-#include "tools/bench/place.h"
-#include "tools/bench/result.h"
 #include "util/error.h"
 
 #include <stdio.h>

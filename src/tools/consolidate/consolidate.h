@@ -3,7 +3,7 @@
  * that tells their documents apart. Meanwhile the application continues to write to the old
  * collections (docs/how-to/consolidate.md).
  *
- * - copy: each old document gets its transformed document in the joint collection (transform.h).
+ * - copy: each old document gets its transformed document in the joint collection.
  *   Passes are repeated until one finds each slice equal to its collection.
  *
  * - cut over: each old collection in turn is renamed to a name that no client writes to. What was
@@ -21,8 +21,121 @@
 #define SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_H
 
 #include "store/raw_admin.h"
-#include "tools/consolidate/plan.h"
 #include "tools/throttle.h"
+
+#include <spillway/value.h>
+
+/* ---- the transformed document ---------------------------------------------------------------- */
+
+/*
+ * The transformed document: the form of an old collection's document in the joint collection. The
+ * discriminator follows _id, and all other fields follow it, byte for byte:
+ *
+ *      {_id: 7, text: "hi"}   <->   {_id: {room: "a", id: 7}, room: "a", text: "hi"}
+ *
+ * If the plan says that no two collections share an _id, the _id stays the same. The transformed
+ * _id depends on nothing else, so every run finds the document again without a lookup table.
+ */
+
+/* The documents of one old collection in the joint one. Borrows. */
+typedef struct spill_share {
+    const char *field; /* the discriminator */
+    spill_value_t value;
+    bool keeps_ids; /* _id is the same in both */
+} spill_share_t;
+
+/* Append the transformed document's _id under a key. */
+void spill_transform_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
+                        const char *key);
+
+/*
+ * Append the old document's _id under a key. An _id of another form is appended unchanged: the
+ * application has written that document to the joint collection itself.
+ */
+void spill_transform_original_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
+                                 const char *key);
+
+/*
+ * Transform a document; `transformed` is initialized by the call. SPILL_REFUSED: the document has a
+ * field of the discriminator's name already, or would be too large for a store. SPILL_CORRUPT: it
+ * has no _id, or is malformed. O(size).
+ */
+spill_code_t spill_transform_make(const spill_share_t *slice, const bson_t *document,
+                                  bson_t *transformed, spill_error_t *error);
+
+/* Restore the old document, which the call initializes. Errors as spill_transform_make. */
+spill_code_t spill_transform_reverse(const spill_share_t *slice, const bson_t *transformed,
+                                     bson_t *document, spill_error_t *error);
+
+/* The _id of a document. If it has none: null, and SPILL_CORRUPT. */
+spill_code_t spill_transform_id_of(const bson_t *document, spill_value_t *id, spill_error_t *error);
+
+/* A digest of documents in any order: their number, their bytes, and sums of two hashes of each. */
+typedef struct spill_digest {
+    int64_t documents;
+    int64_t bytes;
+    uint64_t sums[2];
+} spill_digest_t;
+
+void spill_digest_add(spill_digest_t *digest, const bson_t *document);
+bool spill_digest_equal(const spill_digest_t *left, const spill_digest_t *right);
+
+/* The sums as 32 hexadecimal digits. */
+enum { SPILL_DIGEST_TEXT = 33 };
+void spill_digest_text(const spill_digest_t *digest, char text[SPILL_DIGEST_TEXT]);
+
+/* ---- the plan of a group --------------------------------------------------------------------- */
+
+/*
+ * What a plan says about one group of collections (docs/reference/plan-file.md): their names, the
+ * discriminator's value for each, and the joint collection.
+ */
+
+/* The names of old collections that are put aside begin with this. */
+#define SPILL_KEPT_PREFIX "spillway_kept_"
+
+typedef struct spill_joined {
+    char *collection;    /* the old name */
+    char *kept;          /* its name while it is put aside */
+    spill_value_t value; /* of the discriminator; borrowed from the consolidation's document */
+} spill_joined_t;
+
+typedef struct spill_consolidation {
+    bson_t *document; /* the plan's fields that decide what is done, to detect a changed plan */
+    char *pattern;    /* "messages_*", or "" */
+    char *into;
+    char *aside; /* the joint collection's name during an undo */
+    char *field; /* the discriminator */
+    bool keeps_ids;
+    spill_joined_t *members;
+    size_t count;
+    bson_t *indexes;   /* in addition to the old collections' indexes */
+    bson_t *leave_out; /* names of old indexes */
+} spill_consolidation_t;
+
+typedef struct spill_consolidations {
+    spill_consolidation_t *items;
+    size_t count;
+} spill_consolidations_t;
+
+/*
+ * Read the groups of a plan's file that must be consolidated. *plan is filled in every case, for
+ * spill_consolidations_release. SPILL_IO; SPILL_PARSE: it is no JSON; SPILL_INVALID: the message
+ * names what is missing or wrong.
+ */
+spill_code_t spill_consolidations_read(const char *file, spill_consolidations_t *plan,
+                                       spill_error_t *error);
+void spill_consolidations_release(spill_consolidations_t *plan);
+
+/* Read one group from its document in a plan. Errors as above. */
+spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidation_t *group,
+                                      spill_error_t *error);
+void spill_consolidation_release(spill_consolidation_t *group);
+
+/* The slice of a member. It borrows from the group. */
+spill_share_t spill_consolidation_share(const spill_consolidation_t *group, size_t member);
+
+/* ---- the jobs on a group --------------------------------------------------------------------- */
 
 /* Default for the most passes of a copy while the application writes. */
 #define SPILL_CONSOLIDATE_PASSES 10

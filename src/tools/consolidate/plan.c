@@ -1,4 +1,4 @@
-#include "tools/consolidate/plan.h"
+#include "tools/consolidate/consolidate.h"
 
 #include "bson/key.h"
 #include "bson/value.h"

@@ -248,22 +248,6 @@ spill_code_t spill_consolidate_conclude(spill_consolidate_run_t *run,
                                         const spill_consolidate_way_t *way, int64_t pause_us,
                                         spill_error_t *error);
 
-/* ---- member.c -------------------------------------------------------------------------------- */
-
-/* --max-pause in microseconds. */
-int64_t spill_consolidate_pause(const spill_consolidate_run_t *run);
-
-/* For passes with a pause_us. SPILL_REFUSED: a member's estimate does not fit. */
-spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run,
-                                           spill_error_t *error);
-
-/*
- * Cut over the current member and open its slice, by saving the place behind it. If it fails
- * before, the member is renamed back, provided that the store can be reached and no other run has
- * continued.
- */
-spill_code_t spill_consolidate_cut_member(spill_consolidate_run_t *run, spill_error_t *error);
-
 /* ---- absorb.c -------------------------------------------------------------------------------- */
 
 /*
@@ -283,11 +267,7 @@ spill_code_t spill_consolidate_absorb(spill_consolidate_run_t *run, size_t membe
 spill_code_t spill_consolidate_absorb_all(spill_consolidate_run_t *run, size_t open,
                                           spill_error_t *error);
 
-/* ---- views.c --------------------------------------------------------------------------------- */
-
-/* The view's pipeline, an array initialized by the call. */
-void spill_consolidate_view_pipeline(const spill_consolidation_t *group, size_t member,
-                                     bson_t *pipeline);
+/* ---- transform.c: views ---------------------------------------------------------------------- */
 
 /* Check that the server creates views: create one, check it, and drop it. SPILL_REFUSED: it does
  * not. */

@@ -1,8 +1,6 @@
 /* The plots of a report, with captions. */
-#include "tools/report/axes.h"
-#include "tools/report/html.h"
-#include "tools/report/plots.h"
 #include "tools/report/report.h"
+#include "tools/report/svg.h"
 #include "util/error.h"
 #include "util/text.h"
 

@@ -1,7 +1,6 @@
 /* The findings of a report, each with what to do. */
-#include "tools/report/axes.h"
-#include "tools/report/html.h"
 #include "tools/report/report.h"
+#include "tools/report/svg.h"
 #include "util/text.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-#include "tools/report/gnuplot.h"
+/* Run gnuplot as a program: it reads a script and writes a picture. */
+#include "tools/report/svg.h"
 
 #include "util/error.h"
 

@@ -1,6 +1,5 @@
-#include "tools/report/plots.h"
+#include "tools/report/report.h"
 
-#include "tools/report/axes.h"
 #include "tools/report/svg.h"
 #include "util/text.h"
 

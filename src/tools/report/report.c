@@ -1,8 +1,6 @@
 #include "tools/report/report.h"
 
-#include "tools/report/axes.h"
-#include "tools/report/html.h"
-#include "tools/report/style.h"
+#include "tools/report/svg.h"
 #include "util/text.h"
 
 #include <spillway/version.h>
@@ -81,9 +79,9 @@ static void put_head(const spill_report_t *report, const char *source)
           "that grow: ",
           to);
     spill_html_text(to, source);
-    fputs("</title>\n<style>\n" SPILL_REPORT_STYLE "</style></head>\n<body>\n<header><h1>Arrays "
-          "that grow: ",
-          to);
+    fputs("</title>\n", to);
+    spill_html_style(to);
+    fputs("</head>\n<body>\n<header><h1>Arrays that grow: ", to);
     spill_html_name(to, source);
     fputs("</h1>\n<p class=\"meta\">", to);
     if (report->result->scanned_ms > 0)

@@ -1,12 +1,155 @@
+/* Pictures: ticks on axes, and the SVG that gnuplot makes of a script as part of a page. */
 #include "tools/report/svg.h"
 
-#include "tools/report/gnuplot.h"
-#include "tools/report/html.h"
+#include "tools/report/report.h"
 #include "util/error.h"
+#include "util/text.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+enum { LOG_MARKS_MAX = 7, LINEAR_STEPS = 5, TIME_MARKS_MAX = 4 };
+
+#define THIN_SPACE "\u00A0"
+
+spill_count_text_t spill_count_text(double count)
+{
+    static const char *const units[] = {"", "M", "G", "T"};
+    spill_count_text_t text;
+    size_t unit = 0;
+    while (count >= 1e6 && unit < 3)
+        count /= unit++ == 0 ? 1e6 : 1e3;
+    if (unit > 0)
+        snprintf(text.text, sizeof text.text, "%.3g" THIN_SPACE "%s", count, units[unit]);
+    else if (count >= 1000)
+        snprintf(text.text, sizeof text.text, "%d" THIN_SPACE "%03d", (int)count / 1000,
+                 (int)count % 1000);
+    else
+        snprintf(text.text, sizeof text.text, "%.3g", count);
+    return text;
+}
+
+/* ---- logarithmic ----------------------------------------------------------------------------- */
+
+/* Powers of ten; if there are few, also twice and five times these. */
+static void put_log(FILE *script, char axis, double least, double most, bool bytes)
+{
+    static const double parts[] = {1, 2, 5};
+    double span = log10(most / least);
+    int step = (int)(span / LOG_MARKS_MAX) + 1, first = (int)floor(log10(least));
+    size_t fine = span < 2 ? 3 : 1;
+    const char *before = "";
+    fprintf(script, "set logscale %c 10\nset %ctics (", axis, axis);
+    for (int power = first > 0 ? first : 0; pow(10, power) <= most; power += step)
+        for (size_t i = 0; i < fine; i++) {
+            double value = parts[i] * pow(10, power);
+            if (value < least || value > most)
+                continue;
+            fprintf(script, "%s'%s' %g", before,
+                    bytes ? spill_size_text((int64_t)value).text : spill_count_text(value).text,
+                    value);
+            before = ", ";
+        }
+    fputs(")\n", script);
+}
+
+void spill_axis_log(FILE *script, char axis, double least, double most)
+{
+    put_log(script, axis, least, most, false);
+}
+
+void spill_axis_log_bytes(FILE *script, char axis, double least, double most)
+{
+    put_log(script, axis, least, most, true);
+}
+
+/* ---- linear ---------------------------------------------------------------------------------- */
+
+void spill_axis_linear(FILE *script, char axis, double top)
+{
+    double step = pow(10, floor(log10(top / LINEAR_STEPS)));
+    double steps = top / step;
+    step *= steps > 5 * LINEAR_STEPS   ? 10
+            : steps > 2 * LINEAR_STEPS ? 5
+            : steps > LINEAR_STEPS     ? 2
+                                       : 1;
+    fprintf(script, "set %ctics (", axis);
+    for (int i = 0; i * step <= top * (1 + 1e-9); i++)
+        fprintf(script, "%s'%s' %.15g", i ? ", " : "", spill_count_text(i * step).text, i * step);
+    fputs(")\n", script);
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+/* The distance between ticks: months, or seconds. */
+typedef struct pace {
+    int months;
+    int64_t seconds;
+    const char *format;
+} pace_t;
+
+static const pace_t paces[] = {
+    {0, 60, "%H:%M"},          {0, 600, "%H:%M"},         {0, 3600, "%H:%M"},
+    {0, 10800, "%m-%d %H:%M"}, {0, 43200, "%m-%d %H:%M"}, {0, 86400, "%Y-%m-%d"},
+    {0, 172800, "%Y-%m-%d"},   {0, 604800, "%Y-%m-%d"},   {1, 2629746, "%Y-%m"},
+    {3, 7889238, "%Y-%m"},     {6, 15778476, "%Y-%m"},    {12, 31556952, "%Y"},
+    {24, 63113904, "%Y"},      {60, 157784760, "%Y"},     {120, 315569520, "%Y"},
+    {600, 1577847600, "%Y"},   {1200, 3155695200, "%Y"}};
+
+static const pace_t *pace_of(int64_t seconds)
+{
+    size_t at = 0, last = sizeof paces / sizeof paces[0] - 1;
+    while (at < last && seconds / paces[at].seconds > TIME_MARKS_MAX)
+        at++;
+    return &paces[at];
+}
+
+/* The first tick at or after that second. */
+static int64_t first_tick(const pace_t *pace, int64_t from)
+{
+    time_t second = (time_t)from;
+    struct tm parts;
+    if (pace->months == 0)
+        return (from + pace->seconds - 1) / pace->seconds * pace->seconds;
+    if (!gmtime_r(&second, &parts))
+        return from;
+    int month = parts.tm_year * 12 + parts.tm_mon;
+    month = (month + pace->months) / pace->months * pace->months;
+    struct tm start = {.tm_year = month / 12, .tm_mon = month % 12, .tm_mday = 1};
+    return (int64_t)timegm(&start);
+}
+
+static int64_t next_tick(const pace_t *pace, int64_t tick)
+{
+    return first_tick(pace, pace->months == 0 ? tick + pace->seconds : tick + 1);
+}
+
+void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
+{
+    int64_t from = from_ms / 1000, to = to_ms / 1000;
+    const pace_t *pace = pace_of(to - from);
+    const char *before = "";
+    fputs("set xtics (", script);
+    for (int64_t tick = first_tick(pace, from); tick <= to; tick = next_tick(pace, tick)) {
+        char text[32] = "?";
+        struct tm parts;
+        time_t second = (time_t)tick;
+        if (gmtime_r(&second, &parts))
+            strftime(text, sizeof text, pace->format, &parts);
+        fprintf(script, "%s'%s' %" PRId64, before, text, tick);
+        before = ", ";
+    }
+    fputs(")\n", script);
+}
+
+/* ---- the picture ----------------------------------------------------------------------------- */
 
 void spill_svg_begin(spill_svg_t *svg, int height)
 {
