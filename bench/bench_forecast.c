@@ -13,7 +13,7 @@
  * the machine.
  */
 #include "measure.h"
-#include "tools/import_source.h"
+#include "tools/import_records.h"
 #include "tools/scan/growth_forecast.h"
 #include "util/hash.h"
 

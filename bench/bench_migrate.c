@@ -18,7 +18,6 @@
 #include "core/array.h"
 #include "store/store.h"
 #include "tools/migrate.h"
-#include "tools/probe.h"
 #include "tools/throttle.h"
 
 #include <spillway/spillway.h>

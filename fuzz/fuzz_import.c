@@ -6,7 +6,6 @@
 #include "bson/key.h"
 #include "bson/value.h"
 #include "fuzz.h"
-#include "tools/import_decode.h"
 #include "tools/import_records.h"
 
 static const spill_format_t FORMATS[] = {SPILL_FORMAT_CSV, SPILL_FORMAT_NDJSON, SPILL_FORMAT_JSON,
@@ -35,7 +34,7 @@ static void use_document(const bson_t *document)
 /* Read a record. Returns false at the end, or if the input cannot be read further. */
 static bool read_record(spill_records_t *records, spill_decoder_t *decoder)
 {
-    spill_record_t record;
+    spill_input_record_t record;
     spill_error_t error;
     bson_t document;
     bool end = false, more = false;

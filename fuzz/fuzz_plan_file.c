@@ -4,7 +4,7 @@
  */
 #include "definition/schema.h"
 #include "fuzz.h"
-#include "tools/plan_file.h"
+#include "tools/planned.h"
 
 #include <string.h>
 

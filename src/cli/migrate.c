@@ -1,11 +1,10 @@
 /* migrate: reshape arrays of other programs as a plan says, while these programs run. */
+#include "tools/migrate.h"
 #include "cli/migrate_staged.h"
 #include "core/array.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
-#include "tools/collation.h"
-#include "tools/migrate_checks.h"
-#include "tools/plan_file.h"
+#include "tools/planned.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "cli/process.h"
 #include "store/raw_reader.h"
 #include "store/store.h"
-#include "tools/catch_up.h"
+#include "tools/staged.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -7,9 +7,8 @@
 
 #include "cli/operate.h"
 #include "tools/migrate.h"
-#include "tools/parallel.h"
 #include "tools/planned.h"
-#include "tools/probe.h"
+#include "tools/throttle.h"
 
 /* `operate` comes first: it is the throttle's context. */
 typedef struct spill_cli_migrate {

@@ -3,8 +3,8 @@
 #include "cli/process.h"
 #include "core/array.h"
 #include "store/store.h"
-#include "tools/catch_up.h"
-#include "tools/migrate_checks.h"
+#include "tools/migrate.h"
+#include "tools/staged.h"
 #include "util/clock.h"
 #include "util/error.h"
 

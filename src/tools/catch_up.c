@@ -1,4 +1,4 @@
-#include "tools/catch_up.h"
+#include "tools/staged.h"
 
 #include "bson/value.h"
 #include "core/array.h"

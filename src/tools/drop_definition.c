@@ -3,7 +3,7 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "store/raw_admin.h"
-#include "tools/import_checkpoint.h"
+#include "tools/import_chunk.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -5,10 +5,8 @@
 #include "store/top.h"
 
 #include "store/store.h"
-#include "tools/import_apply.h"
-#include "tools/import_checkpoint.h"
-#include "tools/import_format.h"
-#include "tools/import_parser.h"
+#include "tools/import_chunk.h"
+#include "tools/import_records.h"
 #include "util/error.h"
 
 #include <errno.h>

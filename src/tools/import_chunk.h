@@ -1,13 +1,22 @@
 /*
- * A chunk: consecutive records, grouped by owner. Each owner's records are appended as one batch.
- * A chunk owns all its memory.
+ * What the files of an import share: chunks of records by owner, the thread that parses them, the
+ * job checkpoint, and the appends.
  */
 #ifndef SPILL_TOOLS_IMPORT_CHUNK_H
 #define SPILL_TOOLS_IMPORT_CHUNK_H
 
+#include "tools/import_records.h"
 #include "util/buffer.h"
 
 #include <spillway/array.h>
+#include <spillway/store.h>
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+/*
+ * A chunk: consecutive records, grouped by owner. Each owner's records are appended as one batch.
+ * A chunk owns all its memory.
+ */
 
 typedef struct spill_chunk_record {
     size_t offset; /* of the document in `documents` */
@@ -96,5 +105,147 @@ void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message);
 /* The owner as a value, and a record's document as a value; both borrowed from the chunk. */
 spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner);
 spill_value_t spill_chunk_element(const spill_chunk_t *chunk, const spill_chunk_record_t *record);
+
+/* ---- the parsing side ------------------------------------------------------------------------ */
+
+/*
+ * The parsing side of an import: a thread that reads the input ahead of the writer. It passes
+ * chunks, in order, through a queue of a few. Memory is bounded for inputs of any size.
+ */
+
+typedef struct spill_parser_options {
+    const char *path;
+    spill_codec_t codec;
+    spill_format_t format;
+    const char *owner;
+    const char *id;                       /* or NULL */
+    const spill_definition_t *definition; /* layout bucket: decides a record's window */
+    bool strings;
+    int64_t skip_max;
+    spill_chunk_bounds_t bounds;
+    const atomic_bool *stop; /* borrowed; once true, no longer wait for a pipe. NULL: none */
+
+    /* Where to continue. If end_offset > offset, the first chunk is exactly these bytes. */
+    int64_t number;
+    int64_t offset;
+    int64_t line;
+    int64_t end_offset;
+} spill_parser_options_t;
+
+typedef struct spill_parser spill_parser_t;
+
+/* Open the input and start. The options' strings are borrowed. Stop in every case. */
+spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_parser_t **parser,
+                                spill_error_t *error);
+void spill_parser_stop(spill_parser_t *parser); /* waits for the thread; NULL is allowed */
+
+/* Wait for the next chunk. After a chunk with `last` set, do not call it again. */
+spill_chunk_t *spill_parser_next(spill_parser_t *parser);
+
+/* Return a chunk after use: the parser fills it again. */
+void spill_parser_return(spill_parser_t *parser, spill_chunk_t *chunk);
+
+/* Bytes of the file read so far, and its size or -1. */
+int64_t spill_parser_position(const spill_parser_t *parser);
+int64_t spill_parser_size(const spill_parser_t *parser);
+
+/* The name of a record of this input for messages. */
+void spill_parser_place(const spill_parser_t *parser, int64_t line, int64_t offset,
+                        char place[SPILL_PLACE_SIZE]);
+
+/* ---- the checkpoint -------------------------------------------------------------------------- */
+
+/*
+ * The job checkpoint of an import in the store's catalog. It describes the last chunk that was
+ * begun, so a resumed import applies nothing twice and leaves nothing out.
+ */
+
+typedef struct spill_import_checkpoint {
+    /* What is imported, and how. Borrowed; after a load, from the stored document. */
+    const char *definition;
+    const char *source;
+    const char *format;
+    const char *owner;
+    const char *id; /* "" for none */
+    bool strings;
+
+    /* The chunk. `bases` has an entry for each owner, in the order of their first records. */
+    int64_t run; /* raised by each import from the start */
+    int64_t chunk;
+    int64_t offset;
+    int64_t line;
+    int64_t end_offset;
+    int64_t end_line;
+    uint64_t hash;
+    spill_bounds_t bounds; /* with op_window, they decide how batches are split */
+    int64_t op_window;
+    int64_t records;   /* in the chunk */
+    int64_t before;    /* records of the chunks before it */
+    bool applied;      /* every record of it is stored or was reported as bad */
+    bool finished;     /* applied, and it is the last chunk */
+    int64_t *bases;    /* owned */
+    size_t base_count; /* 0 if the chunk was applied */
+} spill_import_checkpoint_t;
+
+/* The catalog's name for the checkpoint of (definition, source). */
+#define SPILL_IMPORT_CHECKPOINT_NAME_SIZE 192
+void spill_import_checkpoint_name(const char *definition, const char *source,
+                                  char name[SPILL_IMPORT_CHECKPOINT_NAME_SIZE]);
+
+/* 16 hexadecimal digits that identify an import in operation ids. */
+#define SPILL_IMPORT_ID_SIZE 17
+void spill_import_id(const char *name, char id[SPILL_IMPORT_ID_SIZE]);
+
+/*
+ * Load. *stored is new (bson_destroy); if no checkpoint is stored, it is NULL and the checkpoint is
+ * zeroed. The checkpoint's strings borrow from *stored. SPILL_CORRUPT. Release the checkpoint in
+ * every case.
+ */
+spill_code_t spill_import_checkpoint_load(spill_store_t *store, const char *name, bson_t **stored,
+                                          spill_import_checkpoint_t *checkpoint,
+                                          spill_error_t *error);
+void spill_import_checkpoint_release(spill_import_checkpoint_t *checkpoint);
+
+/*
+ * Replace *stored (NULL: no checkpoint is stored yet), which becomes the document that was saved.
+ * SPILL_CONFLICT: the catalog has another document, so another import of this name is running.
+ */
+spill_code_t spill_import_checkpoint_save(spill_store_t *store, const char *name,
+                                          const spill_import_checkpoint_t *checkpoint,
+                                          bson_t **stored, spill_error_t *error);
+
+/* Delete the checkpoints of all imports into a definition that is about to be dropped. */
+spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *definition,
+                                           spill_error_t *error);
+
+/* ---- the appends ----------------------------------------------------------------------------- */
+
+#define SPILL_IMPORT_PREFIX_SIZE 40
+
+typedef struct spill_import_writer {
+    spill_array_t *array;
+    int64_t op_window;
+    char prefix[SPILL_IMPORT_PREFIX_SIZE]; /* of operation ids; "": appends carry none */
+    bool with_ids;                         /* each record is one operation */
+    bool fill;                             /* fill documents up (spill_append_options) */
+    int64_t records;                       /* appended, or recognized, so far */
+    int64_t repeated;                      /* of these, recognized */
+    int64_t dropped;                       /* of these, dropped at once because of a cap */
+    spill_value_t *values;                 /* scratch */
+    size_t value_capacity;
+} spill_import_writer_t;
+
+void spill_import_writer_release(spill_import_writer_t *writer);
+
+/* Read a base for each owner of the chunk, in its order. One store operation per owner. */
+spill_code_t spill_import_read_bases(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                     int64_t *bases, spill_error_t *error);
+
+/*
+ * Append the chunk. With the bases of the first try, the chunk may be applied again after any
+ * interruption. `bases` may be NULL if appends have no operation ids.
+ */
+spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                const int64_t *bases, spill_error_t *error);
 
 #endif

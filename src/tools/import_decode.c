@@ -1,4 +1,4 @@
-#include "tools/import_decode.h"
+#include "tools/import_records.h"
 
 #include "bson/json.h"
 #include "bson/value.h"
@@ -111,7 +111,7 @@ static spill_code_t add_name(spill_decoder_t *decoder, const csv_field_t *field,
 }
 
 spill_code_t spill_decoder_init(spill_decoder_t *decoder, spill_format_t format, bool strings,
-                                const spill_record_t *header, spill_error_t *error)
+                                const spill_input_record_t *header, spill_error_t *error)
 {
     *decoder = (spill_decoder_t){.format = format, .strings = strings};
     if (format != SPILL_FORMAT_CSV)
@@ -178,8 +178,9 @@ static bool append_csv_value(const spill_decoder_t *decoder, const csv_field_t *
 }
 
 /* Append a record's columns to the document. */
-static spill_code_t append_columns(const spill_decoder_t *decoder, const spill_record_t *record,
-                                   bson_t *document, spill_error_t *error)
+static spill_code_t append_columns(const spill_decoder_t *decoder,
+                                   const spill_input_record_t *record, bson_t *document,
+                                   spill_error_t *error)
 {
     SPILL_SCOPED(csv_release) csv_t csv = {0};
     csv_init(&csv, record->data, record->size);
@@ -199,7 +200,7 @@ static spill_code_t append_columns(const spill_decoder_t *decoder, const spill_r
     return SPILL_OK;
 }
 
-static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_record_t *record,
+static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_input_record_t *record,
                                bson_t *document, spill_error_t *error)
 {
     bson_init(document);
@@ -211,7 +212,7 @@ static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_recor
 
 /* ---- JSON and BSON --------------------------------------------------------------------------- */
 
-static spill_code_t decode_json(const spill_record_t *record, bson_t *document,
+static spill_code_t decode_json(const spill_input_record_t *record, bson_t *document,
                                 spill_error_t *error)
 {
     const char *text = (const char *)record->data;
@@ -282,7 +283,7 @@ static bool texts_are_utf8(const uint8_t *document, char *name, size_t name_size
     return true;
 }
 
-static spill_code_t decode_bson(const spill_record_t *record, bson_t *document,
+static spill_code_t decode_bson(const spill_input_record_t *record, bson_t *document,
                                 spill_error_t *error)
 {
     bson_t view;
@@ -301,7 +302,7 @@ static spill_code_t decode_bson(const spill_record_t *record, bson_t *document,
     return SPILL_OK;
 }
 
-spill_code_t spill_decode(const spill_decoder_t *decoder, const spill_record_t *record,
+spill_code_t spill_decode(const spill_decoder_t *decoder, const spill_input_record_t *record,
                           bson_t *document, spill_error_t *error)
 {
     switch (decoder->format) {

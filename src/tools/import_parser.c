@@ -1,11 +1,11 @@
-#include "tools/import_parser.h"
+#include "tools/import_chunk.h"
 
 #include "bson/key.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "store/content.h"
-#include "tools/import_decode.h"
+#include "tools/import_records.h"
 #include "util/error.h"
 #include "util/hash.h"
 
@@ -25,7 +25,7 @@
 typedef struct pending {
     bool there;
     bson_t document;
-    spill_record_t place; /* offset and line; `data` is no longer valid */
+    spill_input_record_t place; /* offset and line; `data` is no longer valid */
     uint64_t hash;
     int64_t end_offset;
     int64_t end_line;
@@ -139,7 +139,7 @@ static bool skip_record(spill_parser_t *parser, spill_chunk_t *chunk, bool more,
     return true;
 }
 
-static spill_code_t fail_record(const spill_parser_t *parser, const spill_record_t *record,
+static spill_code_t fail_record(const spill_parser_t *parser, const spill_input_record_t *record,
                                 spill_code_t code, spill_error_t *error)
 {
     char place[SPILL_PLACE_SIZE];
@@ -147,7 +147,7 @@ static spill_code_t fail_record(const spill_parser_t *parser, const spill_record
     return spill_fail_prefix(error, code, "%s", place);
 }
 
-static spill_code_t decode_record(spill_parser_t *parser, const spill_record_t *record,
+static spill_code_t decode_record(spill_parser_t *parser, const spill_input_record_t *record,
                                   spill_error_t *error)
 {
     pending_t *pending = &parser->pending;
@@ -161,7 +161,7 @@ static spill_code_t decode_record(spill_parser_t *parser, const spill_record_t *
     if (code != SPILL_OK)
         return fail_record(parser, record, code, error);
     pending->there = true;
-    pending->place = (spill_record_t){.offset = record->offset, .line = record->line};
+    pending->place = (spill_input_record_t){.offset = record->offset, .line = record->line};
     pending->hash = spill_hash(record->data, record->size);
     pending->end_offset = spill_records_offset(parser->records);
     pending->end_line = spill_records_line(parser->records);
@@ -173,7 +173,7 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     for (;;) {
         spill_error_t error;
-        spill_record_t record;
+        spill_input_record_t record;
         bool end = false;
         bool more = false;
         uint64_t hash = 0;
@@ -329,7 +329,7 @@ static spill_code_t open_input(spill_parser_t *parser, spill_error_t *error)
     SPILL_TRY(spill_source_open(options->path, options->codec, &parser->source, error));
     spill_source_stop_by(parser->source, options->stop);
     SPILL_TRY(spill_records_open(parser->source, options->format, &parser->records, error));
-    const spill_record_t *header = spill_records_header(parser->records);
+    const spill_input_record_t *header = spill_records_header(parser->records);
     spill_code_t code =
         spill_decoder_init(&parser->decoder, options->format, options->strings, header, error);
     if (code != SPILL_OK)

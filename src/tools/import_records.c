@@ -1,10 +1,10 @@
 #include "tools/import_records.h"
 
-#include "tools/import_scan.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define WINDOW_BYTES_MIN (256 * 1024)
@@ -24,7 +24,7 @@ struct spill_records {
     bool array;      /* JSON: the documents are in one array, ... */
     bool comma_due;  /* ... a document of it was read, ... */
     bool array_done; /* ... and its closing bracket was read */
-    spill_record_t header;
+    spill_input_record_t header;
 };
 
 static size_t window_size(const spill_records_t *records)
@@ -105,15 +105,15 @@ static spill_code_t fail_here(const spill_records_t *records, spill_code_t code,
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static spill_scan_t scan_record(const spill_records_t *records, size_t *length)
+static spill_record_end_t scan_record(const spill_records_t *records, size_t *length)
 {
     switch (records->format) {
     case SPILL_FORMAT_CSV:
-        return spill_scan_csv(front(records), window_size(records), length);
+        return spill_record_end_csv(front(records), window_size(records), length);
     case SPILL_FORMAT_JSON:
-        return spill_scan_document(front(records), window_size(records), length);
+        return spill_record_end_document(front(records), window_size(records), length);
     default:
-        return spill_scan_line(front(records), window_size(records), length);
+        return spill_record_end_line(front(records), window_size(records), length);
     }
 }
 
@@ -139,9 +139,10 @@ static spill_code_t drop_long(spill_records_t *records, bool *more, spill_error_
     *more = records->format != SPILL_FORMAT_JSON;
     while (*more) {
         size_t length = 0;
-        spill_scan_t found = spill_scan_line(front(records), window_size(records), &length);
+        spill_record_end_t found =
+            spill_record_end_line(front(records), window_size(records), &length);
         consume(records, length);
-        if (found == SPILL_SCAN_WHOLE || records->ended)
+        if (found == SPILL_RECORD_WHOLE || records->ended)
             break;
         *more = fill(records, &late) == SPILL_OK;
     }
@@ -150,24 +151,24 @@ static spill_code_t drop_long(spill_records_t *records, bool *more, spill_error_
     return code;
 }
 
-static spill_code_t next_text(spill_records_t *records, spill_record_t *record, bool *more,
+static spill_code_t next_text(spill_records_t *records, spill_input_record_t *record, bool *more,
                               spill_error_t *error)
 {
     size_t length = 0;
-    spill_scan_t found = scan_record(records, &length);
-    while (found == SPILL_SCAN_MORE && !records->ended) {
+    spill_record_end_t found = scan_record(records, &length);
+    while (found == SPILL_RECORD_MORE && !records->ended) {
         if (window_size(records) > SPILL_RECORD_BYTES_MAX)
             return drop_long(records, more, error);
         SPILL_TRY(fill(records, error));
         found = scan_record(records, &length);
     }
-    if (found == SPILL_SCAN_BAD ||
-        (found == SPILL_SCAN_MORE && records->format == SPILL_FORMAT_JSON))
+    if (found == SPILL_RECORD_BAD ||
+        (found == SPILL_RECORD_MORE && records->format == SPILL_FORMAT_JSON))
         return fail_here(records, SPILL_PARSE,
-                         found == SPILL_SCAN_BAD ? "a document should begin here, with {"
-                                                 : "the document that begins here does not end",
+                         found == SPILL_RECORD_BAD ? "a document should begin here, with {"
+                                                   : "the document that begins here does not end",
                          error);
-    *record = (spill_record_t){front(records), length, records->offset, records->line};
+    *record = (spill_input_record_t){front(records), length, records->offset, records->line};
     records->line += count_lines(record->data, length);
     consume(records, length);
     return SPILL_OK;
@@ -268,7 +269,7 @@ static spill_code_t drop_long_bson(spill_records_t *records, int64_t length, boo
     return code;
 }
 
-static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, bool *more,
+static spill_code_t next_bson(spill_records_t *records, spill_input_record_t *record, bool *more,
                               spill_error_t *error)
 {
     size_t wanted = 4;
@@ -288,14 +289,14 @@ static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, 
             return fail_cut_off(records, length, error);
         SPILL_TRY(fill(records, error));
     }
-    *record = (spill_record_t){front(records), wanted, records->offset, 0};
+    *record = (spill_input_record_t){front(records), wanted, records->offset, 0};
     consume(records, wanted);
     return SPILL_OK;
 }
 
 /* ---- all formats ----------------------------------------------------------------------------- */
 
-static bool is_blank(const spill_record_t *record)
+static bool is_blank(const spill_input_record_t *record)
 {
     for (size_t i = 0; i < record->size; i++)
         if (!is_space(record->data[i]))
@@ -303,10 +304,10 @@ static bool is_blank(const spill_record_t *record)
     return true;
 }
 
-spill_code_t spill_records_next(spill_records_t *records, spill_record_t *record, bool *end,
+spill_code_t spill_records_next(spill_records_t *records, spill_input_record_t *record, bool *end,
                                 bool *more, spill_error_t *error)
 {
-    *record = (spill_record_t){0};
+    *record = (spill_input_record_t){0};
     *end = false;
     *more = false;
     shrink(records);
@@ -340,7 +341,7 @@ static spill_code_t start_csv(spill_records_t *records, spill_error_t *error)
 {
     bool end = false;
     bool more = false;
-    spill_record_t record;
+    spill_input_record_t record;
     SPILL_TRY(spill_records_next(records, &record, &end, &more, error));
     if (end)
         return fail_here(records, SPILL_PARSE, "there is no header", error);
@@ -381,7 +382,7 @@ void spill_records_close(spill_records_t *records)
     }
 }
 
-const spill_record_t *spill_records_header(const spill_records_t *records)
+const spill_input_record_t *spill_records_header(const spill_records_t *records)
 {
     return &records->header;
 }

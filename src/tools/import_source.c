@@ -1,5 +1,6 @@
-#include "tools/import_source.h"
-
+/* An input: its format, which says where a record ends, and its bytes, decompressed while reading.
+ */
+#include "tools/import_records.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
@@ -12,6 +13,101 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    spill_format_t format;
+} FORMATS[] = {
+    {"ndjson", SPILL_FORMAT_NDJSON}, {"jsonl", SPILL_FORMAT_NDJSON}, {"json", SPILL_FORMAT_JSON},
+    {"csv", SPILL_FORMAT_CSV},       {"bson", SPILL_FORMAT_BSON},
+};
+
+static const struct {
+    const char *suffix;
+    spill_codec_t codec;
+} CODECS[] = {{".gz", SPILL_CODEC_GZIP}, {".zst", SPILL_CODEC_ZSTD}, {"", SPILL_CODEC_PLAIN}};
+
+bool spill_import_format(const char *text, bool is_path, spill_format_t *format,
+                         spill_codec_t *codec)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < sizeof CODECS / sizeof CODECS[0]; i++) {
+        size_t suffix = strlen(CODECS[i].suffix);
+        if (length > suffix && strcmp(text + length - suffix, CODECS[i].suffix) == 0) {
+            *codec = CODECS[i].codec;
+            length -= suffix;
+            break;
+        }
+    }
+    for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
+        size_t size = strlen(FORMATS[i].name);
+        bool ends = length >= size && memcmp(text + length - size, FORMATS[i].name, size) == 0;
+        if (ends && (is_path ? length > size && text[length - size - 1] == '.' : length == size)) {
+            *format = FORMATS[i].format;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the end of a record: a pure function for each format ------------------------------------ */
+
+spill_record_end_t spill_record_end_line(const uint8_t *data, size_t size, size_t *length)
+{
+    const uint8_t *newline = memchr(data, '\n', size);
+    *length = newline ? (size_t)(newline - data) + 1 : size;
+    return newline ? SPILL_RECORD_WHOLE : SPILL_RECORD_MORE;
+}
+
+spill_record_end_t spill_record_end_csv(const uint8_t *data, size_t size, size_t *length)
+{
+    bool quoted = false;
+    bool may_open = true; /* at a field's start, or after a quote: two quotes stand for one */
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = data[i];
+        if (quoted) {
+            quoted = byte != '"';
+            may_open = true;
+        } else if (byte == '\n') {
+            *length = i + 1;
+            return SPILL_RECORD_WHOLE;
+        } else {
+            quoted = byte == '"' && may_open;
+            may_open = byte == ',';
+        }
+    }
+    *length = size;
+    return SPILL_RECORD_MORE;
+}
+
+spill_record_end_t spill_record_end_document(const uint8_t *data, size_t size, size_t *length)
+{
+    bool quoted = false;
+    int64_t depth = 0;
+    *length = size;
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = data[i];
+        if (quoted) {
+            i += byte == '\\';
+            quoted = byte != '"';
+        } else if (byte == '"') {
+            quoted = true;
+        } else if (byte == '{' || byte == '[') {
+            depth++;
+        } else if ((byte == '}' || byte == ']') && --depth == 0) {
+            *length = i + 1;
+            return SPILL_RECORD_WHOLE;
+        } else if (depth == 0) {
+            *length = i;
+            return SPILL_RECORD_BAD;
+        }
+    }
+    return SPILL_RECORD_MORE;
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 #define INPUT_BYTES (256 * 1024)
 #define STOP_MS 100           /* between two reads of *stop while waiting */

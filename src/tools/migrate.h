@@ -7,10 +7,13 @@
 #ifndef SPILL_TOOLS_MIGRATE_H
 #define SPILL_TOOLS_MIGRATE_H
 
+#include "store/raw_admin.h"
 #include "tools/definition_jobs.h"
+#include "tools/planned.h"
 #include "tools/throttle.h"
 
 #include <spillway/array.h>
+#include <spillway/store.h>
 
 /* What must be done, or was done. Calls add to these numbers. */
 typedef struct spill_migrate_result {
@@ -34,7 +37,7 @@ typedef struct spill_migrated {
     bool adopted;   /* the array was unmanaged and is adopted */
     bool at_once;   /* the update that adopted it also cut it */
     bool unmanaged; /* the array is unmanaged again */
-    bool caught_up; /* copied to the planned definition and compared (tools/catch_up.h) */
+    bool caught_up; /* copied to the planned definition and compared (tools/staged.h) */
     bool recopied;  /* that copy was made again from the start */
     bool deleted;   /* dropped from the planned definition: the original has no such owner */
     const spill_error_t *failed; /* why the owner was skipped, or NULL */
@@ -58,10 +61,6 @@ typedef struct spill_migrate_options {
 
 /* Report whether a failure concerns one owner only, so that a pass continues with the others. */
 bool spill_migrate_is_owner_failure(spill_code_t code);
-
-/* Check that the definition is one that is migrated in place: layout outlier, keep newest. If not,
- * SPILL_INVALID. */
-spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error);
 
 /*
  * Count what must be done; change nothing. `pages` counts the pages that would be created, `failed`
@@ -112,5 +111,66 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
  */
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/*
+ * Checks around a migration: names that clash, entries of a plan that match nothing, and names that
+ * an undo leaves behind. A misspelt collection or field must not end in a migration that reports
+ * success and has done nothing. Collections are checked only on a server.
+ */
+
+/*
+ * Before anything is saved, check that the definition clashes with no other one. SPILL_REFUSED: the
+ * message names the other definition. *remark (NULL: none; free it with bson_free) says that
+ * documents have a field of the definition's already, so that they would be skipped, or that the
+ * page collection has documents. SPILL_OK at once if the definition is saved already. `uri` is the
+ * server's; NULL on an embedded store, where only definitions are compared. Cost: one command per
+ * saved definition, and three small reads.
+ */
+spill_code_t spill_migrate_check_names(spill_store_t *store, const char *uri,
+                                       const spill_definition_t *definition, char **remark,
+                                       spill_error_t *error);
+
+/*
+ * After an undo that left no owner: drop the page collection, if it is empty and no other
+ * definition uses it, and delete the definition. SPILL_OK if there is no such definition, so an
+ * interrupted call can be repeated. Cost: a few commands.
+ */
+spill_code_t spill_migrate_remove_names(spill_store_t *store, const char *uri, const char *name,
+                                        spill_error_t *error);
+
+/*
+ * Check that the database of a server has a collection of that name. SPILL_NOT_FOUND: it has none,
+ * or it is a view. One command.
+ */
+spill_code_t spill_migrate_check_collection(const char *uri, const char *collection,
+                                            spill_error_t *error);
+
+/*
+ * Check that the entry's collection has an array. `uri` is the server's, or NULL on an embedded
+ * store. SPILL_NOT_FOUND: the collection is missing. SPILL_REFUSED: none of its documents has the
+ * array. The message says how to correct the entry. An entry with "mayBeEmpty": true always passes.
+ *
+ * An embedded store knows the arrays of a definition once the definition is saved; before, all
+ * entries pass. Cost: two searches; each ends at its first array.
+ */
+spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
+                                        const spill_planned_t *planned, spill_error_t *error);
+
+/* Count the arrays that Spillway manages under a definition. One search per 256 owners. */
+spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name, int64_t *count,
+                                         spill_error_t *error);
+
+/* ---- the check of store/raw_reader.h, on a server's database ----------------------------------
+ */
+
+/* SPILL_REFUSED: it has a collation. SPILL_OK if the collection does not exist. One command. */
+spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,
+                                   spill_error_t *error);
+
+/* The same check for a server's database, by its URI. */
+spill_code_t spill_collation_check_at(const char *uri, const char *collection,
+                                      spill_error_t *error);
 
 #endif

@@ -1,9 +1,7 @@
-#include "tools/migrate_checks.h"
-
 #include "core/array.h"
 #include "store/raw_admin.h"
 #include "store/raw_reader.h"
-#include "tools/import_checkpoint.h"
+#include "tools/import_chunk.h"
 #include "tools/migrate.h"
 #include "util/error.h"
 
@@ -241,4 +239,27 @@ spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
     spill_fail(error, SPILL_REFUSED, "no document of the collection '%s' has an array '%s'",
                source->collection, source->array);
     return fail_source(source, SPILL_REFUSED, error);
+}
+
+/* ---- collations ------------------------------------------------------------------------------ */
+
+spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,
+                                   spill_error_t *error)
+{
+    bson_t listing;
+    spill_code_t code = admin->ops->list(admin, &listing, error);
+    if (code == SPILL_OK)
+        code = spill_collation_refuse(&listing, collection, error);
+    bson_destroy(&listing);
+    return code;
+}
+
+spill_code_t spill_collation_check_at(const char *uri, const char *collection, spill_error_t *error)
+{
+    spill_raw_admin_t *admin;
+    spill_code_t code = spill_raw_admin_open(uri, &admin, error);
+    if (code == SPILL_OK)
+        code = spill_collation_check(admin, collection, error);
+    spill_raw_admin_close(admin);
+    return code;
 }

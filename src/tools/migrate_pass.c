@@ -1,7 +1,7 @@
 #include "tools/migrate_pass.h"
 
 #include "core/array.h"
-#include "tools/parallel.h"
+#include "tools/throttle.h"
 #include "util/error.h"
 
 #include <spillway/verify.h>

@@ -1,9 +1,19 @@
+/*
+ * How a long job works on a store in use: at a limited rate, by the store's latency, and by several
+ * threads.
+ */
 #include "tools/throttle.h"
 
 #include "util/clock.h"
+#include "util/error.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- throttle -------------------------------------------------------------------------------- */
 
 /* Between two checks of what it waits for; no sleep is longer. */
 #define CHECK_US 250000
@@ -177,4 +187,147 @@ void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t durat
     throttle->paid_until_us = began_us + (int64_t)((double)units / (double)rate * 1e6);
     if (throttle->paid_until_us > throttle->free_at_us)
         throttle->free_at_us = throttle->paid_until_us;
+}
+
+/* ---- probe ----------------------------------------------------------------------------------- */
+
+enum { RING = SPILL_PROBE_LOOK_MS / SPILL_PROBE_EVERY_MS };
+
+/* Wait for the next measurement; `lock` is held. False: the probe ends. */
+static bool pause_between(spill_probe_t *probe)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += SPILL_PROBE_EVERY_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    while (!probe->ends && pthread_cond_timedwait(&probe->ending, &probe->lock, &until) == 0)
+        continue;
+    return !probe->ends;
+}
+
+static void *run_probe(void *argument)
+{
+    spill_probe_t *probe = argument;
+    pthread_mutex_lock(&probe->lock);
+    do {
+        probe->began_us = spill_clock_now_us(NULL);
+        probe->under_way = true;
+        pthread_mutex_unlock(&probe->lock);
+        bool good = probe->operation(probe->context);
+        pthread_mutex_lock(&probe->lock);
+        int64_t now_us = spill_clock_now_us(NULL);
+        probe->under_way = false;
+        probe->failed = !good;
+        probe->last[probe->next].ended_us = now_us;
+        probe->last[probe->next].took_us = good ? now_us - probe->began_us : 0;
+        probe->next = (probe->next + 1) % RING;
+    } while (pause_between(probe));
+    pthread_mutex_unlock(&probe->lock);
+    return NULL;
+}
+
+spill_code_t spill_probe_start(spill_probe_t *probe, spill_probe_fn operation, void *context,
+                               spill_error_t *error)
+{
+    *probe = (spill_probe_t){.operation = operation, .context = context};
+    pthread_mutex_init(&probe->lock, NULL);
+    pthread_cond_init(&probe->ending, NULL);
+    int problem = pthread_create(&probe->thread, NULL, run_probe, probe);
+    probe->started = problem == 0;
+    return probe->started ? SPILL_OK : spill_fail_errno(error, problem, "a thread");
+}
+
+void spill_probe_stop(spill_probe_t *probe)
+{
+    if (!probe->started)
+        return;
+    pthread_mutex_lock(&probe->lock);
+    probe->ends = true;
+    pthread_cond_signal(&probe->ending);
+    pthread_mutex_unlock(&probe->lock);
+    pthread_join(probe->thread, NULL);
+    pthread_cond_destroy(&probe->ending);
+    pthread_mutex_destroy(&probe->lock);
+    probe->started = false;
+}
+
+double spill_probe_latency(spill_probe_t *probe)
+{
+    pthread_mutex_lock(&probe->lock);
+    int64_t now_us = spill_clock_now_us(NULL), longest_us = 0;
+    if (probe->under_way)
+        longest_us = now_us - probe->began_us;
+    for (size_t i = 0; i < RING; i++)
+        if (now_us - probe->last[i].ended_us <= SPILL_PROBE_LOOK_MS * 1000 &&
+            probe->last[i].took_us > longest_us)
+            longest_us = probe->last[i].took_us;
+    bool failed = probe->failed && !probe->under_way;
+    pthread_mutex_unlock(&probe->lock);
+    return failed ? -1 : (double)longest_us / 1e6;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Shared by all threads. The lock protects what changes, and is held while `next` runs. */
+typedef struct crew {
+    spill_parallel_next_fn next;
+    spill_parallel_fn work;
+    void *context;
+    pthread_mutex_t lock;
+    spill_code_t code;
+    spill_error_t *error;
+} crew_t;
+
+/* Keep the first failure; `lock` is held. */
+static void keep_failure(crew_t *crew, spill_code_t code, const spill_error_t *error)
+{
+    if (code == SPILL_OK || crew->code != SPILL_OK)
+        return;
+    crew->code = code;
+    if (crew->error)
+        *crew->error = *error;
+}
+
+/* Report the last item's result and get the next item; NULL: none is left, or something failed. */
+static void *next_item(crew_t *crew, spill_code_t code, spill_error_t *error)
+{
+    void *item = NULL;
+    pthread_mutex_lock(&crew->lock);
+    keep_failure(crew, code, error);
+    if (crew->code == SPILL_OK)
+        keep_failure(crew, crew->next(crew->context, &item, error), error);
+    pthread_mutex_unlock(&crew->lock);
+    return item;
+}
+
+static void *run_thread(void *argument)
+{
+    crew_t *crew = argument;
+    spill_error_t error;
+    void *item = next_item(crew, SPILL_OK, &error);
+    while (item) {
+        spill_code_t code = crew->work(crew->context, item, &error);
+        item = next_item(crew, code, &error);
+    }
+    return NULL;
+}
+
+spill_code_t spill_parallel(size_t threads, spill_parallel_next_fn next, spill_parallel_fn work,
+                            void *context, spill_error_t *error)
+{
+    pthread_t others[SPILL_PARALLEL_MAX];
+    crew_t crew = {.next = next,
+                   .work = work,
+                   .context = context,
+                   .lock = PTHREAD_MUTEX_INITIALIZER,
+                   .error = error};
+    size_t started = 0;
+    while (started + 1 < threads && started < SPILL_PARALLEL_MAX &&
+           pthread_create(&others[started], NULL, run_thread, &crew) == 0)
+        started++;
+    run_thread(&crew);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(others[i], NULL);
+    return crew.code;
 }

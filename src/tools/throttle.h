@@ -1,4 +1,21 @@
 /*
+ * How a long job works on a store in use: at a limited rate, by the store's latency, and by several
+ * threads.
+ */
+#ifndef SPILL_TOOLS_THROTTLE_H
+#define SPILL_TOOLS_THROTTLE_H
+
+#include <spillway/error.h>
+#include <spillway/store.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- throttle -------------------------------------------------------------------------------- */
+
+/*
  * Throttle: limits how fast a long job works on a store in use. The work is done in chunks of units
  * (documents, elements). The job waits before each chunk, and reports its duration afterwards.
  *
@@ -12,10 +29,6 @@
  * Threads: one thread at a time uses a throttle. Chunks of several threads may overlap; the rate
  * bounds their sum.
  */
-#ifndef SPILL_TOOLS_THROTTLE_H
-#define SPILL_TOOLS_THROTTLE_H
-
-#include <spillway/store.h>
 
 /* Default duration of a chunk: a tenth of a second, so that clients of the store wait no longer. */
 #define SPILL_THROTTLE_CHUNK_S 0.1
@@ -67,5 +80,66 @@ void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t durat
 
 /* The throttle's time, to measure chunks with. */
 int64_t spill_throttle_now_us(const spill_throttle_t *throttle);
+
+/* ---- probe ----------------------------------------------------------------------------------- */
+
+/*
+ * A probe: measures repeatedly, in a thread of its own, how long a small operation takes. A job
+ * that measures only between its own requests would find the store idle each time. It would not
+ * see how long other clients wait while a request is in progress.
+ */
+
+#define SPILL_PROBE_EVERY_MS 50 /* from the end of one measurement to the beginning of the next */
+#define SPILL_PROBE_LOOK_MS 1000
+
+/* Do the operation once. False: it failed. Only the probe's thread calls it. */
+typedef bool (*spill_probe_fn)(void *context);
+
+typedef struct spill_probe {
+    spill_probe_fn operation;
+    void *context;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ending;
+    bool started, ends;
+    bool under_way, failed;
+    int64_t began_us; /* the measurement in progress */
+    /* The measurements of the last second, in a ring. */
+    struct {
+        int64_t ended_us, took_us;
+    } last[SPILL_PROBE_LOOK_MS / SPILL_PROBE_EVERY_MS];
+    size_t next;
+} spill_probe_t;
+
+/* Start and stop; a zeroed probe may be stopped. SPILL_IO: no thread could be started. */
+spill_code_t spill_probe_start(spill_probe_t *probe, spill_probe_fn operation, void *context,
+                               spill_error_t *error);
+void spill_probe_stop(spill_probe_t *probe);
+
+/*
+ * The longest measurement, in seconds, that ended within the last SPILL_PROBE_LOOK_MS, or the one
+ * in progress if it has taken longer already. 0: none yet; negative: the last one failed. Any
+ * thread.
+ */
+double spill_probe_latency(spill_probe_t *probe);
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+#define SPILL_PARALLEL_MAX 64 /* threads */
+
+/* Get the next item, or NULL if none is left, also when called again. One thread at a time. */
+typedef spill_code_t (*spill_parallel_next_fn)(void *context, void **item, spill_error_t *error);
+
+/* Work on the item; the callee owns it. Any thread. */
+typedef spill_code_t (*spill_parallel_fn)(void *context, void *item, spill_error_t *error);
+
+/*
+ * Call `work` for each item that `next` returns, about in this order, by up to `threads` threads
+ * including the caller's. If `threads` is 0 or 1, or no thread can be started, only the caller's
+ * thread works. While one thread gets an item, the others continue. After an error no further item
+ * is requested; the first error is returned after all items in progress are done.
+ */
+spill_code_t spill_parallel(size_t threads, spill_parallel_next_fn next, spill_parallel_fn work,
+                            void *context, spill_error_t *error);
 
 #endif

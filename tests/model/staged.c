@@ -6,7 +6,7 @@
 #include "definition/schema.h"
 #include "definition/window.h"
 #include "tools/definition_jobs.h"
-#include "tools/import_checkpoint.h"
+#include "tools/import_chunk.h"
 #include "tools/staged.h"
 
 #include <spillway/bucket.h>

@@ -1,5 +1,5 @@
 /* Work that several threads share. */
-#include "tools/parallel.h"
+#include "tools/throttle.h"
 #include "util/error.h"
 
 #include <pthread.h>

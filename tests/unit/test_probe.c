@@ -1,5 +1,5 @@
 /* The probe reports a slow operation while it runs, and forgets it after a second. */
-#include "tools/probe.h"
+#include "tools/throttle.h"
 
 #include "support/deadline.h"
 

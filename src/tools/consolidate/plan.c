@@ -2,7 +2,7 @@
 
 #include "bson/key.h"
 #include "bson/value.h"
-#include "tools/plan_file.h"
+#include "tools/planned.h"
 #include "util/error.h"
 
 #include <string.h>

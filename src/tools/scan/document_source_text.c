@@ -29,7 +29,7 @@ static spill_code_t next_block(spill_document_source_t *base, spill_block_t *blo
 {
     text_source_t *document_source = (text_source_t *)base;
     while (!document_source->ended && block->data.size < TEXT_BLOCK_BYTES) {
-        spill_record_t record;
+        spill_input_record_t record;
         bool more = false;
         int64_t line = spill_records_line(document_source->records);
         spill_code_t code = spill_records_next(document_source->records, &record,

@@ -1,6 +1,6 @@
 #include "tools/scan/inputs.h"
 
-#include "tools/import_format.h"
+#include "tools/import_records.h"
 #include "util/error.h"
 
 #include <bson/bson.h>

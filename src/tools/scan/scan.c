@@ -1,6 +1,6 @@
 #include "tools/scan/scan.h"
 
-#include "tools/import_decode.h"
+#include "tools/import_records.h"
 #include "tools/scan/document_source.h"
 #include "tools/scan/inputs.h"
 #include "tools/scan/walk.h"
@@ -123,9 +123,9 @@ static void walk_document(worker_t *worker, const uint8_t *data, size_t size, in
 static void walk_text(worker_t *worker, const spill_document_source_record_t *record)
 {
     spill_decoder_t decoder = {.format = SPILL_FORMAT_NDJSON};
-    spill_record_t text = {.data = worker->block.data.data + record->at,
-                           .size = record->size_bytes,
-                           .line = record->place};
+    spill_input_record_t text = {.data = worker->block.data.data + record->at,
+                                 .size = record->size_bytes,
+                                 .line = record->place};
     bson_t document;
     spill_error_t error;
     if (spill_decode(&decoder, &text, &document, &error) != SPILL_OK) {
