@@ -14,7 +14,7 @@
  */
 #include "measure.h"
 #include "tools/import_records.h"
-#include "tools/scan/growth_forecast.h"
+#include "tools/scan/forecast.h"
 #include "util/hash.h"
 
 #include <bson/bson.h>

@@ -3,7 +3,7 @@
  * the walk accepts, and find the same number of arrays. What the walk refuses must leave no trace.
  */
 #include "fuzz.h"
-#include "tools/scan/walk.h"
+#include "tools/scan/paths.h"
 
 #include <bson/bson.h>
 

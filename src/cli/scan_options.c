@@ -6,7 +6,7 @@
 #include "cli/scan_print.h"
 
 #include "store/raw_reader.h"
-#include "tools/scan/resync.h"
+#include "tools/scan/document_source.h"
 #include "util/clock.h"
 #include "util/error.h"
 

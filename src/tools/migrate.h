@@ -162,8 +162,7 @@ spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
 spill_code_t spill_migrate_count_managed(spill_store_t *store, const char *name, int64_t *count,
                                          spill_error_t *error);
 
-/* ---- the check of store/raw_reader.h, on a server's database ----------------------------------
- */
+/* ---- the check of spill_collation_refuse (store/raw_reader.h), on a database of a server ----- */
 
 /* SPILL_REFUSED: it has a collation. SPILL_OK if the collection does not exist. One command. */
 spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,

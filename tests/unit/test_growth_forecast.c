@@ -1,5 +1,5 @@
 /* From documents to dates: when arrays reach the threshold, and documents the size limit. */
-#include "tools/scan/walk.h"
+#include "tools/scan/paths.h"
 
 #include <math.h>
 #include <setjmp.h>

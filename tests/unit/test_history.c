@@ -1,6 +1,5 @@
 /* Times of elements in bounded memory, the sample of owners, and how an array grew. */
 #include "tools/scan/growth.h"
-#include "tools/scan/history.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,7 +4,6 @@
  * input.
  */
 #include "tools/scan/document_source.h"
-#include "tools/scan/resync.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Indexes of a collection: for which arrays they have entries, and which sets of them are equal. */
-#include "tools/scan/indexes.h"
+#include "tools/scan/shape.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

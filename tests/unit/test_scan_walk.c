@@ -1,5 +1,5 @@
 /* The walk over a document's bytes, and the table of paths that it fills. */
-#include "tools/scan/walk.h"
+#include "tools/scan/paths.h"
 
 #include "util/text.h"
 

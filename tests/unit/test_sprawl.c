@@ -1,5 +1,5 @@
 /* Which collections differ only in an identifier, and which are separate for a reason. */
-#include "tools/scan/sprawl.h"
+#include "tools/scan/shape.h"
 
 #include <bson/bson.h>
 #include <setjmp.h>

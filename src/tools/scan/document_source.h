@@ -10,6 +10,49 @@
 #include "tools/import_records.h"
 #include "util/buffer.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+/* The inputs of a source on disk: one file, or the files of a dump, one per collection. */
+
+typedef struct spill_scan_input {
+    char *path;
+    char *collection; /* "shop.products" of a dump, "products" of a file; owned */
+    spill_format_t format;
+    spill_codec_t codec;
+    bool archive;       /* of mongodump; `format` is not used */
+    char *metadata;     /* path of the collection's description, or NULL; owned */
+    int64_t size_bytes; /* of the file; -1: unknown */
+} spill_scan_input_t;
+
+typedef struct spill_scan_inputs {
+    spill_scan_input_t *items;
+    size_t count;
+    int64_t size_bytes; /* of all; -1: unknown */
+} spill_scan_inputs_t;
+
+/* Report whether it is an embedded store: its folder, or "rocksdb:" and its path. */
+bool spill_scan_is_store(const char *source);
+
+/* Called for a file that should exist, or should not be empty. */
+typedef void (*spill_scan_missing_fn)(void *context, const char *path, const char *text);
+
+/*
+ * Find the inputs of a path: a file, "-", or a folder as mongodump makes it, in the order of
+ * collections' names. `format` (or NULL) is as import's --format. SPILL_NOT_FOUND, SPILL_INVALID:
+ * it cannot be scanned. Release in every case.
+ */
+spill_code_t spill_scan_inputs(const char *path, const char *format, spill_scan_inputs_t *inputs,
+                               spill_scan_missing_fn missing, void *context, spill_error_t *error);
+/* Read an input's whole metadata; free with bson_free. NULL: it cannot be read. */
+char *spill_scan_metadata(const spill_scan_input_t *input, size_t *size_bytes);
+void spill_scan_inputs_release(spill_scan_inputs_t *inputs);
+
+/* ---- document sources ------------------------------------------------------------------------ */
+
 #define SPILL_BLOCK_BYTES (1024 * 1024) /* size of a block, unless one document is larger */
 
 typedef struct spill_document_source_record {
@@ -122,5 +165,84 @@ void spill_document_source_window_drop(spill_document_source_window_t *window, s
 /* Move what is behind the block's first `count` bytes to the rest, for the next block. */
 void spill_document_source_window_keep(spill_document_source_window_t *window, spill_block_t *block,
                                        size_t count);
+
+/* ---- documents behind damage ----------------------------------------------------------------- */
+
+/*
+ * Find documents again behind damage, in time that is linear in the bytes that are passed over.
+ *
+ * A document's fields form a chain: each field's type, name and length give the place of the next
+ * one. The chain from a place does not depend on the document that the place lies in, and it ends
+ * at the first byte that begins no field. So a document of `length` bytes is whole if and only if
+ * the chain from its first field ends at its last byte, and that byte is 0.
+ *
+ * Bytes that only look like documents begin many chains, which soon run into each other. For each
+ * place that a chain has passed, the search remembers a later place of the same chain, as a
+ * union-find structure does. It measures each field once, however many candidates contain the
+ * field.
+ *
+ * What is remembered is bounded (PLACES_MAX in resync.c), and so is the work: passing a byte earns
+ * SPILL_RESYNC_CREDIT steps. Without credit a candidate counts as no document. Only input that was
+ * made for this purpose uses up the credit.
+ */
+
+/* A longer document is skipped: no database of the family stores one. */
+#define SPILL_SCAN_DOCUMENT_BYTES_MAX (24 * 1024 * 1024)
+
+enum { SPILL_RESYNC_CREDIT = 2 };
+
+typedef struct spill_resync spill_resync_t;
+
+/* Bytes of the input that are in memory. */
+typedef struct spill_resync_view {
+    const uint8_t *data;
+    size_t size;
+    int64_t offset; /* of data[0] in the input */
+    bool ended;     /* the input has no bytes behind these */
+    bool ids;       /* all documents so far began with their _id */
+} spill_resync_view_t;
+
+typedef enum spill_sight {
+    SPILL_SIGHT_NO,
+    SPILL_SIGHT_YES,
+    SPILL_SIGHT_CANNOT_TELL /* more bytes are needed */
+} spill_sight_t;
+
+/* One thread's. NULL may be freed. */
+spill_resync_t *spill_resync_new(void);
+void spill_resync_free(spill_resync_t *resync);
+
+/* Does a document with _id as its first field begin here, and another one where it ends? O(1). */
+bool spill_resync_two(const uint8_t *data, size_t size);
+
+/*
+ * Do the fields of the document of `length` bytes at data[at] end where the document ends? The
+ * contents of nested documents are not checked. *passed: how far the fields go, as an index.
+ * O(fields), and nothing is remembered.
+ */
+bool spill_resync_fits(const spill_resync_view_t *view, size_t at, size_t length, size_t *passed);
+
+/* The same answer, from what is remembered as far as possible. */
+bool spill_resync_whole(spill_resync_t *resync, const spill_resync_view_t *view, size_t at,
+                        size_t length);
+
+/*
+ * Does a document begin at data[at]? One that is whole, and is followed by another whole one or by
+ * the end of the input. With view->ids the first field of one of the two has to be _id. *wanted: if
+ * more bytes are needed, their number from `at` on.
+ */
+spill_sight_t spill_resync_look(spill_resync_t *resync, const spill_resync_view_t *view, size_t at,
+                                size_t *wanted);
+
+/*
+ * Move *at on to the first place where spill_resync_look sees a document, and return YES; NO at the
+ * end of the input; CANNOT_TELL if `wanted` bytes from *at on are needed, or after a part of the
+ * input (then *wanted is 0): poll for an interrupt, and call again.
+ */
+spill_sight_t spill_resync_find(spill_resync_t *resync, const spill_resync_view_t *view, size_t *at,
+                                size_t *wanted);
+
+/* Steps so far: fields measured, places followed, and bytes of long names. */
+int64_t spill_resync_work(const spill_resync_t *resync);
 
 #endif

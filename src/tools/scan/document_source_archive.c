@@ -10,9 +10,8 @@
  * CRC is of all documents of the collection.
  */
 #include "tools/scan/document_source.h"
-#include "tools/scan/resync.h"
 
-#include "tools/scan/walk.h"
+#include "tools/scan/paths.h"
 #include "util/error.h"
 #include "util/hash.h"
 

@@ -1,6 +1,5 @@
 /* Documents in sequence, as mongodump writes them. */
 #include "tools/scan/document_source.h"
-#include "tools/scan/resync.h"
 
 #include "util/error.h"
 

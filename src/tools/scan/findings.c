@@ -15,7 +15,7 @@
  *
  * - large-document: a document is larger than half of the limit.
  *
- * - collection-sprawl: collections are alike and differ by an identifier in their names (sprawl.h).
+ * - collection-sprawl: collections are alike and differ by an identifier in their names (sprawl.c).
  *
  * A finding is critical if it concerns a document larger than four fifths of the limit. Sprawl is
  * critical if there are more collections than four fifths of their limit.

@@ -1,4 +1,4 @@
-#include "tools/scan/growth_forecast.h"
+#include "tools/scan/forecast.h"
 
 #include "util/text.h"
 

@@ -1,4 +1,4 @@
-#include "tools/scan/inputs.h"
+#include "tools/scan/document_source.h"
 
 #include "tools/import_records.h"
 #include "util/error.h"

@@ -1,4 +1,4 @@
-#include "tools/scan/owners.h"
+#include "tools/scan/paths.h"
 
 #include <string.h>
 

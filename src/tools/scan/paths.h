@@ -1,4 +1,113 @@
 /*
+ * What a scan keeps of a collection's documents: the arrays and sub-documents by their paths, the
+ * largest owners, the times of elements, and the walk over a document's bytes that finds them.
+ */
+#ifndef SPILL_TOOLS_SCAN_PATHS_H
+#define SPILL_TOOLS_SCAN_PATHS_H
+
+#include "bson/value.h"
+#include "tools/scan/forecast.h"
+#include "tools/scan/growth.h"
+#include "tools/scan/shape.h"
+#include "tools/scan/sketch.h"
+
+#include <spillway/value.h>
+
+#include <stdbool.h>
+
+/* ---- times of elements ----------------------------------------------------------------------- */
+
+/*
+ * The times of an array's elements, from the elements themselves: from a date; or else a text that
+ * is a date or a date with a time (util/clock.h); or else a timestamp; or else an ObjectId. The
+ * first elements of a path decide on its field, so that all elements are read alike.
+ */
+
+/* Names on the way from an element to its time; none if the element is the time itself. */
+#define SPILL_TIMES_DEPTH_MAX 3
+#define SPILL_TIMES_NAMES_SIZE 96
+
+/* Zero it to begin. */
+typedef struct spill_times_rule {
+    uint8_t type; /* BSON_TYPE_DATE_TIME, _UTF8, _TIMESTAMP or _OID; 0: none was found so far */
+    uint8_t depth;
+    uint8_t tries;                      /* arrays that were searched */
+    char names[SPILL_TIMES_NAMES_SIZE]; /* `depth` names, each ended by NUL */
+} spill_times_rule_t;
+
+/* Report whether both are the same rule. */
+bool spill_times_same(const spill_times_rule_t *left, const spill_times_rule_t *right);
+
+/* Report whether the rule is still to be learned. */
+bool spill_times_open(const spill_times_rule_t *rule);
+
+/* Search the first elements of the array or map at `data`, which is well-formed, for a time. */
+void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data);
+
+/* The elements' times in the order of the array. */
+typedef struct spill_times {
+    const spill_times_rule_t *rule;
+    spill_fields_t elements;
+} spill_times_t;
+
+/* Begin with the array or map at `data`, which is well-formed; borrows both. */
+spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data);
+
+/*
+ * Read the next element: false at the end. *known: it has a time, in *time_ms, in milliseconds
+ * since 1970.
+ */
+bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms);
+
+/* "at", "meta.at", or "" for the elements themselves; cut to fit. */
+void spill_times_field(const spill_times_rule_t *rule, char *text, size_t size);
+
+/* ---- the largest owners ---------------------------------------------------------------------- */
+
+/* The owners of the largest arrays, by name: a list that keeps the largest few of all owners added
+ * to it. */
+
+#define SPILL_OWNERS_MAX 10
+#define SPILL_OWNER_NAME_MAX 1024 /* for longer _id values, only the place is kept */
+
+/* The list owns its items. */
+typedef struct spill_owner {
+    int64_t length;      /* elements; 0 in a list of documents */
+    int64_t bytes;       /* of all arrays of the path in the document */
+    int64_t array_bytes; /* of the longest array, which has `length` elements */
+    int64_t document_bytes;
+    int64_t place;                  /* of the document: a byte or a line; see spill_record */
+    spill_value_t value;            /* the _id; data NULL: missing or too long */
+    const spill_history_t *history; /* sorted; NULL: unknown */
+    spill_growth_forecast_t growth_forecast; /* see spill_paths_foresee */
+} spill_owner_t;
+
+/*
+ * Zero it to begin. Sorted by length, then bytes, then _id, so the order of adding does not matter.
+ * With `by_bytes`, set before the first owner is added, sorted by bytes, then length.
+ */
+typedef struct spill_owners {
+    bool by_bytes;
+    spill_owner_t items[SPILL_OWNERS_MAX];
+    size_t count;
+} spill_owners_t;
+
+/* Add an owner. If the list keeps it, it copies its value, history and course.
+ * O(SPILL_OWNERS_MAX). */
+void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner);
+void spill_owners_merge(spill_owners_t *into, const spill_owners_t *from);
+void spill_owners_release(spill_owners_t *owners);
+void spill_owner_forget_history(spill_owner_t *owner);
+
+/* Of at least one owner, the one that reaches the document limit first; else the first one. */
+const spill_owner_t *spill_owners_first_at_limit(const spill_owners_t *owners);
+
+/* Report whether an owner of this length and size might be kept; true too often, never false. */
+bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t bytes);
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/*
  * The arrays and sub-documents of one collection, each by its path. A path stands for the values of
  * all documents, and for all elements of an array. A sub-document with more than
  * SPILL_PATH_CHILDREN_MAX arrays or documents of different names is a map: its values share one
@@ -20,14 +129,6 @@
  *
  * Each thread has a table of its own; the tables are merged into one for the whole collection.
  */
-#ifndef SPILL_TOOLS_SCAN_PATHS_H
-#define SPILL_TOOLS_SCAN_PATHS_H
-
-#include "tools/scan/growth.h"
-#include "tools/scan/owners.h"
-#include "tools/scan/shape.h"
-#include "tools/scan/sketch.h"
-#include "tools/scan/times.h"
 
 #define SPILL_PATHS_MAX 1000
 #define SPILL_PATH_CHILDREN_MAX 128
@@ -153,5 +254,42 @@ int64_t spill_path_documents(const spill_path_t *path, int64_t count);
 
 /* "affected[].versions", "prices.*", with JSON quotes around unclear names; cut to fit. */
 void spill_path_text(const spill_path_t *path, char *text, size_t size);
+
+/* ---- the walk over a document ---------------------------------------------------------------- */
+
+/*
+ * One pass over the bytes of a BSON document: find its arrays and sub-documents, and add them to a
+ * table of paths. Every byte is checked before it is used: lengths, terminators, types, texts. No
+ * memory is allocated per field. A damaged document leaves no trace in the table.
+ */
+
+typedef struct spill_walker spill_walker_t;
+
+/* One thread's. NULL may be freed. */
+spill_walker_t *spill_walker_new(void);
+void spill_walker_free(spill_walker_t *walker);
+
+typedef struct spill_walk {
+    spill_value_t id; /* the _id; data NULL: it has none. Borrows from the document. */
+
+    /* The damage, if the document is not BSON, and its offset. NULL: it is BSON. */
+    const char *damage;
+    size_t damage_at;
+
+    /* A flaw in valid BSON: a bad text, or too deep nesting. The document counts all the same.
+     * NULL: none. */
+    const char *flaw;
+    size_t flaw_at; /* of the first flaw */
+} spill_walk_t;
+
+/*
+ * Walk the document of `size` bytes at `data`, which may be any bytes, and add it to the table if
+ * it is not damaged. `place` is its place in the input. O(size).
+ */
+void spill_walk(spill_walker_t *walker, spill_paths_t *paths, const uint8_t *data, size_t size,
+                int64_t place, spill_walk_t *result);
+
+/* Report whether these bytes are exactly one document. Needs no table. O(size). */
+bool spill_walk_check(const uint8_t *data, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-#include "tools/scan/resync.h"
+#include "tools/scan/document_source.h"
 
 #include "bson/value.h"
 #include "tools/scan/field_bytes.h"
@@ -237,7 +237,9 @@ bool spill_resync_whole(spill_resync_t *resync, const spill_resync_view_t *view,
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-bool spill_resync_header(const uint8_t *data, size_t size)
+/* Can a document begin here, by its length and the type of its first field? `size`: bytes in
+ * memory. */
+static bool may_begin(const uint8_t *data, size_t size)
 {
     if (size < 4)
         return true; /* the rest is not in memory yet */
@@ -249,7 +251,7 @@ bool spill_resync_header(const uint8_t *data, size_t size)
 
 static bool begins_with_id(const uint8_t *data, size_t size)
 {
-    return size >= 9 && spill_resync_header(data, size) && memcmp(data + 5, "_id", 4) == 0;
+    return size >= 9 && may_begin(data, size) && memcmp(data + 5, "_id", 4) == 0;
 }
 
 bool spill_resync_two(const uint8_t *data, size_t size)
@@ -275,7 +277,7 @@ static spill_sight_t check_header(const spill_resync_view_t *view, size_t at, ui
     if (size < 5)
         return sight_of_missing(view);
     *length = read_u32(data);
-    if (!spill_resync_header(data, size) || *length == 5)
+    if (!may_begin(data, size) || *length == 5)
         return SPILL_SIGHT_NO;
     *wanted = *length;
     return SPILL_SIGHT_YES;
@@ -307,7 +309,7 @@ spill_sight_t spill_resync_look(spill_resync_t *resync, const spill_resync_view_
     if (length > size)
         return view->ids && !id ? SPILL_SIGHT_NO : sight_of_missing(view);
     size_t left = size - length;
-    if (left > 0 && !spill_resync_header(data + length, left))
+    if (left > 0 && !may_begin(data + length, left))
         return SPILL_SIGHT_NO;
     if (!is_whole(resync, view, at, length))
         return SPILL_SIGHT_NO;

@@ -2,8 +2,7 @@
 
 #include "tools/import_records.h"
 #include "tools/scan/document_source.h"
-#include "tools/scan/inputs.h"
-#include "tools/scan/walk.h"
+#include "tools/scan/paths.h"
 #include "util/clock.h"
 #include "util/error.h"
 

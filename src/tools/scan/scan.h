@@ -8,9 +8,8 @@
 #ifndef SPILL_TOOLS_SCAN_SCAN_H
 #define SPILL_TOOLS_SCAN_SCAN_H
 
-#include "tools/scan/indexes.h"
 #include "tools/scan/paths.h"
-#include "tools/scan/sprawl.h"
+#include "tools/scan/shape.h"
 
 #include <spillway/store.h>
 
@@ -238,10 +237,6 @@ void spill_scan_write_json(const spill_scan_result_t *result, const char *source
  * unknown version.
  */
 spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
-                                  spill_error_t *error);
-
-/* The same from the document. */
-spill_code_t spill_scan_from_bson(const bson_t *document, spill_scan_result_t *result,
                                   spill_error_t *error);
 
 /* Report whether the file begins as such a document does. False if it cannot be read. */

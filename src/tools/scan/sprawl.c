@@ -1,4 +1,4 @@
-#include "tools/scan/sprawl.h"
+#include "tools/scan/shape.h"
 
 #include "util/hash.h"
 
@@ -29,14 +29,6 @@ static const char *const kind_names[] = {[SPILL_SPRAWL_NAMES] = "names",
 const char *spill_sprawl_kind_name(spill_sprawl_kind_t kind)
 {
     return kind_names[kind];
-}
-
-spill_sprawl_kind_t spill_sprawl_kind_of(const char *name)
-{
-    for (int kind = SPILL_SPRAWL_NUMBERS; kind <= SPILL_SPRAWL_DATES; kind++)
-        if (strcmp(name, kind_names[kind]) == 0)
-            return (spill_sprawl_kind_t)kind;
-    return SPILL_SPRAWL_NAMES;
 }
 
 /* ---- clusters of the same shape and indexes -------------------------------------------------- */

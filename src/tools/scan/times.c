@@ -1,4 +1,4 @@
-#include "tools/scan/times.h"
+#include "tools/scan/paths.h"
 
 #include "util/clock.h"
 

@@ -1,4 +1,4 @@
-#include "tools/scan/walk.h"
+#include "tools/scan/paths.h"
 
 #include "tools/scan/field_bytes.h"
 #include "util/text.h"
