@@ -1,6 +1,6 @@
 /*
- * Errors. A function that can fail returns a spill_code_t, SPILL_OK (0) on success, and fills the
- * spill_error_t that its caller passed (which may be NULL). There is no "last error" kept anywhere.
+ * Errors. A function that can fail returns a spill_code_t: SPILL_OK (0) on success. After a failure
+ * it fills the caller's spill_error_t, which may be NULL. Nothing keeps a "last error".
  */
 #ifndef SPILLWAY_ERROR_H
 #define SPILLWAY_ERROR_H
@@ -40,13 +40,14 @@ typedef enum spill_code {
 #define SPILL_ERROR_MESSAGE_SIZE 512
 
 /*
- * What went wrong. Owned by the caller; needs no initializing and no freeing. `message` is a whole
- * sentence for a person and names the place (owner, page, file, line). `native` is the code of what
- * is underneath: the errno of a system call, a server's code; else 0. It is 0 for what the engine
- * of an embedded store reports, too, which has text and no codes: the text is in the message.
- * `retryable` says that the same call may succeed if it is made again unchanged: another process
- * has the store (SPILL_BUSY), every race was lost (SPILL_CONFLICT), a server did not answer; after
- * SPILL_UNKNOWN that is safe only with an operation id.
+ * A failure. The caller owns it; it needs no initialization and no release.
+ *
+ *   message    a whole sentence for a person; it names the place (owner, page, file, line)
+ *   native     the errno of a system call, or the server's code; else 0. The engine of an embedded
+ *              store has texts instead of codes; they are in the message.
+ *   retryable  the same call may succeed later: another process has the store (SPILL_BUSY), all
+ *              tries met other writers (SPILL_CONFLICT), or a server did not answer. After
+ *              SPILL_UNKNOWN, repeat an append only with an operation id.
  */
 typedef struct spill_error {
     spill_code_t code;

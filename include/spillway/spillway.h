@@ -8,18 +8,16 @@
  *   error       codes and messages                            error.h
  *   verify      the independent check, and repair             verify.h
  *
- * Arguments. A pointer may be NULL only if the comment of the function or of the field says so. The
- * pointers that may be NULL in every function are `error`, `context` and the options, whose
- * defaults then hold. A function that returns a code answers each argument that it does not accept
- * (NULL, a malformed value, a number, order or version out of range) with SPILL_INVALID, does
- * nothing, and names the argument in the message. A function that returns no code then does
- * nothing, or returns false, NULL or an empty value ({0}). No function can recognize a pointer to
- * freed memory, a store or an array that is closed, or a bson_t that is not initialized: the
- * process then has undefined behaviour.
+ * Arguments. A pointer may be NULL only if the comment of the function or field says so. `error`,
+ * `context` and options may always be NULL; NULL options mean the defaults. If an argument is NULL,
+ * malformed or out of range, a function that returns a code changes nothing and returns
+ * SPILL_INVALID. The message names the argument. A function that returns no code changes nothing
+ * then, and returns false, NULL or an empty value ({0}). No function can recognize a pointer to
+ * freed memory, a closed store or array, or an uninitialized bson_t: the behaviour is undefined.
  *
- * Caveats. Functions clear their out-pointers on entry. Options structs carry a version: start
- * them with their _init function. Everything named _free or _close accepts NULL. Memory comes from
- * libbson's allocator, which ends the program when there is none left.
+ * Conventions. Functions clear their output pointers first. Options structs have a version:
+ * initialize them with their _init function. All _free and _close functions accept NULL. Memory
+ * comes from the allocator of libbson, which ends the program if there is none left.
  */
 #ifndef SPILLWAY_H
 #define SPILLWAY_H

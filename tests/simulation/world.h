@@ -1,12 +1,12 @@
 /*
  * A simulated world: one shared store, a few clients in coroutines, and a network between them that
- * loses, delays and repeats. Everything that happens follows from one seed.
+ * loses, delays and repeats messages. One seed determines everything that happens.
  *
- *   settings.c   what a seed decides beforehand: bounds, clients, faults, habits
+ *   settings.c   the settings of a seed: bounds, clients, faults, the actions that clients prefer
  *   engine.c     the shared store; crashes of its machine
  *   network.c    the store as a client sees it: turns, faults, late deliveries
  *   observe.c    how each request that took effect changes the plain arrays
- *   corrupt.c      wrong summaries and counts, made on purpose
+ *   corrupt.c    make wrong summaries and counts
  *   client.c     random calls of the public API; check.c checks their answers
  *   schedule.c   one schedule from beginning to end, and the final checks
  */
@@ -315,8 +315,7 @@ spill_value_t sim_owner_value(const sim_world_t *world, int owner);
 /* Perhaps make an operation on all windows of an owner. False: it made none. */
 bool sim_act_on_windows(sim_client_t *client);
 
-/* ---- check.c, check_id.c
- * --------------------------------------------------------------------------------- */
+/* ---- check.c, check_id.c --------------------------------------------------------------------- */
 
 /* The versions between which a call was made. */
 typedef struct sim_span {

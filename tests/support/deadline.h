@@ -9,8 +9,8 @@ typedef struct deadline {
 } deadline_t;
 
 /*
- * Return the end of a wait that begins now: after a minute, or after SPILLWAY_WAIT_SECONDS where
- * the environment sets it. Sanitizers and a loaded machine fit into the minute.
+ * Return the end of a wait that begins now: after a minute, or after SPILLWAY_WAIT_SECONDS if the
+ * environment sets it. A minute is enough with sanitizers and on a loaded machine.
  */
 deadline_t deadline_begin(void);
 

@@ -1,10 +1,10 @@
-/* What tests of definitions share. */
+/* A check for tests of definitions. */
 #ifndef TESTS_SUPPORT_DEFINITION_H
 #define TESTS_SUPPORT_DEFINITION_H
 
 #include <spillway/definition.h>
 
-/* Fails the cmocka test where the check does not refuse it, or says something else. */
+/* Fail the test unless the check refuses the definition with this message. */
 void definition_assert_invalid(const spill_definition_t *definition, const char *message);
 
 #endif

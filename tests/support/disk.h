@@ -1,6 +1,6 @@
 /*
- * The engine in memory (store/embedded/kv_memory.h) as a disk, whose data outlives the engine's
- * handle, as a disk's data outlives a process. It records which writes were not synced yet.
+ * A simulated disk: the engine in memory (store/embedded/kv_memory.h) keeps its data after the
+ * engine is closed, as a disk does after a process ends. It records which writes were not synced.
  */
 #ifndef TESTS_SUPPORT_DISK_H
 #define TESTS_SUPPORT_DISK_H
@@ -28,7 +28,7 @@ void disk_crash(disk_t *disk, size_t kept);
 
 /*
  * Let `after` more writes succeed; then `count` writes fail with `code`. With SPILL_UNKNOWN they
- * are applied all the same, with any other code not.
+ * take effect nevertheless; with any other code they do not.
  */
 void disk_fail_writes(disk_t *disk, size_t after, size_t count, spill_code_t code);
 

@@ -1,24 +1,24 @@
-/* What verify and repair find, as text that a test compares. */
+/* The findings of verify and repair, as text that a test compares. */
 #ifndef TESTS_SUPPORT_FINDINGS_H
 #define TESTS_SUPPORT_FINDINGS_H
 
 #include <spillway/spillway.h>
 
-/* A line for each, "I5@-1: ...": the invariant, the page (the head is -1), and what is said. */
+/* One line for each finding, "I5@-1: TEXT": the invariant, the page (-1: the head), the text. */
 typedef struct findings {
     char text[512];
 } findings_t;
 
-/* The whole of what verify says is this; "" where it finds nothing. */
+/* Verify the array, and compare all findings. "": there are none. */
 void assert_verified(spill_array_t *array, const char *expected);
 
-/* What repair says, which has to end well. */
+/* Repair the array, or only look. The findings are returned as text. An error fails the test. */
 spill_repair_summary_t findings_of_repair(spill_array_t *array, bool look_only,
                                           findings_t *findings);
 
 /*
- * A look tells of it and changes nothing, a repair mends it (so many findings, in either, and none
- * that is left), and then there is nothing to find.
+ * Check that verify reports `verified`, that a dry run of repair reports `repaired` and changes
+ * nothing, and that repair reports the same and corrects all `count` findings.
  */
 void assert_repaired(spill_array_t *array, const char *verified, const char *repaired,
                      int64_t count);

@@ -23,25 +23,25 @@ typedef struct memory_admin {
     foreign_collection_t marks; /* {_id: NAME, entry} */
     int64_t calls;
     int64_t fail_at;    /* that call fails; 0: none */
-    bool fail_applied;  /* it is carried out, and its answer lost */
-    bool fail_for_good; /* all later calls fail, too: the program was killed */
-    bool no_views;      /* make a collection in the place of a view, and say nothing */
-    bool changing;      /* the call under way changes a collection: write, rename or drop */
+    bool fail_applied;  /* the call takes effect, but returns an error */
+    bool fail_for_good; /* all later calls fail, too, as if the program was killed */
+    bool no_views;      /* create a collection instead of a view, without an error */
+    bool changing;      /* the current call writes, renames or drops a collection */
     void (*before)(struct memory_admin *memory); /* each call; may be NULL */
     void *context;                               /* of `before` */
 } memory_admin_t;
 
 memory_admin_t *memory_admin_new(void);
-/* The rest of the interface is ops of `base`; close frees it. */
+/* For all else call the ops of `base`. Its close frees the object. */
 
-/* NULL where there is none. */
+/* NULL: there is no such collection. */
 foreign_collection_t *memory_admin_find(memory_admin_t *memory, const char *name);
 
-/* As an application writes: insert, replace (by _id) and delete. False: a unique index refuses. */
+/* Write like an application: insert, replace (by _id) or delete. False: a unique index refuses. */
 bool memory_admin_put(memory_admin_t *memory, const char *collection, const char *json);
 void memory_admin_delete(memory_admin_t *memory, const char *collection, const char *id_json);
 
-/* How many documents; 0 where it is none. */
+/* The number of documents; 0 if there is no such collection. */
 size_t memory_admin_count(memory_admin_t *memory, const char *collection);
 
 /* All documents of a collection as lines of JSON in the order of _id. Free with bson_free. */

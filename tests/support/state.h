@@ -1,13 +1,13 @@
-/* States of documents, compared field by field; the first that differs fails the test. */
+/* Compare states of documents field by field. The first difference fails the test. */
 #ifndef TESTS_SUPPORT_STATE_H
 #define TESTS_SUPPORT_STATE_H
 
 #include "store/state.h"
 
-/* What an append tells of its document: its numbers. */
+/* Compare the numbers of the documents, which the answer to an append has. */
 void assert_same_numbers(const spill_state_t *left, const spill_state_t *right);
 
-/* All of it. Of documents that are not there nothing else is compared. */
+/* Compare all fields. If both documents are absent, compare nothing else. */
 void assert_same_state(const spill_state_t *left, const spill_state_t *right);
 
 #endif

@@ -16,8 +16,7 @@
 /* The time limit of an ADOPT_SPLIT on the server: well below spill_store.margin_us. */
 enum { ADOPT_SPLIT_MS = 60000 };
 
-/* ---- ADOPT, ADOPT_SPLIT
- * -------------------------------------------------------------------------- */
+/* ---- ADOPT, ADOPT_SPLIT ---------------------------------------------------------------------- */
 
 /* Append a new head's bookkeeping; `first`: the number of slots that were cut. */
 static void append_bookkeeping(const spill_mongo_document_t *document, int64_t incarnation,
