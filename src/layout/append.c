@@ -1,6 +1,6 @@
 /*
- * What appends of all layouts share: the request, the judgement after a refusal, and for those that
- * go to the head alone the tries until one is carried out.
+ * Appends in all layouts: make the request, and find out why a store refused it. For layouts that
+ * append only to the head, also the loop that repeats the request.
  */
 #include "definition/schema.h"
 #include "layout/outlier.h"
@@ -26,7 +26,7 @@ bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes)
     if (!spill_limits_allow(&limits, count, count,
                             spill_part_bytes_alone(owner, false, count, bytes)))
         return false;
-    int64_t top = spill_top_room(definition); /* is not for them */
+    int64_t top = spill_top_room(definition); /* reserved for the top */
     return !spill_schema_of(definition)->appends_to_head ||
            spill_part_bytes_alone(owner, true, count, bytes) - top <=
                (definition->bounds.head_bytes_max - top) / 2;
@@ -53,7 +53,7 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     return append;
 }
 
-/* Capped: how many of the elements that have these numbers the head does not hold. */
+/* Capped: how many of the numbers [first, first + count) the head does not have any longer. */
 static int64_t count_dropped(const spill_owner_t *owner, const spill_state_t *head, int64_t first,
                              int64_t count)
 {
@@ -102,8 +102,8 @@ spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
         return SPILL_OK;
     spill_fail(error, SPILL_UNKNOWN,
                "the operation's base %" PRId64 " is %" PRId64
-               " operations old and the window has %d: whether an earlier try was applied can no "
-               "longer be told; look before appending with a new id",
+               " operations old and the window has %d: it is not known whether an earlier try "
+               "succeeded; read the array before you append with a new id",
                append->append.op->base, response->state.op_count - append->append.op->base,
                append->definition->op_window);
     return spill_owner_name(owner, SPILL_UNKNOWN, error);
@@ -142,8 +142,8 @@ spill_code_t spill_append_check_head(const spill_owner_t *owner, const spill_par
     if (spill_limits_allow(&limits, count, count, alone))
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
-                      "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
-                      "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
+                      "%zu elements of %" PRId64 " bytes do not fit the head: its other fields "
+                      "take %" PRId64 " of %" PRId64 " bytes; append fewer at a time, or raise "
                       "headBytesMax (--max-bytes)",
                       part->count, bytes, head->fields_bytes,
                       count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
@@ -173,10 +173,11 @@ spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part
         if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
             break;
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)
-            break; /* one of its operations may be the reason */
+            break; /* a member's operation may be the reason */
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
             code = steps->full(owner, part, &head, error);
-        if (code == SPILL_OK || code == SPILL_UNKNOWN) /* refused: nothing was appended */
+        if (code == SPILL_OK ||
+            code == SPILL_UNKNOWN) /* the store refused it and changed nothing */
             code = spill_owner_again(owner, &tries, error);
     }
     spill_response_release(&head);

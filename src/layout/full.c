@@ -8,13 +8,13 @@
  *   3. ADOPT_SPLIT   the array without those elements, before the lease ends
  *
  * While the lease runs, by the store's clock, no client replaces or deletes these pages, and none
- * ends the incarnation that step 3 makes. So the pages hold what the update cuts, whenever it
- * arrives.
+ * ends the incarnation that step 3 creates. So, whenever the update arrives, the pages have the
+ * elements that it cuts.
  *
  * The client that wrote the copy sends the update once. If the store refuses it, this copy never
- * had a head and never gets one: the client closes the pages (SEAL with close). When the lease has
- * run out, they are deleted and copied again. If the answer is lost or the client dies, nobody
- * knows the outcome: the pages are then deleted only if the array still begins with their elements.
+ * had a head and never gets one: the client closes the pages (SEAL with close). After the lease,
+ * they are deleted and copied again. If the answer is lost or the client dies, no client knows the
+ * outcome. The pages are then deleted only if the array still begins with their elements.
  * docs/internals/protocol.md has the argument.
  */
 #include "layout/reshape.h"
@@ -57,7 +57,7 @@ static size_t page_length(const spill_owner_t *owner, const spill_run_t *run, si
     return length;
 }
 
-/* The elements of the next page: those of `run` after the copy. */
+/* The elements of the next page. In `run` they come after the elements of the copy. */
 static spill_run_t next_run(const spill_owner_t *owner, const spill_run_t *run, const copy_t *copy)
 {
     spill_run_t own = *run;
@@ -136,7 +136,7 @@ static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t 
     return code;
 }
 
-/* ---- taking over ----------------------------------------------------------------------------- */
+/* ---- adoption -------------------------------------------------------------------------------- */
 
 static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, bool *done,
                                 spill_error_t *error)
@@ -176,7 +176,7 @@ static spill_code_t read_unmanaged(const spill_owner_t *owner, int64_t limit,
     return code;
 }
 
-/* Enough elements, however small: each frees at least three bytes. */
+/* Each element frees at least three bytes, so these free enough for the bookkeeping. */
 static int64_t elements_to_read(const spill_owner_t *owner)
 {
     int64_t page = owner->array->definition.bounds.page_capacity;
@@ -187,8 +187,8 @@ static int64_t elements_to_read(const spill_owner_t *owner)
 static spill_code_t refuse_room(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_fail(error, SPILL_TOO_BIG,
-               "its document is full: there is no room for the bookkeeping even if all of its "
-               "elements but the newest were in pages, or an older element is too large for one");
+               "its document is full: there is no room for the bookkeeping even if only the newest "
+               "element stayed in it, or an older element is too large for a page");
     return spill_owner_name(owner, SPILL_TOO_BIG, error);
 }
 

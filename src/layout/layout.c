@@ -1,6 +1,6 @@
 /*
- * The table of layouts, the functions that call its operations, the loop of a drop, and appends of
- * several threads as one.
+ * The tables of all layouts, the functions that call their operations, and the combination of the
+ * appends of several threads.
  */
 #include "layout/layout.h"
 
@@ -52,7 +52,7 @@ void spill_layout_retain(spill_owner_t *owner)
                         error.message);
 }
 
-/* Also after an error: a spill may have been made for the append that then failed. */
+/* Retention may be due although the append failed: it may have spilled before. */
 static spill_code_t append_alone(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
@@ -96,7 +96,7 @@ spill_code_t spill_layout_trim(spill_owner_t *owner, const spill_trim_t *trim, i
 
 /* ---- drop ------------------------------------------------------------------------------------ */
 
-/* Drop the incarnation whose head was read. Another client may have begun, and died since. */
+/* Drop the incarnation of `head`. A client that began to drop it may have died. */
 static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *head,
                                      spill_error_t *error)
 {
@@ -126,7 +126,7 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
 
 /* ---- combined appends ------------------------------------------------------------------------ */
 
-/* Owners meet in a queue by their hash; a group is of one owner. */
+/* The hash of an owner selects its queue. A group has appends to one owner only. */
 enum { QUEUES = 256, GROUP_MAX = 128, GATHER_YIELDS = 64 };
 
 typedef struct job {
@@ -159,7 +159,7 @@ void spill_combine_free(spill_combine_t *combine)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* What goes out as one: `count` jobs from `jobs` on. */
+/* The appends that become one request. */
 typedef struct group {
     job_t *jobs[GROUP_MAX];
     size_t count;
@@ -172,7 +172,7 @@ static bool same_op(const spill_op_t *left, const spill_op_t *right)
     return left->id_bytes == right->id_bytes && memcmp(left->id, right->id, left->id_bytes) == 0;
 }
 
-/* May the job join the group? */
+/* Can the job be in one request with the group? */
 static bool joins(const group_t *group, const job_t *job)
 {
     const job_t *first = group->jobs[0];
@@ -190,7 +190,7 @@ static bool joins(const group_t *group, const job_t *job)
     return true;
 }
 
-/* Take the jobs that go together with the first off the queue. */
+/* Remove the first job from the queue, with the following ones that can be in one request. */
 static void take_group(spill_queue_t *queue, group_t *group)
 {
     *group = (group_t){.count = 0};
@@ -207,7 +207,7 @@ static void take_group(spill_queue_t *queue, group_t *group)
 
 /* ---- carrying them out ----------------------------------------------------------------------- */
 
-/* Jobs [from, end) of a group as one part. The arrays are the caller's to free. */
+/* Make one part of the jobs [from, end). The caller frees the two arrays. */
 static spill_part_t merge(const group_t *group, size_t from, size_t end)
 {
     spill_part_t whole = {.member_count = end - from};
@@ -228,14 +228,14 @@ static spill_part_t merge(const group_t *group, size_t from, size_t end)
     return whole;
 }
 
-/* Of `all` elements that were dropped, the first ones of a batch, those of [from, from + count). */
+/* The first `all` elements of a batch were dropped: return how many of [from, from + count). */
 static int64_t share_of_dropped(int64_t all, int64_t from, int64_t count)
 {
     int64_t dropped = all - from;
     return dropped < 0 ? 0 : dropped < count ? dropped : count;
 }
 
-/* Give each of the jobs its share of what was appended, or the error. */
+/* Give each job its part of the result, or the error. */
 static void share(const group_t *group, size_t from, size_t end, spill_code_t code,
                   const spill_append_result_t *result, const spill_error_t *error)
 {
@@ -257,8 +257,8 @@ static void share(const group_t *group, size_t from, size_t end, spill_code_t co
 }
 
 /*
- * As one; if that does not work, as two halves. An error whose outcome is known is each one's own:
- * what is wrong with one append is not wrong with the others.
+ * Append the jobs as one part. If the store refuses it, append each half: one wrong job must not
+ * make the others fail. If the outcome is unknown, all jobs get the error.
  */
 static void carry_out(const group_t *group, size_t from, size_t end)
 {
@@ -294,7 +294,7 @@ static void lead(spill_queue_t *queue, job_t *own)
     spill_queue_hand_over(queue, &group.jobs[0]->waiter, &own->waiter);
 }
 
-/* Append a part together with what other threads have for the same owner. */
+/* Append a part together with the parts of other threads for the same owner. */
 static spill_code_t append_together(spill_owner_t *owner, const spill_part_t *part,
                                     spill_append_result_t *result, spill_error_t *error)
 {
@@ -307,8 +307,8 @@ static spill_code_t append_together(spill_owner_t *owner, const spill_part_t *pa
 }
 
 /*
- * An append with an update is made alone. So is an append to a head that keeps the top-N: its
- * result says which of its elements were dropped.
+ * Do not combine an append that has an update, or an append to a head that keeps the top-N: its
+ * result has the elements that were dropped.
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)

@@ -1,7 +1,8 @@
 /*
- * What a layout does: one table of operations for each, and the functions that call the right one.
- * The core calls these functions and knows no layout. What a layout's documents look like is its
- * schema (definition/schema.h). docs/internals/add-a-layout.md explains how to add one.
+ * The layout interface: a table of operations for each layout, and functions that call the table of
+ * an array's layout. The core calls these functions and has no code for single layouts. The schema
+ * describes a layout's documents (definition/schema.h). docs/internals/add-a-layout.md explains how
+ * to add a layout.
  */
 #ifndef SPILL_LAYOUT_LAYOUT_H
 #define SPILL_LAYOUT_LAYOUT_H
@@ -10,17 +11,17 @@
 #include "layout/outlier.h"
 
 /*
- * Every operation is for one owner, may run in any thread, and may race with any operation of other
- * clients. It is done, or has changed nothing, or returns SPILL_UNKNOWN. It pauses between its
- * tries with spill_owner_again.
+ * An operation is for one owner. It may run in any thread, beside any operations of other clients.
+ * It succeeds, or changes nothing, or returns SPILL_UNKNOWN. Between two tries it calls
+ * spill_owner_again.
  */
 typedef struct spill_layout_ops {
     /* Append one part. *result is zeroed. */
     spill_code_t (*append)(spill_owner_t *owner, const spill_part_t *part,
                            spill_append_result_t *result, spill_error_t *error);
     /*
-     * Count the elements as of one moment. `head` is present, and may be read again; exists, head
-     * and pages of *count are filled by it.
+     * Count the elements as of one moment. `head` is present; the operation may read it again. The
+     * caller has set exists, head and pages of *count from it.
      */
     spill_code_t (*count)(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
                           spill_error_t *error);
@@ -31,7 +32,7 @@ typedef struct spill_layout_ops {
     /* Delete the oldest elements. *watermark becomes the lowest number that may be left. */
     spill_code_t (*trim)(spill_owner_t *owner, const spill_trim_t *trim, int64_t *watermark,
                          spill_error_t *error);
-    /* One try to delete the head that was read, and the pages that it may have. *done: deleted. */
+    /* Make one try to delete the head as it was read, and its pages. *done: they are deleted. */
     spill_code_t (*drop)(spill_owner_t *owner, const spill_state_t *head, bool *done,
                          spill_error_t *error);
 } spill_layout_ops_t;
@@ -44,16 +45,16 @@ extern const spill_layout_ops_t spill_referenced_ops;
 
 /*
  * Add a layout for the rest of the process, before any thread uses the library. *layout becomes the
- * value for spill_definition_t.layout. The schema and the table stay the caller's and have to stay
- * valid. False: there is no room for another. (Tests add layouts so.)
+ * value for spill_definition_t.layout. The caller keeps the schema and the table valid. False:
+ * there are SPILL_LAYOUTS_MAX layouts already. (For tests.)
  */
 bool spill_layout_add(const spill_schema_t *schema, const spill_layout_ops_t *ops,
                       spill_layout_t *layout);
 
 /*
- * The operations, as the functions of array.h. spill_layout_append may append a part together with
- * parts of other threads. After the append it deletes the elements that the definition does not
- * keep, if owner->retain_is_due.
+ * Call the operation of the array's layout. spill_layout_append may append a part together with
+ * parts of other threads. If the append sets owner->retain_is_due, it then calls
+ * spill_layout_retain.
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
@@ -74,9 +75,10 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error);
 /* ---- combined appends ------------------------------------------------------------------------ */
 
 /*
- * Combine the appends of several threads to one owner. While one command is in progress, later
- * appends wait; the next command carries all of them. On a server the time of a command limits a
- * hot document, and a command with ten elements takes hardly longer than one with one element.
+ * Combine the appends of several threads to one owner. While the store executes an append, later
+ * ones wait, and the next request has the elements of all that wait. A server executes the commands
+ * for one document one after another, and a command with ten elements takes about as long as with
+ * one.
  *
  * spill_layout_append combines appends if the array has a spill_combine_t. Appends of one thread
  * keep their order, and each has its own numbers and its own operation.

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* Room for racers: how far a keep-newest head may pass the point where it spills. */
+/* How many elements concurrent appends may add to a keep-newest head that is due for a spill. */
 static int64_t slack(const spill_bounds_t *bounds)
 {
     return bounds->page_capacity / 8 + 1;
@@ -65,11 +65,11 @@ int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_
     return high - low - deleted;
 }
 
-/* Does the head hold this number, or would it, if any document did? */
+/* Does the head have this number, if any document has it? */
 static bool in_head(const spill_schema_t *schema, const spill_state_t *head, int64_t seq)
 {
     if (seq < head->first)
-        return !schema->appends_to_head; /* trimmed: the head is as good a place as any */
+        return !schema->appends_to_head; /* with keep oldest it was trimmed: no document has it */
     return schema->appends_to_head || seq < spill_state_end(head) || head->pages == 0;
 }
 
@@ -104,7 +104,7 @@ void spill_head_count(const spill_state_t *head, spill_count_t *count)
     count->next = spill_state_end(head);
 }
 
-/* A document for each element that is not in the journal. */
+/* Each element that is not in the journal has a document. */
 spill_code_t spill_count_referenced(spill_owner_t *owner, spill_response_t *response,
                                     spill_count_t *count, spill_error_t *error)
 {
@@ -129,8 +129,8 @@ spill_code_t spill_count_newest(spill_owner_t *owner, spill_response_t *head, sp
 }
 
 /*
- * Numbers given so far, by the last page there is. One page that the head speaks of may not be made
- * yet: then its predecessor's end, which the head knows, is the total.
+ * Set *end to the number after the last element. The last page that the head counts may not exist
+ * yet. Then *end is the end of the page before it, which is head->total.
  */
 static spill_code_t oldest_end(const spill_owner_t *owner, const spill_state_t *head, int64_t *end,
                                spill_error_t *error)
@@ -145,7 +145,7 @@ static spill_code_t oldest_end(const spill_owner_t *owner, const spill_state_t *
     return SPILL_OK;
 }
 
-/* The head and the tail are read apart: again until no removal came between. */
+/* Two reads, of the head and of the tail: repeat them until no removal came between. */
 spill_code_t spill_count_oldest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
                                 spill_error_t *error)
 {
@@ -179,8 +179,7 @@ spill_code_t spill_count_oldest(spill_owner_t *owner, spill_response_t *head, sp
  * with keep oldest search the head first, with keep newest the pages.
  *
  * The client reads the head before the pages. So it does not miss an element that moves to a page
- * meanwhile: the head, as it was read, still has it. The number stays the element's wherever it
- * moves.
+ * meanwhile: the head, as it was read, still has it. An element keeps its number when it moves.
  */
 
 spill_code_t spill_outlier_absent_element(const spill_owner_t *owner, const spill_which_t *which,
@@ -207,7 +206,7 @@ spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_val
     return spill_owner_call(owner, &read, head, error);
 }
 
-/* If no page has the id, *where stays as it is. */
+/* If no page has the id, leave *where unchanged. */
 static spill_code_t find_in_pages(const spill_owner_t *owner, const spill_state_t *head,
                                   spill_which_t *which, int64_t from, spill_response_t *page,
                                   int64_t *where, spill_error_t *error)

@@ -79,7 +79,7 @@ spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
 void spill_append_done(const spill_part_t *part, const spill_response_t *response,
                        spill_append_result_t *result);
 
-/* The steps of a layout whose appends all go to the head. */
+/* What an append to the head does in a layout. */
 typedef struct spill_head_append {
     spill_request_t (*request)(const spill_owner_t *owner, const spill_part_t *part);
     /* After an append was acknowledged; `head` is the store's answer. May be NULL. */
@@ -89,7 +89,10 @@ typedef struct spill_head_append {
                          spill_error_t *error);
 } spill_head_append_t;
 
-/* Append a part to the head. Tries until it is done, is known as done, or cannot be. (append.c) */
+/*
+ * Append a part to the head. Repeat it until it succeeds, or an earlier try is known to have
+ * succeeded, or an error is final. (append.c)
+ */
 spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part,
                                   const spill_head_append_t *steps, spill_append_result_t *result,
                                   spill_error_t *error);
@@ -106,7 +109,9 @@ spill_code_t spill_append_check_head(const spill_owner_t *owner, const spill_par
 spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t *head,
                                    spill_error_t *error);
 
-/* CUT of the head that was read: its first `slots` slots, whose elements have `bytes`. (newest.c)
+/*
+ * Make a CUT of the first `slots` slots of a head as it was read. Their elements have `bytes`
+ * bytes. (newest.c)
  */
 spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill_state_t *head,
                                          int64_t slots, int64_t bytes);
@@ -125,7 +130,7 @@ bool spill_newest_is_due(const spill_owner_t *owner, const spill_state_t *head);
 
 /* What a step moved: the first `live` elements of a head, to pages from `page` on. */
 typedef struct spill_moved {
-    int64_t page, pages; /* no pages: nothing */
+    int64_t page, pages; /* pages is 0 if nothing was moved */
     size_t live;
     int64_t bytes;
 } spill_moved_t;
@@ -138,10 +143,10 @@ typedef struct spill_moved {
 spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *head,
                                spill_moved_t *moved, bool *settled, spill_error_t *error);
 
-/* Appends go to the head: compute `count` and `next` from the head's state. (locate.c) */
+/* For layouts that append to the head: compute `count` and `next` from its state. (locate.c) */
 void spill_head_count(const spill_state_t *head, spill_count_t *count);
 
-/* spill_layout_ops.count of layouts whose head counts all elements, and of those with a tail. */
+/* spill_layout_ops.count of each layout. (locate.c) */
 spill_code_t spill_count_newest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
                                 spill_error_t *error);
 spill_code_t spill_count_oldest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
@@ -189,25 +194,24 @@ spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_val
 
 /* Which elements a trim deletes: those that every condition allows. */
 typedef struct spill_trim {
-    int64_t below; /* numbers below it; INT64_MAX: any */
-    int64_t keep;  /* all but the newest `keep` elements; 0: any */
-    bool
-        by_time; /* from the oldest on, those whose time is before time_ms, up to one that is not */
-    int64_t time_ms;
+    int64_t below;   /* numbers below it; INT64_MAX: any */
+    int64_t keep;    /* all but the newest `keep` elements; 0: any */
+    bool by_time;    /* from the oldest on, up to the first one that is not before time_ms */
+    int64_t time_ms; /* an element's time is in the definition's time_field */
 } spill_trim_t;
 
 /*
  * Find the first number that the trim keeps. `head` and `count` were read at the same rev. *bound
- * becomes head->watermark if nothing has to go, and -1 if documents changed meanwhile. Cost: one
- * read for each page that goes, and one more. (trim_bound.c)
+ * becomes head->watermark if the trim deletes nothing, and -1 if documents changed meanwhile. Cost:
+ * one read for each page that is deleted, and one more. (trim_bound.c)
  */
 spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_trim_t *trim,
                                       const spill_state_t *head, const spill_count_t *count,
                                       int64_t *bound, spill_error_t *error);
 
 /*
- * spill_layout_ops.edit, remove and trim of layouts whose documents hold several elements.
- * (change.c, trim.c)
+ * spill_layout_ops.edit, remove and trim of layouts with several elements in a document. (change.c,
+ * trim.c)
  */
 spill_code_t spill_documents_edit(spill_owner_t *owner, spill_which_t *which,
                                   const spill_value_t *element, spill_error_t *error);
@@ -246,8 +250,8 @@ spill_code_t spill_retain_find_excess(const spill_owner_t *owner, spill_trim_t *
 bool spill_retain_is_due(int64_t first, int64_t count, int64_t step);
 
 /*
- * Find the pages [*from, *end) whose elements all lie below the head's watermark. A trim must empty
- * them, the oldest first. Cost: one small read for each page, and two more. (trim.c)
+ * Find the pages [*from, *end) that have only elements below the head's watermark. A trim must
+ * empty them, the oldest first. Cost: one small read for each page, and two more. (trim.c)
  */
 spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill_state_t *head,
                                          int64_t *from, int64_t *end, spill_error_t *error);
@@ -255,23 +259,26 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incar
                                        int64_t from, int64_t end, spill_error_t *error);
 
 /*
- * Find a page of an ended incarnation up to `incarnation`; `page` is absent if there is none. And
- * delete all of them; *any becomes true if there was one. (drop.c)
+ * find: find a page of an ended incarnation up to `incarnation`; `page` is absent if there is none.
+ * drop: delete all of them; *any becomes true if there was one. (drop.c)
  */
 spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           spill_response_t *page, spill_error_t *error);
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           bool *any, spill_error_t *error);
 
-/* Read a page's state and the store's time (want_now). And, of that answer: does its lease run? */
+/*
+ * Read a page's state and the store's time (want_now). The second function says whether that page's
+ * lease has not ended yet.
+ */
 spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t number,
                                        spill_response_t *page, spill_error_t *error);
 bool spill_page_is_leased(const spill_response_t *page);
 
 /*
- * SPILL_CONFLICT if page 0 exists and its lease runs. The incarnation must not end meanwhile,
- * because the update that made it, or that makes another one, may still arrive. Cost: one small
- * read if there are pages or other programs write to the store.
+ * SPILL_CONFLICT if page 0 exists and its lease has not ended. The incarnation must not end before
+ * the lease, because the update that created this incarnation, or that creates another one, may
+ * still arrive. Cost: one small read if there are pages or other programs write to the store.
  */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
                                    spill_error_t *error);
@@ -289,7 +296,7 @@ typedef void (*spill_half_done_fn)(void *context, int64_t page, const char *text
 spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_half_done_fn report,
                                   void *context, spill_error_t *error);
 
-/* Describe pages without a head. And delete them if a drop left them. (repair.c) */
+/* Describe pages without a head; delete them if a drop left them. (repair.c) */
 void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_bytes);
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
                                          spill_error_t *error);
@@ -305,7 +312,7 @@ spill_code_t spill_drop_read_head(const spill_owner_t *owner, spill_response_t *
 spill_code_t spill_drop_documents(const spill_owner_t *owner, const spill_state_t *head,
                                   int64_t from, int64_t count, bool *done, spill_error_t *error);
 
-/* Keep oldest: finish the drop of an incarnation whose tail is closed. (drop.c) */
+/* Keep oldest: finish the drop of an incarnation that has a closed tail. (drop.c) */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                        spill_error_t *error);
 

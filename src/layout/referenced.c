@@ -77,16 +77,16 @@ static spill_code_t finish_trim(const spill_owner_t *owner, const spill_state_t 
     return spill_outlier_empty_pages(owner, head->incarnation, from, head->watermark, error);
 }
 
-/* A trim under way. */
+/* The state of one trim between its tries. */
 typedef struct trimming {
     const spill_trim_t *trim;
-    int64_t finished; /* the incarnation of which an earlier trim that died is finished */
-    int64_t rev;      /* of the head that `bound` was judged from, or that followed by our step */
+    int64_t finished; /* the incarnation in which earlier trims are finished */
+    int64_t rev;      /* the head's rev for which `bound` is right */
     int64_t bound;
     int tries;
 } trimming_t;
 
-/* Find where the trim ends, by the current head; -1 if documents changed meanwhile. */
+/* Set trimming->bound for this head; -1 if documents changed meanwhile. */
 static spill_code_t find_bound(const spill_owner_t *owner, const spill_state_t *head,
                                trimming_t *trimming, spill_error_t *error)
 {
@@ -99,7 +99,7 @@ static spill_code_t find_bound(const spill_owner_t *owner, const spill_state_t *
     return spill_outlier_trim_bound(owner, trimming->trim, head, &count, &trimming->bound, error);
 }
 
-/* Raise the head's watermark towards the bound, and delete what lies below. *made: guard held. */
+/* Raise the watermark towards the bound, and delete the elements below. *made: the guard held. */
 static spill_code_t raise_watermark(const spill_owner_t *owner, const spill_state_t *head,
                                     trimming_t *trimming, bool *made, spill_error_t *error)
 {
@@ -153,8 +153,9 @@ static spill_code_t trim_referenced(spill_owner_t *owner, const spill_trim_t *tr
 /* ---- writing out ----------------------------------------------------------------------------- */
 
 /*
- * The document of number `seq`: the element at *at of the run, if it has this number, else what is
- * left of a removed one. *ready: it is there as copied from the head at this rev, by us or another.
+ * PUT_PAGE of the document of number `seq`. Its element is the one at *at of the run; if that has
+ * another number, element `seq` was removed, and the document is empty. *ready: the document exists
+ * as a copy of the head at this rev, by this client or another.
  */
 static spill_code_t put(const spill_owner_t *owner, const spill_response_t *head, int64_t seq,
                         size_t *at, bool *ready, spill_error_t *error)
@@ -191,8 +192,8 @@ static spill_code_t put(const spill_owner_t *owner, const spill_response_t *head
 }
 
 /*
- * One try, from what `head` shows where it was looked at. *settled: the journal is as short as it
- * is meant to be.
+ * Make one try. If `head` shows a read, begin with that. *settled: the journal has fewer than
+ * `threshold` elements.
  */
 static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *head,
                                   int64_t threshold, bool *settled, spill_error_t *error)
@@ -223,7 +224,7 @@ static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
-/* Until fewer than `threshold` are left. */
+/* Write out elements until the journal has fewer than `threshold`. */
 static spill_code_t write_out(const spill_owner_t *owner, spill_response_t *head, int64_t threshold,
                               spill_error_t *error)
 {
@@ -238,7 +239,7 @@ static spill_code_t write_out(const spill_owner_t *owner, spill_response_t *head
     return code;
 }
 
-/* The append is acknowledged already: what fails is the next append's to finish. */
+/* The append is acknowledged already. If this fails, the next append writes them out. */
 static void write_out_after(const spill_owner_t *owner, spill_response_t *head)
 {
     spill_error_t error;
@@ -249,7 +250,7 @@ static void write_out_after(const spill_owner_t *owner, spill_response_t *head)
 
 /* ---- append ---------------------------------------------------------------------------------- */
 
-/* It asks for what writing out begins with. */
+/* The answer to the request has the elements to write out. */
 static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;

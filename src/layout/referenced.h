@@ -28,9 +28,9 @@ spill_code_t spill_referenced_trimmed(const spill_owner_t *owner, const spill_st
                                       int64_t *from, spill_error_t *error);
 
 /*
- * The edit of element `seq` was prepared: put `element` in its document, then COMPLETE by what the
- * document holds, which `there` becomes. That may be another client's element. `source_rev` is that
- * of the intent, `rev` is the rev of the head with the intent. (change.c)
+ * The edit of element `seq` was prepared: put `element` into its document, read the document into
+ * `there`, then COMPLETE with the element that it has. That may be another client's element.
+ * `source_rev` is the intent's; `rev` is the rev of the head with the intent. (change.c)
  */
 spill_code_t spill_intent_finish_edit(const spill_owner_t *owner, const spill_state_t *head,
                                       int64_t seq, int64_t source_rev, int64_t rev,
@@ -38,8 +38,8 @@ spill_code_t spill_intent_finish_edit(const spill_owner_t *owner, const spill_st
                                       spill_error_t *error);
 
 /*
- * Read a document, the head or a page, with element `seq` if it holds that. And of that answer:
- * does it have the element, and which value does the element add to the sum? (referenced_read.c)
+ * read_with: read a document with element `seq`, if it has the element. has: does the answer have
+ * the element? value: what the element adds to the sum. (referenced_read.c)
  */
 spill_code_t spill_referenced_read_with(const spill_owner_t *owner, int64_t page, int64_t seq,
                                         spill_response_t *response, spill_error_t *error);
@@ -55,8 +55,7 @@ spill_code_t spill_referenced_read(const spill_owner_t *owner, const spill_state
                                    int64_t watermark, int64_t end, int64_t seq, spill_want_t want,
                                    int64_t limit, spill_response_t *response, spill_error_t *error);
 
-/* A walk over elements in documents, oldest first. Set `next` to the first number, the rest to 0.
- */
+/* A walk over elements in documents, oldest first. Set `next` to the first number, `limit` to 0. */
 typedef struct spill_referenced_walk {
     int64_t next;  /* the next number; `end` after the last element */
     int64_t limit; /* elements of the next read, from the sizes of earlier ones */

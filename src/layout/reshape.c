@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- taking over ----------------------------------------------------------------------------- */
+/* ---- adoption -------------------------------------------------------------------------------- */
 
 /*
- * The number of elements to read at a time: all, or as many as their mean size allows, but at least
- * a page.
+ * The number of elements to read at a time: all, or about SPILL_MOVE_BYTES of them, but at least a
+ * page.
  */
 static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t bytes)
 {
@@ -29,8 +29,8 @@ static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t b
  * function does not ask for a large array: an answer has the size limit of a document, and the
  * server would refuse it together with the update.
  */
-static spill_code_t take(const spill_owner_t *owner, const spill_oversized_t *oversized,
-                         spill_response_t *head, bool *taken, spill_error_t *error)
+static spill_code_t adopt(const spill_owner_t *owner, const spill_oversized_t *oversized,
+                          spill_response_t *head, bool *taken, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADOPT, SPILL_HEAD);
     request.create = true;
@@ -49,13 +49,13 @@ static spill_code_t take(const spill_owner_t *owner, const spill_oversized_t *ov
     return code;
 }
 
-/* The array was not adopted, and is still unmanaged. */
-static spill_code_t refuse_taking(const spill_owner_t *owner, spill_error_t *error)
+/* The store refused ADOPT, and the array is still unmanaged: other fields are in the way. */
+static spill_code_t refuse_fields(const spill_owner_t *owner, spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
     spill_fail(error, SPILL_REFUSED,
-               "its document has a field '%s' or '%s', or a 'spill' that is no document: choose "
-               "other names in the plan's definition, or unset these",
+               "its document has a field '%s' or '%s', or a field 'spill' that is not a document: "
+               "choose other names in the plan's definition, or unset these fields",
                definition->pages_field, definition->overflow_field);
     return spill_owner_name(owner, SPILL_REFUSED, error);
 }
@@ -129,10 +129,10 @@ static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *erro
 {
     spill_fail(
         error, SPILL_REFUSED,
-        "it has pages, and a document without bookkeeping that does not begin with their "
-        "elements: was it replaced by another program, or edited after a migration of it was "
-        "broken off, or the owner dropped and made again? Look at the pages first; `spillway drop' "
-        "of this owner removes them");
+        "it has pages, but its document has no bookkeeping and does not begin with their "
+        "elements. Perhaps another program replaced the document, or edited it after an "
+        "unfinished migration, or the owner was dropped and created again. Read the pages first; "
+        "`spillway drop' of this owner deletes them");
     return spill_owner_name(owner, SPILL_REFUSED, error);
 }
 
@@ -196,7 +196,7 @@ spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
     return code;
 }
 
-/* Nothing had to move. Correct the counts that other readers see. */
+/* No element had to move. Correct the counts that other readers see. */
 static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *head,
                             spill_error_t *error)
 {
@@ -222,7 +222,9 @@ static bool same_elements(const spill_run_t *page, const spill_run_t *run, size_
 static spill_code_t refuse_page(const spill_owner_t *owner, int64_t page, spill_error_t *error)
 {
     spill_fail(error, SPILL_CORRUPT,
-               "page %" PRId64 " does not hold what was moved to it, though nobody has changed it",
+               "page %" PRId64
+               " differs from the elements that were moved to it, though no client has "
+               "changed it",
                page);
     return spill_owner_name(owner, SPILL_CORRUPT, error);
 }
@@ -260,7 +262,7 @@ static spill_code_t compare_pages(const spill_owner_t *owner, const spill_respon
     size_t at = 0;
     for (int64_t i = 0; i < moved->pages; i++) {
         if (!is_untouched(&head->state, &pages[i].state)) {
-            reshaped->changed++; /* where the next page begins is not known */
+            reshaped->changed++; /* the first number of the next page is not known */
             return pages[i].state.present || at >= moved->live
                        ? SPILL_OK
                        : judge_missing(owner, head->state.incarnation,
@@ -331,16 +333,16 @@ static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *
     return code;
 }
 
-static spill_code_t take_over(const spill_owner_t *owner, const spill_oversized_t *oversized,
-                              spill_response_t *head, spill_reshaped_t *reshaped,
-                              spill_error_t *error)
+static spill_code_t adopt_array(const spill_owner_t *owner, const spill_oversized_t *oversized,
+                                spill_response_t *head, spill_reshaped_t *reshaped,
+                                spill_error_t *error)
 {
     spill_code_t code = spill_reshape_check(oversized, error);
     if (code != SPILL_OK)
         return spill_owner_name(owner, code, error);
     code = spill_free_pages(owner, error);
     if (code == SPILL_OK)
-        code = take(owner, oversized, head, &reshaped->taken, error);
+        code = adopt(owner, oversized, head, &reshaped->taken, error);
     return code == SPILL_TOO_BIG ? spill_adopt_full(owner, reshaped, error) : code;
 }
 
@@ -352,13 +354,13 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
     bool settled = false, plain = !oversized->ours;
     spill_code_t code = SPILL_OK;
     if (plain)
-        code = take_over(owner, oversized, &head, reshaped, error);
+        code = adopt_array(owner, oversized, &head, reshaped, error);
     int64_t limit = run_limit(owner, oversized->elements, oversized->bytes);
     while (code == SPILL_OK && !settled) {
         int64_t moved = reshaped->elements;
         code = move(owner, limit, &head, reshaped, &settled, error);
         if (code == SPILL_REFUSED && plain && !reshaped->taken)
-            code = refuse_taking(owner, error);
+            code = refuse_fields(owner, error);
         limit = run_limit(owner, head.state.live, head.state.live_bytes);
         if (reshaped->elements > moved)
             tries = 0;
@@ -375,7 +377,7 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
     return code;
 }
 
-/* ---- giving back ----------------------------------------------------------------------------- */
+/* ---- undo ------------------------------------------------------------------------------------ */
 
 /* Read the elements of this incarnation's pages, from the watermark on. */
 static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *head,
@@ -407,13 +409,12 @@ static int64_t document_bytes(const spill_owner_t *owner, const spill_state_t *h
 static spill_code_t refuse_size(const spill_owner_t *owner, int64_t bytes, spill_error_t *error)
 {
     spill_fail(error, SPILL_TOO_BIG,
-               "its array would make a document of %" PRId64 " bytes, and none can have more than "
-               "%d",
+               "with its whole array, the document would have %" PRId64 " bytes; the limit is %d",
                bytes, SPILL_DOCUMENT_BYTES_MAX);
     return spill_owner_name(owner, SPILL_TOO_BIG, error);
 }
 
-/* Make one try, by the head that was read. */
+/* Make one try with the head as it was read. */
 static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *head,
                              spill_run_t *run, bool *done, spill_error_t *error)
 {
@@ -423,7 +424,7 @@ static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *he
     int64_t elements = (int64_t)run->count + head->live;
     int64_t bytes = document_bytes(owner, head, elements, spill_run_bytes(run) + head->live_bytes);
     if (elements != spill_state_count(&owner->array->definition, head))
-        return SPILL_OK; /* a removal came between: again */
+        return SPILL_OK; /* another client removed an element meanwhile: try again */
     if (bytes > SPILL_DOCUMENT_BYTES_MAX)
         return refuse_size(owner, bytes, error);
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UNMANAGE, SPILL_HEAD);
@@ -446,10 +447,10 @@ static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head
 
 /*
  * Delete the pages of the incarnation that was just undone. If other programs write to the store,
- * pages of another incarnation may be all that is left of a replaced array: these stay.
+ * keep the pages of other incarnations: they may have the only copy of a replaced array.
  */
-static spill_code_t free_given_back(const spill_owner_t *owner, int64_t incarnation,
-                                    spill_error_t *error)
+static spill_code_t free_undone(const spill_owner_t *owner, int64_t incarnation,
+                                spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     bool any = false;
@@ -475,7 +476,7 @@ spill_code_t spill_unmanage(spill_owner_t *owner, int64_t *elements, spill_error
         code = unmanage(owner, &head.state, &run, &done, error);
         if (done)
             *elements = (int64_t)run.count + head.state.live;
-        if (code == SPILL_UNKNOWN) /* the head tells whether it was done */
+        if (code == SPILL_UNKNOWN) /* the head shows whether it succeeded */
             code = SPILL_OK;
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
@@ -483,7 +484,7 @@ spill_code_t spill_unmanage(spill_owner_t *owner, int64_t *elements, spill_error
             code = read_head(owner, &head, error);
     }
     if (code == SPILL_OK && done)
-        code = free_given_back(owner, incarnation, error);
+        code = free_undone(owner, incarnation, error);
     else if (code == SPILL_OK)
         code = spill_free_pages(owner, error);
     spill_run_release(&run);

@@ -33,7 +33,7 @@ spill_code_t spill_reshape_check(const spill_oversized_t *oversized, spill_error
  *
  * The function reads every page again and compares each element with what it moved. SPILL_CORRUPT:
  * a page differs although no client has changed it. After a crash the same call continues, but
- * after spill_adopt_full only when the lease has run out. If the owner is absent, or nothing has to
+ * after spill_adopt_full only when the lease has ended. If the owner is absent, or no element must
  * move, the result is SPILL_OK.
  *
  * Cost: one operation, and four more for each SPILL_MOVE_BYTES if the store accepts several pages
@@ -47,8 +47,8 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
  * Adopt the unmanaged array of a full document: copy its oldest elements to a page, then adopt the
  * rest in one update. Makes one try. SPILL_CONFLICT: another program changed the array, the answer
  * was lost, or the copy of another client is in the way; the message gives the time of the next
- * try. SPILL_TOO_BIG: other fields fill the document. If nothing has to be done, the result is
- * SPILL_OK. (full.c)
+ * try. SPILL_TOO_BIG: other fields fill the document. SPILL_OK also if the array is already
+ * adopted or deleted. (full.c)
  */
 spill_code_t spill_adopt_full(const spill_owner_t *owner, spill_reshaped_t *reshaped,
                               spill_error_t *error);
