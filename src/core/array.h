@@ -1,5 +1,5 @@
 /*
- * The array's internal functions: checks of arguments (array.c), walks over owners (owners.c),
+ * The internal functions of src/core: checks of arguments (array.c), walks over owners (owners.c),
  * elements (walk.c) and windows (windows.c), and definitions (define.c).
  */
 #ifndef SPILL_CORE_ARRAY_H
@@ -8,37 +8,46 @@
 #include "definition/window.h"
 #include "layout/referenced.h"
 
-/* Only known operators, and none of the fields that the array itself lives in. */
+/*
+ * Check that an update has only known operators, and does not change the fields of the array.
+ * SPILL_INVALID.
+ */
 spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
                                       spill_error_t *error);
 
-/* Well-formed, and not beyond any document. `index` is its place in the batch, for the message. */
+/*
+ * Check that the element is well-formed and fits a document. `index` is its index in the batch, for
+ * the message. SPILL_INVALID.
+ */
 spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
                                        spill_error_t *error);
 
 /*
- * Capped, keeping the best: does it rank by what is at the sort_field? SPILL_INVALID: by a
- * decimal128, which is not compared.
+ * Capped with a sort_field: check that the element's value there can be compared. SPILL_INVALID: it
+ * is a decimal128.
  */
 spill_code_t spill_array_check_rank(const spill_definition_t *definition,
                                     const spill_value_t *element, spill_error_t *error);
 
 /*
- * Capped, keeping the best: spill_array_check_rank, and SPILL_TOO_BIG for one that does not fit the
- * head's bytes: it would push all others out, and no newer one it. Others: nothing.
+ * Capped with a sort_field: call spill_array_check_rank, and check that the element fits the head.
+ * SPILL_TOO_BIG: it does not. It would replace all other elements. Other layouts: SPILL_OK.
  */
 spill_code_t spill_array_check_top_n(const spill_owner_t *owner, const spill_value_t *element,
                                      spill_error_t *error);
 
-/* The definition has an id_field, and the value can be an id. SPILL_INVALID. */
+/* Check that the definition has an id_field and that the value can be an id. SPILL_INVALID. */
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
                                   spill_error_t *error);
 
-/* Layout bucket: does the element lie in the window that `owner` is? SPILL_INVALID. */
+/* Layout bucket: check that the element belongs to the window `owner`. SPILL_INVALID. */
 spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,
                                       spill_error_t *error);
 
-/* SPILL_INVALID on layout bucket (`bucket` false), or on another. `what` begins a sentence. */
+/*
+ * Check that the layout is bucket (`bucket`), or is not (!`bucket`). SPILL_INVALID: the message
+ * begins with `what`.
+ */
 spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, const char *what,
                                       spill_error_t *error);
 
@@ -52,7 +61,7 @@ typedef spill_code_t (*spill_each_fn)(void *context, const spill_value_t *owner,
 spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
                               bool pass_damaged, spill_error_t *error);
 
-/* The same on layout bucket, where spill_each_owner calls for each window. */
+/* The same for layout bucket, once for each owner. (spill_each_owner calls for each window.) */
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);
 
@@ -66,30 +75,30 @@ spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
                                spill_orphan_fn call, void *context, spill_error_t *error);
 
 /*
- * Is what was found still so? While a drop is under way its pages become fewer. Cost: a search for
- * that owner. (verify.c)
+ * Find the orphan again. *stays: it has the same pages. False: perhaps a drop is in progress. Cost:
+ * a search for that owner. (verify.c)
  */
 spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orphan, bool *stays,
                                 spill_error_t *error);
 
 /*
- * Does the definition leave the documents of every other saved definition alone? SPILL_REFUSED
- * names the one that it clashes with. Cost: one command for each definition. (define.c)
+ * Call spill_definition_beside for the definition and each other saved one. SPILL_REFUSED: the
+ * message names the other one. Cost: one command for each definition. (define.c)
  */
 spill_code_t spill_store_check_others(spill_store_t *store, const spill_definition_t *definition,
                                       spill_error_t *error);
 
-/* What a walk returns that its visitor stopped: SPILL_CANCELLED. */
+/* Make the error of a walk that the caller's function stopped: SPILL_CANCELLED. */
 spill_code_t spill_walk_stopped(spill_error_t *error);
 
-/* Read the definition `name` from its entry; NULL: there is none, which is SPILL_NOT_FOUND. */
+/* Read the definition `name` from its entry. A NULL entry is SPILL_NOT_FOUND. */
 spill_code_t spill_store_read_definition(spill_store_t *store, const char *name,
                                          const bson_t *stored, spill_definition_t *definition,
                                          spill_error_t *error);
 
 /* ---- one owner's elements, a bounded run at a time ------------------------------------------- */
 
-/* The part of an owner's array that starts at `next`, as far as one document goes. */
+/* A part of an owner's array: elements of one document from number `next` on. */
 typedef struct spill_stretch {
     spill_response_t head;
     spill_response_t now; /* the head, after the page was read */
@@ -103,11 +112,11 @@ typedef struct spill_stretch {
 } spill_stretch_t;
 
 /*
- * Read on from stretch->next, which is 0 in a zeroed stretch: up to 1000 elements of one document,
- * or of many documents of referenced elements. The run may be empty while `last` is not set yet.
- * For a missing owner the run is empty, and the last one. A walk stays in one incarnation of its
- * owner: if the owner is dropped meanwhile, the walk ends, also if an append has created the owner
- * again. Cost: two or three store operations, or one more for the first page.
+ * Read the next part: up to 1000 elements of one document from stretch->next on, or of many
+ * documents if elements are referenced. Zero the stretch before the first call. `last`: the walk
+ * has ended. The run may be empty before that. If the owner does not exist, the first part is empty
+ * and the last. If the owner is dropped, the walk ends, even if an append has created it again.
+ * Cost: two or three store operations; one more for the first page.
  */
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error);
@@ -115,7 +124,7 @@ void spill_stretch_release(spill_stretch_t *stretch);
 
 /* ---- walks over the windows of one owner (layout bucket) ------------------------------------- */
 
-/* Which windows, as in spill_list_query_t. */
+/* The selected windows, as in spill_list_query_t. */
 typedef struct spill_window_range {
     const char *from; /* or NULL */
     const char *to;
@@ -124,33 +133,35 @@ typedef struct spill_window_range {
 } spill_window_range_t;
 
 /*
- * One window: `name` is it as an owner of array.h. `last`: no window is behind it. *stop ends the
- * walk.
+ * Gets one window. `name` is the window as an owner for the functions of array.h. `last`: no window
+ * follows. Set *stop to end the walk.
  */
 typedef spill_code_t (*spill_each_window_fn)(void *context, const spill_value_t *name,
                                              const char *window, bool last, bool *stop,
                                              spill_error_t *error);
 
 /*
- * Check the layout, and call a function for each window; where from and to are the same, for that
- * one, though it may not be there. One store operation for the first 2 windows, the next 8, the
- * next 32, and each 100 from there on; none where from and to are the same.
+ * Check the layout, and call a function for each window of the range. If `from` and `to` are the
+ * same, it is called for that window, which may not exist. Cost: one store operation for the first
+ * 2 windows, for the next 8, for the next 32, and for each 100 after these; none if `from` and `to`
+ * are the same.
  */
 spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
                                const spill_window_range_t *range, spill_each_window_fn call,
                                void *context, spill_error_t *error);
 
 /*
- * Drop windows before `before` (NULL: any), the oldest first, up to `limit` of them; *dropped: how
- * many were; *more: the limit ended it.
+ * Drop windows before `before` (NULL: any), the oldest first, at most `limit`. *dropped is their
+ * number. *more: there are others.
  */
 spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner,
                                 const char *before, int64_t limit, int64_t *dropped, bool *more,
                                 spill_error_t *error);
 
 /*
- * After an append that made a window, or a part of one: what the definition keeps of the owner.
- * What fails is put off, with a warning to the store's log. (bucket_change.c)
+ * After an append has created a window or a part of one: delete the windows that the definition
+ * does not keep. A failure only writes a warning to the store's log; the next such append tries
+ * again. (bucket_change.c)
  */
 void spill_windows_retain(spill_array_t *array, const spill_value_t *window);
 
@@ -169,11 +180,11 @@ typedef struct spill_building {
     bson_t *stored;                 /* the record in the catalog, or NULL */
 } spill_building_t;
 
-/* Load the record of a definition. Release it in every case. SPILL_CORRUPT. Cost: one read. */
+/* Load the record of a definition. Release it also after an error. Cost: one read. */
 spill_code_t spill_building_load(spill_store_t *store, const char *name, spill_building_t *building,
                                  spill_error_t *error);
 
-/* The same from the entry that was read with the definition's, which is consumed (or NULL). */
+/* The same from an entry that was read with the definition's, or NULL. It destroys the entry. */
 spill_code_t spill_building_load_entry(spill_store_t *store, const char *name, bson_t *entry,
                                        spill_building_t *building, spill_error_t *error);
 

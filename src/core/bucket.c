@@ -20,7 +20,7 @@ typedef struct groups {
     group_t *at;
     size_t count;
     size_t capacity;
-    size_t last; /* the group of the last element: usually also that of the next */
+    size_t last; /* the group of the last element, and usually of the next one */
 } groups_t;
 
 static group_t *find_group(groups_t *groups, const char *window)
@@ -211,7 +211,7 @@ void spill_bucket_read_options_init(spill_bucket_read_options_t *options)
                                              .to_ms = INT64_MAX};
 }
 
-/* What a slice's elements borrow from: a read of one window. */
+/* A read of one window, from which the elements of the slice borrow. */
 typedef struct kept {
     spill_slice_t *slice;
     char *window;
@@ -249,8 +249,7 @@ static bool full(const reader_t *reader)
     return (int64_t)reader->slice->count >= reader->options->limit;
 }
 
-/* Take elements of a slice up to the limit. True if there were more. Owns the slice from then on.
- */
+/* Add elements of a slice up to the limit. It then owns the slice. True: there were more. */
 static bool take(reader_t *reader, spill_slice_t *slice, const char *window)
 {
     memory_t *memory = reader->memory;

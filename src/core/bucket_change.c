@@ -36,7 +36,7 @@ static spill_code_t act(void *context, const spill_value_t *name, const char *wi
         code = spill_array_remove_id(search->array, name, search->id, search->seq, error);
     else
         code = spill_array_find_id(search->array, name, search->id, search->seq, error);
-    if (code == SPILL_NOT_FOUND) /* any more: perhaps in another window */
+    if (code == SPILL_NOT_FOUND) /* it was removed meanwhile; another window may have the id */
         return SPILL_OK;
     memcpy(search->window, window, strlen(window) + 1);
     *stop = true;
@@ -181,14 +181,14 @@ spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *
 /* Finds the window in which the newest `keep` elements begin. */
 typedef struct counting {
     spill_array_t *array;
-    int64_t keep; /* still to be found */
+    int64_t keep; /* the number of elements still to be found */
     char window[SPILL_WINDOW_SIZE];
-    bool found; /* `window` has as many as were still to be found */
+    bool found; /* `window` has at least this number */
 } counting_t;
 
 /*
- * Elements are counted as spill_array_count counts them. The statistics of the window still have an
- * element whose removal has begun, and the trim would keep one too few.
+ * Count elements like spill_array_count. The statistics of a window still have an element while it
+ * is being removed, so with them the trim would keep one element too few.
  */
 static spill_code_t count_window(void *context, const spill_value_t *name, const char *window,
                                  bool last, bool *stop, spill_error_t *error)

@@ -1,6 +1,6 @@
 /*
- * The result of an inspection: its findings, the steps that correct them, and what is known of the
- * sequence numbers of the documents that it has passed.
+ * The result of an inspection: its findings, the steps that correct them, and the sequence numbers
+ * of the documents that it has passed.
  */
 #include "core/inspection.h"
 #include "definition/schema.h"
@@ -174,10 +174,10 @@ static void account(spill_progress_t *progress, int64_t page, const spill_state_
 }
 
 /*
- * For stores whose elements have no numbers of their own. The document before this one does not fit
- * between its neighbours. If exactly one other first number, or one other set of deleted numbers,
- * makes it fit, then this is the correct one. If other programs write to the store, leave the first
- * number: they may have added an element to one document and removed one from another.
+ * For stores that do not store the numbers of elements. The document before this one does not fit
+ * between its neighbours. If it fits with exactly one other first number, or with one other set of
+ * deleted numbers, then this is the correct one. If other programs write to the store, keep the
+ * first number: they may have added an element to one document and removed one from another.
  */
 static void judge_before(spill_inspection_t *inspection, const spill_state_t *next,
                          const spill_passed_t *before)
@@ -255,10 +255,10 @@ void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *p
 /* ---- removed numbers ------------------------------------------------------------------------- */
 
 /*
- * Keep newest: find pages that the head does not count and that hold exactly the elements missing
- * before the head's own. (A page that was put and not cut holds the head's elements. If these were
- * removed since, the head counts them.) *end is the end of these pages, or their start if there are
- * none.
+ * Keep newest: find pages that the head does not count and that have exactly the elements missing
+ * before the head's first number. (A page that was put and not cut has elements of the head. If
+ * they were removed meanwhile, the head counts them as removed.) *end is the end of these pages, or
+ * their start if there are none.
  */
 static spill_code_t find_uncounted(spill_inspection_t *inspection, const spill_state_t *head,
                                    int64_t from, int64_t missing, int64_t *end,

@@ -1,4 +1,5 @@
-/* The documents of a read, one after the other, and where a read that skips elements begins. */
+/* Read the documents of a read one after another, and find the first one if elements are skipped.
+ */
 #include "core/reading.h"
 
 #include "definition/schema.h"
@@ -74,7 +75,7 @@ static bool goes_beyond(const spill_reading_t *reading, int64_t page, spill_want
     return left > (want == SPILL_WANT_BACKWARD ? place + 1 : length - place);
 }
 
-/* Does the page continue where the last one ended, or hold the number that was asked for? */
+/* Is the page next to the last one, or does it have the requested number? */
 static bool meets(const spill_reading_t *reading, spill_want_t want, int64_t seq)
 {
     const spill_state_t *page = &reading->page.state;
@@ -85,7 +86,7 @@ static bool meets(const spill_reading_t *reading, spill_want_t want, int64_t seq
     return page->first <= reading->edge;
 }
 
-/* Take the page's run, if it arrived together with the last page. */
+/* Add the page's run if the store has returned it together with the last page. */
 static bool take_beyond(spill_reading_t *reading, int64_t page)
 {
     spill_response_t *read = &reading->page;
@@ -267,8 +268,8 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
 /* ---- skips of referenced elements ------------------------------------------------------------ */
 
 /*
- * If elements were removed, count by reading them: one bounded run at a time, of which only the
- * last number is kept.
+ * If elements were removed, count the others by reading them, one bounded run at a time. Keep only
+ * the last number.
  */
 static spill_code_t skip_elements(spill_reading_t *reading, int64_t skip, bool newest_first,
                                   spill_error_t *error)

@@ -4,8 +4,8 @@
  * dropped the owner meanwhile, and the read starts again. Exception: with keep oldest the last page
  * may be missing, because the head counts it before it is made.
  *
- *   reading.c  turns `skip` into a bound before the first document, and reads one after the other
- *   read.c     chooses the documents and the direction; has the calls of array.h
+ *   reading.c  turns `skip` into a bound, and reads one document after another
+ *   read.c     chooses the documents and the direction; has the functions of array.h
  */
 #ifndef SPILL_CORE_READING_H
 #define SPILL_CORE_READING_H
@@ -22,15 +22,15 @@ typedef struct spill_reading {
     spill_run_t run;       /* the elements so far */
     spill_response_t head; /* the first document */
     spill_response_t page;
-    int64_t end;    /* above every number that this read has seen */
-    int64_t edge;   /* oldest first: where the next page should begin, at the latest */
-    bool unread;    /* there are pages beyond those that were read (oldest first) */
+    int64_t end;    /* higher than every number that this read has seen */
+    int64_t edge;   /* oldest first: the next page begins at this number or before it */
+    bool unread;    /* oldest first: there are more pages than this read has read */
     bool vanished;  /* a page that the head counts is missing: start again */
     int64_t lowest; /* the lowest number of the pages that were read; INT64_MAX: none was read */
-    bool overtaken; /* a trim or a drop has overtaken the read of pages: start again */
+    bool overtaken; /* a trim or a drop deleted pages during this read: start again */
     /*
-     * The store may read from copies of different age, so two documents may not fit together. Then
-     * read both again from the primary.
+     * The store may read from replicas of different age, so two documents may not fit together.
+     * Then read both again from the primary.
      */
     bool may_be_old;
 } spill_reading_t;
@@ -48,7 +48,7 @@ void spill_reading_take(spill_reading_t *reading, spill_run_t *run);
 spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want, int64_t seq,
                                      bool spare, spill_error_t *error);
 
-/* Add the elements of the head, which follow those of the pages. */
+/* Add the elements of the head, which come after the pages. */
 spill_code_t spill_reading_take_head(spill_reading_t *reading, spill_want_t want, int64_t seq,
                                      spill_error_t *error);
 
@@ -57,9 +57,9 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
                                      int64_t seq, spill_error_t *error);
 
 /*
- * Set `overtaken` if the array has lost elements of the pages that were read. Reads from copies are
- * not checked, because a copy of the head may be older than one of a page. Afterwards the last page
- * is not valid.
+ * Set `overtaken` if the array no longer has the elements of the pages that were read. Reads from
+ * replicas are not checked: the head may be older there than a page. Afterwards reading->page is
+ * not valid.
  */
 spill_code_t spill_reading_check(spill_reading_t *reading, spill_error_t *error);
 

@@ -46,8 +46,8 @@ static void rank_element(referenced_t *referenced, const spill_element_t *elemen
 }
 
 /*
- * During an edit the head shows the old element, which its document may not hold any more. Compare
- * the other elements only.
+ * During an edit the head shows the old element, and its document may have the new one already. So
+ * compare only the other elements.
  */
 static void check_top(referenced_t *referenced)
 {
@@ -88,7 +88,7 @@ static void check_top(referenced_t *referenced)
 
 /* ---- the elements ---------------------------------------------------------------------------- */
 
-/* Count the element of an intent as the intent gives it, not as its document holds it. */
+/* For the element of an intent, count the value in the intent, not the one in its document. */
 static void add_element(referenced_t *referenced, const spill_element_t *element)
 {
     const spill_state_t *head = referenced->head;

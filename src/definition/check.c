@@ -1,4 +1,4 @@
-/* The rules that a definition keeps: its numbers, its names, and those of its layout. */
+/* The rules for a definition: for its numbers, its names, and each layout. */
 #include "definition/schema.h"
 #include "definition/stored_element.h"
 #include "util/error.h"
@@ -21,7 +21,7 @@ static spill_code_t check_range(const char *label, int64_t value, int64_t lowest
     return SPILL_OK;
 }
 
-/* A subset's head needs half of its bytes for its top elements, and others for their entries. */
+/* A subset's head needs half of its bytes for its top elements, and more for their entries. */
 static int64_t bytes_lowest(const spill_definition_t *definition)
 {
     int64_t needed = SPILL_BOOKKEEPING_BYTES_MAX + definition->op_window * SPILL_OP_BYTES_MAX +
@@ -330,7 +330,7 @@ static spill_code_t check_no_bucket(const spill_definition_t *definition, spill_
                : SPILL_OK;
 }
 
-/* Refuse options without an effect in the layout: who set one expects an effect. */
+/* Refuse options that have no effect in the layout. */
 spill_code_t spill_check_capped(const spill_definition_t *definition, spill_error_t *error)
 {
     const char *layout = spill_layout_name(definition->layout);

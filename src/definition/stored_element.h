@@ -1,5 +1,5 @@
 /*
- * Layouts reference and subset: how the document that an element is kept as stores the element.
+ * Layouts reference and subset: an element's document.
  *
  *      element    {                           _id: I,       rating: 5, ...}
  *      document   {_id: {...}, productId: P,  elementId: I, rating: 5, ..., spill: {...}}
@@ -20,8 +20,8 @@
 #define SPILL_STORED_PATH_SIZE (2 * SPILL_NAME_SIZE)
 
 /*
- * Can the element be kept as a document of its own? `except` (NULL: none) is a field that the
- * caller takes out of the element. SPILL_INVALID names the field and says what to do. O(fields).
+ * Can the element be stored as a document? `except` (NULL: none) is a field that the caller removes
+ * from the element. SPILL_INVALID names the field and says what to do. O(fields).
  */
 spill_code_t spill_stored_element_check(const spill_definition_t *definition,
                                         const spill_value_t *element, const char *except,
@@ -38,7 +38,7 @@ bool spill_stored_element_reserves(const spill_definition_t *definition, const c
 void spill_stored_element_path(const spill_definition_t *definition, const char *path,
                                char stored[SPILL_STORED_PATH_SIZE]);
 
-/* Append the element's fields to `document`, as they are stored. */
+/* Append the element's fields, in their stored form, to `document`. */
 void spill_stored_element_append(const spill_definition_t *definition, const spill_value_t *element,
                                  bson_t *document);
 

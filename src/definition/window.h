@@ -9,8 +9,8 @@
 #include <spillway/bucket.h>
 
 /*
- * The window of a time, in milliseconds since 1970. SPILL_INVALID before the year 0 and after 9999,
- * because the texts would not sort, and if a field names the definition's windows.
+ * The window of a time in milliseconds since 1970. SPILL_INVALID: the year is not in 0 to 9999,
+ * where the texts sort; or a field names the definition's windows.
  */
 spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
                                   char text[SPILL_WINDOW_SIZE], spill_error_t *error);
@@ -24,18 +24,18 @@ spill_code_t spill_window_of_element(const spill_definition_t *definition,
                                      const spill_value_t *element, char window[SPILL_WINDOW_SIZE],
                                      spill_error_t *error);
 
-/* If it is the _id of a window, set its owner and text; both borrow. */
+/* True: it is the _id of a window. Sets its owner and text, which borrow from it. */
 bool spill_window_split(const spill_value_t *window, spill_value_t *owner, const char **text);
 
 /*
- * Is it the text of a window of this definition, as spill_bucket_window_of makes it? SPILL_INVALID
- * has an example. Other texts would sort among windows too, but probably not where the caller
+ * Check that spill_bucket_window_of can make this text for the definition. SPILL_INVALID: the
+ * message has an example. Other texts sort among windows too, but perhaps not as the caller
  * expects.
  */
 spill_code_t spill_window_check(const spill_definition_t *definition, const char *text,
                                 spill_error_t *error);
 
-/* Can a window have this text: 1 to SPILL_WINDOW_SIZE - 1 bytes of UTF-8, nothing below a blank? */
+/* Is it 1 to SPILL_WINDOW_SIZE - 1 bytes of UTF-8 without control characters? */
 bool spill_window_text_valid(const char *text, size_t length);
 
 #endif

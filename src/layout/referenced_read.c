@@ -1,6 +1,6 @@
 /*
- * Reads of referenced elements (one, a run, a walk over all), and steps on the head that carry the
- * elements that move up to its top.
+ * Reads of referenced elements (one, a run, a walk over all), and steps on the head that add
+ * elements to its top.
  */
 #include "layout/referenced.h"
 
@@ -75,12 +75,12 @@ spill_sum_t spill_referenced_value(const spill_owner_t *owner, const spill_respo
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /*
- * Layout subset: a step that removes an element from the top carries the elements that take its
- * place. The client reads the elements below the top after the head. They stay right as long as the
- * head's rev does.
+ * Layout subset: if a step removes elements from the top, the same step adds the next ones by rank.
+ * The client reads them after the head. They are the right ones as long as the head's rev is the
+ * same.
  */
 
-/* How many elements of the top the step takes. */
+/* The number of elements that the step removes from the top. */
 static int64_t count_leaving(const spill_request_t *request, const spill_top_t *top)
 {
     int64_t count = 0;
@@ -89,7 +89,7 @@ static int64_t count_leaving(const spill_request_t *request, const spill_top_t *
     return count;
 }
 
-/* As many elements as are missing, of those that rank below a top that is full. */
+/* Read the elements that rank next below the top: as many as the step removes. */
 static spill_code_t add_below(const spill_owner_t *owner, const spill_state_t *head,
                               const spill_request_t *request, int64_t missing,
                               spill_refill_t *refill, spill_error_t *error)
@@ -98,7 +98,7 @@ static spill_code_t add_below(const spill_owner_t *owner, const spill_state_t *h
     const spill_top_t *top = &head->top;
     spill_response_t top_n = SPILL_RESPONSE_INIT;
     if ((int64_t)top->count < owner->array->definition.top_count)
-        return SPILL_OK; /* it has all there are */
+        return SPILL_OK; /* the top has all elements */
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.incarnation = head->incarnation;
     read.read.watermark = trim && request->change.watermark > head->watermark
@@ -120,8 +120,8 @@ static spill_code_t add_below(const spill_owner_t *owner, const spill_state_t *h
 }
 
 /*
- * Elements of the top that had no room in the head, and may have without those that leave. One
- * operation for each.
+ * Read the elements of the top that the head has had no room to show. It may have room for them
+ * after the step. One operation for each.
  */
 static spill_code_t add_not_shown(const spill_owner_t *owner, const spill_state_t *head,
                                   const spill_request_t *request, spill_refill_t *refill,
@@ -165,7 +165,8 @@ static spill_code_t add_refill(const spill_owner_t *owner, const spill_state_t *
     read.read.want_top = true;
     SPILL_TRY(spill_owner_call(owner, &read, &now, error));
     int64_t missing = count_leaving(request, &now.state.top);
-    bool changed = !now.state.present || now.state.rev != request->rev; /* it will be refused */
+    bool changed =
+        !now.state.present || now.state.rev != request->rev; /* the store will refuse it */
     if (changed || missing == 0)
         return SPILL_OK;
     spill_top_copy(&now.state.top, &refill->top);

@@ -1,14 +1,14 @@
 /*
- * Compute the head's sum and top again, for a repair. The sum is exact for integers, and for
- * doubles of ordinary range. Beside 1e200 a small number is lost, and stays lost after the large
- * one is removed. The top shows less than fits if the head's bound was raised, or if another
- * program removed elements from the summary.
+ * Compute the head's sum and top again, for a repair. The sum is exact for integers and for doubles
+ * of ordinary size. If a sum has had a value like 1e200, it has lost smaller values, also after the
+ * large one is removed. The top has fewer elements than it could if the head's bound was raised, or
+ * if another program removed elements from the summary.
  *
- * Sum and top must be those of one moment, that is of one rev: elements in documents change only by
- * steps that raise rev. CUT, which moves the journal to documents, raises it as well; with
- * threshold 1 every append does. If only CUTs came since the documents were counted, add the
- * documents of these CUTs: each has raised rev by one, and its documents carry that rev. The same
- * holds after a RECOUNT that was refused.
+ * The sum and the top must be right for one rev of the head, because steps that change elements in
+ * documents raise rev. CUT moves the journal to documents and raises rev too; with threshold 1,
+ * every append does so. If only CUTs came after the documents were counted, add the documents of
+ * these CUTs: each CUT has raised rev by one, and its documents have that rev. The same is true
+ * after a refused RECOUNT.
  */
 #include "layout/referenced.h"
 
@@ -59,7 +59,7 @@ static void add_run(const spill_definition_t *definition, const spill_run_t *run
     }
 }
 
-/* Documents with numbers from counting->first up to the head's. */
+/* Count the documents with numbers from counting->first up to the head's first number. */
 static spill_code_t add_documents(counting_t *counting, spill_error_t *error)
 {
     const spill_state_t *head = &counting->head.state;
@@ -77,7 +77,7 @@ static spill_code_t add_documents(counting_t *counting, spill_error_t *error)
     return code;
 }
 
-/* The highest of the documents. */
+/* Read the highest-ranked elements in documents. */
 static spill_code_t read_top_n(counting_t *counting, spill_error_t *error)
 {
     const spill_state_t *head = &counting->head.state;
@@ -94,8 +94,8 @@ static spill_code_t read_top_n(counting_t *counting, spill_error_t *error)
 }
 
 /*
- * Was the journal written out, and nothing else done, since the documents were counted? Then there
- * are as many different revs among the new documents as the head's has risen.
+ * Did only CUTs change the head after the documents were counted? Then the number of different revs
+ * in the new documents equals the increase of the head's rev.
  */
 static spill_code_t check_followed(counting_t *counting, bool *followed, spill_error_t *error)
 {
@@ -118,7 +118,7 @@ static spill_code_t check_followed(counting_t *counting, bool *followed, spill_e
     return code;
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static void judge_sum(const counting_t *counting, spill_recount_t *recount)
 {
@@ -148,7 +148,7 @@ static bool find_element(const spill_run_t *run, int64_t seq, spill_value_t *val
     return false;
 }
 
-/* Does the head show elements of its top that are not the right ones? */
+/* Does the head show wrong elements of its top? */
 static bool shows_others(const counting_t *counting, const spill_refill_t *refill)
 {
     const spill_run_t *shown = &counting->head.top_run;
@@ -201,7 +201,7 @@ static void judge_top(const counting_t *counting, spill_recount_t *recount)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* A change that its client left is finished first; its element is in two states. */
+/* Finish the change of an intent first. Before that its element has two states. */
 static spill_code_t settle(counting_t *counting, bool *skip, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
@@ -216,7 +216,7 @@ static spill_code_t settle(counting_t *counting, bool *skip, spill_error_t *erro
     return code;
 }
 
-/* Count what the head in counting->head speaks of, or go on with what was counted. */
+/* Count the elements of counting->head, or continue an earlier count. */
 static spill_code_t count(counting_t *counting, spill_error_t *error)
 {
     const spill_state_t *head = &counting->head.state;
@@ -238,7 +238,7 @@ static spill_code_t count(counting_t *counting, spill_error_t *error)
     return code == SPILL_OK ? read_top_n(counting, error) : code;
 }
 
-/* Does the head speak of what was counted? */
+/* Is counting->head the head of the elements that were counted? */
 static bool is_counted(const counting_t *counting)
 {
     const spill_state_t *head = &counting->head.state;
