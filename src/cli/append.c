@@ -1,6 +1,5 @@
 /* append: elements from the command line, or one per line from stdin. */
 #include "cli/bucket.h"
-#include "cli/lines.h"
 #include "cli/process.h"
 
 #include "util/buffer.h"

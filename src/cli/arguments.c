@@ -44,14 +44,6 @@ bool spill_cli_parse_number(const char *text, int64_t *number)
     return parse_digits(text, number, &rest) && *rest == '\0';
 }
 
-bool spill_cli_parse_seq(const spill_invocation_t *invocation, const char *text, int64_t *seq)
-{
-    if (spill_cli_parse_number(text, seq))
-        return true;
-    spill_cli_usage(invocation, "SEQ: '%s' is not a sequence number: " SPILL_CLI_NUMBER, text);
-    return false;
-}
-
 bool spill_cli_parse_size(const char *text, int64_t *size)
 {
     const char *rest = NULL;

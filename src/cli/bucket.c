@@ -72,7 +72,11 @@ static bool next_number(const char **at, char separator, int digits, int *number
     return true;
 }
 
-bool spill_cli_parse_moment(const char *text, int64_t *time_ms)
+/*
+ * TIME on the command line: "2026", "2026-03", "2026-03-05", "2026-03-05T10", ... with minutes,
+ * seconds, milliseconds, and an optional Z at the end; always UTC. *time_ms is its first moment.
+ */
+static bool parse_moment(const char *text, int64_t *time_ms)
 {
     struct tm date = {.tm_mday = 1};
     int month = 1, milliseconds = 0;
@@ -190,7 +194,7 @@ static spill_code_t set_bound(const spill_cli_session_t *session, const char *op
         *window = text;
         return SPILL_OK;
     }
-    return spill_cli_parse_moment(text, time_ms)
+    return parse_moment(text, time_ms)
                ? SPILL_OK
                : spill_fail(error, SPILL_INVALID,
                             "%s: '%s' is not a time such as 2026-03 or 2026-03-05T10:20:30", option,

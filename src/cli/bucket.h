@@ -26,12 +26,6 @@ spill_code_t spill_cli_address_owner(const spill_cli_session_t *session,
                                      spill_value_t *owner, spill_error_t *error);
 
 /*
- * TIME on the command line: "2026", "2026-03", "2026-03-05", "2026-03-05T10", ... with minutes,
- * seconds, milliseconds, and an optional Z at the end; always UTC. *time_ms is its first moment.
- */
-bool spill_cli_parse_moment(const char *text, int64_t *time_ms);
-
-/*
  * Append a batch and print the result. With `op`, all elements must be in one window. Its base is
  * set, or -1: then the base is read, and ID@BASE printed.
  */

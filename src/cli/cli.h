@@ -47,9 +47,6 @@ bool spill_cli_parse_size(const char *text, int64_t *size);
 #define SPILL_CLI_NUMBER "a number from 0 to 9007199254740992"
 bool spill_cli_parse_number(const char *text, int64_t *number);
 
-/* Parse SEQ. If it is no sequence number, print what is wrong and return false. */
-bool spill_cli_parse_seq(const spill_invocation_t *invocation, const char *text, int64_t *seq);
-
 /*
  * Parse OWNER: Extended JSON, else a plain word, which is a string. Text that begins like JSON ({,
  * [ or ") must be JSON. The value lives in `storage` (initialized by the caller).
@@ -107,11 +104,6 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
  */
 enum { SPILL_CLI_URI = 4096 };
 spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error);
-
-/* STORE NAME: open both. On an error both are NULL. */
-spill_code_t spill_cli_open_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
-                                  spill_store_t **store, spill_array_t **array,
-                                  spill_error_t *error);
 
 /*
  * Close both (either may be NULL). If `code` is an error, report `error`, else the error of

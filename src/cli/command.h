@@ -77,9 +77,6 @@ struct spill_command {
 
 #define SPILL_OPTIONS_BYTES_MAX 512
 
-/* Every command in the order of the help, ended by NULL. */
-extern const spill_command_t *const spill_commands[];
-
 extern const spill_command_t spill_command_append;
 extern const spill_command_t spill_command_backup;
 extern const spill_command_t spill_command_bench;
@@ -105,12 +102,6 @@ extern const spill_command_t spill_command_threshold;
 extern const spill_command_t spill_command_trim;
 extern const spill_command_t spill_command_verify;
 extern const spill_command_t spill_command_repair;
-
-/* NULL if there is no command of that name. */
-const spill_command_t *spill_command_find(const char *name);
-
-/* The command with the most similar name, or NULL if none is similar. */
-const spill_command_t *spill_command_nearest(const char *name);
 
 /*
  * Parse the command line (argv[0] is the command's name) and run the command. Ends the program

@@ -2,7 +2,7 @@
 #include "tools/definition_jobs.h"
 
 #include "cli/cli.h"
-#include "cli/copy_report.h"
+#include "cli/copy.h"
 #include "cli/process.h"
 #include "core/array.h"
 #include "definition/schema.h"

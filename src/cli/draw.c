@@ -21,7 +21,9 @@ static double bytes_fill(const spill_cli_place_t *place)
     return (double)place->bytes / (double)place->limits.bytes_max;
 }
 
-double spill_cli_fill(const spill_cli_place_t *place)
+/* How full by slots or bytes, the greater of the two: 1.0 is full; a single element may exceed it.
+ */
+static double how_full(const spill_cli_place_t *place)
 {
     return slots_fill(place) > bytes_fill(place) ? slots_fill(place) : bytes_fill(place);
 }
@@ -75,25 +77,25 @@ void spill_cli_draw_place(const spill_cli_place_t *place)
     if (bytes_fill(place) > slots_fill(place))
         strcpy(bound, spill_size_text(place->limits.bytes_max).text);
     spill_cli_print("  %-12s ", place->name);
-    draw_bar(spill_cli_fill(place));
+    draw_bar(how_full(place));
     spill_cli_print(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s%s\n",
-                    percent(spill_cli_fill(place)), bound, place->first, place->end,
-                    place->elements, spill_cli_plural(place->elements, "element", "elements"),
+                    percent(how_full(place)), bound, place->first, place->end, place->elements,
+                    spill_cli_plural(place->elements, "element", "elements"),
                     spill_size_text(place->bytes).text, place->collection, trimmed(place));
 }
 
 void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known)
 {
     spill_cli_print("  %-12s ", top->name);
-    draw_bar(spill_cli_fill(top));
+    draw_bar(how_full(top));
     spill_cli_print(" %3d %% of %-7s  %" PRId64 " of %" PRId64 " elements shown, %s in %s\n",
-                    percent(spill_cli_fill(top)), spill_size_text(top->limits.bytes_max).text,
+                    percent(how_full(top)), spill_size_text(top->limits.bytes_max).text,
                     top->elements, known, spill_size_text(top->bytes).text, top->collection);
 }
 
 void spill_cli_stretch_add(spill_cli_stretch_t *stretch, const spill_cli_place_t *place)
 {
-    double fill = spill_cli_fill(place);
+    double fill = how_full(place);
     stretch->documents++;
     stretch->elements += place->elements;
     stretch->bytes += place->bytes;

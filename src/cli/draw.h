@@ -20,10 +20,6 @@ typedef struct spill_cli_place {
     spill_limits_t limits; /* its bounds */
 } spill_cli_place_t;
 
-/* How full by slots or bytes, the greater of the two: 1.0 is full; a single element may exceed it.
- */
-double spill_cli_fill(const spill_cli_place_t *place);
-
 /*
  *   head         ██████████████░░░░░░  70 % of 1 MB     [0..50)  50 elements, 0.7 MB in users
  *

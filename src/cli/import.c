@@ -3,7 +3,6 @@
 
 #include "cli/cli.h"
 #include "cli/process.h"
-#include "cli/progress.h"
 #include "util/error.h"
 
 #include <inttypes.h>

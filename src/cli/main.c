@@ -1,5 +1,6 @@
-/* The program: finds the command and runs it. */
+/* The program: the table of its commands; it finds the command and runs it. */
 #include "cli/cli.h"
+#include "cli/command.h"
 #include "cli/process.h"
 
 #include <malloc.h>
@@ -8,6 +9,73 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+/* Every command in the order of the help, ended by NULL. */
+static const spill_command_t *const commands[] = {&spill_command_define, &spill_command_import,
+                                                  &spill_command_append, &spill_command_read,
+                                                  &spill_command_count,  &spill_command_edit,
+                                                  &spill_command_remove, &spill_command_trim,
+                                                  &spill_command_export, &spill_command_explain,
+                                                  &spill_command_verify, &spill_command_repair,
+                                                  &spill_command_stats,  &spill_command_threshold,
+                                                  &spill_command_scan,   &spill_command_plan,
+                                                  &spill_command_report, &spill_command_migrate,
+                                                  &spill_command_sweep,  &spill_command_consolidate,
+                                                  &spill_command_drop,   &spill_command_convert,
+                                                  &spill_command_copy,   &spill_command_backup,
+                                                  &spill_command_bench,  NULL};
+
+/* NULL if there is no command of that name. */
+static const spill_command_t *find_command(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+#define NEAR_NAME_SIZE 32
+
+/* How many letters to insert, delete or replace between two short words (Levenshtein, one row). */
+static size_t edit_distance(const char *left, const char *right)
+{
+    size_t row[NEAR_NAME_SIZE + 1];
+    size_t columns = strlen(right);
+    for (size_t j = 0; j <= columns; j++)
+        row[j] = j;
+    for (size_t i = 0; left[i] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < columns; j++) {
+            size_t replaced = diagonal + (left[i] != right[j]);
+            size_t moved = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = replaced < moved ? replaced : moved;
+        }
+    }
+    return row[columns];
+}
+
+/* The command with the most similar name, or NULL if none is similar. */
+static const spill_command_t *nearest_command(const char *name)
+{
+    const spill_command_t *nearest = NULL;
+    size_t best = 3; /* beyond two letters it is another word */
+    if (strlen(name) > NEAR_NAME_SIZE)
+        return NULL;
+    for (size_t i = 0; commands[i]; i++) {
+        size_t distance = edit_distance(name, commands[i]->name);
+        if (distance < best) {
+            best = distance;
+            nearest = commands[i];
+        }
+    }
+    return nearest;
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
 
 /* Return larger blocks to the system when they are freed, so that large elements do not stay. */
 #define LARGE_BLOCK_BYTES (256 * 1024)
@@ -19,8 +87,8 @@ static void print_help(FILE *stream)
           "\n"
           "Commands:\n",
           stream);
-    for (size_t i = 0; spill_commands[i]; i++)
-        fprintf(stream, "  %-10s %s\n", spill_commands[i]->name, spill_commands[i]->summary);
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs(
         "\n"
         "'spillway help COMMAND' and 'spillway COMMAND --help' say more, with examples.\n"
@@ -39,7 +107,7 @@ static void print_help(FILE *stream)
 
 static spill_exit_t unknown_command(const char *name)
 {
-    const spill_command_t *nearest = spill_command_nearest(name);
+    const spill_command_t *nearest = nearest_command(name);
     if (nearest)
         spill_cli_say("there is no command '%s'; did you mean '%s'?", name, nearest->name);
     else
@@ -50,7 +118,7 @@ static spill_exit_t unknown_command(const char *name)
 
 static spill_exit_t run_command(const char *name, int argc, char **argv)
 {
-    const spill_command_t *command = spill_command_find(name);
+    const spill_command_t *command = find_command(name);
     if (!command)
         return unknown_command(name);
     return spill_command_run(command, argc, argv);

@@ -1,6 +1,6 @@
 /* migrate: reshape arrays of other programs as a plan says, while these programs run. */
 #include "tools/migrate.h"
-#include "cli/migrate_staged.h"
+#include "cli/operate.h"
 #include "core/array.h"
 #include "store/raw_reader.h"
 #include "store/store.h"

@@ -1,4 +1,4 @@
-#include "cli/migrate_staged.h"
+#include "cli/operate.h"
 
 #include "definition/schema.h"
 #include "util/error.h"

@@ -1,12 +1,20 @@
+/* Commands that move data on a store in use: what all of them share, and a run of migrate or sweep.
+ */
 #include "cli/operate.h"
 
 #include "cli/process.h"
+#include "store/raw_reader.h"
+#include "store/store.h"
+#include "tools/staged.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static bool must_stop(void *context)
 {
@@ -70,4 +78,302 @@ spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *
         operate->log = NULL;
     }
     return problem ? spill_fail_errno(error, problem, "the log") : SPILL_OK;
+}
+
+/* ---- a run of migrate or sweep --------------------------------------------------------------- */
+
+/* Owners at the same time: enough to keep a small server busy; one if latency must stay low. */
+enum { THREADS = 4, THREADS_WITH_LATENCY = 1 };
+
+/* ---- while it runs --------------------------------------------------------------------------- */
+
+/* The smallest read: of an entry that does not exist. */
+static bool read_probe(void *context)
+{
+    const spill_cli_migrate_t *run = context;
+    bson_t *nothing = NULL;
+    spill_error_t error;
+    spill_code_t code = run->store->ops->catalog_get(run->store, SPILL_CATALOG_DEFINITION,
+                                                     "probe:latency", &nothing, &error);
+    bson_destroy(nothing);
+    return code == SPILL_OK;
+}
+
+static double latency_s(void *context)
+{
+    spill_cli_migrate_t *run = context;
+    return spill_probe_latency(&run->probe);
+}
+
+static void show_progress(void *context, const spill_migrate_result_t *result)
+{
+    spill_cli_migrate_t *run = context;
+    double seconds = spill_cli_progress_seconds(&run->operate.progress);
+    char left[48] = "";
+    if (result->owners > 0 && run->survey.elements > result->elements)
+        snprintf(left, sizeof left, ", %.0f s left",
+                 seconds * (double)(run->survey.elements - result->elements) /
+                     (double)(result->elements > 0 ? result->elements : 1));
+    spill_cli_progress_print(&run->operate.progress,
+                             "%s: %" PRId64 " of %" PRId64 " owners, %" PRId64
+                             " elements moved to %" PRId64 " pages, %.0f/s%s",
+                             run->name, result->owners,
+                             run->survey.owners > result->owners ? run->survey.owners
+                                                                 : result->owners,
+                             result->moved, result->pages, (double)result->moved / seconds, left);
+}
+
+static void show_caught_up(void *context, const spill_copy_result_t *result)
+{
+    spill_cli_migrate_t *run = context;
+    spill_cli_progress_print(&run->operate.progress,
+                             "%s: %" PRId64 " owners, %" PRId64 " elements brought, %" PRId64
+                             " compared",
+                             run->name, result->owners, result->elements, result->verified);
+}
+
+static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated)
+{
+    bson_t line = BSON_INITIALIZER;
+    char hash[20];
+    BSON_APPEND_UTF8(&line, "name", run->name);
+    spill_value_append(migrated->owner, &line, "owner");
+    BSON_APPEND_INT64(&line, "elements", migrated->elements);
+    if (migrated->failed) {
+        BSON_APPEND_UTF8(&line, "failed", migrated->failed->message);
+    } else if (migrated->unmanaged) {
+        BSON_APPEND_BOOL(&line, "givenBack", true);
+    } else if (migrated->deleted) {
+        BSON_APPEND_BOOL(&line, "gone", true);
+    } else if (migrated->caught_up) {
+        BSON_APPEND_BOOL(&line, "brought", true);
+        BSON_APPEND_BOOL(&line, "anew", migrated->recopied);
+    } else {
+        BSON_APPEND_BOOL(&line, "taken", migrated->adopted);
+        if (migrated->at_once)
+            BSON_APPEND_BOOL(&line, "full", true);
+        BSON_APPEND_INT64(&line, "moved", migrated->moved);
+        BSON_APPEND_INT64(&line, "pages", migrated->pages);
+    }
+    if (migrated->pages > 0 || migrated->caught_up) {
+        snprintf(hash, sizeof hash, "%016" PRIx64, migrated->hash);
+        BSON_APPEND_UTF8(&line, "hash", hash);
+    }
+    spill_cli_operate_log(&run->operate, &line);
+    bson_destroy(&line);
+}
+
+static void report_owner(void *context, const spill_migrated_t *migrated)
+{
+    spill_cli_migrate_t *run = context;
+    log_owner(run, migrated);
+    if (!migrated->failed)
+        return;
+    spill_cli_progress_break(&run->operate.progress);
+    fprintf(stderr, "spillway: skipped: %s\n", migrated->failed->message);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* What is printed of a step: its counts stand in one of the structs. */
+typedef struct step_line {
+    const char *name, *step;
+    spill_migrate_result_t migrated;
+    int64_t owners;
+    spill_copy_result_t copied;
+    int64_t recopied, deleted, failed;
+    char hash[17];
+} step_line_t;
+
+#define TEXT(member) SPILL_FIELD(TEXT, step_line_t, member, #member)
+#define MIGRATED(member, name) SPILL_FIELD(INT64, step_line_t, migrated.member, name)
+#define COPIED(member) SPILL_FIELD(INT64, step_line_t, copied.member, #member)
+static const spill_field_t survey_fields[] = {TEXT(name),
+                                              MIGRATED(owners, "owners"),
+                                              MIGRATED(unmanaged, "plain"),
+                                              MIGRATED(full, "full"),
+                                              MIGRATED(elements, "elements"),
+                                              MIGRATED(bytes, "bytes"),
+                                              MIGRATED(moved, "toMove"),
+                                              MIGRATED(pages, "toPages"),
+                                              MIGRATED(failed, "toFail")};
+static const spill_field_t migrated_fields[] = {TEXT(name),
+                                                TEXT(step),
+                                                MIGRATED(owners, "owners"),
+                                                MIGRATED(unmanaged, "taken"),
+                                                MIGRATED(full, "full"),
+                                                MIGRATED(elements, "elements"),
+                                                MIGRATED(moved, "moved"),
+                                                MIGRATED(pages, "pages"),
+                                                MIGRATED(changed, "changed"),
+                                                MIGRATED(failed, "failed")};
+static const spill_field_t finished_fields[] = {TEXT(name), TEXT(step),
+                                                SPILL_FIELD(INT64, step_line_t, owners, "owners"),
+                                                COPIED(verified), COPIED(dropped)};
+static const spill_field_t caught_up_fields[] = {TEXT(name),
+                                                 TEXT(step),
+                                                 COPIED(owners),
+                                                 COPIED(elements),
+                                                 COPIED(before),
+                                                 COPIED(verified),
+                                                 COPIED(dropped),
+                                                 SPILL_FIELD(INT64, step_line_t, recopied, "anew"),
+                                                 SPILL_FIELD(INT64, step_line_t, deleted, "gone"),
+                                                 SPILL_FIELD(INT64, step_line_t, failed, "failed"),
+                                                 SPILL_FIELD(CHARS, step_line_t, hash, "hash")};
+static const spill_record_t survey_record = SPILL_RECORD("survey", step_line_t, survey_fields);
+static const spill_record_t migrated_record =
+    SPILL_RECORD("migrated", step_line_t, migrated_fields);
+static const spill_record_t finished_record =
+    SPILL_RECORD("finished", step_line_t, finished_fields);
+static const spill_record_t caught_up_record =
+    SPILL_RECORD("caught up", step_line_t, caught_up_fields);
+
+void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
+{
+    const spill_migrate_result_t *survey = &run->survey;
+    const char *name = run->name;
+    if (run->invocation->json) {
+        spill_cli_print_record(&survey_record, &(step_line_t){.name = name, .migrated = *survey});
+        return;
+    }
+    spill_cli_print(
+        "%s: %s.%s, %" PRId64 " %s to reshape, of which %" PRId64 " are unmanaged; %" PRId64
+        " of %" PRId64 " elements go to about %" PRId64 " %s in %s\n",
+        name, run->definition->collection, run->definition->array, survey->owners,
+        spill_cli_plural(survey->owners, "array", "arrays"), survey->unmanaged, survey->moved,
+        survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
+        run->definition->page_collection);
+    if (survey->full > 0)
+        printf("%s: %" PRId64 " of these documents are full, or nearly: one update adopts and "
+               "cuts each\n",
+               name, survey->full);
+    if (survey->failed > 0)
+        printf("%s: %" PRId64 " %s will be skipped, for the reasons above\n", name, survey->failed,
+               spill_cli_plural(survey->failed, "array", "arrays"));
+}
+
+void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
+                                    const spill_migrate_result_t *result)
+{
+    spill_cli_print_record(&migrated_record,
+                           &(step_line_t){.name = run->name, .step = step, .migrated = *result});
+    fflush(stdout);
+}
+
+void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t owners,
+                                      const spill_copy_result_t *compared)
+{
+    const step_line_t line = {
+        .name = run->name, .step = "finished", .owners = owners, .copied = *compared};
+    spill_cli_print_record(&finished_record, &line);
+    fflush(stdout);
+}
+
+static void print_prediction(void *context, const spill_migrated_t *migrated)
+{
+    (void)context;
+    fprintf(stderr, "spillway: will be skipped: %s\n", migrated->failed->message);
+}
+
+spill_migrate_options_t spill_cli_migrate_predictions(spill_cli_migrate_t *run)
+{
+    return (spill_migrate_options_t){.migrated = print_prediction, .context = run};
+}
+
+spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
+{
+    return (spill_migrate_options_t){.throttle = &run->throttle,
+                                     .threads = run->threads,
+                                     .migrated = report_owner,
+                                     .progress = show_progress,
+                                     .caught_up = show_caught_up,
+                                     .context = run};
+}
+
+spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,
+                                    const char *step, spill_error_t *error)
+{
+    spill_migrate_options_t options = spill_cli_migrate_hooks(run);
+    spill_migrate_result_t result = {0};
+    spill_array_t *array;
+    options.planned = run->target;
+    SPILL_TRY(spill_array_open(run->store, run->definition->name, &array, error));
+    spill_code_t code = pass(array, &options, &result, error);
+    spill_array_close(array);
+    spill_cli_progress_break(&run->operate.progress);
+    run->failed += result.failed;
+    if (code == SPILL_OK || code == SPILL_CANCELLED)
+        spill_cli_migrate_print_result(run, step, &result);
+    return code;
+}
+
+static void print_caught_up(const spill_cli_migrate_t *run, const spill_catch_up_result_t *result)
+{
+    step_line_t line = {.name = run->name,
+                        .step = "brought",
+                        .copied = result->copied,
+                        .recopied = result->recopied,
+                        .deleted = result->deleted,
+                        .failed = result->failed};
+    snprintf(line.hash, sizeof line.hash, "%016" PRIx64, result->hash);
+    spill_cli_print_record(&caught_up_record, &line);
+    fflush(stdout);
+}
+
+spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,
+                                        const char *name, spill_error_t *error)
+{
+    spill_migrate_options_t options = spill_cli_migrate_hooks(run);
+    spill_catch_up_result_t result = {0};
+    spill_code_t code = spill_catch_up(run->store, original, name, &options, &result, error);
+    spill_cli_progress_break(&run->operate.progress);
+    run->failed += result.failed;
+    if (code == SPILL_OK || code == SPILL_CANCELLED)
+        print_caught_up(run, &result);
+    return code;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
+                                       const spill_cli_operate_given_t *given, int64_t threads,
+                                       spill_cli_mode_t mode, spill_cli_migrate_fn work)
+{
+    if (threads == 0)
+        threads = given->latency_ms > 0 ? THREADS_WITH_LATENCY : THREADS;
+    if (threads < 1 || threads > SPILL_PARALLEL_MAX)
+        return spill_cli_usage(invocation, "--threads must be from 1 to %d", SPILL_PARALLEL_MAX);
+    spill_cli_migrate_t run = {.invocation = invocation, .threads = (int)threads};
+    spill_throttle_options_t throttle = {0};
+    spill_error_t error, closing;
+    spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
+    throttle.latency = latency_s;
+    spill_throttle_init(&run.throttle, &throttle);
+    if (code == SPILL_OK)
+        code = spill_cli_open_store(invocation, mode, &run.store, &error);
+    if (code == SPILL_OK && given->latency_ms > 0)
+        code = spill_probe_start(&run.probe, read_probe, &run, &error);
+    if (code == SPILL_OK &&
+        (spill_cli_store_uri(invocation->arguments[0], run.uri, &closing) != SPILL_OK ||
+         !spill_raw_reader_serves(run.uri)))
+        run.uri[0] = '\0';
+    if (code == SPILL_OK)
+        code = work(&run, &error);
+    if (code == SPILL_CANCELLED && spill_cli_interrupted())
+        spill_fail(&error, code, "interrupted: run the same command to continue");
+    spill_probe_stop(&run.probe);
+    if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
+        code = closing.code;
+        error = closing;
+    }
+    spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
+    if (code == SPILL_CANCELLED)
+        return SPILL_EXIT_INTERRUPTED;
+    if (status != SPILL_EXIT_DONE)
+        return status;
+    if (run.unfinished && !invocation->quiet)
+        fprintf(stderr, "the originals still exist, and programs continue to use them. To change "
+                        "over, stop the writers, then: migrate ... --execute --finish\n");
+    return run.failed > 0 ? SPILL_EXIT_FOUND : run.refused ? SPILL_EXIT_REFUSED : SPILL_EXIT_DONE;
 }

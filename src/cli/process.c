@@ -1,12 +1,24 @@
+/*
+ * The process of the program: its descriptors, limits and signals, lines of stdin, and progress on
+ * stderr.
+ */
 #include "cli/process.h"
 
 #include "cli/command.h"
 #include "store/store.h"
+#include "util/error.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -77,4 +89,151 @@ bool spill_cli_interrupted(void)
 void spill_cli_stop_on_interrupt(spill_store_t *store)
 {
     store->stop = spill_cli_catch_interrupts();
+}
+
+/* ---- lines of stdin -------------------------------------------------------------------------- */
+
+enum { READ_BYTES = 64 * 1024 };
+
+/* The next line in the buffer; after the end of the input, the rest is the last line. */
+static bool next_line(spill_cli_lines_t *lines, const char **line, size_t *size)
+{
+    const char *data = (const char *)lines->bytes.data;
+    size_t left = lines->bytes.size - lines->scanned;
+    const char *end = left > 0 ? memchr(data + lines->scanned, '\n', left) : NULL;
+    lines->scanned = lines->bytes.size;
+    if (!end && (!lines->ended || lines->start == lines->bytes.size))
+        return false;
+    *line = data + lines->start;
+    *size = (end ? (size_t)(end - data) : lines->bytes.size) - lines->start;
+    lines->start += *size + (end ? 1 : 0);
+    lines->scanned = lines->start;
+    return true;
+}
+
+/* Read more bytes behind the unfinished line, which moves to the buffer's front. */
+static spill_code_t read_more(spill_cli_lines_t *lines, spill_error_t *error)
+{
+    size_t rest = lines->bytes.size - lines->start;
+    if (lines->start > 0)
+        memmove(lines->bytes.data, lines->bytes.data + lines->start, rest);
+    lines->scanned -= lines->start;
+    lines->bytes.size = rest;
+    lines->start = 0;
+    ssize_t count = read(STDIN_FILENO, spill_buffer_reserve(&lines->bytes, READ_BYTES), READ_BYTES);
+    if (count < 0 && errno != EINTR && errno != EAGAIN)
+        return spill_fail_errno(error, errno, "cannot read stdin");
+    lines->bytes.size += count > 0 ? (size_t)count : 0;
+    lines->ended = count == 0;
+    return SPILL_OK;
+}
+
+spill_code_t spill_cli_lines_next(spill_cli_lines_t *lines, int wait_ms,
+                                  spill_cli_lines_state_t *state, const char **line, size_t *size,
+                                  spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    *state = SPILL_CLI_LINES_ONE;
+    *line = NULL;
+    *size = 0;
+    while (code == SPILL_OK) {
+        if (next_line(lines, line, size))
+            return SPILL_OK;
+        if (lines->ended || spill_cli_interrupted())
+            break;
+        if (poll(&ready, 1, wait_ms) == 0) {
+            *state = SPILL_CLI_LINES_NONE;
+            return SPILL_OK;
+        }
+        if (!spill_cli_interrupted())
+            code = read_more(lines, error);
+    }
+    *state = SPILL_CLI_LINES_END;
+    return code;
+}
+
+void spill_cli_lines_release(spill_cli_lines_t *lines)
+{
+    spill_buffer_release(&lines->bytes);
+    *lines = (spill_cli_lines_t){0};
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+#define TERMINAL_INTERVAL_US 200000
+#define LINE_INTERVAL_US 5000000
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet)
+{
+    int64_t now = now_us();
+    *progress = (spill_cli_progress_t){.quiet = quiet,
+                                       .terminal = isatty(STDERR_FILENO) != 0,
+                                       .started_us = now,
+                                       .printed_us = now};
+}
+
+double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
+{
+    return (double)(now_us() - progress->started_us) / 1e6;
+}
+
+/* If it is time for a line, begin it. */
+static bool begin_line(spill_cli_progress_t *progress)
+{
+    int64_t now = now_us();
+    int64_t interval = progress->terminal ? TERMINAL_INTERVAL_US : LINE_INTERVAL_US;
+    if (progress->quiet || now - progress->printed_us < interval)
+        return false;
+    progress->printed_us = now;
+    fputs(progress->terminal ? "\r" : "", stderr);
+    return true;
+}
+
+static void end_line(spill_cli_progress_t *progress)
+{
+    fputs(progress->terminal ? "   " : "\n", stderr);
+    fflush(stderr);
+    progress->line_open = progress->terminal;
+}
+
+void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
+                             int64_t whole)
+{
+    if (!begin_line(progress))
+        return;
+    double seconds = spill_cli_progress_seconds(progress);
+    fprintf(stderr, "%" PRId64 " records, %.0f/s", done, (double)done / seconds);
+    if (whole > 0 && part > 0 && part <= whole) {
+        double fraction = (double)part / (double)whole;
+        fprintf(stderr, ", %.0f %% of %.1f MB, %.0f s left", fraction * 100, (double)whole / 1e6,
+                seconds / fraction - seconds);
+    }
+    end_line(progress);
+}
+
+void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
+{
+    if (!begin_line(progress))
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    end_line(progress);
+}
+
+void spill_cli_progress_break(spill_cli_progress_t *progress)
+{
+    if (progress->line_open) {
+        fputc('\n', stderr);
+        progress->line_open = false;
+    }
 }

@@ -1,10 +1,17 @@
-/* The process of the program: its descriptors, limits, memory and signals. */
+/*
+ * The process of the program: its descriptors, limits, memory and signals, lines of stdin, and
+ * progress on stderr.
+ */
 #ifndef SPILL_CLI_PROCESS_H
 #define SPILL_CLI_PROCESS_H
 
+#include "util/buffer.h"
+
+#include <spillway/error.h>
 #include <spillway/store.h>
 
 #include <stdbool.h>
+#include <stdint.h>
 
 SPILL_BEGIN_DECLS
 
@@ -36,6 +43,62 @@ bool spill_cli_interrupted(void);
 
 /* Catch both, and end long work on the store when one arrives. */
 void spill_cli_stop_on_interrupt(spill_store_t *store);
+
+/* ---- lines of stdin -------------------------------------------------------------------------- */
+
+/* Lines of stdin as they arrive, for commands that must not wait for the end of a live pipe. */
+
+typedef enum spill_cli_lines_state {
+    SPILL_CLI_LINES_ONE,  /* a line was read */
+    SPILL_CLI_LINES_NONE, /* no complete line arrived in time */
+    SPILL_CLI_LINES_END   /* no more lines: end of the input, or Ctrl-C */
+} spill_cli_lines_state_t;
+
+/* A zeroed one is ready for use. Release it in every case. */
+typedef struct spill_cli_lines {
+    spill_buffer_t bytes;
+    size_t start;   /* of the next line */
+    size_t scanned; /* no line end before this offset */
+    bool ended;
+} spill_cli_lines_t;
+
+/*
+ * Wait at most `wait_ms` milliseconds for the next line. *line is borrowed until the next call, and
+ * has no line end. A last line without a line end counts. SPILL_IO: stdin cannot be read.
+ */
+spill_code_t spill_cli_lines_next(spill_cli_lines_t *lines, int wait_ms,
+                                  spill_cli_lines_state_t *state, const char **line, size_t *size,
+                                  spill_error_t *error);
+void spill_cli_lines_release(spill_cli_lines_t *lines);
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* Progress on stderr: on a terminal a line that is rewritten, else a line every few seconds. */
+
+typedef struct spill_cli_progress {
+    bool quiet;
+    bool terminal;
+    int64_t started_us;
+    int64_t printed_us;
+    bool line_open; /* a line on the terminal has no line end yet */
+} spill_cli_progress_t;
+
+void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet);
+
+/* Print, if it is time: `done` records, and part / whole as progress (whole < 0: unknown). */
+void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
+                             int64_t whole);
+
+/* The same with a text of the caller's own. */
+void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* End the line on the terminal, before something else is printed. */
+void spill_cli_progress_break(spill_cli_progress_t *progress);
+
+/* Seconds since the start. */
+double spill_cli_progress_seconds(const spill_cli_progress_t *progress);
+
 #endif
 
 #endif

@@ -2,8 +2,6 @@
 
 #include "cli/cli.h"
 #include "cli/process.h"
-#include "cli/progress.h"
-#include "cli/scan_print.h"
 
 #include "store/raw_reader.h"
 #include "tools/scan/document_source.h"

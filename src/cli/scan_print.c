@@ -1,7 +1,7 @@
-#include "cli/scan_print.h"
+#include "cli/scan_options.h"
 
 #include "cli/cli.h"
-#include "cli/progress.h"
+#include "cli/process.h"
 #include "store/raw_reader.h"
 #include "util/text.h"
 

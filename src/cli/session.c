@@ -96,9 +96,9 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     return spill_store_open(uri, &options, store, error);
 }
 
-spill_code_t spill_cli_open_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
-                                  spill_store_t **store, spill_array_t **array,
-                                  spill_error_t *error)
+/* STORE NAME: open both. On an error both are NULL. */
+static spill_code_t open_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                               spill_store_t **store, spill_array_t **array, spill_error_t *error)
 {
     *array = NULL;
     spill_code_t code = spill_cli_open_store(invocation, mode, store, error);
@@ -130,7 +130,7 @@ static spill_exit_t work_in_session(spill_cli_session_t *session, spill_cli_mode
 {
     spill_error_t error;
     spill_code_t code =
-        spill_cli_open_array(session->invocation, mode, &session->store, &session->array, &error);
+        open_array(session->invocation, mode, &session->store, &session->array, &error);
     if (code == SPILL_OK)
         code = work(session, &error);
     return spill_cli_close(session->array, session->store, code, &error);

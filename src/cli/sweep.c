@@ -1,5 +1,5 @@
 /* sweep: move what other programs push to heads into pages, repeatedly. */
-#include "cli/migrate_run.h"
+#include "cli/operate.h"
 #include "cli/process.h"
 #include "core/array.h"
 #include "store/store.h"

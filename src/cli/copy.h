@@ -1,9 +1,9 @@
 /* Shared by copy and convert: options, output during the run, and the exit code. */
-#ifndef SPILL_CLI_COPY_REPORT_H
-#define SPILL_CLI_COPY_REPORT_H
+#ifndef SPILL_CLI_COPY_H
+#define SPILL_CLI_COPY_H
 
 #include "cli/cli.h"
-#include "cli/progress.h"
+#include "cli/process.h"
 #include "tools/definition_jobs.h"
 
 typedef struct spill_cli_copy_given {
