@@ -2,7 +2,6 @@
 #include "bson/element_fields.h"
 
 #include "bson/key.h"
-#include "bson/number.h"
 #include "bson/value.h"
 #include "util/error.h"
 

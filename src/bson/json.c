@@ -1,7 +1,6 @@
 /* JSON text: a strict check of it, and values to and from Extended JSON. */
-#include "bson/json.h"
-
 #include "bson/value.h"
+
 #include "util/buffer.h"
 #include "util/error.h"
 

@@ -1,7 +1,6 @@
 /* Write owner keys, and measure them. */
 #include "bson/key.h"
 
-#include "bson/number.h"
 #include "bson/value.h"
 #include "util/error.h"
 

@@ -3,7 +3,6 @@
  * have the same key) becomes an int64 if it fits.
  */
 #include "bson/key.h"
-#include "bson/number.h"
 #include "bson/value.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* Numbers by value, and the order of BSON values. */
-#include "bson/number.h"
-
 #include "bson/value.h"
+
 #include "util/hash.h"
 
 #include <string.h>

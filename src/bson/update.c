@@ -4,7 +4,6 @@
  */
 #include "bson/update.h"
 
-#include "bson/number.h"
 #include "bson/value.h"
 #include "util/error.h"
 

@@ -1,10 +1,16 @@
-/* Functions on values for the library itself, besides <spillway/value.h>. */
+/*
+ * Values for the library itself, besides <spillway/value.h>: their bytes, order and paths, numbers,
+ * and a check of JSON text.
+ */
 #ifndef SPILL_BSON_VALUE_H
 #define SPILL_BSON_VALUE_H
 
+#include <spillway/error.h>
 #include <spillway/value.h>
 
+#include <bson/bson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Documents with deeper nesting are refused, as by the document databases. */
 #define SPILL_NESTING_MAX 100
@@ -92,5 +98,74 @@ bool spill_value_at(const spill_value_t *value, const char *path, spill_value_t 
  * with 0. The hash depends on types, bytes and the order.
  */
 void spill_value_add_hash(const spill_value_t *value, uint64_t *hash);
+
+/* ---- numbers (number.c) ---------------------------------------------------------------------- */
+
+__extension__ typedef unsigned __int128 spill_uint128_t;
+
+typedef enum spill_number_kind {
+    SPILL_NUMBER_NAN,
+    SPILL_NUMBER_MINUS_INFINITY,
+    SPILL_NUMBER_FINITE,
+    SPILL_NUMBER_PLUS_INFINITY
+} spill_number_kind_t;
+
+/*
+ * A number by value, exactly: (-1)^negative * digits * 2^twos * 10^tens. `digits` has at most 113
+ * bits. Zero has digits 0 and nothing else set. Integers and decimals have twos == 0, doubles tens
+ * == 0.
+ *
+ * BSON has four number types (int32, int64, double, decimal128). 1, 1L, 1.0 and 1.00 are the same
+ * number: in sort order, in $min and $max, and as the _id of an owner.
+ */
+typedef struct spill_number {
+    spill_number_kind_t kind;
+    bool negative;
+    spill_uint128_t digits;
+    int32_t twos;
+    int32_t tens;
+} spill_number_t;
+
+bool spill_is_number(uint8_t type);
+
+/* The number of a well-formed value of one of the four types. */
+spill_number_t spill_number_of(const spill_value_t *value);
+
+/*
+ * The iterator's int32, int64 or double, rounded towards zero and limited to +-2^60, so that sums
+ * do not overflow. NaN and values of other types are 0.
+ */
+int64_t spill_iter_int64(const bson_iter_t *iter);
+
+/* If it is an integer of 64 bits, set *integer. */
+bool spill_number_to_int64(const spill_number_t *number, int64_t *integer);
+
+/* Compare exactly: negative, 0 or positive. NaN is below all numbers and equal to itself. */
+int spill_number_compare(const spill_number_t *left, const spill_number_t *right);
+
+/* Append a count as drivers do: an int32 while it fits. Append nothing if the name is empty. */
+void spill_append_count(bson_t *document, const char *name, int64_t count);
+
+/* ---- JSON (json.c) --------------------------------------------------------------------------- */
+
+/* The deepest nesting: libbson's limit, less one level for the document around the text. */
+#define SPILL_JSON_NESTING_MAX 97
+
+typedef enum spill_json_kind {
+    SPILL_JSON_DOCUMENT, /* an object; its first name does not begin with '$' */
+    SPILL_JSON_SPECIAL,  /* an object that may stand for another type: {"$numberLong": ...} */
+    SPILL_JSON_OTHER     /* an array, a string, a number, true, false, null */
+} spill_json_kind_t;
+
+/*
+ * Is the text one JSON value, with only white space around it? SPILL_PARSE names the offset of the
+ * first wrong byte. Cost: one pass, no memory.
+ *
+ * This is a strict check (RFC 8259) before libbson reads the text. libbson's reader accepts only
+ * documents, ignores text after the first one, wraps integers beyond 64 bits, and does not report
+ * the position of an error.
+ */
+spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_kind_t *kind,
+                              spill_error_t *error);
 
 #endif

@@ -2,8 +2,6 @@
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/stored_element.h"
-#include "definition/window.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
 #include "util/error.h"

@@ -8,7 +8,6 @@
 #include "bson/update.h"
 #include "bson/value.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
 #include "util/error.h"

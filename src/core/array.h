@@ -5,7 +5,7 @@
 #ifndef SPILL_CORE_ARRAY_H
 #define SPILL_CORE_ARRAY_H
 
-#include "definition/window.h"
+#include "definition/schema.h"
 #include "layout/referenced.h"
 
 /*

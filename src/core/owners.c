@@ -1,7 +1,6 @@
 /* Walks over the owners of an array and over pages without one, and the drop of a definition. */
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>

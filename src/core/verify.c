@@ -2,7 +2,6 @@
 #include "core/array.h"
 #include "core/inspection.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* The rules for a definition: for its numbers, its names, and each layout. */
 #include "definition/schema.h"
-#include "definition/stored_element.h"
 #include "util/error.h"
 
 #include <bson/bson.h>

@@ -1,12 +1,15 @@
 /*
- * The parts of a definition, their ranges, and what the documents of a layout look like. The
- * stores, and everything above the layouts, read the layout's facts and never ask which layout it
- * is. What a layout does is in layout/layout.h.
+ * The parts of a definition, their ranges, and what the documents of a layout look like: the facts
+ * of the layout, the names of windows, and the form of stored elements. The stores, and everything
+ * above the layouts, read the layout's facts and never ask which layout it is. What a layout does
+ * is in layout/layout.h.
  */
 #ifndef SPILL_DEFINITION_SCHEMA_H
 #define SPILL_DEFINITION_SCHEMA_H
 
+#include <spillway/bucket.h>
 #include <spillway/definition.h>
+#include <spillway/value.h>
 
 #include <stdbool.h>
 
@@ -165,5 +168,92 @@ bool spill_layout_of_name(const char *name, spill_layout_t *layout);
 
 /* The facts of a layout with its usual keep and no sort_field. NULL: there is no such layout. */
 const spill_schema_t *spill_schema_of_layout(spill_layout_t layout);
+
+/* ---- windows (window.c) ---------------------------------------------------------------------- */
+
+/*
+ * Windows of layout bucket. Below src/core, a window of an owner is itself an owner: its _id is the
+ * document {owner, window}. So in the order of keys, one owner's windows are adjacent and sorted by
+ * their texts.
+ */
+
+/*
+ * The window of a time in milliseconds since 1970. SPILL_INVALID: the year is not in 0 to 9999,
+ * where the texts sort; or a field names the definition's windows.
+ */
+spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
+                                  char text[SPILL_WINDOW_SIZE], spill_error_t *error);
+
+/* The time at the definition's time_field, in milliseconds: a date, ObjectId or timestamp. */
+bool spill_window_time(const spill_definition_t *definition, const spill_value_t *element,
+                       int64_t *time_ms);
+
+/* As spill_bucket_window_of, for a checked definition and arguments that are not NULL. */
+spill_code_t spill_window_of_element(const spill_definition_t *definition,
+                                     const spill_value_t *element, char window[SPILL_WINDOW_SIZE],
+                                     spill_error_t *error);
+
+/* True: it is the _id of a window. Sets its owner and text, which borrow from it. */
+bool spill_window_split(const spill_value_t *window, spill_value_t *owner, const char **text);
+
+/*
+ * Check that spill_bucket_window_of can make this text for the definition. SPILL_INVALID: the
+ * message has an example. Other texts sort among windows too, but perhaps not as the caller
+ * expects.
+ */
+spill_code_t spill_window_check(const spill_definition_t *definition, const char *text,
+                                spill_error_t *error);
+
+/* Is it 1 to SPILL_WINDOW_SIZE - 1 bytes of UTF-8 without control characters? */
+bool spill_window_text_valid(const char *text, size_t length);
+
+/* ---- stored elements (stored_element.c) ------------------------------------------------------ */
+
+/*
+ * Layouts reference and subset: an element's document.
+ *
+ *      element    {                           _id: I,       rating: 5, ...}
+ *      document   {_id: {...}, productId: P,  elementId: I, rating: 5, ..., spill: {...}}
+ *
+ * The document's own fields are `_id`, the definition's page_owner, and `spill`. The element's
+ * `_id` is stored under the definition's element_id_field, at the same place among the element's
+ * fields. So an element cannot have a field named as the owner's, `spill`, or element_id_field;
+ * every other field is stored under its own name. Nothing else in the project knows these rules.
+ */
+
+#define SPILL_STORED_PATH_SIZE (2 * SPILL_NAME_SIZE)
+
+/*
+ * Can the element be stored as a document? `except` (NULL: none) is a field that the caller removes
+ * from the element. SPILL_INVALID names the field and says what to do. O(fields).
+ */
+spill_code_t spill_stored_element_check(const spill_definition_t *definition,
+                                        const spill_value_t *element, const char *except,
+                                        spill_error_t *error);
+
+/* Do both definitions store the same elements? Both are of these layouts. */
+bool spill_stored_element_same_rules(const spill_definition_t *left,
+                                     const spill_definition_t *right);
+
+/* Is the path within a field of the document itself, which no element has? */
+bool spill_stored_element_reserves(const spill_definition_t *definition, const char *path);
+
+/* The path in the document of the element's `path`. In other layouts it is the same path. */
+void spill_stored_element_path(const spill_definition_t *definition, const char *path,
+                               char stored[SPILL_STORED_PATH_SIZE]);
+
+/* Append the element's fields, in their stored form, to `document`. */
+void spill_stored_element_append(const spill_definition_t *definition, const spill_value_t *element,
+                                 bson_t *document);
+
+/*
+ * Read the document's element into `element`, which the call initializes. Return false if the
+ * document has no owner's field: then the element was removed, and `element` is empty.
+ */
+bool spill_stored_element_read(const spill_definition_t *definition, const bson_t *document,
+                               bson_t *element);
+
+/* Bytes by which the stored element may be larger than the element. */
+int64_t spill_stored_element_growth(const spill_definition_t *definition);
 
 #endif

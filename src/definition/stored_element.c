@@ -1,7 +1,6 @@
-#include "definition/stored_element.h"
+#include "definition/schema.h"
 
 #include "bson/value.h"
-#include "definition/schema.h"
 #include "util/error.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
-#include "definition/window.h"
+#include "definition/schema.h"
 
 #include "bson/value.h"
-#include "definition/schema.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 
 #include "bson/key.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "util/error.h"
 #include "util/hash.h"
 

@@ -15,7 +15,7 @@
  */
 #include "layout/referenced.h"
 
-#include "definition/stored_element.h"
+#include "definition/schema.h"
 #include "util/error.h"
 
 #include <inttypes.h>

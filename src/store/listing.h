@@ -198,7 +198,7 @@ void spill_cursor_release(spill_cursor_t *cursor);
 
 /*
  * The range of owner keys of one owner's windows (layout bucket) that a query selects, for stores
- * that keep owners in key order. See definition/window.h for the names of windows.
+ * that keep owners in key order. See definition/schema.h for the names of windows.
  */
 typedef struct spill_window_keys {
     spill_buffer_t prefix; /* of all windows of the owner */

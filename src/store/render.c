@@ -1,9 +1,7 @@
 #include "store/render.h"
 
-#include "bson/number.h"
+#include "bson/value.h"
 #include "definition/schema.h"
-#include "definition/stored_element.h"
-#include "definition/window.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -37,7 +37,7 @@ static inline int64_t spill_place(const spill_definition_t *definition, int64_t 
  * Head: {_id, <other fields>, <array>: {<top>, <count>, <average>}, spill: {<array>: {..., journal,
  * shown, top}}}; <top> of a subset has the elements of `top` that state->top shows, in its order.
  * Page: {_id: {owner, page}, <owner>, <the element's fields>, spill: {...}}, the fields as
- * definition/stored_element.h stores them; {_id, spill} if the element was removed.
+ * definition/schema.h stores them; {_id, spill} if the element was removed.
  * `fields` is {_id, ...}. `run` has the document's live elements, ascending; the array has them in
  * the definition's order. A field whose name the definition leaves empty is omitted. The overflow
  * flag is omitted while it is false.

@@ -8,8 +8,7 @@
 #ifndef SPILL_STORE_STATE_H
 #define SPILL_STORE_STATE_H
 
-#include "store/sum.h"
-#include "store/top.h"
+#include "store/summary.h"
 
 #include <spillway/definition.h>
 #include <spillway/value.h>

@@ -1,6 +1,5 @@
-#include "store/sum.h"
+#include "store/summary.h"
 
-#include "bson/number.h"
 #include "bson/value.h"
 #include "definition/schema.h"
 

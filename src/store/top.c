@@ -1,4 +1,4 @@
-#include "store/top.h"
+#include "store/summary.h"
 
 #include "bson/value.h"
 #include "definition/schema.h"

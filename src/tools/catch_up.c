@@ -3,7 +3,6 @@
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "tools/definition_jobs.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"

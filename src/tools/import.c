@@ -2,7 +2,7 @@
 #include "tools/import.h"
 
 #include "definition/schema.h"
-#include "store/top.h"
+#include "store/summary.h"
 
 #include "store/store.h"
 #include "tools/import_chunk.h"

@@ -1,6 +1,5 @@
 #include "tools/import_records.h"
 
-#include "bson/json.h"
 #include "bson/value.h"
 #include "util/buffer.h"
 #include "util/error.h"

@@ -3,7 +3,6 @@
 #include "bson/key.h"
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/stored_element.h"
 #include "store/content.h"
 #include "tools/import_records.h"
 #include "util/error.h"

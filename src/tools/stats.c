@@ -2,7 +2,6 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 
 #include <string.h>
 

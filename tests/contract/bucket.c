@@ -5,7 +5,7 @@
 #include "suite.h"
 
 #include "simulation/random.h"
-#include "store/sum.h"
+#include "store/summary.h"
 #include "support/fault_store.h"
 
 #include <spillway/spillway.h>

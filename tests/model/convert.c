@@ -3,7 +3,6 @@
 
 #include "bson/value.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "model/model.h"
 #include "tools/definition_jobs.h"
 

@@ -4,7 +4,6 @@
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "tools/definition_jobs.h"
 #include "tools/import_chunk.h"
 #include "tools/staged.h"

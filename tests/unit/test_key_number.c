@@ -1,5 +1,4 @@
 /* Numbers by value, compared with a slow oracle: the exact decimal expansion as text. */
-#include "bson/number.h"
 #include "bson/value.h"
 
 #include "random_value.h"

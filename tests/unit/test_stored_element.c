@@ -1,5 +1,5 @@
 /* Layouts reference and subset: how an element is stored in its document, and read back. */
-#include "definition/stored_element.h"
+#include "definition/schema.h"
 #include "random_value.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Sums from which values are removed again. */
-#include "store/sum.h"
+#include "store/summary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

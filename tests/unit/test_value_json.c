@@ -1,5 +1,4 @@
 /* Values from Extended JSON and back; malformed text. */
-#include "bson/json.h"
 #include "bson/value.h"
 
 #include "random_value.h"

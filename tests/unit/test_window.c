@@ -1,4 +1,4 @@
-#include "definition/window.h"
+#include "definition/schema.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

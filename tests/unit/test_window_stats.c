@@ -1,4 +1,4 @@
-#include "store/sum.h"
+#include "store/summary.h"
 
 #include "store/embedded/embedded_codec.h"
 

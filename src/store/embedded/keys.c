@@ -1,6 +1,6 @@
 #include "store/embedded/keys.h"
 
-#include "definition/window.h"
+#include "definition/schema.h"
 
 #include <assert.h>
 #include <bson/bson.h>

@@ -10,7 +10,7 @@
 
 #include "bson/element_fields.h"
 #include "bson/key.h"
-#include "store/top.h"
+#include "store/summary.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,6 @@
 #include "store/embedded/records.h"
 
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "store/embedded/embedded_codec.h"
 #include "util/error.h"
 #include "util/hash.h"

@@ -2,7 +2,7 @@
  * APPEND by a push. The filter lets the server decide if the document has room. Most pushes are
  * quick: no READ comes before. guarded.c computes the effects of all other appends.
  */
-#include "store/mongo/mongo_document.h"
+#include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
 #include "util/error.h"

@@ -2,7 +2,6 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
-#include "definition/stored_element.h"
 #include "store/raw_reader.h"
 #include "store/render.h"
 #include "util/error.h"

@@ -30,16 +30,15 @@
  *   lists.c             list the windows of an owner, and pages without a head
  *   raw_reader.c        read any collection (store/raw_reader.h)
  *   raw_admin.c         write, rename and drop any collection (store/raw_admin.h)
- *   unbounded.c         a document with an unbounded array (store/unbounded.h)
  *
  * This header has the store and its commands, mongo_document.h the documents of requests, and
- * guarded.h the steps of guarded.c.
+ * guarded.h their updates.
  */
 #ifndef SPILL_STORE_MONGO_MONGO_H
 #define SPILL_STORE_MONGO_MONGO_H
 
-#include "bson/number.h"
-#include "definition/stored_element.h"
+#include "bson/value.h"
+#include "definition/schema.h"
 #include "store/mongo/driver.h"
 #include "store/store.h"
 #include "store/transition.h"

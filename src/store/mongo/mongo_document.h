@@ -1,6 +1,6 @@
 /*
- * The documents that requests select, as the server sees them: filters, projections, and updates,
- * and what the store reads from answers.
+ * The documents that requests select, as the server sees them: filters, projections, and what the
+ * store reads from answers. guarded.h has the updates.
  */
 #ifndef SPILL_STORE_MONGO_MONGO_DOCUMENT_H
 #define SPILL_STORE_MONGO_MONGO_DOCUMENT_H
@@ -267,146 +267,10 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
 spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t *request,
                                     spill_response_t *response, spill_error_t *error);
 
-/* ---- update.c, rewrite.c --------------------------------------------------------------------- */
-
-/* Append as `field` the array of {id, count, after} of the request's operations, newest first. */
-void spill_mongo_append_ops(const spill_request_t *request, const char *field, bson_t *to);
-
-/*
- * List the request's operations as entries of a document without elements, oldest first. `ops` is
- * empty.
- */
-void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops);
-
-/* All these functions initialize `update` and add the caller's operators (request->append.update).
- */
-
-/* `open` and `push` (NULL: none): what else the append sets and pushes; may be empty. */
-void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
-                                  const bson_t *push, const spill_mongo_roll_t *roll,
-                                  bson_t *update);
-/* The update of an upsert that makes a head in state `after`, open for quick appends. */
-void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spill_state_t *after,
-                                    const spill_mongo_roll_t *roll, bson_t *update);
-/* Only the caller's operators. */
-void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update);
-
-/*
- * The pipeline that turns a document in state `before`, with any later appends, into state `after`:
- * bookkeeping, elements that `effect` removes, and the application's count fields. `top`: the
- * elements that after->top shows, of a subset. Initializes `pipeline`. False: the states are equal,
- * so there is nothing to write.
- */
-bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_state_t *before,
-                         const spill_state_t *after, const spill_effect_t *effect,
-                         const spill_run_t *top, bson_t *pipeline);
-
-/* ---- append.c -------------------------------------------------------------------------------- */
-
-/* The array's length after the last append; -1: unknown. */
-typedef struct spill_mongo_hint {
-    int64_t length;
-} spill_mongo_hint_t;
-
-/* Get a hint, if there is one that is probably right. */
-bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
-                      spill_mongo_hint_t *hint);
-/* Learn the state after an append. With deleted numbers no append is quick, so there is no hint. */
-void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
-                            const spill_state_t *state);
-/* `by` elements were cut off. */
-void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
-                              int64_t by);
-/* The hint was wrong, so other clients change the array: give no hint for some time. */
-void spill_mongo_hint_doubt(spill_mongo_hints_t *hints, const spill_mongo_document_t *document);
-
-/* Is an APPEND to the document a push? Not if the new state must be computed from the old one. */
-bool spill_mongo_is_pushed(const spill_mongo_document_t *document);
-
-/* Would the append exceed the document's slots, if the hint is right? Not a capped head's. */
-bool spill_mongo_is_full(const spill_request_t *append, const spill_mongo_hint_t *hint);
-
-/* Push with the quick guard, if the request permits it and the document is not known to be full. */
-spill_code_t spill_mongo_push_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                      spill_response_t *response, bool *done, spill_error_t *error);
-
-/*
- * Push with the exact guard to a document that a READ found, in `response`. It allows other appends
- * in between. Open the document for quick pushes, if possible.
- */
-spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                      spill_response_t *response, bool *done, spill_error_t *error);
-
-/* ---- guard.c --------------------------------------------------------------------------------- */
-
-/* Append to a filter: the document has room for the request's elements and operations, exactly. */
-void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
-
-/*
- * A quick append has a cheap guard. The document's bookkeeping has
- *
- *   open: {b<bytes_max>: N}        of a page {b<bytes_max>e<incarnation>: N}
- *
- * while the document is managed, is not sealed, and has no deleted numbers. It accepts quick
- * appends with the bound bytes_max while its size is at most N. So one comparison of its size
- * checks all of this, and is false if the field is missing. If it is false, and near the bound, an
- * append needs the exact guard. An append with the exact guard opens the document.
- */
-/* Is the request small enough, and the document's bound large enough, for a quick append? */
-bool spill_mongo_is_quick(const spill_mongo_document_t *document);
-/*
- * Append to a filter: the document is open, and has room for the request's elements. With a hint
- * (may be NULL), also that the array has this length; the caller checks that it leaves room.
- */
-void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
-                                    const spill_mongo_hint_t *hint, bson_t *filter);
-/* Append `open` as `field`, by the request's limits; nothing if the bounds are too small. */
-void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t incarnation,
-                             const char *field, bson_t *to);
-
-/*
- * Append to a filter: none of the request's operation ids (at least one) is in the window, and the
- * window would have each of them if it had been applied.
- */
-void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter);
-
-/*
- * Append to $and, as operands `number` and `number` + 1: the first elements of the array equal the
- * request's run. Both have the slice: some servers copy a variable at each use, which costs more.
- */
-void spill_mongo_append_same_run(const spill_mongo_document_t *document, uint32_t number,
-                                 bson_t *all);
-
-/* ---- heads.c --------------------------------------------------------------------------------- */
-
-/* The incarnation of a new head: the request's or, if a dropped head's is not below it, a later
- * one. */
-spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request,
-                              int64_t *incarnation, spill_error_t *error);
-
-/* Call it before a head with that rev is dropped: later incarnations will be above it. */
-spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, spill_error_t *error);
-
-/*
- * Make the head that a READ did not find, in state `after`, and set its incarnation. If the
- * document exists with other fields, they stay. *done is false if another client has made a head.
- */
-spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                   const spill_mongo_roll_t *roll, spill_state_t *after, bool *done,
-                                   spill_error_t *error);
-
-/* Append to a projection: exclude the array's own fields from `fields`, the whole document. */
+/* Append to a projection: exclude the array's own fields from `fields`, the whole document.
+ * (heads.c) */
 void spill_mongo_exclude_own(const spill_definition_t *definition, bson_t *projection);
 /* Read `fields` of an answer into *fields, which the caller destroys. */
 void spill_mongo_decode_fields(const bson_t *projected, bson_t **fields);
-
-/* Does an UPDATE_FIELDS have operators? Without them it only makes a head. */
-bool spill_mongo_has_operators(const spill_request_t *request);
-/* UPDATE_FIELDS of an existing head. */
-spill_code_t spill_mongo_update_head(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                     bool *done, spill_error_t *error);
-
-/* Append a stage to a pipeline: remove `spill` if no array has a field in it. */
-void spill_mongo_append_without_spill(const char *key, bson_t *pipeline);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "bson/element_fields.h"
 #include "definition/schema.h"
-#include "definition/stored_element.h"
 #include "store/render.h"
 #include "util/error.h"
 

@@ -5,7 +5,6 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
-#include "definition/stored_element.h"
 #include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"

@@ -2,7 +2,6 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "store/render.h"
 #include "store/unmanaged.h"
 #include "util/error.h"

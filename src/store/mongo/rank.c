@@ -13,7 +13,6 @@
 #include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
-#include "definition/stored_element.h"
 #include "util/error.h"
 
 #include <math.h>

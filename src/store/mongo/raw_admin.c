@@ -1,7 +1,7 @@
 /* The application's own collections: read, write and move them. */
 #include "store/raw_admin.h"
 
-#include "bson/number.h"
+#include "bson/value.h"
 #include "store/mongo/mongo.h"
 #include "store/raw_reader.h"
 #include "util/error.h"

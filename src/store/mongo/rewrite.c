@@ -1,4 +1,4 @@
-#include "store/mongo/mongo_document.h"
+#include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
 #include "store/render.h"

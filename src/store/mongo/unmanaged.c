@@ -3,7 +3,7 @@
  * adds bookkeeping to the document. UNMANAGE puts the pages' elements before its own and removes
  * the bookkeeping. Each is one update, and allows concurrent pushes.
  */
-#include "store/mongo/mongo_document.h"
+#include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
 #include "store/render.h"

@@ -2,7 +2,7 @@
  * The updates of APPEND and UPDATE_FIELDS, and the operations that an append records. The updates
  * are classic operators, of which a replicated server logs only the changes.
  */
-#include "store/mongo/mongo_document.h"
+#include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
 #include "store/render.h"

@@ -1,7 +1,7 @@
 #include "tools/bench/subject.h"
 
 #include "definition/schema.h"
-#include "store/unbounded.h"
+#include "store/raw_reader.h"
 #include "tools/bench/samples.h"
 #include "util/error.h"
 

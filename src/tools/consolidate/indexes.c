@@ -15,7 +15,7 @@
  *
  * - text, geographic, hashed, wildcard: refused until the plan leaves the index out by its name
  */
-#include "bson/number.h"
+#include "bson/value.h"
 #include "tools/consolidate/run.h"
 
 #include "util/error.h"

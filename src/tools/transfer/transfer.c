@@ -3,7 +3,6 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/window.h"
 #include "util/error.h"
 
 #include <string.h>

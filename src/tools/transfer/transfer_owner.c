@@ -6,7 +6,6 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
-#include "definition/stored_element.h"
 #include "util/error.h"
 
 #include <inttypes.h>
