@@ -165,22 +165,29 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     return SPILL_OK;
 }
 
+/* A slice of the first `count` elements of the run. The run becomes the slice's. */
+static spill_slice_t *slice_of(spill_run_t *run, size_t count)
+{
+    spill_slice_t *slice = bson_malloc0(sizeof *slice);
+    spill_run_t *own = bson_malloc0(sizeof *own);
+    *own = *run;
+    *run = (spill_run_t){0};
+    slice->memory = own;
+    slice->count = count;
+    slice->elements = bson_malloc0((count + 1) * sizeof *slice->elements);
+    for (size_t i = 0; i < count; i++)
+        slice->elements[i] = spill_run_element(own, i);
+    return slice;
+}
+
 static spill_slice_t *make_slice(spill_reading_t *reading, const spill_read_options_t *options)
 {
     bool newest_first = options->order == SPILL_NEWEST_FIRST;
-    spill_slice_t *slice = bson_malloc0(sizeof *slice);
-    spill_run_t *run = bson_malloc0(sizeof *run);
-    *run = reading->run;
-    reading->run = (spill_run_t){0};
-    slice->memory = run;
-    slice->count = run->count;
-    slice->elements = bson_malloc0((run->count + 1) * sizeof *slice->elements);
-    for (size_t i = 0; i < run->count; i++)
-        slice->elements[i] = spill_run_element(run, i);
+    spill_slice_t *slice = slice_of(&reading->run, reading->run.count);
     slice->next = newest_first ? options->before : options->after;
-    if (run->count == 0)
+    if (slice->count == 0)
         return slice;
-    slice->next = slice->elements[run->count - 1].seq;
+    slice->next = slice->elements[slice->count - 1].seq;
     if (newest_first)
         slice->more = slice->next > reading->lower;
     else
@@ -267,19 +274,11 @@ void spill_slice_free(spill_slice_t *slice)
 
 /* ---- top-N ----------------------------------------------------------------------------------- */
 
-/* The run becomes the slice's. */
 static spill_slice_t *make_top_slice(const spill_top_t *top, spill_run_t *run, int64_t limit)
 {
-    spill_slice_t *slice = bson_malloc0(sizeof *slice);
-    spill_run_t *own = bson_malloc0(sizeof *own);
-    *own = *run;
-    *run = (spill_run_t){0};
-    slice->memory = own;
-    slice->count = (int64_t)own->count > limit ? (size_t)limit : own->count;
-    slice->more = top->count > slice->count;
-    slice->elements = bson_malloc0((slice->count + 1) * sizeof *slice->elements);
-    for (size_t i = 0; i < slice->count; i++)
-        slice->elements[i] = spill_run_element(own, i);
+    size_t count = (int64_t)run->count > limit ? (size_t)limit : run->count;
+    spill_slice_t *slice = slice_of(run, count);
+    slice->more = top->count > count;
     return slice;
 }
 

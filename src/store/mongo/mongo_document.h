@@ -267,8 +267,7 @@ spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
 spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t *request,
                                     spill_response_t *response, spill_error_t *error);
 
-/* Append to a projection: exclude the array's own fields from `fields`, the whole document.
- * (heads.c) */
+/* Append to a projection: exclude the array's own fields from `fields`. (heads.c) */
 void spill_mongo_exclude_own(const spill_definition_t *definition, bson_t *projection);
 /* Read `fields` of an answer into *fields, which the caller destroys. */
 void spill_mongo_decode_fields(const bson_t *projected, bson_t **fields);
