@@ -1,6 +1,19 @@
 /*
- * The internal functions of src/core: checks of arguments (array.c), walks over owners (owners.c),
- * elements (walk.c) and windows (windows.c), and definitions (define.c).
+ * The internal functions of src/core: checks of arguments, walks, and definitions.
+ *
+ * The folder's files, in the order to read:
+ *   define.c         save and find definitions
+ *   array.c          open an array; calls for one owner; checks of arguments
+ *   append.c         append
+ *   reading.c        the documents of a read; read.c chooses them
+ *   change.c         edit, remove and trim
+ *   walk.c           all elements of an owner, a bounded run at a time
+ *   owners.c         all owners; drop a definition
+ *   windows.c        the windows of an owner (layout bucket)
+ *   bucket.c         append to windows and read them; bucket_change.c edits, removes and trims
+ *   verify.c         verify: inspect each owner (verify_owner.c, verify_referenced.c)
+ *   inspection.c     the findings of an inspection, and the steps that correct them
+ *   repair.c         repair: make these steps, and finish what dead clients left
  */
 #ifndef SPILL_CORE_ARRAY_H
 #define SPILL_CORE_ARRAY_H

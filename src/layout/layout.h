@@ -3,6 +3,21 @@
  * an array's layout. The core calls these functions and has no code for single layouts. The schema
  * describes a layout's documents (definition/schema.h). docs/internals/add-a-layout.md explains how
  * to add a layout.
+ *
+ * The folder's files, in the order to read:
+ *   owner.c         one owner: make requests, carry them out, pace retries
+ *   append.c        what appends of all layouts share
+ *   newest.c        keep newest: append and spill
+ *   oldest.c        keep oldest: append to the tail, seal it, add a page
+ *   capped.c        capped: append
+ *   referenced.c    documents of one element: append and trim (referenced.h)
+ *   locate.c        which document has an element; counts
+ *   change.c        edit and remove, in documents of several elements
+ *   trim.c          trim, and retention; trim_bound.c finds where a trim ends
+ *   drop.c          drop an owner
+ *   repair.c        finish what dead clients left
+ *   reshape.c       move elements of a long head to pages; full.c adopts a full document
+ *   layout.c        the table of layouts; appends of several threads as one
  */
 #ifndef SPILL_LAYOUT_LAYOUT_H
 #define SPILL_LAYOUT_LAYOUT_H

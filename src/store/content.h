@@ -1,6 +1,6 @@
 /*
  * What a document holds besides its state: a run of elements, and the window of the last
- * operations. And the limits that tell when it is full.
+ * operations. And the limits at which it is full.
  */
 #ifndef SPILL_STORE_CONTENT_H
 #define SPILL_STORE_CONTENT_H

@@ -1,6 +1,19 @@
 /*
  * The interface that every store implements: a table of functions. Code above this header does not
  * depend on the database.
+ *
+ * The folder's files, in the order to read:
+ *   content.c         what a document holds: elements, operation ids, limits
+ *   sum.c, top.c      what a document shows of its elements (summary.h)
+ *   state.c           the rest of the state of a document
+ *   request.c         the steps, as plain structs
+ *   transition.c      guard and effect of each step; step_top.c for tops and top-N capped heads
+ *   render.c          a document as a document database stores it, and its size
+ *   unmanaged.c       arrays that programs without Spillway write
+ *   listing.c         lists of owners, windows and pages, read in batches
+ *   store.c           calls of a store's table; store_open.c opens a store by its URI
+ *   job.c             job checkpoints
+ *   raw_reader.h, raw_admin.h   an application's own collections on a server
  */
 #ifndef SPILL_STORE_STORE_H
 #define SPILL_STORE_STORE_H

@@ -13,7 +13,6 @@
  *   mongo_state.c       the state of a document
  *   mongo_elements.c    the elements in its array: places, runs, ids
  *   mongo_referenced.c  documents of one element, and the head's summary (reference, subset)
-
  *   read.c              READ
  *   rank.c              READ of the elements that rank next
  *   update.c            the operators of an append, of a new head, of fields

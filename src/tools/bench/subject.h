@@ -65,7 +65,7 @@ spill_code_t spill_subject_sizes(spill_array_t *array, const spill_value_t *owne
 
 /*
  * The cost of unbounded arrays, for comparison, on any store. On a server: one document with all
- * elements, which are pushed to it (store/unbounded.h). An embedded store has no such documents:
+ * elements, which are pushed to it (store/raw_reader.h). An embedded store has no such documents:
  * there the document is one element of an array, and each append reads, extends and rewrites it.
  *
  * Threads: any number.
