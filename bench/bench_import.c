@@ -1,9 +1,10 @@
 /*
- * Import compared with the parser alone. The two sides take turns: one parses every line of an
- * NDJSON file with libbson, the other imports the file into a new store with log durability and
- * closes the store. Prints the ratio of the medians, which must be at most 2.
+ * Import compared with the parser alone, and import with operation ids (--id) compared with import
+ * without. The sides take turns: one parses every line of an NDJSON file with libbson, the others
+ * import the file into a new store with log durability and close the store. Prints the ratios of
+ * the medians, which must be at most 2.
  *
- *   bench_import FILE.ndjson OWNER-FIELD [ROUNDS]
+ *   bench_import FILE.ndjson OWNER-FIELD [ROUNDS [ID-FIELD]]
  */
 #include "measure.h"
 
@@ -42,7 +43,7 @@ static double parse(const char *path, int64_t *lines)
     return took;
 }
 
-static double import(const char *path, const char *owner, int64_t lines)
+static double import(const char *path, const char *owner, const char *id, int64_t lines)
 {
     char *folder = measure_folder("/tmp");
     spill_error_t error;
@@ -57,7 +58,7 @@ static double import(const char *path, const char *owner, int64_t lines)
     measure_check(spill_store_open(folder, &options, &store, &error), &error);
     measure_check(spill_store_define(store, &definition, &error), &error);
     measure_check(spill_array_open(store, "events", &array, &error), &error);
-    spill_import_options_t what = {.path = path, .owner = owner};
+    spill_import_options_t what = {.path = path, .owner = owner, .id = id};
     spill_import_result_t result;
     measure_check(spill_import(store, array, &what, &result, &error), &error);
     spill_array_close(array);
@@ -70,27 +71,35 @@ static double import(const char *path, const char *owner, int64_t lines)
     return took;
 }
 
+static void report(const char *what, const char *than, double *took, double *other, int rounds)
+{
+    double median = measure_median(took, (size_t)rounds);
+    double other_median = measure_median(other, (size_t)rounds);
+    printf("%s %.3f s, %s %.3f s, ratio %.2f (bar: at most 2.00)\n", what, median, than,
+           other_median, median / other_median);
+}
+
 int main(int argc, char **argv)
 {
     int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
+    const char *id = argc > 4 ? argv[4] : NULL;
     if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX) {
-        measure_stop("usage: bench_import FILE.ndjson OWNER-FIELD [ROUNDS]");
+        measure_stop("usage: bench_import FILE.ndjson OWNER-FIELD [ROUNDS [ID-FIELD]]");
     }
-    double parsing[ROUNDS_MAX];
-    double importing[ROUNDS_MAX];
+    double parsing[ROUNDS_MAX], importing[ROUNDS_MAX], with_ids[ROUNDS_MAX];
     int64_t lines = 0;
     for (int i = 0; i < rounds; i++) {
         parsing[i] = parse(argv[1], &lines);
-        importing[i] = import(argv[1], argv[2], lines);
-        printf("round %d: parse %.3f s, import %.3f s, ratio %.2f\n", i + 1, parsing[i],
-               importing[i], importing[i] / parsing[i]);
+        importing[i] = import(argv[1], argv[2], NULL, lines);
+        with_ids[i] = id ? import(argv[1], argv[2], id, lines) : 0;
+        printf("round %d: parse %.3f s, import %.3f s, with ids %.3f s\n", i + 1, parsing[i],
+               importing[i], with_ids[i]);
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    double parse_median = measure_median(parsing, (size_t)rounds);
-    double import_median = measure_median(importing, (size_t)rounds);
-    printf("%lld lines: parse %.3f s, import %.3f s, ratio %.2f (bar: 2.00); peak memory %ld MB\n",
-           (long long)lines, parse_median, import_median, import_median / parse_median,
-           usage.ru_maxrss / 1024);
+    printf("%lld lines; peak memory %ld MB\n", (long long)lines, usage.ru_maxrss / 1024);
+    report("import", "parse", importing, parsing, rounds);
+    if (id)
+        report("import with ids", "import", with_ids, importing, rounds);
     return 0;
 }
