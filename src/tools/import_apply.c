@@ -210,31 +210,32 @@ static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chun
 
 /*
  * An earlier import may have appended a record with an id. So the base of its operation is as old
- * as the window allows, counted from `*n`, the owner's operation count. If other clients raised
- * that count meanwhile, read it again. This is exact as long as the window still has all
- * operations since `first_n`, the count before this chunk was first tried.
+ * as the window allows, counted from `*n`, a count of the owner's operations. If the store answers
+ * that this base is too old, the count has risen meanwhile: read it again. This is exact as long as
+ * the window still has all operations since `first_n`, the count before this chunk was first tried.
  */
 static spill_code_t append_with_id(spill_import_writer_t *writer, const spill_value_t *owner,
                                    const spill_value_t *value, spill_op_t *op, int64_t first_n,
                                    int64_t *n, spill_error_t *error)
 {
     int64_t reach = writer->op_window - 1;
-    spill_code_t code = SPILL_UNKNOWN;
-    while (code == SPILL_UNKNOWN) {
+    while (true) {
         op->base = *n > reach ? *n - reach : 0;
         spill_append_result_t result;
-        code = append_values(writer, owner, value, 1, op, &result, error);
-        if (code == SPILL_OK) {
+        spill_code_t code = append_values(writer, owner, value, 1, op, &result, error);
+        if (code == SPILL_OK)
             *n = result.op_base;
-        } else if (code == SPILL_UNKNOWN) {
-            int64_t before = *n;
-            spill_error_t late;
-            if (spill_array_op_base(writer->array, owner, n, &late) != SPILL_OK || *n == before ||
-                *n - reach > first_n)
-                break;
-        }
+        if (code != SPILL_UNKNOWN)
+            return code;
+        int64_t before = *n;
+        spill_error_t late;
+        if (spill_array_op_base(writer->array, owner, n, &late) != SPILL_OK || *n == before)
+            return code;
+        if (*n - reach > first_n)
+            return spill_fail(error, SPILL_UNKNOWN,
+                              "the window of operations does not reach back to where the import "
+                              "was interrupted: what it had appended is no longer known");
     }
-    return code;
 }
 
 static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_chunk_t *chunk,
@@ -242,12 +243,7 @@ static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_c
                                     spill_error_t *error)
 {
     spill_value_t owner = spill_chunk_owner_value(chunk, entry);
-    int64_t n = 0;
-    SPILL_TRY(spill_array_op_base(writer->array, &owner, &n, error));
-    if (n - (writer->op_window - 1) > first_n)
-        return spill_fail(error, SPILL_UNKNOWN,
-                          "the window of operations does not reach back to where the import was "
-                          "interrupted: what it had appended is no longer known");
+    int64_t n = first_n;
     for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE;) {
         const spill_chunk_record_t *record = &chunk->records[at];
         spill_value_t value = spill_chunk_element(chunk, record);
