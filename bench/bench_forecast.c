@@ -15,7 +15,7 @@
 #include "measure.h"
 #include "tools/import_records.h"
 #include "tools/scan/forecast.h"
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <bson/bson.h>
 #include <math.h>

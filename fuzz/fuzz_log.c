@@ -10,7 +10,7 @@
 #include "store/embedded/log_losses.h"
 #include "store/embedded/log_reader.h"
 #include "store/embedded/manifest.h"
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <bson/bson.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Numbers by value, and the order of BSON values. */
 #include "bson/value.h"
 
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <string.h>
 

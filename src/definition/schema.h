@@ -207,7 +207,7 @@ spill_code_t spill_window_check(const spill_definition_t *definition, const char
 /* Is it 1 to SPILL_WINDOW_SIZE - 1 bytes of UTF-8 without control characters? */
 bool spill_window_text_valid(const char *text, size_t length);
 
-/* ---- stored elements (stored_element.c) ------------------------------------------------------ */
+/* ---- stored elements ------------------------------------------------------------------------- */
 
 /*
  * Layouts reference and subset: an element's document.

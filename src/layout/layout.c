@@ -6,8 +6,8 @@
 
 #include "definition/schema.h"
 #include "layout/referenced.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 #include "util/queue.h"
 
 #include <assert.h>

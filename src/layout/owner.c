@@ -2,8 +2,8 @@
 
 #include "bson/key.h"
 #include "definition/schema.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,9 +3,8 @@
  * depend on the database.
  *
  * The folder's files, in the order to read:
- *   content.c         what a document holds: elements, operation ids, limits
+ *   state.c           a document in memory: elements, operation ids and limits (content.h), state
  *   sum.c, top.c      what a document shows of its elements (summary.h)
- *   state.c           the rest of the state of a document
  *   request.c         the steps, as plain structs
  *   transition.c      guard and effect of each step; step_top.c for tops and top-N capped heads
  *   render.c          a document as a document database stores it, and its size

@@ -1,7 +1,6 @@
-#include "store/unmanaged.h"
+#include "store/render.h"
 
 #include "definition/schema.h"
-#include "store/render.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #include "bson/record.h"
 #include "store/store.h"
 #include "tools/import_chunk.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "tools/import_chunk.h"
 
 #include "bson/key.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "definition/schema.h"
 #include "store/content.h"
 #include "tools/import_records.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <spillway/bucket.h>
 

@@ -1,4 +1,7 @@
-/* A growing buffer. Memory comes from bson_malloc, which aborts if there is none. */
+/*
+ * Bytes in memory: a growing buffer, a reader, a hash for tables and locks, and the checksums of
+ * two file formats. Memory comes from bson_malloc, which aborts if there is none.
+ */
 #ifndef SPILL_UTIL_BUFFER_H
 #define SPILL_UTIL_BUFFER_H
 
@@ -48,5 +51,19 @@ uint64_t spill_reader_be64(spill_reader_t *reader);
 uint64_t spill_reader_varint(spill_reader_t *reader);
 int64_t spill_reader_zigzag(spill_reader_t *reader);
 const uint8_t *spill_reader_bytes(spill_reader_t *reader, size_t size); /* NULL if too short */
+
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+/* FNV-1a of 64 bits, for tables and locks. Do not use it for keys that an attacker chooses. */
+uint64_t spill_hash(const void *data, size_t size);
+
+/* CRC-32C (Castagnoli), the checksum of the engine's logs. Any thread. About 1 ns a byte. */
+uint32_t spill_crc32c(const void *data, size_t size);
+
+/*
+ * Continue the checksum `crc` (0 at the start) with these bytes: CRC-64 with the polynomial of
+ * ECMA-182, as in Go and xz and in mongodump's archives. Any thread.
+ */
+uint64_t spill_crc64(uint64_t crc, const void *data, size_t size);
 
 #endif

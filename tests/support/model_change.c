@@ -2,8 +2,8 @@
 
 #include "bson/update.h"
 #include "definition/schema.h"
+#include "store/render.h"
 #include "store/transition.h"
-#include "store/unmanaged.h"
 
 #include <assert.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "bson/key.h"
 #include "definition/schema.h"
 #include "store/listing.h"
-#include "store/unmanaged.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <string.h>

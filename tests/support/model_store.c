@@ -1,6 +1,6 @@
 #include "support/model_store_internal.h"
 
-#include "store/unmanaged.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <assert.h>

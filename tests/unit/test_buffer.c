@@ -1,6 +1,5 @@
 /* Buffers, readers, the hash, and the checksum of archives. */
 #include "util/buffer.h"
-#include "util/hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

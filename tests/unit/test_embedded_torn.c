@@ -7,7 +7,7 @@
 #include "store/embedded/log_check.h"
 #include "store/embedded/log_reader.h"
 #include "store/embedded/records.h"
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <glob.h>
 #include <setjmp.h>

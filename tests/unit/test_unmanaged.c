@@ -1,5 +1,5 @@
 /* Messages about unmanaged arrays. */
-#include "store/unmanaged.h"
+#include "store/render.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/view.h"
-#include "store/unmanaged.h"
+#include "store/render.h"
 #include "util/error.h"
 
 /*

@@ -7,7 +7,7 @@
 #include "bson/value.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/listing.h"
-#include "store/unmanaged.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "store/embedded/view.h"
 
 #include "store/embedded/records.h"
-#include "store/unmanaged.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "store/embedded/folder.h"
 
+#include "util/buffer.h"
 #include "util/error.h"
 #include "util/file.h"
-#include "util/hash.h"
 
 #include <bson/bson.h>
 #include <dirent.h>

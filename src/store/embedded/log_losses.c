@@ -2,7 +2,7 @@
 
 #include "bson/key.h"
 #include "store/embedded/keys.h"
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <bson/bson.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "store/embedded/log_reader.h"
 
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <bson/bson.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "store/embedded/op_cache.h"
 
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <assert.h>
 #include <bson/bson.h>

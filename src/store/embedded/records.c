@@ -2,8 +2,8 @@
 
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "bson/value.h"
 #include "store/raw_reader.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "store/render.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 
 #include "definition/schema.h"
 #include "store/render.h"
-#include "store/unmanaged.h"
 #include "util/error.h"
 
 #include <stdio.h>

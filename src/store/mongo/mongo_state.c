@@ -3,7 +3,6 @@
 
 #include "definition/schema.h"
 #include "store/render.h"
-#include "store/unmanaged.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include "store/content.h"
 #include "tools/consolidate/consolidate.h"
 #include "tools/consolidate/run.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>

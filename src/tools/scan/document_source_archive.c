@@ -12,8 +12,8 @@
 #include "tools/scan/document_source.h"
 
 #include "tools/scan/paths.h"
+#include "util/buffer.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "tools/scan/paths.h"
 
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "tools/scan/shape.h"
 
 #include "bson/value.h"
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "tools/scan/shape.h"
 
-#include "util/hash.h"
+#include "util/buffer.h"
 
 #include <bson/bson.h>
 #include <ctype.h>
