@@ -1,3 +1,4 @@
+/* Commands on a definition of layout bucket: an owner's elements are in its windows. */
 #include "cli/bucket.h"
 
 #include "definition/schema.h"

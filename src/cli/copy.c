@@ -1,5 +1,4 @@
-/* copy: definitions and their arrays, from one store to another; and what convert shares with it.
- */
+/* copy: definitions and their arrays, from one store to another; what convert shares with it. */
 #include "cli/copy.h"
 
 #include "cli/cli.h"

@@ -1,3 +1,4 @@
+/* Draw documents in the terminal: their contents, and how full they are. */
 #include "cli/draw.h"
 
 #include "cli/cli.h"

@@ -1,5 +1,4 @@
-/* drop and trim: remove an owner's array, a definition with all its data, or the oldest elements.
- */
+/* drop and trim: remove an array, a definition with all its data, or the oldest elements. */
 #include "cli/bucket.h"
 #include "tools/definition_jobs.h"
 #include "util/clock.h"

@@ -1,5 +1,4 @@
-/* edit and remove: change or remove single elements, by number or id, or those that match a filter.
- */
+/* edit and remove: change or remove single elements, or those that match a filter. */
 #include "cli/bucket.h"
 #include "util/error.h"
 

@@ -1,3 +1,4 @@
+/* The two stages of migrate: in place, then into the planned definition. */
 #include "cli/operate.h"
 
 #include "definition/schema.h"

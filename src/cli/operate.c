@@ -1,5 +1,4 @@
-/* Commands that move data on a store in use: what all of them share, and a run of migrate or sweep.
- */
+/* Commands that move data on a store in use: what all share, and a run of migrate or sweep. */
 #include "cli/operate.h"
 
 #include "cli/process.h"

@@ -1,5 +1,4 @@
-/* read, count and export: an owner's elements a page at a time, how many there are, and all arrays.
- */
+/* read, count and export: a page of an owner's elements, their number, and all arrays. */
 #include "cli/bucket.h"
 #include "util/error.h"
 

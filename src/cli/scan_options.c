@@ -1,3 +1,4 @@
+/* The options that scan, plan and report share, and the scan itself. */
 #include "cli/scan_options.h"
 
 #include "cli/cli.h"

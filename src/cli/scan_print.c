@@ -1,3 +1,4 @@
+/* Print the result of a scan as text for people: findings first. */
 #include "cli/scan_options.h"
 
 #include "cli/cli.h"

@@ -1,3 +1,4 @@
+/* Catch up: one pass that copies the original's arrays into the planned definition. */
 #include "tools/staged.h"
 
 #include "bson/value.h"

@@ -1,3 +1,4 @@
+/* Convert: copy the arrays of a definition into another layout, and drop the old ones. */
 #include "tools/definition_jobs.h"
 
 #include "core/array.h"

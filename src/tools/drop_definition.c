@@ -1,3 +1,4 @@
+/* Drop a definition, its owners, and its collections. */
 #include "tools/definition_jobs.h"
 
 #include "core/array.h"

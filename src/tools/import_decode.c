@@ -1,3 +1,4 @@
+/* Decode records to documents, and find the fields with the owner and the operation id. */
 #include "tools/import_records.h"
 
 #include "bson/value.h"

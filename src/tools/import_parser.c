@@ -1,3 +1,4 @@
+/* The parsing side of an import: a thread that reads the input ahead of the writer. */
 #include "tools/import_chunk.h"
 
 #include "bson/key.h"

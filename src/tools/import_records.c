@@ -1,3 +1,4 @@
+/* Find the first and last byte of each record of an input, and its line. */
 #include "tools/import_records.h"
 
 #include "util/error.h"

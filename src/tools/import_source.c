@@ -1,5 +1,4 @@
-/* An input: its format, which says where a record ends, and its bytes, decompressed while reading.
- */
+/* An input: its format, which says where a record ends, and its decompressed bytes. */
 #include "tools/import_records.h"
 #include "util/error.h"
 

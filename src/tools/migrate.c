@@ -1,3 +1,4 @@
+/* Migrate arrays in place: count what must be done, reshape, and undo. */
 #include "tools/migrate.h"
 
 #include "core/array.h"

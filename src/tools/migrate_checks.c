@@ -1,3 +1,4 @@
+/* Check names before a migration and after its undo, and the entries of a plan. */
 #include "core/array.h"
 #include "store/raw_admin.h"
 #include "store/raw_reader.h"

@@ -1,3 +1,4 @@
+/* A pass of a migration over the owners of an array. */
 #include "tools/migrate_pass.h"
 
 #include "core/array.h"

@@ -1,3 +1,4 @@
+/* A migration in two stages: begin, finish, undo. */
 #include "tools/staged.h"
 
 #include "core/array.h"

@@ -1,3 +1,4 @@
+/* Count an array's owners, elements and bytes, and find the longest arrays. */
 #include "tools/definition_jobs.h"
 
 #include "core/array.h"

@@ -1,3 +1,4 @@
+/* Unbounded arrays, for comparison with the layouts. */
 #include "tools/bench/subject.h"
 
 #include "definition/schema.h"

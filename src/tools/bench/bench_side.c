@@ -1,3 +1,4 @@
+/* One kind of array on a store, the threads that work on it, and the cost. */
 #include "tools/bench/bench_side.h"
 
 #include "tools/bench/samples.h"

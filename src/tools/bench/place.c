@@ -1,3 +1,4 @@
+/* Reserve the benchmark's names in a store, and free them at the end. */
 #include "tools/bench/bench_side.h"
 
 #include "store/raw_admin.h"

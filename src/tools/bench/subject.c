@@ -1,3 +1,4 @@
+/* Measured arrays in any layout: appends, newest pages, sizes of documents. */
 #include "tools/bench/subject.h"
 
 #include "definition/schema.h"

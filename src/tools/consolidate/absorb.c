@@ -10,7 +10,7 @@
  * step may be repeated. No client writes under the late name, so no document is lost between its
  * insert and the drop.
  */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "util/error.h"
 

@@ -1,5 +1,5 @@
 /* What is checked before anything is changed, besides names and indexes. */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "util/error.h"
 

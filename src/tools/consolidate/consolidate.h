@@ -15,7 +15,7 @@
  *   back, rename the old collections back, and drop the joint one.
  *
  * Every step may be killed and started again. A checkpoint in the store records the step
- * (run.h, consolidate_checkpoint.c), and a repeated step recognizes what it has done before.
+ * (consolidate_checkpoint.c), and a repeated step recognizes what it has done before.
  */
 #ifndef SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_H
 #define SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_H

@@ -1,5 +1,5 @@
 /* The stored state of a consolidation: two small documents, the checkpoint and the place. */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "store/job.h"
 #include "util/error.h"

@@ -6,7 +6,7 @@
  * of a document which a later chunk or the next pass updates. So it is deleted, or the refused
  * document waits. Documents that have exchanged values do not block each other this way.
  */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "bson/key.h"
 #include "util/error.h"

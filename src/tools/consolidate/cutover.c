@@ -15,7 +15,7 @@
  *
  * Renaming back is safe until the place is saved: up to then only this run writes to the slice.
  */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 #include "util/error.h"
 
 #include <inttypes.h>

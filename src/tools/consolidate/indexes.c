@@ -16,7 +16,7 @@
  * - text, geographic, hashed, wildcard: refused until the plan leaves the index out by its name
  */
 #include "bson/value.h"
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "util/error.h"
 

@@ -1,5 +1,5 @@
 /* Passes over all members, repeated until one finds nothing to do. */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "util/error.h"
 

@@ -5,7 +5,7 @@
 #include "bson/value.h"
 #include "store/content.h"
 #include "tools/consolidate/consolidate.h"
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 #include "util/buffer.h"
 #include "util/error.h"
 

@@ -4,7 +4,7 @@
  * collection is put aside, so that no client writes to it. Then each of these old collections is
  * made equal to its slice. Last, all old collections are renamed back.
  */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "util/error.h"
 

@@ -1,3 +1,4 @@
+/* The plots of a report, as SVG pictures in the page. */
 #include "tools/report/report.h"
 
 #include "tools/report/svg.h"

@@ -1,3 +1,4 @@
+/* Write the page of a report. */
 #include "tools/report/report.h"
 
 #include "tools/report/svg.h"

@@ -1,3 +1,4 @@
+/* Forecast an array's growth: its pace, coming elements, and when it reaches its limits. */
 #include "tools/scan/forecast.h"
 
 #include "util/text.h"

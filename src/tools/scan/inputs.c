@@ -1,3 +1,4 @@
+/* Find the inputs of a source on disk: one file, or the files of a dump. */
 #include "tools/scan/document_source.h"
 
 #include "tools/import_records.h"

@@ -1,5 +1,4 @@
-/* The paths of a collection in a scan's JSON document, with their distributions, growth and owners.
- */
+/* The paths of a collection in a scan's JSON document, with distributions, growth and owners. */
 #include "bson/value.h"
 #include "tools/scan/json_fields.h"
 #include "util/error.h"

@@ -1,3 +1,4 @@
+/* Find documents again behind damage. */
 #include "tools/scan/document_source.h"
 
 #include "bson/value.h"

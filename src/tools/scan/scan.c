@@ -1,3 +1,4 @@
+/* Scan a source: inputs, workers, and the documents between them. */
 #include "tools/scan/scan.h"
 
 #include "tools/import_records.h"

@@ -1,3 +1,4 @@
+/* Find groups of collections that differ only by an identifier in their names. */
 #include "tools/scan/shape.h"
 
 #include "util/buffer.h"

@@ -1,3 +1,4 @@
+/* Read the times of an array's elements from the elements. */
 #include "tools/scan/paths.h"
 
 #include "util/clock.h"

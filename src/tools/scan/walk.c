@@ -1,3 +1,4 @@
+/* Walk over the bytes of a document, and add its arrays and sub-documents to a table. */
 #include "tools/scan/paths.h"
 
 #include "tools/scan/field_bytes.h"

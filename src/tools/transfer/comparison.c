@@ -1,3 +1,4 @@
+/* Compare both sides of one owner, element by element. */
 #include "tools/transfer/transfer_parts.h"
 
 #include "bson/value.h"

@@ -1,3 +1,4 @@
+/* Write to one owner of the target: batches, each appended at most once. */
 #include "tools/transfer/transfer_parts.h"
 
 #include "core/array.h"

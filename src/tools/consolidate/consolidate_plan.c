@@ -1,3 +1,4 @@
+/* Read what a plan says about groups of collections. */
 #include "tools/consolidate/consolidate.h"
 
 #include "bson/key.h"

@@ -1,6 +1,6 @@
 /* What the files of a consolidation share during a run. */
-#ifndef SPILL_TOOLS_CONSOLIDATE_RUN_H
-#define SPILL_TOOLS_CONSOLIDATE_RUN_H
+#ifndef SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_RUN_H
+#define SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_RUN_H
 
 #include "tools/consolidate/consolidate.h"
 

@@ -1,5 +1,5 @@
 /* The report before a copy, and the copy while the application writes. */
-#include "tools/consolidate/run.h"
+#include "tools/consolidate/consolidate_run.h"
 
 #include "util/error.h"
 
