@@ -51,7 +51,7 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
 
 /*
  * Keep oldest: SEAL the document `page`, whose state was read. It has no effect if another client
- * changed the document meanwhile. (oldest_tail.c)
+ * changed the document meanwhile.
  */
 static spill_code_t seal_document(const spill_owner_t *owner, int64_t page,
                                   const spill_state_t *state, spill_error_t *error)
@@ -66,7 +66,7 @@ static spill_code_t seal_document(const spill_owner_t *owner, int64_t page,
  * Keep oldest: the last two of the `pages` pages that a head of `incarnation` counted were missing.
  * A client raises that count only after it has sealed the last page but one, and a drop deletes the
  * head before its pages. So return SPILL_CORRUPT, with the page, if the head still counts them.
- * Cost: one read. (oldest_tail.c)
+ * Cost: one read.
  */
 static spill_code_t check_tail(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                spill_error_t *error)

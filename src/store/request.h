@@ -205,7 +205,7 @@ typedef struct spill_read {
      * the bound. It has twice as many bytes only if it is a single element.
      */
     int64_t bytes_most;
-    const spill_value_t *id;        /* SPILL_WANT_ID: it has a key (bson/element_id.h) */
+    const spill_value_t *id;        /* SPILL_WANT_ID: it has a key (bson/element_fields.h) */
     const spill_top_entry_t *below; /* SPILL_WANT_TOP_N; NULL: no upper bound */
     const spill_op_t *op;           /* find its entry (response->op) */
     int64_t watermark;              /* SPILL_ELEMENTS */

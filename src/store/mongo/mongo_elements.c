@@ -1,7 +1,7 @@
 /*
- * The elements in an array on the server: their places by the definition's order (store/place.h) as
- * operators and expressions, runs of them, and elements by their ids. Other clients may append at
- * the growing end at any time. So a change counts places from the other end, where the oldest
+ * The elements in an array on the server: their places by the definition's order (store/render.h)
+ * as operators and expressions, runs of them, and elements by their ids. Other clients may append
+ * at the growing end at any time. So a change counts places from the other end, where the oldest
  * element is.
  */
 #include "store/mongo/mongo_document.h"
