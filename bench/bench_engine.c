@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOT_THREADS = 8, PAGE = 20, LOG_OWNERS = 8 };
+enum { HOT_THREADS = 8, PAGE = 20, LOG_OWNERS = 8, NEAR = 100 };
+
+/* Owners whose newest elements are cached, and caches large enough for them. */
+enum { CACHED_OWNERS = 10000, CACHED_LENGTH = 40, LARGE_CACHE = 256 * 1024 * 1024 };
 
 typedef struct bench {
     measure_report_t report;
@@ -30,20 +33,30 @@ typedef struct ours {
     spill_array_t *array;
     int owners; /* a thread uses owner thread % owners; a single thread uses all in turn */
     uint64_t number;
+    int64_t length; /* of owner 0 */
 } ours_t;
 
-static void ours_open(ours_t *ours, const bench_t *bench, bool sync, int owners)
+/* `cache_bytes` 0: the default. */
+static void ours_open_cached(ours_t *ours, const bench_t *bench, bool sync, int owners,
+                             int64_t cache_bytes)
 {
     spill_error_t error;
     spill_store_options_t options;
     spill_definition_t definition;
     spill_store_options_init(&options);
     options.durability = sync ? SPILL_DURABILITY_FSYNC : SPILL_DURABILITY_LOG;
+    if (cache_bytes > 0)
+        options.cache_bytes = cache_bytes;
     *ours = (ours_t){.folder = measure_folder(bench->parent), .owners = owners};
     measure_check(spill_store_open(ours->folder, &options, &ours->store, &error), &error);
     measure_check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
     measure_check(spill_store_define(ours->store, &definition, &error), &error);
     measure_check(spill_array_open(ours->store, "feed", &ours->array, &error), &error);
+}
+
+static void ours_open(ours_t *ours, const bench_t *bench, bool sync, int owners)
+{
+    ours_open_cached(ours, bench, sync, owners, 0);
 }
 
 static void ours_close(ours_t *ours)
@@ -128,6 +141,15 @@ static void ours_page(ours_t *ours, int owner, int64_t before)
         measure_stop("a page has %zu elements", slice->count);
     spill_slice_free(slice);
     bson_destroy(&storage);
+}
+
+/* Read a page of the newest head that is below the cached elements. */
+static void ours_near_pages(void *context, int thread, int count)
+{
+    ours_t *ours = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        ours_page(ours, 0, ours->length - NEAR);
 }
 
 static void ours_newest_pages(void *context, int thread, int count)
@@ -280,31 +302,32 @@ static void bench_long(bench_t *bench, int rounds)
     ours_open(&ours, bench, false, 50);
     bare_open(&bare, bench, false, 1);
     ours_fill(&ours, 0, length);
+    ours.length = length;
     bare_appends_in_turn(&bare, 0, length);
     deep_t deep = {.ours = &ours, .length = length, .random = 1};
-    measure_side_t newest_ours = {ours_newest_pages, &ours, count};
+    measure_side_t near_ours = {ours_near_pages, &ours, count};
     measure_figure_t newest = {.name = "newest-page",
                                .what = "newest page of 20, bare engine: the same iteration",
                                .bar = 0.70,
                                .threads = 1,
                                .rounds = rounds,
-                               .ours = newest_ours,
+                               .ours = {ours_newest_pages, &ours, count},
                                .other = {bare_newest_pages, &bare, count}};
     measure_figure_t one = {.name = "deep-page",
-                            .what = "a page of 20 deep in the array, against the newest",
+                            .what = "a page of 20 deep in the array, against one in the head",
                             .bar = 3.0,
                             .at_most = true,
                             .threads = 1,
                             .rounds = rounds,
                             .ours = {one_deep_page, &deep, count},
-                            .other = newest_ours};
+                            .other = near_ours};
     measure_figure_t any = {.name = "deep-anywhere",
                             .what = "the same, a random page each time, most in no cache",
                             .at_most = true,
                             .threads = 1,
                             .rounds = rounds,
                             .ours = {deep_pages, &deep, count / 5},
-                            .other = {ours_newest_pages, &ours, count / 5}};
+                            .other = {ours_near_pages, &ours, count / 5}};
     if (measure_wanted(report, newest.name))
         measure_figure(report, &newest);
     if (measure_wanted(report, one.name))
@@ -327,6 +350,84 @@ static void bench_long(bench_t *bench, int rounds)
     bare_close(&bare);
 }
 
+/* ---- the newest pages of many owners --------------------------------------------------------- */
+
+/* An owner in random order. */
+static int next_owner(uint64_t *random)
+{
+    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (int)((*random >> 33) % CACHED_OWNERS);
+}
+
+static void newest_pages_anywhere(void *context, int thread, int count)
+{
+    uint64_t random = (uint64_t)thread;
+    for (int i = 0; i < count; i++)
+        ours_page(context, next_owner(&random), INT64_MAX);
+}
+
+/* Read the first elements instead, which are not cached. */
+static void first_pages_anywhere(void *context, int thread, int count)
+{
+    uint64_t random = (uint64_t)thread;
+    for (int i = 0; i < count; i++)
+        ours_page(context, next_owner(&random), PAGE);
+}
+
+/* Of ten operations of a thread, one is an append and nine read a page. */
+static void feed(ours_t *ours, int thread, int count, int64_t before)
+{
+    uint64_t random = (uint64_t)thread;
+    for (int i = 0; i < count; i++) {
+        int owner = next_owner(&random);
+        if (i % 10 == 0)
+            ours_append(ours, owner, (uint64_t)i);
+        else
+            ours_page(ours, owner, before);
+    }
+}
+
+static void feed_newest(void *context, int thread, int count)
+{
+    feed(context, thread, count, INT64_MAX);
+}
+
+static void feed_first(void *context, int thread, int count)
+{
+    feed(context, thread, count, PAGE);
+}
+
+static void bench_cached(bench_t *bench, int rounds)
+{
+    measure_report_t *report = &bench->report;
+    if (!measure_wanted(report, "newest-cached") && !measure_wanted(report, "feed"))
+        return;
+    ours_t ours;
+    ours_open_cached(&ours, bench, false, CACHED_OWNERS, LARGE_CACHE);
+    ours_appends_in_turn(&ours, 0, CACHED_OWNERS * CACHED_LENGTH);
+    for (int owner = 0; owner < CACHED_OWNERS; owner++)
+        ours_page(&ours, owner, INT64_MAX);
+    int count = bench->quick ? 20000 : 100000;
+    measure_figure_t cached = {.name = "newest-cached",
+                               .what = "newest 20 of any of 10 000 owners, cached; not cached",
+                               .bar = 3.0,
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {newest_pages_anywhere, &ours, count},
+                               .other = {first_pages_anywhere, &ours, count / 10}};
+    measure_figure_t fed = {.name = "feed",
+                            .what = "8 threads, 9 of these reads for each append; not cached",
+                            .threads = HOT_THREADS,
+                            .rounds = rounds,
+                            .ours = {feed_newest, &ours, count / 10},
+                            .other = {feed_first, &ours, count / 10}};
+    if (measure_wanted(report, cached.name))
+        measure_figure(report, &cached);
+    if (measure_wanted(report, fed.name))
+        measure_figure(report, &fed);
+    ours_close(&ours);
+}
+
 int main(int argc, char **argv)
 {
     bench_t bench = {.parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"};
@@ -345,5 +446,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof appends / sizeof *appends; i++)
         bench_appends(&bench, &appends[i], rounds);
     bench_long(&bench, rounds);
+    bench_cached(&bench, rounds);
     return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

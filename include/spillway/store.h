@@ -50,7 +50,12 @@ typedef struct spill_store_options {
     bool read_only;  /* open an existing store for reading, beside a writer */
     bool must_exist; /* do not create a store */
     spill_durability_t durability;
-    int64_t cache_bytes; /* block cache of the embedded engine; default 32 MiB */
+    /*
+     * Of an embedded store; default 32 MiB. A quarter of it keeps the newest elements of owners
+     * that were read lately (up to 64 elements, 32 KiB each), the rest is the engine's block cache.
+     * A store in memory uses only the quarter. 0: no caches.
+     */
+    int64_t cache_bytes;
     /*
      * On a server: send a command for each append, even if several threads append to one owner at
      * the same time. By default appends that wait for a running command are sent as one.
@@ -137,7 +142,7 @@ SPILL_API spill_code_t spill_store_drop(spill_store_t *store, const char *name,
 SPILL_API spill_code_t spill_store_backup(spill_store_t *store, const char *folder,
                                           spill_error_t *error);
 
-/* What the store has done since it was opened. Values only rise. */
+/* What the store has done since it was opened. Values only rise, except tail_bytes. */
 typedef struct spill_counters {
     int64_t calls;    /* store operations */
     int64_t appends;  /* appends acknowledged */
@@ -155,6 +160,13 @@ typedef struct spill_counters {
      */
     int64_t bytes_written;
     int64_t bytes_read; /* embedded: not counted */
+    /*
+     * Embedded: reads of heads that the cache of newest elements answered, those that it could have
+     * answered but had to leave to the engine, and the bytes that it has now, which rise and fall.
+     */
+    int64_t tail_hits;
+    int64_t tail_misses;
+    int64_t tail_bytes;
 } spill_counters_t;
 
 /* Read the counters, one after the other. All are 0 if `store` is NULL. */

@@ -39,6 +39,9 @@ typedef struct spill_run {
 int64_t spill_run_next_limit(int64_t limit, int64_t most, int64_t bytes_most, int64_t count,
                              int64_t bytes);
 
+/* Reserve the memory of so many more elements with together `bytes` bytes. */
+void spill_run_reserve(spill_run_t *run, size_t count, size_t bytes);
+
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value);
 /* Append the elements of `from` with numbers >= watermark. */
 void spill_run_add_from(const spill_run_t *from, int64_t watermark, spill_run_t *run);

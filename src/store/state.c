@@ -247,6 +247,12 @@ int64_t spill_run_next_limit(int64_t limit, int64_t most, int64_t bytes_most, in
     return fitting < grown ? fitting : grown;
 }
 
+void spill_run_reserve(spill_run_t *run, size_t count, size_t bytes)
+{
+    reserve_run(run, run->count + count);
+    spill_buffer_reserve(&run->arena, bytes);
+}
+
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value)
 {
     reserve_run(run, run->count + 1);

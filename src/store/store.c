@@ -155,6 +155,9 @@ void spill_store_counters(spill_store_t *store, spill_counters_t *counters)
         .syncs = value_of(&counts->syncs),
         .bytes_written = value_of(&counts->bytes_written),
         .bytes_read = value_of(&counts->bytes_read),
+        .tail_hits = value_of(&counts->tail_hits),
+        .tail_misses = value_of(&counts->tail_misses),
+        .tail_bytes = value_of(&counts->tail_bytes),
     };
 }
 

@@ -159,6 +159,7 @@ typedef struct spill_store_ops {
 typedef struct spill_counts {
     atomic_llong calls, appends, elements, repeats, spills, retries, waits, commits, syncs;
     atomic_llong bytes_written, bytes_read;
+    atomic_llong tail_hits, tail_misses, tail_bytes;
 } spill_counts_t;
 
 /* The head of every store's own struct. */

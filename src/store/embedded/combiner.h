@@ -10,6 +10,7 @@
 #define SPILL_STORE_EMBEDDED_COMBINER_H
 
 #include "store/embedded/kv.h"
+#include "store/embedded/tail_cache.h"
 #include "util/queue.h"
 
 #include <stdatomic.h>
@@ -28,7 +29,8 @@ typedef struct spill_combiner {
     bool sync;
     atomic_llong *commits; /* batches written; and batches synced */
     atomic_llong *syncs;
-    atomic_llong *bytes; /* of their keys and values; may be NULL */
+    atomic_llong *bytes;       /* of their keys and values; may be NULL */
+    spill_tail_cache_t *tails; /* learns of each write; may be NULL */
     spill_queue_t queue;
     spill_batch_t batch;    /* the leader's */
     spill_undone_fn undone; /* may be NULL */

@@ -65,6 +65,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     bson_free(store->folder);
     bson_free(store->bindings);
     clear_caches(store);
+    spill_tail_cache_free(store->tails);
     spill_store_base_release(base);
     bson_free(store);
     return code;
@@ -139,6 +140,12 @@ static spill_code_t load_for_writing(spill_embedded_t *store, spill_error_t *err
     return load_dropped_rev(store, error);
 }
 
+/* The tail cache's share of the caches. */
+static int64_t tail_bytes(const spill_store_options_t *options)
+{
+    return options->cache_bytes / 4;
+}
+
 spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
                                     const spill_store_options_t *options, spill_store_t **store,
                                     spill_error_t *error)
@@ -158,6 +165,8 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
     embedded->combiner.bytes = &embedded->base.counts.bytes_written;
+    embedded->tails = spill_tail_cache_new(tail_bytes(options), &embedded->base.counts);
+    embedded->combiner.tails = embedded->tails;
     embedded->combiner.undone = clear_caches;
     embedded->combiner.undone_context = embedded;
     if (!options->read_only)
@@ -202,7 +211,7 @@ spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *
         .read_only = options->read_only,
         .partial = options->partial,
         .synced = options->durability == SPILL_DURABILITY_FSYNC,
-        .cache_bytes = options->cache_bytes,
+        .cache_bytes = options->cache_bytes - tail_bytes(options),
         .log = options->log,
         .log_context = options->log_context,
     };

@@ -11,6 +11,7 @@
  *   numbers.c             the numbers of definitions
  *   records.c             records of states, the cache of head records, system records
  *   op_cache.h            the cache of operation windows
+ *   tail_cache.c          the cache of heads and their newest elements, for readers
  *   embedded_listing.c    list owners, heads that need a reshape, and windows
  *   embedded_orphans.c    list owners that have pages but no head
  *   embedded_check.h      find errors in the records
@@ -31,6 +32,7 @@
 #include "store/embedded/head_cache.h"
 #include "store/embedded/keys.h"
 #include "store/embedded/op_cache.h"
+#include "store/embedded/tail_cache.h"
 #include "store/store.h"
 #include "store/transition.h"
 
@@ -42,6 +44,7 @@ typedef struct spill_embedded {
     char *folder; /* NULL: not on disk */
     spill_folder_lock_t lock;
     spill_combiner_t combiner;
+    spill_tail_cache_t *tails; /* NULL: none */
     /* The defined arrays. Only the combiner's leader uses them. */
     spill_binding_t *bindings;
     size_t binding_count;

@@ -278,10 +278,28 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* Read the engine. */
+static spill_code_t read_engine(spill_view_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_embedded_t *store = reading->store;
+    bool state_only = !request->read.unmanaged && request->read.want == SPILL_WANT_NONE &&
+                      !request->read.op && !request->read.want_ops && !request->read.want_fields &&
+                      !request->read.want_top && request->page >= SPILL_HEAD;
+    if (state_only)
+        return spill_embedded_get_state(store, NULL, request, &reading->key, request->page,
+                                        &reading->response->state, error);
+    reading->iter = store->kv->ops->iterate(store->kv);
+    spill_code_t code = read_all(reading, error);
+    reading->iter->ops->free(reading->iter);
+    return code;
+}
+
 spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
     spill_view_t reading;
+    spill_tail_ticket_t ticket;
     reading.store = store;
     reading.request = request;
     reading.response = response;
@@ -291,21 +309,13 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     const spill_clock_t *clock = &store->base.options.clock;
     if (request->read.want_now)
         response->now_us = clock->now_us(clock->context);
-    bool state_only = !request->read.unmanaged && request->read.want == SPILL_WANT_NONE &&
-                      !request->read.op && !request->read.want_ops && !request->read.want_fields &&
-                      !request->read.want_top && request->page >= SPILL_HEAD;
-    spill_code_t code;
-    if (state_only) {
-        code = spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
-                                        &response->state, error);
-    } else {
-        reading.iter = store->kv->ops->iterate(store->kv);
-        code = read_all(&reading, error);
-        reading.iter->ops->free(reading.iter);
-    }
-    bool fields_only = code == SPILL_OK && request->page == SPILL_HEAD &&
-                       !request->read.unmanaged && !response->state.present;
+    if (spill_tail_cache_read(store->tails, &reading.key, request, response, &ticket))
+        return SPILL_OK;
+    SPILL_TRY(read_engine(&reading, error));
+    spill_tail_cache_fill(store->tails, &reading.key, request, response, &ticket);
+    bool fields_only =
+        request->page == SPILL_HEAD && !request->read.unmanaged && !response->state.present;
     return fields_only ? spill_embedded_get_fields_bytes(store, request,
                                                          &response->state.fields_bytes, error)
-                       : code;
+                       : SPILL_OK;
 }
