@@ -10,6 +10,14 @@
  *
  *      parser thread                         calling thread
  *      source -> records -> decode -> chunk  ---queue--->  bases, checkpoint, appends, progress
+ *
+ * The files of an import, in the order to read:
+ *   import_source.c    the bytes of an input, and its format
+ *   import_records.c   records in these bytes; import_decode.c makes documents of them
+ *   import_chunk.c     records by owner
+ *   import_parser.c    the thread that fills chunks
+ *   import_apply.c     the job checkpoint, and the appends of a chunk
+ *   import.c           the whole import
  */
 #ifndef SPILL_TOOLS_IMPORT_H
 #define SPILL_TOOLS_IMPORT_H

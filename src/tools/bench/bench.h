@@ -4,6 +4,14 @@
  *
  * All its collections and definitions have names that begin with spillway_bench. A run never
  * touches what already exists under these names, and leaves nothing under them.
+ *
+ * The folder's files, in the order to read:
+ *   samples.c        elements, threads that begin together, statistics
+ *   subject.c        arrays in any layout; baseline.c has the unbounded ones
+ *   bench_side.c     one kind of array, its threads, and the cost
+ *   place.c          the names in a store
+ *   bench_run.c      one length after another; tune.c finds the best threshold and page
+ *   bench_result.c   rows, JSON, plots
  */
 #ifndef SPILL_TOOLS_BENCH_BENCH_H
 #define SPILL_TOOLS_BENCH_BENCH_H

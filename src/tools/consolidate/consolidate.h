@@ -16,6 +16,16 @@
  *
  * Every step may be killed and started again. A checkpoint in the store records the step
  * (consolidate_checkpoint.c), and a repeated step recognizes what it has done before.
+ *
+ * The folder's files, in the order to read:
+ *   transform.c                the two forms of a document, and views under the old names
+ *   consolidate_plan.c         the groups of a plan
+ *   consolidate_checkpoint.c   the stored state, and changes of collections by its owner
+ *   checks.c                   checks before anything is changed; indexes.c merges the indexes
+ *   copy_pass.c                make one side equal to the other; pass.c repeats it for all members
+ *   consolidate_copy.c         the report, and the copy
+ *   absorb.c                   documents that arrive late under an old name
+ *   cutover.c                  cut over, and finish; undo.c undoes it
  */
 #ifndef SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_H
 #define SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_H

@@ -2,6 +2,13 @@
  * report: the result of a scan as one self-contained page: no network, no script, no other file.
  * Findings come first, each with what to do, then plots, then all collections. The page is made for
  * screens, phones and paper.
+ *
+ * The folder's files, in the order to read:
+ *   report.c            the page
+ *   report_findings.c   the findings, each with what to do
+ *   figures.c           the figures with their captions; plots.c draws each
+ *   html.c              the style, and texts with any characters
+ *   svg.c               axes and pictures; gnuplot.c runs gnuplot
  */
 #ifndef SPILL_TOOLS_REPORT_REPORT_H
 #define SPILL_TOOLS_REPORT_REPORT_H

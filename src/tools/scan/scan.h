@@ -4,6 +4,19 @@
  *
  *   source -> inputs -> document source -> blocks -> workers: walk, table of paths
  *          -> merged tables -> findings
+ *
+ * The folder's files, in the order to read:
+ *   scan.c     the inputs, the workers, and the collections of a scan
+ *   inputs.c   the files of a source; document_source*.c read documents from each
+ *   resync.c   find documents again behind damage
+ *   walk.c     one pass over the bytes of a document
+ *   paths.c    the table of paths; times.c reads the times of elements
+ *   sketch.c   distributions, and the largest owners
+ *   growth.c   how arrays grew; forecast.c and growth_forecast.c how they may continue
+ *   shape.c    fields and indexes of a collection; sprawl.c groups collections by them
+ *   result.c   the result; findings.c derives the findings
+ *   json.c     the result as JSON (json_paths.c, json_values.c)
+ *   plan.c     a plan for the findings (plan_sprawl.c, plan_texts.c)
  */
 #ifndef SPILL_TOOLS_SCAN_SCAN_H
 #define SPILL_TOOLS_SCAN_SCAN_H
