@@ -194,5 +194,7 @@ export LD_LIBRARY_PATH=$PWD/broken
 expect 3 stats mongodb://127.0.0.1:1/db
 has err "stores on a server need libmongoc-1.0.so.0, which cannot be loaded"
 has err "install libmongoc"
+expect 3 scan mongodb://127.0.0.1:1/db --read-preference secondary
+has err "install libmongoc"
 expect 0 append here feed ada '{"n":2}'
 unset LD_LIBRARY_PATH

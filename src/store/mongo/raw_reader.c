@@ -47,9 +47,11 @@ static spill_code_t parse_preference(const char *text, mongoc_read_prefs_t **pre
 spill_code_t spill_raw_reader_open(const char *uri, const char *preference,
                                    spill_raw_reader_t **reader, spill_error_t *error)
 {
-    spill_raw_reader_t *made = bson_malloc0(sizeof *made);
     spill_store_options_t options;
     spill_store_t *store = NULL;
+    *reader = NULL;
+    SPILL_TRY(spill_driver_load(error));
+    spill_raw_reader_t *made = bson_malloc0(sizeof *made);
     *reader = made;
     spill_store_options_init(&options);
     options.read_only = true;
