@@ -165,18 +165,24 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     return SPILL_OK;
 }
 
+/* What a slice owns, in one block of memory. */
+typedef struct slice_memory {
+    spill_run_t run;
+    spill_element_t elements[];
+} slice_memory_t;
+
 /* A slice of the first `count` elements of the run. The run becomes the slice's. */
 static spill_slice_t *slice_of(spill_run_t *run, size_t count)
 {
     spill_slice_t *slice = bson_malloc0(sizeof *slice);
-    spill_run_t *own = bson_malloc0(sizeof *own);
-    *own = *run;
+    slice_memory_t *memory = bson_malloc(sizeof *memory + count * sizeof *memory->elements);
+    memory->run = *run;
     *run = (spill_run_t){0};
-    slice->memory = own;
-    slice->count = count;
-    slice->elements = bson_malloc0((count + 1) * sizeof *slice->elements);
     for (size_t i = 0; i < count; i++)
-        slice->elements[i] = spill_run_element(own, i);
+        memory->elements[i] = spill_run_element(&memory->run, i);
+    slice->memory = memory;
+    slice->elements = memory->elements;
+    slice->count = count;
     return slice;
 }
 
@@ -266,9 +272,9 @@ void spill_slice_free(spill_slice_t *slice)
 {
     if (slice == NULL)
         return;
-    spill_run_release(slice->memory);
-    bson_free(slice->memory);
-    bson_free(slice->elements);
+    slice_memory_t *memory = slice->memory;
+    spill_run_release(&memory->run);
+    bson_free(memory);
     bson_free(slice);
 }
 

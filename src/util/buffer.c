@@ -115,6 +115,8 @@ uint64_t spill_reader_be64(spill_reader_t *reader)
 uint64_t spill_reader_varint(spill_reader_t *reader)
 {
     uint64_t value = 0;
+    if (!reader->bad && reader->at < reader->end && *reader->at < 0x80)
+        return *reader->at++; /* most have one byte */
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t byte = spill_reader_byte(reader);
         uint64_t bits = byte & 0x7f;
