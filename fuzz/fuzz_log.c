@@ -7,9 +7,7 @@
  */
 #include "bson/key.h"
 #include "fuzz.h"
-#include "store/embedded/log_losses.h"
-#include "store/embedded/log_reader.h"
-#include "store/embedded/manifest.h"
+#include "store/embedded/logs.h"
 #include "util/buffer.h"
 
 #include <bson/bson.h>

@@ -1,6 +1,6 @@
 #include "support/disk.h"
 
-#include "store/embedded/kv_memory.h"
+#include "store/embedded/kv.h"
 #include "util/error.h"
 
 #include <bson/bson.h>

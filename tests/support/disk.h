@@ -1,5 +1,5 @@
 /*
- * A simulated disk: the engine in memory (store/embedded/kv_memory.h) keeps its data after the
+ * A simulated disk: the engine in memory (store/embedded/kv_memory.c) keeps its data after the
  * engine is closed, as a disk does after a process ends. It records which writes were not synced.
  */
 #ifndef TESTS_SUPPORT_DISK_H

@@ -1,6 +1,6 @@
 /* The combiner of the embedded store, with one thread; tests/race has many. */
 #include "store/embedded/combiner.h"
-#include "store/embedded/kv_memory.h"
+#include "store/embedded/kv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

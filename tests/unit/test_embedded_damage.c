@@ -4,8 +4,8 @@
  */
 #include "support/embedded.h"
 
-#include "store/embedded/engine_error.h"
-#include "store/embedded/log_check.h"
+#include "store/embedded/kv_rocksdb.h"
+#include "store/embedded/logs.h"
 
 #include <dirent.h>
 #include <fcntl.h>

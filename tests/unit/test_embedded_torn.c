@@ -4,8 +4,7 @@
  */
 #include "support/embedded.h"
 
-#include "store/embedded/log_check.h"
-#include "store/embedded/log_reader.h"
+#include "store/embedded/logs.h"
 #include "store/embedded/records.h"
 #include "util/buffer.h"
 

@@ -1,4 +1,4 @@
-#include "store/embedded/batch.h"
+#include "store/embedded/kv.h"
 
 #include <bson/bson.h>
 #include <string.h>

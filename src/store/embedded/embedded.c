@@ -1,7 +1,7 @@
 #include "store/embedded/embedded.h"
 
 #include "store/embedded/embedded_codec.h"
-#include "store/embedded/kv_memory.h"
+#include "store/embedded/kv.h"
 #include "store/embedded/kv_rocksdb.h"
 #include "util/error.h"
 

@@ -18,10 +18,12 @@
  *   reindex.c             rebuild indexes
  *   format.c              the version of the format
  *   embedded_backup.c     copy a store
- *   pinned.c              the files that a reader holds open
+ *   kv.h, batch.c         engines, and batches of changes for them; kv_memory.c, kv_rocksdb.c
+ *   folder.h, pinned.c    the folder, and the files of it that a reader holds open
  *   engine_files.cpp      let the engine read those
- *   engine_guard.cpp      turn the engine's exceptions into errors
- *   log_check.h           can the engine's logs be read to their end?
+ *   engine_guard.cpp      turn the engine's exceptions and messages into errors
+ *   logs.h                the engine's logs and its list of files
+ *   log_check.c           can the logs be read to their end?
  *   log_cut.c             repair a log that cannot
  */
 #ifndef SPILL_STORE_EMBEDDED_EMBEDDED_H

@@ -3,8 +3,6 @@
  * the target of a backup, go to the real file system. C++, because the engine's C interface has no
  * way to pass one; the environment reaches the engine through its registry of named objects.
  */
-#include "store/embedded/engine_files.h"
-
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -12,9 +10,19 @@
 #include <string>
 #include <vector>
 
+#include <bson/bson.h>
+#include <rocksdb/c.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/utilities/object_registry.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a C function may have the name of a struct */
+extern "C" {
+#include "store/embedded/folder.h"
+#include "store/embedded/kv_rocksdb.h"
+}
+#pragma GCC diagnostic pop
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;

@@ -1,4 +1,4 @@
-#include "store/embedded/kv_memory.h"
+#include "store/embedded/kv.h"
 
 #include <bson/bson.h>
 #include <pthread.h>

@@ -1,9 +1,7 @@
 #include "store/embedded/kv_rocksdb.h"
 
-#include "store/embedded/engine_error.h"
-#include "store/embedded/engine_files.h"
 #include "store/embedded/folder.h"
-#include "store/embedded/log_check.h"
+#include "store/embedded/logs.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -38,7 +36,7 @@ enum {
 
 /*
  * How logs are replayed (RocksDB's numbers; docs/internals/format.md has what each of them does).
- * The store checks the logs itself before (log_check.h) and chooses by what it finds: COMPLETE if
+ * The store checks the logs itself before (log_check.c) and chooses by what it finds: COMPLETE if
  * the logs are whole, UP_TO_HOLE if the newest one has a torn end, SKIP_DAMAGED for a partial open.
  */
 enum { REPLAY_COMPLETE = 1, REPLAY_UP_TO_HOLE = 2, REPLAY_SKIP_DAMAGED = 3 };

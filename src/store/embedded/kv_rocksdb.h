@@ -1,13 +1,17 @@
 /*
- * The engine of stores on disk. kv_rocksdb.c calls RocksDB; engine_guard.cpp catches its
- * exceptions, and engine_files.cpp gives it the files that a reader holds open.
+ * The engine of stores on disk. kv_rocksdb.c calls RocksDB; engine_guard.cpp turns its exceptions
+ * and messages into errors; engine_files.cpp gives it the files that a reader holds open.
  */
 #ifndef SPILL_STORE_EMBEDDED_KV_ROCKSDB_H
 #define SPILL_STORE_EMBEDDED_KV_ROCKSDB_H
 
+#include "store/embedded/folder.h"
 #include "store/embedded/kv.h"
 
+#include <spillway/error.h>
 #include <spillway/store.h>
+
+#include <stdbool.h>
 
 typedef struct spill_rocksdb_options {
     bool read_only;
@@ -38,5 +42,33 @@ spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_optio
 spill_code_t spill_rocksdb_open(const char *folder, const spill_rocksdb_options_t *options,
                                 spill_kv_t **kv, spill_error_t *error);
 extern const spill_kv_iter_ops_t spill_rocksdb_iter_ops;
+
+/* ---- engine_guard.cpp: RocksDB reports errors as text ---------------------------------------- */
+
+/* The code of an engine's message. */
+spill_code_t spill_engine_code(const char *message);
+
+/* Does the message say that data reached the log, but perhaps not the disk? */
+bool spill_engine_sync_failed(const char *message);
+
+/* Fill *error (may be NULL): "<place>: <message> <what to do>". Frees nothing. */
+spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const char *message);
+
+/* ---- engine_files.cpp: a file system that has only the open files of a pinned store ---------- */
+
+typedef struct spill_engine_files spill_engine_files_t;
+
+/* `pinned` is borrowed and must outlive the result. Call it guarded: it throws std::bad_alloc. */
+spill_engine_files_t *spill_engine_files_new(const spill_pinned_t *pinned);
+
+/* Call it after the last database that uses it is closed. NULL is allowed. */
+void spill_engine_files_free(spill_engine_files_t *files);
+
+/*
+ * Let a database that is opened with these options read the pinned files. Returns false and sets
+ * *message (free with rocksdb_free) if the engine does not accept that.
+ */
+bool spill_engine_files_use(spill_engine_files_t *files, struct rocksdb_options_t *options,
+                            char **message);
 
 #endif

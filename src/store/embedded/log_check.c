@@ -1,7 +1,5 @@
-#include "store/embedded/log_check.h"
+#include "store/embedded/logs.h"
 
-#include "store/embedded/log_batch.h"
-#include "store/embedded/log_reader.h"
 #include "util/clock.h"
 #include "util/error.h"
 

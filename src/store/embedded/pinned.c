@@ -1,6 +1,5 @@
-#include "store/embedded/pinned.h"
-
 #include "store/embedded/folder.h"
+
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"

@@ -10,8 +10,8 @@
 #ifndef SPILL_STORE_EMBEDDED_TAIL_CACHE_H
 #define SPILL_STORE_EMBEDDED_TAIL_CACHE_H
 
-#include "store/embedded/batch.h"
 #include "store/embedded/keys.h"
+#include "store/embedded/kv.h"
 #include "store/store.h"
 
 /* Bounds of one entry. */
