@@ -246,6 +246,77 @@ static void bench_appends(bench_t *bench, const appends_t *kind, int rounds)
     bare_close(&bare);
 }
 
+/* ---- appends with operation ids -------------------------------------------------------------- */
+
+/* One thread appends to LOG_OWNERS owners in turn. */
+typedef struct with_ids {
+    ours_t ours;
+    int64_t counts[LOG_OWNERS]; /* of operations */
+} with_ids_t;
+
+/*
+ * The base of each operation is as old as the window allows, as in an import of records with ids:
+ * the store must then know every id of the window.
+ */
+static void appends_with_ids(void *context, int thread, int count)
+{
+    with_ids_t *with = context;
+    int64_t reach = spill_array_get_definition(with->ours.array)->op_window - 1;
+    uint8_t bytes[ELEMENT_BYTES];
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_error_t error;
+    spill_op_t op = {.id = &with->ours.number, .id_bytes = sizeof with->ours.number};
+    (void)thread;
+    spill_append_options_init(&options);
+    options.op = &op;
+    for (int i = 0; i < count; i++) {
+        int owner = i % LOG_OWNERS;
+        bson_t storage = BSON_INITIALIZER;
+        measure_element(bytes, ++with->ours.number);
+        spill_value_t name = owner_value(&storage, owner);
+        spill_value_t element = {
+            .data = bytes, .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
+        op.base = with->counts[owner] > reach ? with->counts[owner] - reach : 0;
+        measure_check(
+            spill_array_append(with->ours.array, &name, &element, 1, &options, &result, &error),
+            &error);
+        with->counts[owner] = result.op_base;
+        bson_destroy(&storage);
+    }
+}
+
+static void bench_ids(bench_t *bench, const char *name, int32_t op_window, int rounds)
+{
+    if (!measure_wanted(&bench->report, name))
+        return;
+    with_ids_t with = {.counts = {0}};
+    ours_t without;
+    spill_error_t error;
+    ours_open(&with.ours, bench, false, LOG_OWNERS);
+    ours_open(&without, bench, false, LOG_OWNERS);
+    spill_definition_t definition = *spill_array_get_definition(with.ours.array);
+    definition.op_window = op_window;
+    definition.bounds.head_bytes_max *= 4; /* room for a large window */
+    definition.bounds.page_bytes_max *= 4;
+    measure_check(spill_store_define(with.ours.store, &definition, &error), &error);
+    spill_array_close(with.ours.array);
+    measure_check(spill_array_open(with.ours.store, "feed", &with.ours.array, &error), &error);
+    int count = bench->quick ? 20000 : 50000;
+    measure_figure_t figure = {.name = name,
+                               .what = "append with an operation id; without",
+                               .bar = 0.85,
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {appends_with_ids, &with, count},
+                               .other = {ours_appends_in_turn, &without, count}};
+    measure_figure(&bench->report, &figure);
+    ours_close(&with.ours);
+    ours_close(&without);
+}
+
+/* ---- pages and appends of long arrays -------------------------------------------------------- */
+
 typedef struct deep {
     ours_t *ours;
     int64_t length;
@@ -445,6 +516,8 @@ int main(int argc, char **argv)
     measure_print_header();
     for (size_t i = 0; i < sizeof appends / sizeof *appends; i++)
         bench_appends(&bench, &appends[i], rounds);
+    bench_ids(&bench, "append-id-64", 64, rounds);
+    bench_ids(&bench, "append-id-10000", 10000, rounds);
     bench_long(&bench, rounds);
     bench_cached(&bench, rounds);
     return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;
