@@ -17,8 +17,8 @@ const char *spill_request_kind_name(spill_request_kind_t kind)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* The document of this kind, by the table in request.h. */
-static bool names_document(const spill_request_t *request)
+/* The document of this kind, by the table in request.h. Unused in a build without assertions. */
+__attribute__((unused)) static bool names_document(const spill_request_t *request)
 {
     switch (request->kind) {
     case SPILL_REQUEST_READ:
