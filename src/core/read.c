@@ -161,7 +161,8 @@ static spill_code_t read_once(spill_reading_t *reading, const spill_read_options
     int64_t incarnation = head->incarnation, watermark = head->watermark;
     SPILL_TRY(newest_first ? read_backward(reading, error) : read_forward(reading, error));
     /* The elements to skip were counted at an earlier head. */
-    reading->overtaken = skips && (head->incarnation != incarnation || head->watermark > watermark);
+    if (skips && (head->incarnation != incarnation || head->watermark > watermark))
+        reading->overtaken = true;
     return SPILL_OK;
 }
 
@@ -217,6 +218,24 @@ static spill_code_t check_options(const spill_read_options_t *options, spill_err
     return SPILL_OK;
 }
 
+/* Successive tries of a read that missed a page of the same head. */
+typedef struct missing {
+    int64_t incarnation, rev;
+    int tries;
+} missing_t;
+
+/*
+ * Is the missing page lost? A client that deletes a page raises the head's rev before. So it is
+ * lost if it is missing again and again and the head does not change.
+ */
+static bool is_lost(const spill_state_t *head, missing_t *missing)
+{
+    enum { TRIES_MAX = 10 };
+    bool same = missing->incarnation == head->incarnation && missing->rev == head->rev;
+    *missing = (missing_t){head->incarnation, head->rev, same ? missing->tries + 1 : 1};
+    return missing->tries > TRIES_MAX;
+}
+
 spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
                               const spill_read_options_t *options, spill_slice_t **slice,
                               spill_error_t *error)
@@ -233,20 +252,22 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     spill_owner_t own;
     spill_reading_t reading = {.owner = &own, .schema = spill_schema_of(&array->definition)};
     code = spill_owner_init(&own, array, owner, error);
-    int tries = 0, trims = 0;
+    int tries = 0;
+    missing_t missing = {0};
     bool again = code == SPILL_OK;
     while (again) {
-        /* Of documents apart a copy may lack one in the middle: nothing would show it. */
+        /* A replica may lack the document of a referenced element, and nothing would show it. */
         reading.may_be_old = tries == 0 && array->store->reads_copies &&
                              !spill_schema_of(&array->definition)->has_referenced_elements;
         code = read_once(&reading, options, error);
         if (code == SPILL_OK && !reading.vanished)
             code = spill_reading_check(&reading, error);
-        if (code == SPILL_OK && reading.overtaken)
-            code = spill_owner_again(&own, &trims, error);
-        else if (code == SPILL_OK && reading.vanished && ++tries > 10)
-            code = spill_owner_missing_page(&own, SPILL_PAGE_HOLDING, error);
         again = code == SPILL_OK && (reading.vanished || reading.overtaken);
+        if (again && reading.vanished && is_lost(&reading.head.state, &missing))
+            code = spill_owner_missing_page(&own, SPILL_PAGE_HOLDING, error);
+        else if (again)
+            code = spill_owner_again(&own, &tries, error);
+        again = again && code == SPILL_OK;
     }
     if (code == SPILL_OK)
         *slice = make_slice(&reading, options);

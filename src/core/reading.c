@@ -117,9 +117,9 @@ spill_code_t spill_reading_take_head(spill_reading_t *reading, spill_want_t want
         int64_t rev = reading->head.state.rev;
         SPILL_TRY(spill_reading_read_head(reading, want, seq, false, error));
         /* The head changed meanwhile: a spill may have moved elements to a page. */
-        reading->vanished = reading->head.state.rev != rev || !reading->head.state.present;
+        reading->overtaken = reading->head.state.rev != rev || !reading->head.state.present;
     }
-    if (!reading->vanished)
+    if (!reading->overtaken)
         spill_reading_take(reading, &reading->head.run);
     return SPILL_OK;
 }

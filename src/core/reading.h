@@ -25,9 +25,9 @@ typedef struct spill_reading {
     int64_t end;    /* higher than every number that this read has seen */
     int64_t edge;   /* oldest first: the next page begins at this number or before it */
     bool unread;    /* oldest first: there are more pages than this read has read */
-    bool vanished;  /* a page that the head counts is missing: start again */
+    bool vanished;  /* a page that the head counts is missing, or a replica is old: start again */
     int64_t lowest; /* the lowest number of the pages that were read; INT64_MAX: none was read */
-    bool overtaken; /* a trim or a drop deleted pages during this read: start again */
+    bool overtaken; /* the head changed, or a trim or drop deleted pages: start again */
     /*
      * The store may read from replicas of different age, so two documents may not fit together.
      * Then read both again from the primary.

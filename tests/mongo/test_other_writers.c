@@ -282,6 +282,60 @@ static void an_edit_is_not_lost_by_a_later_cut(void **state)
     fixture_close(&fixture);
 }
 
+/* ---- a read of all documents, while the head changes after each read of it --------------------
+ */
+
+enum { EDITS = 15, LENGTH = 60, NEWEST = LENGTH - 1 };
+
+typedef struct edits {
+    fixture_t *fixture;
+    int made;
+} edits_t;
+
+static void edit_after_head(void *context, int64_t index, const spill_request_t *request)
+{
+    edits_t *edits = context;
+    (void)index;
+    if (!request || request->kind != SPILL_REQUEST_READ || request->page != SPILL_HEAD ||
+        !request->read.spare || edits->made == EDITS)
+        return;
+    edits->made++;
+    assert_int_equal(spill_array_edit(edits->fixture->arrays[1], &edits->fixture->owner, NEWEST,
+                                      &edits->fixture->owner, NULL),
+                     SPILL_OK);
+}
+
+/* The head is read again after the pages, because a removed number leaves room for its elements. */
+static void a_read_is_not_misled_by_edits(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_store_t *slow;
+    spill_array_t *reader;
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    fixture_open(&fixture, 0);
+    for (int i = 0; i < LENGTH; i++)
+        assert_int_equal(append(&fixture, 0), i);
+    assert_int_equal(spill_array_remove(fixture.arrays[0], &fixture.owner, 3, NULL), SPILL_OK);
+    edits_t edits = {.fixture = &fixture};
+    fault_hooks_t hooks = {.context = &edits, .after = edit_after_head};
+    fault_wrap(fixture.stores[0], &hooks, &slow);
+    assert_int_equal(spill_array_open(slow, "feed", &reader, NULL), SPILL_OK);
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.limit = LENGTH;
+    if (spill_array_read(reader, &fixture.owner, &options, &slice, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(edits.made, EDITS);
+    assert_int_equal(slice->count, LENGTH - 1);
+    spill_slice_free(slice);
+    spill_array_close(reader);
+    assert_int_equal(spill_store_close(slow, NULL), SPILL_OK);
+    fixture_close(&fixture);
+}
+
 /* An append must report a base of the current incarnation, if the owner was dropped meanwhile. */
 static void bases_follow_a_drop(void **state)
 {
@@ -428,6 +482,7 @@ int main(void)
         cmocka_unit_test(creating_a_head_keeps_a_concurrent_push),
         cmocka_unit_test(other_fields_count_toward_the_bound),
         cmocka_unit_test(an_edit_is_not_lost_by_a_later_cut),
+        cmocka_unit_test(a_read_is_not_misled_by_edits),
         cmocka_unit_test(numbers_of_a_capped_head),
     };
     server_uri();

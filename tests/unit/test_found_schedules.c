@@ -331,6 +331,57 @@ static void verify_does_not_report_what_a_writer_does(void **state)
         verify_beside_writer(keep);
 }
 
+/* ---- a read beside trims that never pause -----------------------------------------------------
+ */
+
+enum { TRIMS = 15 };
+
+/* Each time after the reader has read the head: the writer deletes the pages that it shows. */
+static void trim_pages_after_head(void *context, int64_t index, const spill_request_t *request)
+{
+    busy_t *schedule = context;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    (void)index;
+    if (is_head_read(request) && schedule->next < 8 + 4 * TRIMS) {
+        assert_int_equal(embedded_append(schedule->others, "ada", schedule->next, 4, NULL),
+                         SPILL_OK);
+        assert_int_equal(spill_array_trim(schedule->others, &owner, schedule->next, NULL),
+                         SPILL_OK);
+        schedule->next += 4;
+    }
+    bson_destroy(&storage);
+}
+
+static void read_waits_for_trims(void **state)
+{
+    (void)state;
+    busy_t schedule = {.next = 8};
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    const fault_hooks_t writes = {.context = &schedule, .after = trim_pages_after_head};
+    spill_store_t *store = model_store_open(), *reading;
+    fault_wrap(store, &writes, &reading);
+    schedule.others = embedded_array(store, "feed", 2, 2);
+    spill_array_t *reader = open_array(reading, "feed");
+    assert_int_equal(embedded_append(schedule.others, "ada", 0, 8, NULL), SPILL_OK);
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    if (spill_array_read(reader, &owner, &options, &slice, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(schedule.next, 8 + 4 * TRIMS);
+    assert_in_range(slice->count, 1, 4);
+    spill_slice_free(slice);
+    spill_array_close(reader);
+    spill_array_close(schedule.others);
+    spill_store_close(reading, NULL);
+    spill_store_close(store, NULL);
+    bson_destroy(&storage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +391,7 @@ int main(void)
         cmocka_unit_test(skip_does_not_count_restored_page),
         cmocka_unit_test(refill_leaves_out_element_in_removal),
         cmocka_unit_test(verify_does_not_report_what_a_writer_does),
+        cmocka_unit_test(read_waits_for_trims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
