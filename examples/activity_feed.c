@@ -23,7 +23,7 @@ static void check(spill_code_t code, const spill_error_t *error)
 }
 
 /* Documents of 200 KB and activities of 200 bytes: 1000 of them in a head, which the preset has. */
-static spill_array_t *open_source(spill_store_t *store)
+static spill_array_t *open_feeds(spill_store_t *store)
 {
     spill_error_t error;
     spill_definition_t feeds;
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     spill_error_t error;
     spill_store_t *store;
     check(spill_store_open(argc > 1 ? argv[1] : "memory:", NULL, &store, &error), &error);
-    spill_array_t *feeds = open_source(store);
+    spill_array_t *feeds = open_feeds(store);
 
     static const struct {
         const char *id, *name;

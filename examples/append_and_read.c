@@ -17,8 +17,8 @@ static void check(spill_code_t code, const spill_error_t *error)
     }
 }
 
-/* A user's feed keeps its newest 100 activities in the user's own document. */
-static spill_array_t *open_source(spill_store_t *store)
+/* A user's feed keeps its newest 100 to 200 activities in the user's own document. */
+static spill_array_t *open_feed(spill_store_t *store)
 {
     spill_error_t error;
     spill_definition_t feed;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     spill_store_t *store;
     check(spill_store_open(argc > 1 ? argv[1] : "memory:", NULL, &store, &error), &error);
 
-    spill_array_t *feed = open_source(store);
+    spill_array_t *feed = open_feed(store);
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "ada");
     append_one(feed, &owner);

@@ -213,14 +213,24 @@ static spill_code_t append_changed(const change_t *change, const spill_value_t *
                                    const char *name, bson_t *out, spill_error_t *error)
 {
     const spill_value_t *result = &change->argument;
-    if (change->kind == OPERATOR_UNSET)
+    switch (change->kind) {
+    case OPERATOR_UNSET:
         return SPILL_OK;
-    if (old != NULL && change->kind == OPERATOR_INC)
-        return append_sum(change, old, name, out, error);
-    if (old != NULL && change->kind != OPERATOR_SET) {
-        int order = spill_value_compare(&change->argument, old);
-        bool keep_old = change->kind == OPERATOR_MIN ? order >= 0 : order <= 0;
-        result = keep_old ? old : result;
+    case OPERATOR_INC:
+        if (old != NULL)
+            return append_sum(change, old, name, out, error);
+        break;
+    case OPERATOR_MIN:
+        if (old != NULL && spill_value_compare(result, old) >= 0)
+            result = old;
+        break;
+    case OPERATOR_MAX:
+        if (old != NULL && spill_value_compare(result, old) <= 0)
+            result = old;
+        break;
+    case OPERATOR_SET:
+    case OPERATOR_UNKNOWN:
+        break;
     }
     if (!spill_value_append(result, out, name))
         return fail_change(change, "makes the document too big", error);

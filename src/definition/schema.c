@@ -145,11 +145,18 @@ static layout_schemas_t schemas[SPILL_LAYOUTS_MAX] = {
                                        .has_referenced_elements = true, .has_top = true)},
 };
 
-static unsigned layouts = SPILL_LAYOUT_SUBSET + 1;
+static unsigned count_layouts(void)
+{
+    unsigned count = 0;
+    while (count < SPILL_LAYOUTS_MAX && schemas[count].by_keep[0][0].name != NULL)
+        count++;
+    return count;
+}
 
 static const layout_schemas_t *find_layout(spill_layout_t layout)
 {
-    return (unsigned)layout < layouts ? &schemas[layout] : NULL;
+    bool known = (unsigned)layout < SPILL_LAYOUTS_MAX && schemas[layout].by_keep[0][0].name != NULL;
+    return known ? &schemas[layout] : NULL;
 }
 
 const spill_schema_t *spill_schema_of(const spill_definition_t *definition)
@@ -188,6 +195,7 @@ bool spill_layout_of_name(const char *name, spill_layout_t *layout)
 
 bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout)
 {
+    unsigned layouts = count_layouts();
     if (layouts == SPILL_LAYOUTS_MAX)
         return false;
     *layout = (spill_layout_t)layouts;
@@ -195,7 +203,6 @@ bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout)
     for (size_t keep = 0; keep < KEEPS; keep++)
         for (int sorting = 0; sorting < SORTINGS; sorting++)
             schemas[layouts].by_keep[keep][sorting] = *schema;
-    layouts++;
     return true;
 }
 

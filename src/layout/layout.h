@@ -10,7 +10,8 @@
  *   newest.c        keep newest: append and spill
  *   oldest.c        keep oldest: append to the tail, seal it, add a page
  *   capped.c        capped: append
- *   referenced.c    documents of one element: append and trim (referenced.h)
+ *   referenced.c    documents of one element: append and trim (referenced.h); referenced_read.c,
+ *                   referenced_change.c and referenced_recount.c have the other steps
  *   locate.c        which document has an element; counts
  *   change.c        edit and remove, in documents of several elements
  *   trim.c          trim, and retention; trim_bound.c finds where a trim ends

@@ -6,9 +6,10 @@
  *   2. put    page k with src = r       refused: adopt what is there if its src is r, else again
  *   3. cut    the run off the head, if still pages == k and rev == r
  *
- * Appends do not raise rev, so they never disturb a spill; everything else does, so a copy that is
- * out of date is never cut by. A crash after 2 leaves page k at or above overflowPages: readers do
- * not look there, and the next spill replaces it (its src is lower) or adopts it (it is equal).
+ * Appends do not raise rev, so they never disturb a spill. Each change of an existing element
+ * raises it, so a client never cuts by an outdated copy. A crash after 2 leaves page k at or above
+ * overflowPages: readers do not look there, and the next spill replaces it (its src is lower) or
+ * adopts it (it is equal).
  */
 #include "layout/layout.h"
 #include "layout/outlier.h"
@@ -421,8 +422,8 @@ static spill_code_t try_spill(const spill_owner_t *owner, need_t need, spill_res
 }
 
 /* Spill until the head is within its bounds and has the needed room. */
-static spill_code_t spill(spill_owner_t *owner, need_t need, spill_response_t *head,
-                          spill_error_t *error)
+static spill_code_t spill_until_settled(spill_owner_t *owner, need_t need, spill_response_t *head,
+                                        spill_error_t *error)
 {
     int tries = 0;
     bool settled = false;
@@ -456,7 +457,7 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
 {
     spill_error_t error;
     if (spill_request_is_due(append, spill_state_slots(&head->state)) &&
-        spill(owner, (need_t){0}, head, &error) != SPILL_OK)
+        spill_until_settled(owner, (need_t){0}, head, &error) != SPILL_OK)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
@@ -467,7 +468,7 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
     need_t need = {.slots = (int64_t)part->count,
                    .bytes = part->bytes + spill_update_growth(part->update)};
     spill_code_t code = spill_append_check_head(owner, part, &head->state, error);
-    return code == SPILL_OK ? spill(owner, need, head, error) : code;
+    return code == SPILL_OK ? spill_until_settled(owner, need, head, error) : code;
 }
 
 static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,

@@ -58,7 +58,7 @@ spill_limits_t spill_document_limits(const spill_definition_t *definition,
                                      const spill_bounds_t *bounds, bool head);
 
 /* The array's next document after `page` in sequence order: SPILL_HEAD, a page, or none. */
-#define SPILL_NO_DOCUMENT (-3)
+#define SPILL_NO_DOCUMENT (-100) /* not a number of request.h */
 int64_t spill_document_after(const spill_schema_t *schema, int64_t page, int64_t pages);
 int64_t spill_document_before(const spill_schema_t *schema, int64_t page, int64_t pages);
 

@@ -162,7 +162,7 @@ static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
 {
     int64_t from = walk->head->watermark;
     int64_t seq;
-    walk->at = 0;
+    walk->at = 0; /* begin() sets the first document; referenced elements have no such walk */
     walk->referenced = (spill_referenced_walk_t){.next = from};
     if (!is_referenced(walk))
         SPILL_TRY(begin(walk, error));

@@ -127,7 +127,8 @@ static spill_code_t drop_copy(catch_up_t *catch_up, const spill_value_t *owner,
     spill_array_t *target = catch_up->transfer.target.array;
     bool windows = spill_schema_of(spill_array_get_definition(target))->has_windows;
     spill_code_t code = SPILL_UNKNOWN;
-    /* No later pass visits an owner without a head: if an answer is lost, drop the rest now. */
+    /* If an answer is lost, repeat the drop now. A later pass would visit the owner only as an
+     * orphan. */
     for (int tries = 0; code == SPILL_UNKNOWN && tries < TRIES_MAX; tries++) {
         code = check_building(catch_up, error);
         if (code == SPILL_OK)
@@ -177,8 +178,8 @@ static spill_code_t copy_owner(catch_up_t *catch_up, const spill_value_t *owner,
         SPILL_TRY(spill_transfer_one(&catch_up->transfer, owner, transferred, error));
         if (transferred->difference.count == 0)
             return SPILL_OK;
-        before.elements = result->elements;
-        *result = before; /* count what was compared and dropped once */
+        before.elements = result->elements; /* copied elements count each time, */
+        *result = before;                   /* compared and dropped ones only in the last try */
     }
     spill_owner_t own = {.array = catch_up->transfer.source.array, .value = owner};
     spill_fail(error, SPILL_CONFLICT,
@@ -218,8 +219,8 @@ static spill_code_t refuse_pages(void *context, const spill_orphan_t *orphan, sp
         error, SPILL_REFUSED,
         "'%s' has %" PRId64 " pages of an array without a head: its document was "
         "replaced or deleted by another program, and they may be the only copy. Check "
-        "them (`spillway verify %s' names them); `spillway drop' of the owner "
-        "there removes them",
+        "them (`spillway verify STORE %s' names them); `spillway drop' of the owner "
+        "there deletes them",
         original->name, orphan->pages, original->name);
 }
 

@@ -1,8 +1,8 @@
 /*
- * The writes of guarded requests: one update, insert or delete for each effect of a transition.
- * Appends in between are allowed unless the guard excludes them: only the writes of a
- * new page and of a top-N append name the whole array. Others cut it by expressions on its current
- * value.
+ * The writes of guarded requests: one update, insert or delete for each effect of a transition. The
+ * guard compares the incarnation and rev of the document with the ones that were read. Appends
+ * change neither, so most writes use expressions on the current array instead of its value. Only
+ * the writes of a new page and of a top-N append write a whole array; their guards exclude appends.
  */
 #include "store/mongo/guarded.h"
 
@@ -17,7 +17,7 @@ static const spill_schema_t *schema(const spill_mongo_step_t *step)
     return spill_schema_of(step->request->definition);
 }
 
-/* Send the update with the guard that the document is as it was read. */
+/* Send the update with the guard that the document has the incarnation and rev that were read. */
 static spill_code_t update_unchanged(const spill_mongo_step_t *step, const bson_t *update,
                                      bool *done, spill_error_t *error)
 {
@@ -133,8 +133,8 @@ static void show_journal(spill_mongo_step_t *step)
     response->shows_read = true;
 }
 
-/* Unlike other writes, a push to a present document allows appends in between; the server answers
- * with the numbers. */
+/* A push to a present document gets its numbers from the server's answer, not from the transition.
+ */
 static spill_code_t append(spill_mongo_step_t *step, bool *done, spill_error_t *error)
 {
     spill_response_t *response = step->read;
