@@ -3,8 +3,8 @@
  * exit code and a message, never by a signal. tests/unit/test_embedded_malformed.c changes every
  * byte; this test uses the real engine.
  */
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
-#include "store/embedded/keys.h"
 #include "store/embedded/kv_rocksdb.h"
 #include "support/embedded.h"
 #include "support/exercise.h"

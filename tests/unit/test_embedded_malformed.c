@@ -8,7 +8,7 @@
 #include "support/effort.h"
 #include "support/exercise.h"
 
-#include "store/embedded/keys.h"
+#include "store/embedded/embedded_codec.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
 /* Batches, keys and values of the embedded store's records. */
 #include "store/embedded/embedded_codec.h"
-#include "store/embedded/head_cache.h"
-#include "store/embedded/keys.h"
 #include "store/embedded/kv.h"
+#include "store/embedded/leader_cache.h"
 #include "support/state.h"
 
 #include <setjmp.h>

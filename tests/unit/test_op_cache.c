@@ -1,5 +1,5 @@
 /* The cache of operation windows of the embedded store. */
-#include "store/embedded/op_cache.h"
+#include "store/embedded/leader_cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,22 +2,21 @@
  * The embedded store: documents as records of an ordered key-value engine, RocksDB or a map in
  * memory (docs/internals/format.md).
  *
- *   embedded.c            open and close a store; the table of functions
+ *   embedded.c            open, close and copy a store; the table of functions
+ *   embedded_codec.h      keys and values of records: keys.c, embedded_codec.c
  *   embedded_read.c       READ, directly from the engine, on the caller's thread
+ *   view.h                ... and how it finds its document
+ *   combiner.h            group commit
  *   embedded_change.c     all other requests: decide, on the thread of the combiner's leader
  *   effect.c              ... and write the records of a decision
- *   embedded_fields.c     the heads' other fields
- *   embedded_catalog.c    definitions and imports
- *   numbers.c             the numbers of definitions
- *   records.c             records of states, the cache of head records, system records
- *   op_cache.h            the cache of operation windows
+ *   records.c             records of states, system records, the heads' other fields
+ *   embedded_catalog.c    definitions with their numbers, and imports
+ *   leader_cache.h        the leader's caches of head records and of operation windows
  *   tail_cache.c          the cache of heads and their newest elements, for readers
- *   embedded_listing.c    list owners, heads that need a reshape, and windows
- *   embedded_orphans.c    list owners that have pages but no head
+ *   embedded_listing.c    list owners, heads that need a reshape, windows, pages without a head
  *   embedded_check.h      find errors in the records
- *   reindex.c             rebuild indexes
+ *   embedded_indexes.c    find errors in the indexes, and rebuild them
  *   format.c              the version of the format
- *   embedded_backup.c     copy a store
  *   kv.h, batch.c         engines, and batches of changes for them; kv_memory.c, kv_rocksdb.c
  *   folder.h, pinned.c    the folder, and the files of it that a reader holds open
  *   engine_files.cpp      let the engine read those
@@ -30,10 +29,9 @@
 #define SPILL_STORE_EMBEDDED_EMBEDDED_H
 
 #include "store/embedded/combiner.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
-#include "store/embedded/head_cache.h"
-#include "store/embedded/keys.h"
-#include "store/embedded/op_cache.h"
+#include "store/embedded/leader_cache.h"
 #include "store/embedded/tail_cache.h"
 #include "store/store.h"
 #include "store/transition.h"
@@ -93,7 +91,7 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
                                       const spill_state_t *state, spill_record_key_t *key,
                                       spill_batch_t *batch, spill_error_t *error);
 
-/* ---- embedded_fields.c: the other fields of a head, which the arrays of a collection share --- */
+/* ---- records.c: the other fields of a head, which the arrays of a collection share ----------- */
 
 /* Read the other fields; {_id} if there are none. The caller owns *fields. */
 spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batch_t *batch,
@@ -151,7 +149,7 @@ bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id);
 /* Fill store->bindings from the records. */
 spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error);
 
-/* Functions of spill_store_ops_t.list (embedded_listing.c, embedded_orphans.c). */
+/* Functions of spill_store_ops_t.list (embedded_listing.c). */
 spill_list_fn spill_embedded_owners;
 spill_list_fn spill_embedded_oversized;
 spill_list_fn spill_embedded_orphans;
@@ -162,7 +160,7 @@ void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner)
 
 /*
  * Rebuild the index entries of the owner's pages, and of the ids and ranks of its elements. `key`
- * is one of the owner's keys. Cost: reads all pages and elements. (reindex.c)
+ * is one of the owner's keys. Cost: reads all pages and elements. (embedded_indexes.c)
  */
 spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request_t *request,
                                     const spill_record_key_t *key, spill_batch_t *batch,

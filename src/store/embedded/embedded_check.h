@@ -3,8 +3,8 @@
  * one; records that cannot be read; states with wrong numbers; wrong indexes. The verifier checks
  * bounds, order and counts. One iterator reads all of it as of one moment.
  *
- *   check.c          documents and their elements
- *   check_indexes.c  the indexes of pages, ids and ranks
+ *   embedded_check.c    documents and their elements
+ *   embedded_indexes.c  the indexes of pages, ids and ranks
  */
 #ifndef SPILL_STORE_EMBEDDED_EMBEDDED_CHECK_H
 #define SPILL_STORE_EMBEDDED_EMBEDDED_CHECK_H
@@ -29,7 +29,7 @@ typedef struct spill_checking {
 void spill_checking_find(const spill_checking_t *checking, int64_t page, int invariant,
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Report a finding in an index, which reindex.c rebuilds. */
+/* Report a finding in an index, which spill_embedded_reindex rebuilds. */
 void spill_checking_find_in_index(const spill_checking_t *checking, int64_t page,
                                   const char *format, ...) __attribute__((format(printf, 3, 4)));
 

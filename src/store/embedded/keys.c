@@ -1,4 +1,4 @@
-#include "store/embedded/keys.h"
+#include "store/embedded/embedded_codec.h"
 
 #include "definition/schema.h"
 

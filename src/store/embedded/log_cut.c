@@ -16,7 +16,7 @@
 
 #include "bson/key.h"
 #include "store/embedded/embedded.h"
-#include "store/embedded/keys.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/kv_rocksdb.h"
 #include "store/embedded/records.h"
 #include "util/buffer.h"

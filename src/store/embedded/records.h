@@ -1,4 +1,4 @@
-/* Records of the store: states of documents, the cache of head records, and system records. */
+/* Records of the store: states of documents, and system records. */
 #ifndef SPILL_STORE_EMBEDDED_RECORDS_H
 #define SPILL_STORE_EMBEDDED_RECORDS_H
 
@@ -35,7 +35,7 @@ spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, 
 /* Set the key of a document's state record. */
 void spill_embedded_state_key(spill_record_key_t *key, int64_t page);
 
-/* ---- system records: named records that belong to no owner (keys.h) -------------------------- */
+/* ---- system records: named records that belong to no owner (keys.c) -------------------------- */
 
 /* Access to system records, through a batch and the engine or the engine alone. */
 typedef struct spill_system_access {

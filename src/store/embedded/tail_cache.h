@@ -10,7 +10,7 @@
 #ifndef SPILL_STORE_EMBEDDED_TAIL_CACHE_H
 #define SPILL_STORE_EMBEDDED_TAIL_CACHE_H
 
-#include "store/embedded/keys.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/kv.h"
 #include "store/store.h"
 

@@ -1,9 +1,8 @@
 /*
  * The parts of a READ share one iterator, so that they read the store as of one moment.
  *
- *   view.c             records; find the document
- *   read.c             a document: state, elements, operations, other fields
- *   read_referenced.c  referenced elements, and the highest-ranked of them
+ *   view.c           records; find the document
+ *   embedded_read.c  a document: state, elements, operations, other fields, referenced elements
  */
 #ifndef SPILL_STORE_EMBEDDED_VIEW_H
 #define SPILL_STORE_EMBEDDED_VIEW_H
@@ -38,19 +37,9 @@ spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t incarnation, int6
 /* Read the state of the document that the request selects. */
 spill_code_t spill_view_find_document(spill_view_t *reading, spill_error_t *error);
 
-/* ---- read.c ---------------------------------------------------------------------------------- */
+/* ---- embedded_read.c ------------------------------------------------------------------------- */
 
 /* Reverse the run's elements from index `from` on. */
 void spill_view_reverse(spill_run_t *run, size_t from);
-
-/* ---- read_referenced.c
- * ---------------------------------------------------------------------------- */
-
-/* READ of SPILL_ELEMENTS. */
-spill_code_t spill_view_read_elements(spill_view_t *reading, spill_error_t *error);
-spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error);
-
-/* Read the elements that a head shows. */
-spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error);
 
 #endif

@@ -1,10 +1,59 @@
-#include "store/embedded/op_cache.h"
+/* The combiner's leader caches heads and windows of operations here. */
+#include "store/embedded/leader_cache.h"
 
 #include "util/buffer.h"
 
 #include <assert.h>
 #include <bson/bson.h>
 #include <string.h>
+
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+static spill_head_slot_t *head_slot_of(const spill_head_cache_t *cache, const uint8_t *key,
+                                       size_t key_bytes)
+{
+    return &cache->slots[spill_hash(key, key_bytes) % SPILL_HEAD_CACHE_SLOTS];
+}
+
+static bool holds(const spill_head_slot_t *slot, const uint8_t *key, size_t key_bytes)
+{
+    return slot->key_bytes == key_bytes && memcmp(slot->key, key, key_bytes) == 0;
+}
+
+const spill_head_slot_t *spill_head_cache_find(const spill_head_cache_t *cache, const uint8_t *key,
+                                               size_t key_bytes)
+{
+    if (!cache->slots || key_bytes > SPILL_HEAD_CACHE_KEY_MAX)
+        return NULL;
+    const spill_head_slot_t *slot = head_slot_of(cache, key, key_bytes);
+    return holds(slot, key, key_bytes) ? slot : NULL;
+}
+
+void spill_head_cache_put(spill_head_cache_t *cache, const uint8_t *key, size_t key_bytes,
+                          const uint8_t *value, size_t value_bytes)
+{
+    if (key_bytes > SPILL_HEAD_CACHE_KEY_MAX)
+        return;
+    if (!cache->slots)
+        cache->slots = bson_malloc0(SPILL_HEAD_CACHE_SLOTS * sizeof *cache->slots);
+    spill_head_slot_t *slot = head_slot_of(cache, key, key_bytes);
+    if (value && value_bytes <= SPILL_HEAD_CACHE_VALUE_MAX) {
+        slot->key_bytes = (uint8_t)key_bytes;
+        slot->value_bytes = (uint8_t)value_bytes;
+        memcpy(slot->key, key, key_bytes);
+        memcpy(slot->value, value, value_bytes);
+    } else if (holds(slot, key, key_bytes)) {
+        slot->key_bytes = 0;
+    }
+}
+
+void spill_head_cache_clear(spill_head_cache_t *cache)
+{
+    bson_free(cache->slots);
+    cache->slots = NULL;
+}
+
+/* ---- windows of operations ------------------------------------------------------------------- */
 
 /* Each owner has exactly one possible slot. */
 enum { SLOTS = 8192, CAPACITY_MIN = 8 };
@@ -15,7 +64,7 @@ typedef struct spill_op_mark {
     int64_t older; /* the chain's next ordinal, perhaps < from; -1: none */
 } mark_t;
 
-static size_t slot_of(const spill_record_key_t *owner)
+static size_t window_slot_of(const spill_record_key_t *owner)
 {
     return spill_hash(owner->data, owner->prefix) % SLOTS;
 }
@@ -41,7 +90,7 @@ static int64_t *newest_of(const spill_op_window_t *window, uint64_t hash)
     return &window->newest[hash & (uint64_t)(window->capacity - 1)];
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- windows: memory ------------------------------------------------------------------------- */
 
 static size_t own_bytes(const spill_op_window_t *window)
 {
@@ -78,7 +127,7 @@ void spill_op_cache_clear(spill_op_cache_t *cache)
 
 void spill_op_cache_forget(spill_op_cache_t *cache, const spill_record_key_t *owner)
 {
-    size_t slot = slot_of(owner);
+    size_t slot = window_slot_of(owner);
     if (cache->slots && cache->slots[slot] && belongs(cache->slots[slot], owner))
         release_slot(cache, slot);
 }
@@ -89,7 +138,7 @@ spill_op_window_t *spill_op_cache_find(const spill_op_cache_t *cache,
                                        const spill_record_key_t *owner, int64_t incarnation,
                                        int64_t end)
 {
-    spill_op_window_t *window = cache->slots ? cache->slots[slot_of(owner)] : NULL;
+    spill_op_window_t *window = cache->slots ? cache->slots[window_slot_of(owner)] : NULL;
     return window && belongs(window, owner) && window->incarnation == incarnation &&
                    window->end == end
                ? window
@@ -101,7 +150,7 @@ spill_op_window_t *spill_op_cache_begin(spill_op_cache_t *cache, const spill_rec
 {
     if (!cache->slots)
         cache->slots = bson_malloc0(SLOTS * sizeof(void *));
-    size_t slot = slot_of(owner);
+    size_t slot = window_slot_of(owner);
     release_slot(cache, slot);
     spill_op_window_t *window = bson_malloc0(sizeof *window + owner->prefix);
     memcpy(window->owner, owner->data, owner->prefix);

@@ -1,16 +1,53 @@
 /*
- * The windows of operations that the combiner's leader has searched last, as hashes of their ids.
- * An append with an operation id to one of these owners need not read the window's records, of
- * which there may be 10 000. Only the leader uses the cache and writes operations, so the cache is
- * never out of date. After a failed write it must be emptied, because it has the failed operations.
+ * What the combiner's leader has read or written last: heads and windows of operations. Only the
+ * leader uses these caches and writes such records, so they are never out of date. After a failed
+ * write they must be emptied, because they have the failed changes.
+ */
+#ifndef SPILL_STORE_EMBEDDED_LEADER_CACHE_H
+#define SPILL_STORE_EMBEDDED_LEADER_CACHE_H
+
+#include "store/embedded/embedded_codec.h"
+#include "util/buffer.h"
+
+#include <stdbool.h>
+
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+/* Records of heads. An append to one of these heads need not read the engine. */
+
+#define SPILL_HEAD_CACHE_SLOTS 2048
+#define SPILL_HEAD_CACHE_KEY_MAX 80 /* longer keys are not cached */
+#define SPILL_HEAD_CACHE_VALUE_MAX 128
+
+typedef struct spill_head_slot {
+    uint8_t key_bytes; /* 0: empty */
+    uint8_t value_bytes;
+    uint8_t key[SPILL_HEAD_CACHE_KEY_MAX];
+    uint8_t value[SPILL_HEAD_CACHE_VALUE_MAX];
+} spill_head_slot_t;
+
+/* Each key has exactly one possible slot. */
+typedef struct spill_head_cache {
+    spill_head_slot_t *slots; /* NULL until the first put */
+} spill_head_cache_t;
+
+/* NULL if the key is not cached; else valid until the next call. */
+const spill_head_slot_t *spill_head_cache_find(const spill_head_cache_t *cache, const uint8_t *key,
+                                               size_t key_bytes);
+/* Cache the record. If it is too long or `value` is NULL, remove the key instead. */
+void spill_head_cache_put(spill_head_cache_t *cache, const uint8_t *key, size_t key_bytes,
+                          const uint8_t *value, size_t value_bytes);
+void spill_head_cache_clear(spill_head_cache_t *cache);
+
+/* ---- windows of operations ------------------------------------------------------------------- */
+
+/*
+ * Windows of operations, as hashes of their ids. An append with an operation id to one of these
+ * owners need not read the window's records, of which there may be 10 000.
  *
  * An id that a window does not have is certainly not among its operations. An id that it has may be
  * another one with the same hash: read the operation's record.
  */
-#ifndef SPILL_STORE_EMBEDDED_OP_CACHE_H
-#define SPILL_STORE_EMBEDDED_OP_CACHE_H
-
-#include "store/embedded/keys.h"
 
 /* A bound of the cache's memory, besides 64 KB for its slots. */
 #define SPILL_OP_CACHE_BYTES_MAX (16 * 1024 * 1024)
