@@ -1,3 +1,4 @@
+/* A batch: changes that an engine writes in one atomic step. */
 #include "store/embedded/kv.h"
 
 #include <bson/bson.h>

@@ -1,3 +1,4 @@
+/* The commit combiner: one thread carries out and writes the changes of all that wait. */
 #include "store/embedded/combiner.h"
 
 /*

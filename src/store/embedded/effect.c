@@ -1,3 +1,4 @@
+/* Write the records of a decision. */
 #include "store/embedded/records.h"
 
 #include "definition/schema.h"

@@ -1,3 +1,4 @@
+/* Decide all requests except READ, on the thread of the combiner's leader. */
 #include "store/embedded/records.h"
 
 #include "bson/update.h"

@@ -1,3 +1,4 @@
+/* Compare the records of an owner's documents and elements with each other. */
 #include "store/embedded/embedded_check.h"
 
 #include "definition/schema.h"

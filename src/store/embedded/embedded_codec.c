@@ -1,3 +1,4 @@
+/* Encode and decode the values of records. */
 #include "store/embedded/embedded_codec.h"
 
 #include "bson/key.h"

@@ -1,6 +1,4 @@
-/*
- * The indexes of pages, ids and ranks: compare them with the records, and rebuild them.
- */
+/* The indexes of pages, ids and ranks: compare them with the records, and rebuild them. */
 #include "store/embedded/embedded_check.h"
 
 #include "bson/element_fields.h"

@@ -1,3 +1,4 @@
+/* The folder of a store on disk: recognize it, lock it, compare it with its last close. */
 #include "store/embedded/folder.h"
 
 #include "util/buffer.h"

@@ -1,3 +1,4 @@
+/* The version of a store's format: check it, and upgrade an older store. */
 #include "store/embedded/embedded.h"
 
 #include "store/embedded/embedded_codec.h"

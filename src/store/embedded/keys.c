@@ -1,3 +1,4 @@
+/* Make and parse the keys of records. */
 #include "store/embedded/embedded_codec.h"
 
 #include "definition/schema.h"

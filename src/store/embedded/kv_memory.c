@@ -1,3 +1,4 @@
+/* The engine of stores in memory: an ordered map with a lock. */
 #include "store/embedded/kv.h"
 
 #include <bson/bson.h>

@@ -1,3 +1,4 @@
+/* The engine of stores on disk: calls RocksDB, and chooses its options. */
 #include "store/embedded/kv_rocksdb.h"
 
 #include "store/embedded/folder.h"

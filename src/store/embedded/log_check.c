@@ -1,3 +1,4 @@
+/* Check whether the engine's logs can be read to their end. */
 #include "store/embedded/logs.h"
 
 #include "util/clock.h"

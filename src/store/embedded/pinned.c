@@ -1,3 +1,4 @@
+/* Open the files of a store's folder as of one moment, and read them. */
 #include "store/embedded/folder.h"
 
 #include "util/clock.h"
