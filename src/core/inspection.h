@@ -72,8 +72,10 @@ void spill_inspection_release(spill_inspection_t *inspection);
 void spill_inspection_restart(spill_inspection_t *inspection, spill_inspection_t *before);
 
 /*
- * Keep only the findings that `before`, an earlier inspection of the same owner, has with the same
- * text. If the owner changes during every inspection, the others may be effects of those changes.
+ * Keep only the findings that `before`, an earlier inspection of the same owner, has for the same
+ * document and invariant. (The numbers in their texts may differ, as when other programs push to a
+ * head that is too long.) If the owner changes during every inspection, the others may be effects
+ * of these changes.
  */
 void spill_inspection_keep_repeated(spill_inspection_t *inspection,
                                     const spill_inspection_t *before);
