@@ -18,7 +18,7 @@ typedef enum operator_kind {
     OPERATOR_UNKNOWN
 } operator_kind_t;
 
-static const char *const operator_names[] = {"$set", "$unset", "$inc", "$min", "$max"};
+static const char *const operator_names[] = {"$set", "$unset", "$inc", "$min", "$max", "?"};
 
 /* One change of an update; borrows from the update. */
 typedef struct change {

@@ -211,7 +211,7 @@ static bool is_order_missing(const entry_t *entry, bool staged)
 static spill_code_t read_planned(const char *file, const char *database, const bson_t *document,
                                  entry_t *entry, spill_planned_t *planned, spill_error_t *error)
 {
-    spill_definition_t definition;
+    spill_definition_t definition = {0};
     bson_t given;
     if (!document_of(&entry->definition, &given))
         return spill_fail(error, SPILL_INVALID,

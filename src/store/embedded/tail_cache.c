@@ -1,3 +1,4 @@
+/* The tail cache: its shards and entries, what readers do, and what the leader does. */
 #include "store/embedded/tail_cache.h"
 
 #include "store/embedded/embedded_codec.h"
@@ -205,14 +206,14 @@ static void grow_table(const spill_tail_cache_t *cache, shard_t *shard)
     if (shard->buckets && shard->entry_count < shard->bucket_count)
         return;
     size_t count = shard->buckets ? shard->bucket_count * 2 : BUCKETS_MIN;
-    entry_t **buckets = bson_malloc0(count * sizeof *buckets);
+    entry_t **buckets = bson_malloc0(count * sizeof(void *));
     for (size_t i = 0; i < shard->bucket_count; i++)
         for (entry_t *entry = shard->buckets[i], *next; entry; entry = next) {
             next = entry->next;
             entry->next = buckets[entry->hash & (count - 1)];
             buckets[entry->hash & (count - 1)] = entry;
         }
-    add_bytes(cache, shard, (int64_t)((count - shard->bucket_count) * sizeof *buckets));
+    add_bytes(cache, shard, (int64_t)((count - shard->bucket_count) * sizeof(void *)));
     bson_free(shard->buckets);
     shard->buckets = buckets;
     shard->bucket_count = count;
@@ -589,12 +590,15 @@ static void change_element(entry_t *entry, const spill_record_key_t *owner,
 {
     const uint8_t *value = spill_batch_value(update->batch, change);
     int64_t incarnation, seq;
-    if (change->kind == SPILL_CHANGE_DELETE_RANGE ||
-        !spill_record_key_is_element(owner, spill_batch_key(update->batch, change),
-                                     change->key_bytes, &incarnation, &seq) ||
-        incarnation != entry->incarnation) {
+    bool known = change->kind != SPILL_CHANGE_DELETE_RANGE &&
+                 spill_record_key_is_element(owner, spill_batch_key(update->batch, change),
+                                             change->key_bytes, &incarnation, &seq) &&
+                 incarnation == entry->incarnation;
+    if (!known) {
         update->drops = true;
-    } else if (change->kind == SPILL_CHANGE_DELETE) {
+        return;
+    }
+    if (change->kind == SPILL_CHANGE_DELETE) {
         delete_slot(entry, seq, update);
     } else if (entry->slot_count == 0 || seq > slots_of(entry)[entry->slot_count - 1].seq) {
         if (update->state && change->value_bytes > 0) /* else it is an element of a page */
