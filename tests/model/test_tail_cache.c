@@ -23,7 +23,7 @@ typedef struct pair {
     spill_store_t *stores[2];
     spill_array_t *arrays[2];
     int64_t ends[OWNERS]; /* numbers given */
-    char names[OWNERS][16];
+    char names[OWNERS][24];
     bson_t storage[OWNERS];
     spill_value_t owners[OWNERS];
 } pair_t;
