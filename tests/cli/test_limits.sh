@@ -76,6 +76,25 @@ counted=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)
 [ "$counted" -gt "$acknowledged" ] || fail "1 + $acknowledged appends were acknowledged, but $counted are stored"
 clean db
 expect 0 append db feed large - <lines
+# The limit may meet any file of the engine. Without room, a command ends with 3, and loses nothing.
+expect 0 define small feed --preset feed-recent
+expect 0 append small feed ada 1 2 3
+kept=3
+for limit in 1 2 3 4 6 8 12 18; do
+    for change in "append small feed ada 4" "trim small feed ada --keep 100" "define new$limit feed --preset feed"; do
+        # shellcheck disable=SC2086 # its words
+        (ulimit -c 0 -f "$limit" && exec "$SPILLWAY" $change >out 2>err)
+        got=$?
+        [ "$got" = 0 ] || [ "$got" = 3 ] || fail "$change ended with $got if files have $limit KB: $(cat err)"
+        [ "$got" = 0 ] || has err "File too large"
+        if [ "$got" = 0 ] && [ "${change%% *}" = append ]; then kept=$((kept + 1)); fi
+    done
+done
+expect 0 count small feed ada
+counted=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)
+[ "$counted" -ge "$kept" ] || fail "$kept elements were acknowledged, but $counted are stored"
+clean small
+
 (ulimit -f 1 && exec "$SPILLWAY" report documents.ndjson -o page.html >out 2>err)
 got=$?
 [ "$got" = 3 ] || fail "report beyond the file size ended with $got"

@@ -1,9 +1,11 @@
 /*
- * A file system for the engine that has the files of a pinned store. All other paths, for example
- * the target of a backup, go to the real file system. C++, because the engine's C interface has no
- * way to pass one; the environment reaches the engine through its registry of named objects.
+ * File systems for the engine. A reader's has the files of a pinned store; all other paths, for
+ * example the target of a backup, go to the real file system. A writer's is the real file system,
+ * but without the engine's file of messages. C++, because the engine's C interface has no way to
+ * pass one; the environment reaches the engine through its registry of named objects.
  */
 #include <cerrno>
+#include <cstdarg>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -82,6 +84,38 @@ class PinnedRandom : public rocksdb::FSRandomAccessFile
 
   private:
     const spill_pinned_file_t *file_;
+};
+
+class NoLogger : public rocksdb::Logger
+{
+  public:
+    using rocksdb::Logger::Logv;
+    void Logv(const char * /*format*/, va_list /*arguments*/) override
+    {
+    }
+};
+
+/*
+ * The engine writes no file LOG with messages. In Debian's library its assertions are on: after a
+ * failed write of that file, on a full disk, one of them would end the process.
+ */
+class WriterFileSystem : public rocksdb::FileSystemWrapper
+{
+  public:
+    WriterFileSystem() : FileSystemWrapper(FileSystem::Default())
+    {
+    }
+    const char *Name() const override
+    {
+        return kName;
+    }
+    IOStatus NewLogger(const std::string & /*path*/, const IOOptions & /*options*/,
+                       std::shared_ptr<rocksdb::Logger> *result,
+                       IODebugContext * /*debug*/) override
+    {
+        *result = std::make_shared<NoLogger>();
+        return IOStatus::OK();
+    }
 };
 
 class PinnedFileSystem : public rocksdb::FileSystemWrapper
@@ -196,8 +230,8 @@ void register_env()
 } // namespace
 
 struct spill_engine_files {
-    explicit spill_engine_files(const spill_pinned_t *pinned)
-        : env(rocksdb::NewCompositeEnv(std::make_shared<PinnedFileSystem>(pinned)))
+    explicit spill_engine_files(const std::shared_ptr<rocksdb::FileSystem> &files)
+        : env(rocksdb::NewCompositeEnv(files))
     {
     }
     std::unique_ptr<rocksdb::Env> env;
@@ -205,7 +239,9 @@ struct spill_engine_files {
 
 spill_engine_files_t *spill_engine_files_new(const spill_pinned_t *pinned)
 {
-    return new spill_engine_files(pinned);
+    if (!pinned)
+        return new spill_engine_files(std::make_shared<WriterFileSystem>());
+    return new spill_engine_files(std::make_shared<PinnedFileSystem>(pinned));
 }
 
 void spill_engine_files_free(spill_engine_files_t *files)

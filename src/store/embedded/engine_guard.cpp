@@ -323,7 +323,7 @@ const meaning_t meanings[] = {
 
 const meaning_t *meaning_of(const char *message)
 {
-    static const meaning_t other = {"", SPILL_IO, "see the file LOG in the store's folder"};
+    static const meaning_t other = {"", SPILL_IO, "check the disk and the store's folder"};
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
         if (strstr(message, meanings[i].text))
             return &meanings[i];

@@ -28,9 +28,6 @@ enum {
     BACKGROUND_JOBS = 2,
     SYNC_BYTES = 1024 * 1024,
     KEPT_BYTES_MAX = 4 * 1024 * 1024,
-    MESSAGES_BYTES_MAX = 1024 * 1024,
-    MESSAGES_KEPT = 4,
-    LEVEL_WARN = 2,
     TABLES_SLOW = 20,     /* more tables on the first level slow down writers */
     PENDING_SLOW_GIB = 64 /* more bytes that wait for compaction slow down writers */
 };
@@ -332,12 +329,9 @@ static void set_large_values(rocksdb_options_t *options)
     rocksdb_options_set_enable_blob_gc(options, 1);
 }
 
-/* The engine's own messages go to the folder's LOG, not to the log callback. */
+/* Errors reach the caller. Other messages of the engine are not kept: see engine_files.cpp. */
 static void set_messages(rocksdb_options_t *options)
 {
-    rocksdb_options_set_info_log_level(options, LEVEL_WARN);
-    rocksdb_options_set_max_log_file_size(options, MESSAGES_BYTES_MAX);
-    rocksdb_options_set_keep_log_file_num(options, MESSAGES_KEPT);
     rocksdb_options_set_stats_dump_period_sec(options, 0);
     rocksdb_options_set_stats_persist_period_sec(options, 0);
 }
@@ -400,7 +394,7 @@ typedef struct attempt {
     const spill_rocksdb_options_t *from;
     int replay;
     bool read_only;
-    spill_engine_files_t *files; /* NULL: the files that the folder has now */
+    spill_engine_files_t *files;
     bool paranoid; /* a damaged table file makes the open fail, not only reads of it */
 } attempt_t;
 
@@ -418,7 +412,7 @@ static rocksdb_t *try_open(attempt_t attempt, char **message)
         rocksdb_options_set_max_open_files(options, -1);
     rocksdb_t *db = NULL;
     *message = NULL;
-    if (attempt.files && !spill_engine_files_use(attempt.files, options, message)) {
+    if (!spill_engine_files_use(attempt.files, options, message)) {
         rocksdb_options_destroy(options);
         return NULL;
     }
@@ -528,6 +522,17 @@ static spill_code_t open_pinned(attempt_t attempt, spill_pinned_t *pinned, spill
     return SPILL_OK;
 }
 
+static spill_code_t open_for_writing(const char *folder, const spill_rocksdb_options_t *from,
+                                     spill_kv_t **kv, spill_error_t *error)
+{
+    attempt_t attempt = {
+        .folder = folder, .from = from, .paranoid = true, .files = spill_engine_files_new(NULL)};
+    spill_code_t code = open_pinned(attempt, NULL, kv, error);
+    if (code != SPILL_OK)
+        spill_engine_files_free(attempt.files);
+    return code;
+}
+
 static spill_code_t open_read_only(const char *folder, const spill_rocksdb_options_t *from,
                                    spill_kv_t **kv, spill_error_t *error)
 {
@@ -550,10 +555,9 @@ spill_code_t spill_rocksdb_open(const char *folder, const spill_rocksdb_options_
                                 spill_kv_t **kv, spill_error_t *error)
 {
     enum { PAUSE_US = 20000 };
-    attempt_t attempt = {.folder = folder, .from = from, .paranoid = true};
     *kv = NULL;
     if (!from->read_only)
-        return open_pinned(attempt, NULL, kv, error);
+        return open_for_writing(folder, from, kv, error);
     spill_rocksdb_options_t first = *from;
     first.partial = false;
     spill_code_t code = open_read_only(folder, &first, kv, error);

@@ -54,18 +54,21 @@ bool spill_engine_sync_failed(const char *message);
 /* Fill *error (may be NULL): "<place>: <message> <what to do>". Frees nothing. */
 spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const char *message);
 
-/* ---- engine_files.cpp: a file system that has only the open files of a pinned store ---------- */
+/* ---- engine_files.cpp: the file systems of readers and writers ------------------------------- */
 
 typedef struct spill_engine_files spill_engine_files_t;
 
-/* `pinned` is borrowed and must outlive the result. Call it guarded: it throws std::bad_alloc. */
+/*
+ * `pinned` is borrowed and must outlive the result; NULL: for a writer. Call it guarded: it throws
+ * std::bad_alloc.
+ */
 spill_engine_files_t *spill_engine_files_new(const spill_pinned_t *pinned);
 
 /* Call it after the last database that uses it is closed. NULL is allowed. */
 void spill_engine_files_free(spill_engine_files_t *files);
 
 /*
- * Let a database that is opened with these options read the pinned files. Returns false and sets
+ * Let a database that is opened with these options use the file system. Returns false and sets
  * *message (free with rocksdb_free) if the engine does not accept that.
  */
 bool spill_engine_files_use(spill_engine_files_t *files, struct rocksdb_options_t *options,
