@@ -353,15 +353,39 @@ static secret_t secret_at(const char *at, bool word_begins, bool *has_scheme)
     return secret.to ? secret : secret_of_word(at);
 }
 
-static char *redact(const char *text, bool *has_scheme)
+/* Decode "%3A", "%40" and "%2F", which may separate the parts of a misspelt connection string. */
+static char *decode_separators(const char *text)
+{
+    static const struct {
+        const char *code;
+        char separator;
+    } codes[] = {{"%3a", ':'}, {"%40", '@'}, {"%2f", '/'}};
+    char *decoded = bson_strdup(text);
+    char *to = decoded;
+    for (const char *at = text; *at; to++) {
+        size_t i = 0;
+        while (i < sizeof codes / sizeof *codes && strncasecmp(at, codes[i].code, 3) != 0)
+            i++;
+        bool is_code = i < sizeof codes / sizeof *codes;
+        *to = is_code ? codes[i].separator : *at;
+        at += is_code ? 3 : 1;
+    }
+    *to = '\0';
+    return decoded;
+}
+
+/* *found: the result has a mask. *has_scheme: a scheme precedes a masked secret. */
+static char *redact_plain(const char *text, bool *found, bool *has_scheme)
 {
     spill_buffer_t shown = SPILL_BUFFER_INIT;
     bool word_begins = true, schemed = false;
     *has_scheme = false;
+    *found = false;
     for (const char *at = text; *at;) {
         secret_t secret = secret_at(at, word_begins, &schemed);
         *has_scheme = *has_scheme || schemed;
         if (secret.to) {
+            *found = true;
             at = put_masked(&shown, at, secret);
             word_begins = false;
             continue;
@@ -371,6 +395,20 @@ static char *redact(const char *text, bool *has_scheme)
     }
     spill_buffer_append_byte(&shown, '\0');
     return (char *)shown.data;
+}
+
+/* If only the text with decoded separators has a secret, return that text, masked. */
+static char *redact(const char *text, bool *has_scheme)
+{
+    bool found;
+    char *shown = redact_plain(text, &found, has_scheme);
+    if (found || !strchr(text, '%'))
+        return shown;
+    char *decoded = decode_separators(text);
+    char *masked = redact_plain(decoded, &found, has_scheme);
+    bson_free(decoded);
+    bson_free(found ? shown : masked);
+    return found ? masked : shown;
 }
 
 /*
@@ -397,7 +435,7 @@ char *spill_redact(const char *text)
     bool has_scheme;
     if (strnlen(text, SPILL_REDACT_BYTES_MAX + 1) > SPILL_REDACT_BYTES_MAX)
         return beginning_of(text);
-    if (!strpbrk(text, ":=/\\")) /* one of them precedes each secret */
+    if (!strpbrk(text, ":=/\\%")) /* one of them precedes each secret */
         return bson_strdup(text);
     return redact(text, &has_scheme);
 }

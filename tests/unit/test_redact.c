@@ -58,6 +58,11 @@ static const struct {
     {"mongo://u:Tr0ub4dor\nh0rse@h/db", "mongo://***@h/db"},
     {"rocksdb://u:Tr0ub4dor/h0rse @x@h", "rocksdb://***@h"},
     {"mongodb://u:Tr0ub4dor @h/db", "mongodb://***@h/db"},
+    /* encoded separators */
+    {"mongodb://u%3ATr0ub4dor%40h/db", "mongodb://***@h/db"},
+    {"mongo://u%3aTr0ub4dor%40h/db", "mongo://***@h/db"},
+    {"mongodb%3A%2F%2Fu%3ATr0ub4dor%40h%2fdb", "mongodb://***@h/db"},
+    {"mongodb://u:Tr0ub4dor%40h0rse@h/db", "mongodb://***@h/db"},
     /* no host, or cut off at the end */
     {"mongodb://u:Tr0ub4dor@", "mongodb://***@"},
     {"mongodb://u:Tr0ub4dor", "mongodb://u:***"},
@@ -85,6 +90,7 @@ static const struct {
     {"rocksdb:/data/a@b/feeds", NULL},
     {"next: --cursor '2026-03:17' --limit 20", NULL},
     {"order:4711@3", NULL},
+    {"dump%2Fshop is 50%3A 50% full", NULL},
     {"https://example.org/@ada", NULL},
     {"a: b@c", NULL},
 };
