@@ -102,7 +102,7 @@ def migrate_killed(users):
     killed = 0
     while killed < KILLS:
         run = subprocess.Popen([os.environ["SPILLWAY"], "migrate", URI, "plan.json", "--execute",
-                                "--quiet"] + (["--rate", "250"] if killed < KILLS - 1 else []),
+                                "--quiet"] + (["--rate", "100"] if killed < KILLS - 1 else []),
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             run.wait(0.2 + dice.random() * 0.5 if killed < KILLS - 1 else 0.1)
