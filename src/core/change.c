@@ -60,7 +60,7 @@ static spill_code_t find_once(const spill_owner_t *owner, spill_which_t *which, 
     if (!head.state.present)
         return spill_outlier_absent_element(owner, which, error);
     spill_code_t code = spill_outlier_find_id(owner, &head, which, &page, &where, error);
-    if ((code == SPILL_OK || code == SPILL_NOT_FOUND) && head.state.pages > 0)
+    if ((code == SPILL_OK || code == SPILL_NOT_FOUND) && head.state.pages > 0 && !head.id_absent)
         SPILL_TRY(
             spill_owner_still_has(owner, &head.state, head.state.watermark, &page, still, error));
     return *still ? code : SPILL_OK;

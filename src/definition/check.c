@@ -188,9 +188,10 @@ spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_
                           layout);
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
         if (unused[i].name[0] != '\0')
-            return spill_fail(error, SPILL_INVALID,
-                              "layout '%s' has no %s: an element is a document of its own", layout,
-                              unused[i].label);
+            return spill_fail(
+                error, SPILL_INVALID,
+                "layout '%s' does not use %s: an element is a document of its own; leave it out",
+                layout, unused[i].label);
     return SPILL_OK;
 }
 

@@ -232,6 +232,8 @@ spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_respo
 {
     const spill_state_t *state = &head->state;
     *where = SPILL_NO_DOCUMENT;
+    if (head->id_absent)
+        return spill_outlier_absent_element(owner, which, error);
     bool oldest = !spill_schema_of(&owner->array->definition)->appends_to_head;
     bool in_head = head->run.count > 0;
     /* With keep newest the head knows how many elements are in pages; with keep oldest it does not.

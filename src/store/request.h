@@ -422,6 +422,8 @@ typedef struct spill_response {
     int64_t now_us;      /* READ with want_now: the store's clock, microseconds since 1970 */
     bool spared;         /* READ with spare: the store omitted elements, so more may follow */
     bool stopped;        /* READ with bytes_most: the bound ended the run, so more may follow */
+    bool id_absent;      /* READ of a head with SPILL_WANT_ID: the store knows that no document of
+                          * the array has the id. A store need not know */
     bool op_found;       /* READ with op */
     spill_op_entry_t op; /* if so, its entry */
     /* READ with want_ops. In a sealed document a store may show later ones of the owner too. */

@@ -60,6 +60,7 @@ static int64_t find_id_from(fixture_t *fixture, int64_t page, int64_t pages, con
     if (response->run.count == 0)
         return -1;
     assert_int_equal(response->run.count, 1);
+    assert_false(response->id_absent);
     spill_element_t element = spill_run_element(&response->run, 0);
     assert_true(element.seq >= response->state.first &&
                 element.seq < spill_state_end(&response->state));
@@ -74,6 +75,13 @@ static int64_t in_head(fixture_t *fixture, const char *id)
 static int64_t in_pages(fixture_t *fixture, int64_t pages, const char *id)
 {
     return find_id_from(fixture, SPILL_PAGE_WITH_ID, pages, id, 0);
+}
+
+/* Does a READ of the head report that no document of the array has the id? */
+static bool is_known_absent(fixture_t *fixture, const char *id)
+{
+    assert_int_equal(in_head(fixture, id), -1);
+    return fixture->response.id_absent;
 }
 
 static void edit_or_remove(fixture_t *fixture, spill_request_kind_t kind, int64_t page, int64_t rev,
@@ -192,6 +200,8 @@ static void ids_move_to_pages(void **state)
     edit_or_remove(&fixture, SPILL_REQUEST_EDIT, 0, 1, 2, "{\"id\": 9}");
     assert_int_equal(in_pages(&fixture, 2, "9"), 2);
     assert_int_equal(in_pages(&fixture, 2, "3"), -1);
+    assert_false(is_known_absent(&fixture, "9"));
+    assert_false(is_known_absent(&fixture, "5"));
     fixture_reopen(&fixture);
     assert_int_equal(in_pages(&fixture, 2, "9"), 2);
     assert_sound(&fixture);
@@ -214,6 +224,7 @@ static void ids_of_pages_that_keep_oldest(void **state)
     assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "2", 2), 2);
     assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "3", 2), 3);
     assert_int_equal(find_id_from(&fixture, SPILL_PAGE_WITH_ID, 1, "4", 2), -1);
+    assert_false(is_known_absent(&fixture, "3"));
     seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0);
     seal.rev = INCARNATION;
     assert_done(&fixture, &seal);

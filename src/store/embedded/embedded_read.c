@@ -356,15 +356,34 @@ static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
     return SPILL_OK;
 }
 
+/*
+ * Find the number of the element that SPILL_WANT_ID selects; -1: the document has none. The index
+ * has all elements of the array, so a head's read may find that no document has the id.
+ */
+static spill_code_t find_id(spill_view_t *reading, int64_t *seq, spill_error_t *error)
+{
+    spill_response_t *response = reading->response;
+    const spill_state_t *state = &response->state;
+    const spill_request_t *request = reading->request;
+    int64_t from = request->read.seq > state->first ? request->read.seq : state->first;
+    bool whole = request->page == SPILL_HEAD && request->read.seq <= state->watermark;
+    SPILL_TRY(spill_view_seek_id(reading, state->incarnation, whole ? state->watermark : from, seq,
+                                 error));
+    response->id_absent = whole && *seq < 0;
+    if (*seq >= 0 && *seq < from)
+        SPILL_TRY(spill_view_seek_id(reading, state->incarnation, from, seq, error));
+    if (*seq >= spill_state_end(state))
+        *seq = -1;
+    return SPILL_OK;
+}
+
 /* Read the element that SPILL_WANT_ID selects, if the document has it. */
 static spill_code_t read_id(spill_view_t *reading, spill_error_t *error)
 {
-    const spill_state_t *state = &reading->response->state;
     const spill_request_t *request = reading->request;
-    int64_t from = request->read.seq > state->first ? request->read.seq : state->first;
     int64_t seq;
-    spill_code_t code = spill_view_seek_id(reading, state->incarnation, from, &seq, error);
-    if (code != SPILL_OK || seq < 0 || seq >= spill_state_end(state))
+    spill_code_t code = find_id(reading, &seq, error);
+    if (code != SPILL_OK || seq < 0)
         return code;
     spill_request_t one = *request;
     one.read.want = SPILL_WANT_FORWARD;
