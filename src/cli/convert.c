@@ -107,17 +107,15 @@ static spill_code_t plan_definition(const convert_run_t *run, const spill_defini
     return SPILL_OK;
 }
 
-/* Save the planned definition. A dry run refuses what saving it would refuse. */
-static spill_code_t save_definition(const convert_run_t *run, spill_error_t *error)
+/* Refuse what saving the definition would refuse. The conversion saves it after its check. */
+static spill_code_t check_unsaved(const convert_run_t *run, spill_error_t *error)
 {
-    const convert_options_t *given = run->invocation->options;
-    if (!given->dry_run)
-        return spill_store_define(run->store, &run->definition, error);
     SPILL_TRY(spill_definition_check(&run->definition, error));
     return spill_store_check_others(run->store, &run->definition, error);
 }
 
-static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bounds,
+/* Find the new definition, or make it; the options then have it. */
+static spill_code_t make_definition(convert_run_t *run, spill_copy_options_t *options,
                                     spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
@@ -138,10 +136,11 @@ static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bo
     if (code == SPILL_OK) {
         code = check_definition(given, &run->definition, layout, keep, error);
     } else if (code == SPILL_NOT_FOUND && !given->finish) { /* --finish needs a definition */
-        code = plan_definition(run, &from, layout, given->keep ? &keep : NULL, bounds,
+        code = plan_definition(run, &from, layout, given->keep ? &keep : NULL, &options->bounds,
                                &run->definition, error);
         if (code == SPILL_OK)
-            code = save_definition(run, error);
+            code = check_unsaved(run, error);
+        options->definition = &run->definition;
     }
     run->keeps_top_n = code == SPILL_OK && spill_schema_of(&run->definition)->keeps_top_n;
     return code;
@@ -240,16 +239,18 @@ static spill_code_t convert_arrays(convert_run_t *run, spill_error_t *error)
     spill_copy_options_t options = {.as = run->as};
     spill_cli_copy_start(&run->copy, run->invocation);
     spill_cli_copy_hook(&run->copy, &given->copy, &options);
-    spill_code_t code = make_definition(run, &options.bounds, error);
+    spill_code_t code = make_definition(run, &options, error);
     if (code != SPILL_OK || run->finished)
         return code;
+    spill_copy_result_t *result = &run->copy.result;
     if (given->dry_run)
-        return survey_arrays(run, error);
-    code = given->finish
-               ? spill_convert_finish(run->store, name, &options, &run->copy.result, error)
-               : spill_convert(run->store, name, &options, &run->copy.result, error);
+        code = spill_copy_check(run->store, run->store, name, &options, result, error);
+    else if (given->finish)
+        code = spill_convert_finish(run->store, name, &options, result, error);
+    else
+        code = spill_convert(run->store, name, &options, result, error);
     spill_cli_progress_break(&run->copy.progress);
-    return code;
+    return code == SPILL_OK && given->dry_run ? survey_arrays(run, error) : code;
 }
 
 static void print_next_step(const convert_run_t *run)
@@ -326,7 +327,7 @@ static const spill_option_t OPTIONS[] = {
      "Capped: keep the highest by this field; subset: show them"},
     SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
     {"finish", NULL, FLAG(finish), "Continue, compare everything, and drop the old definition"},
-    {"dry-run", NULL, FLAG(dry_run), "Change nothing; print what would be converted"},
+    {"dry-run", NULL, FLAG(dry_run), "Change nothing; check and print what would be converted"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
     {0}};
 
@@ -348,7 +349,11 @@ const spill_command_t spill_command_convert = {
         "Layout capped keeps the newest elements, or with --sort-by those that rank highest; "
         "\"dropped\" reports how many it drops. To "
         "layout bucket, each element goes to the window of its time, in the old order. From "
-        "layout bucket, elements are numbered again, window by window. "
+        "layout bucket, elements are numbered again, window by window.\n"
+        "\n"
+        "If the new layout cannot store every element, all elements are checked before anything is "
+        "written. The first that cannot be stored is named by owner and number (exit code 2).\n"
+        "\n"
         "After an interruption, or if NAME has grown since, run the same command to continue. "
         "Owners with arrays that differ, because they were changed meanwhile, are printed, and the "
         "exit code is 1. Compare both: if no client has written to the new definition and it "

@@ -17,10 +17,14 @@ static void show_progress(void *context, const spill_copy_result_t *result)
 {
     spill_cli_copy_t *copy = context;
     double seconds = spill_cli_progress_seconds(&copy->progress);
-    spill_cli_progress_print(
-        &copy->progress,
-        "%" PRId64 " owners, %" PRId64 " elements copied, %.0f/s, %" PRId64 " verified",
-        result->owners, result->elements, (double)result->elements / seconds, result->verified);
+    if (result->owners == 0 && result->checked > 0)
+        spill_cli_progress_print(&copy->progress, "%" PRId64 " elements checked, %.0f/s",
+                                 result->checked, (double)result->checked / seconds);
+    else
+        spill_cli_progress_print(
+            &copy->progress,
+            "%" PRId64 " owners, %" PRId64 " elements copied, %.0f/s, %" PRId64 " verified",
+            result->owners, result->elements, (double)result->elements / seconds, result->verified);
 }
 
 static bool has_seq(const void *record)

@@ -21,6 +21,7 @@
  * owner was copied, and an interrupted copy continues from it. docs/internals/copy.md explains why
  * nothing is copied twice.
  *
+ *      for each owner:  check that the target can store all elements
  *      for each owner:  other fields -> check tail -> append batches -> compare everything
  *
  * A capped target receives what its cap keeps. In a target with windows, elements are numbered
@@ -41,6 +42,7 @@ typedef struct spill_copy_difference {
 typedef struct spill_copy_result {
     int64_t owners;
     int64_t windows;     /* layout bucket: visited windows of these owners */
+    int64_t checked;     /* elements that the target can store, before they are copied */
     int64_t elements;    /* copied in this run */
     int64_t before;      /* already in the target */
     int64_t verified;    /* compared, and equal */
@@ -51,10 +53,12 @@ typedef struct spill_copy_result {
 
 typedef struct spill_copy_options {
     /*
-     * The target definition, which exists and may have any layout. NULL: the definition of the
+     * The target definition, which may have any layout. NULL: the definition of the
      * same name and layout, which is created if it does not exist.
      */
     const char *as;
+    /* With `as`: create this definition, of that name, if it does not exist. NULL: it exists. */
+    const spill_definition_t *definition;
     /*
      * Bounds to set in the target definition. 0: keep its bound; if it does not exist yet, use the
      * source's bound. Without page_bytes_max, pages get head_bytes_max.
@@ -80,6 +84,11 @@ typedef struct spill_copy_options {
  * it was copied are left to the next copy. Differences are not errors: they are reported, and
  * nothing in the target is changed.
  *
+ * If the target may refuse elements (layouts reference, subset, bucket, and top-N caps), the call
+ * first reads all elements that are to be copied and checks them. SPILL_INVALID or SPILL_TOO_BIG
+ * names the owner and the element. The call has then written nothing, unless the element was
+ * appended after that check; the elements before it are then copied, and the same call continues.
+ *
  * Errors name the side. SPILL_REFUSED: the target has another definition of that name, or another
  * client appends to an owner there. SPILL_CORRUPT: an owner is damaged. It was reported to that
  * store's log and skipped, and all other owners are copied. And the errors of spill_store_define,
@@ -91,6 +100,15 @@ typedef struct spill_copy_options {
 spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
                         const spill_copy_options_t *options, spill_copy_result_t *result,
                         spill_error_t *error);
+
+/*
+ * Check, as spill_copy does before it writes, that the target can store all elements that are to be
+ * copied. Change nothing. The target's definition need not be saved. Errors and cost: as the check
+ * of spill_copy.
+ */
+spill_code_t spill_copy_check(spill_store_t *source, spill_store_t *target, const char *name,
+                              const spill_copy_options_t *options, spill_copy_result_t *result,
+                              spill_error_t *error);
 
 /* Set a definition's bounds from spill_copy_options_t.bounds, as spill_copy does. */
 void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *definition);

@@ -212,3 +212,29 @@ expect 0 append "$db" arrays p9 '{"rating": 1}' 5
 expect 2 convert "$db" arrays --to reference --as again
 has err 'owner "p9"'
 has err "element 1: an element of 'again' must be a document"
+# The refused element is found before anything is written: another owner comes first.
+expect 0 define "$db" mixed --preset feed --collection mixed --page-collection mixed.pages
+expect 0 append "$db" mixed a '{"_id": 1}' '{"_id": 2}'
+expect 0 append "$db" mixed b '{"_id": 1}' '{"spill": 1}'
+for layout in reference subset; do
+    for dry in --dry-run --quiet; do
+        expect 2 convert "$db" mixed --to $layout $dry
+        has err "owner \"b\" of 'mixed': element 1: an element of 'mixed.$layout' cannot have a field 'spill'"
+        expect 3 define "$db" mixed.$layout
+    done
+done
+expect 0 remove "$db" mixed b 1
+expect 0 convert "$db" mixed --to reference --dry-run
+expect 0 convert "$db" mixed --to reference
+expect 0 append "$db" mixed a '{"_id": 3}'
+expect 0 append "$db" mixed b '{"_id": 3}' '{"spill": 1}'
+expect 2 convert "$db" mixed --to reference
+has err 'owner "b"'
+has err 'element 3:'
+expect 2 convert "$db" mixed --as mixed.reference --finish --yes
+counts "$db" mixed.reference a 2
+counts "$db" mixed.reference b 1
+expect 0 remove "$db" mixed b 3
+expect 0 convert "$db" mixed --as mixed.reference --finish --yes
+counts "$db" mixed.reference a 3
+clean "$db"

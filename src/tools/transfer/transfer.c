@@ -54,6 +54,8 @@ static spill_code_t make_definition(const spill_transfer_t *transfer,
         spill_store_definition(transfer->target.store, as ? as : source->name, definition, error);
     if (code == SPILL_NOT_FOUND && !as)
         *definition = *source;
+    else if (code == SPILL_NOT_FOUND && transfer->options->definition)
+        *definition = *transfer->options->definition;
     else if (code != SPILL_OK)
         return code;
     else if (!as)
@@ -74,17 +76,28 @@ static void compare_windows(spill_transfer_t *transfer, const spill_definition_t
     transfer->drops_windows = transfer->joins_windows && transfer->options->dropping;
 }
 
-static spill_code_t define_target(spill_transfer_t *transfer, const char *name,
-                                  spill_error_t *error)
+/* Make the definition for the target, and compare it with the source's. Change nothing. */
+static spill_code_t plan_target(spill_transfer_t *transfer, const char *name,
+                                spill_definition_t *definition, spill_error_t *error)
 {
-    spill_definition_t source, definition;
-    const spill_transfer_side_t *target = &transfer->target;
+    spill_definition_t source;
+    if (!transfer->is_checked)
+        SPILL_TRY(refuse_same_store(transfer, name, error));
     SPILL_TRY(spill_transfer_failed(
         &transfer->source, spill_store_definition(transfer->source.store, name, &source, error),
         error));
-    SPILL_TRY(spill_transfer_failed(target, make_definition(transfer, &source, &definition, error),
-                                    error));
-    compare_windows(transfer, &source, &definition);
+    SPILL_TRY(spill_transfer_failed(&transfer->target,
+                                    make_definition(transfer, &source, definition, error), error));
+    compare_windows(transfer, &source, definition);
+    return SPILL_OK;
+}
+
+static spill_code_t define_target(spill_transfer_t *transfer, const char *name,
+                                  spill_error_t *error)
+{
+    spill_definition_t definition;
+    const spill_transfer_side_t *target = &transfer->target;
+    SPILL_TRY(plan_target(transfer, name, &definition, error));
     return spill_transfer_failed(target, spill_store_define(target->store, &definition, error),
                                  error);
 }
@@ -109,7 +122,6 @@ spill_code_t spill_transfer_begin(spill_transfer_t *transfer, const char *name,
                                   spill_error_t *error)
 {
     const char *as = transfer->options->as;
-    SPILL_TRY(refuse_same_store(transfer, name, error));
     SPILL_TRY(define_target(transfer, name, error));
     SPILL_TRY(open_side(&transfer->source, name, error));
     SPILL_TRY(open_side(&transfer->target, as ? as : name, error));
@@ -138,14 +150,20 @@ static spill_code_t init_side(spill_owner_t *owner, spill_array_t *array, bool w
     return windows ? SPILL_OK : spill_owner_init(owner, array, value, error);
 }
 
-static spill_code_t transfer_owner(spill_transfer_owner_t *owner, const spill_value_t *value,
-                                   spill_error_t *error)
+static spill_code_t init_owner(spill_transfer_owner_t *owner, const spill_value_t *value,
+                               spill_error_t *error)
 {
     const spill_transfer_t *transfer = owner->transfer;
     SPILL_TRY(
         init_side(&owner->source, transfer->source.array, transfer->joins_windows, value, error));
-    SPILL_TRY(
-        init_side(&owner->target, transfer->target.array, transfer->makes_windows, value, error));
+    return init_side(&owner->target, transfer->target.array, transfer->makes_windows, value, error);
+}
+
+static spill_code_t transfer_owner(spill_transfer_owner_t *owner, const spill_value_t *value,
+                                   spill_error_t *error)
+{
+    const spill_transfer_t *transfer = owner->transfer;
+    SPILL_TRY(init_owner(owner, value, error));
     return transfer->makes_windows ? spill_transfer_to_windows(owner, error)
                                    : spill_transfer_to_array(owner, error);
 }
@@ -162,6 +180,103 @@ spill_code_t spill_transfer_one(const spill_transfer_t *transfer, const spill_va
     spill_owner_release(&owner.source);
     spill_owner_release(&owner.target);
     return code;
+}
+
+/* ---- the check before a copy ----------------------------------------------------------------- */
+
+typedef struct checking {
+    spill_transfer_t *transfer;
+    spill_array_t unsaved; /* stands for the target if its definition is not saved yet */
+} checking_t;
+
+/* Open the source, and the target if it is defined. */
+static spill_code_t open_sides(checking_t *checking, const char *name,
+                               const spill_definition_t *definition, spill_error_t *error)
+{
+    spill_transfer_t *transfer = checking->transfer;
+    SPILL_TRY(open_side(&transfer->source, name, error));
+    spill_code_t code = open_side(&transfer->target, definition->name, error);
+    if (code != SPILL_NOT_FOUND)
+        return code;
+    checking->unsaved.store = transfer->target.store;
+    transfer->target.array = &checking->unsaved;
+    return SPILL_OK;
+}
+
+static void close_sides(checking_t *checking)
+{
+    spill_transfer_t *transfer = checking->transfer;
+    if (transfer->target.array == &checking->unsaved)
+        transfer->target.array = NULL;
+    spill_transfer_end(transfer);
+    transfer->source.array = NULL;
+    transfer->source.definitions = NULL;
+    transfer->target.array = NULL;
+    transfer->target.definitions = NULL;
+}
+
+/* Find the numbers that the copy will append. In windows, all elements count as missing. */
+static spill_code_t count_missing(const checking_t *checking, spill_transfer_owner_t *owner,
+                                  spill_error_t *error)
+{
+    const spill_transfer_t *transfer = checking->transfer;
+    SPILL_TRY(spill_transfer_count_source(owner, error));
+    return transfer->target.array == &checking->unsaved || transfer->makes_windows
+               ? SPILL_OK
+               : spill_transfer_count_target(owner, error);
+}
+
+static spill_code_t check_owner(void *context, const spill_value_t *value, spill_error_t *error)
+{
+    const checking_t *checking = context;
+    spill_transfer_owner_t owner = {.transfer = checking->transfer};
+    spill_code_t code = init_owner(&owner, value, error);
+    if (code == SPILL_OK)
+        code = count_missing(checking, &owner, error);
+    if (code == SPILL_OK)
+        code = spill_transfer_check_missing(&owner, error);
+    spill_owner_release(&owner.source);
+    spill_owner_release(&owner.target);
+    spill_transfer_progress(checking->transfer);
+    /* The copy reports damage, and tries again after a conflict. */
+    return code == SPILL_CORRUPT || code == SPILL_CONFLICT ? SPILL_OK : code;
+}
+
+static spill_code_t check_owners(checking_t *checking, const char *name,
+                                 const spill_definition_t *definition, spill_error_t *error)
+{
+    spill_transfer_t *transfer = checking->transfer;
+    SPILL_TRY(open_sides(checking, name, definition, error));
+    transfer->target.array->definition = *definition; /* with the bounds that the copy sets */
+    if (!spill_transfer_may_refuse(transfer))
+        return SPILL_OK;
+    spill_code_t code = (transfer->joins_windows ? spill_each_bucket_owner : spill_each_owner)(
+        transfer->source.array, check_owner, checking, false, error);
+    return code == SPILL_CORRUPT ? SPILL_OK : code;
+}
+
+/* Check every element that the copy is about to append. Change nothing. */
+static spill_code_t check_all(spill_transfer_t *transfer, const char *name, spill_error_t *error)
+{
+    checking_t checking = {.transfer = transfer};
+    spill_definition_t definition;
+    SPILL_TRY(plan_target(transfer, name, &definition, error));
+    if (transfer->options->dropping || !spill_storable_may_refuse(&definition))
+        return SPILL_OK;
+    spill_code_t code = check_owners(&checking, name, &definition, error);
+    close_sides(&checking);
+    return code;
+}
+
+spill_code_t spill_copy_check(spill_store_t *source, spill_store_t *target, const char *name,
+                              const spill_copy_options_t *options, spill_copy_result_t *result,
+                              spill_error_t *error)
+{
+    spill_transfer_t transfer = {.source = {.name = "source", .store = source},
+                                 .target = {.name = "target", .store = target},
+                                 .options = options,
+                                 .result = result};
+    return check_all(&transfer, name, error);
 }
 
 /* ---- copy: all owners ------------------------------------------------------------------------ */
@@ -231,7 +346,10 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
                                       .result = result},
                          .last = BSON_INITIALIZER};
     spill_transfer_t *transfer = &copying.transfer;
-    spill_code_t code = spill_transfer_begin(transfer, name, error);
+    spill_code_t code = check_all(transfer, name, error);
+    transfer->is_checked = true;
+    if (code == SPILL_OK)
+        code = spill_transfer_begin(transfer, name, error);
     if (code == SPILL_OK)
         code = (transfer->joins_windows ? spill_each_bucket_owner : spill_each_owner)(
             transfer->source.array, copy_owner, &copying, true, error);

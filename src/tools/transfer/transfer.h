@@ -5,6 +5,7 @@
  *      sides.c             both sides, and a reader of elements in the order of their numbers
  *      writer.c            appends to the target, each at most once
  *      comparison.c        both sides, element by element
+ *      storable.c          elements that a definition cannot store
  *      transfer_owner.c    one owner: copy and compare
  *      transfer_windows.c  the same for a target with windows
  *      transfer_capped.c   a capped target
@@ -42,6 +43,8 @@ typedef struct spill_transfer {
      * source's elements are the last elements of the target.
      */
     bool drops_windows;
+    /* A pass has checked every owner: check its elements only while they are appended. */
+    bool is_checked;
     const spill_copy_options_t *options;
     spill_copy_result_t *result;
 } spill_transfer_t;
@@ -89,13 +92,21 @@ const spill_definition_t *spill_transfer_target(const spill_transfer_t *transfer
 /* Call options->progress after a change of the target. */
 void spill_transfer_progress(const spill_transfer_t *transfer);
 
-/* ---- elements that a definition cannot store ------------------------------------------------- */
+/* ---- elements that a definition cannot store (storable.c) ------------------------------------ */
 
 /*
- * Report whether a definition may refuse an element because of its value. Layouts reference and
- * subset may, because of its field names; layout capped with a sortField may, because of its rank.
+ * A definition may refuse an element because of its value. Layouts reference and subset refuse some
+ * names of fields, windows refuse an element without a time, and a capped array with a sortField
+ * refuses some ranks and sizes.
  */
 bool spill_storable_may_refuse(const spill_definition_t *definition);
+
+/*
+ * Check one element of `source`, which `target` is to store. The target's array need not be saved.
+ * SPILL_INVALID or SPILL_TOO_BIG: the message names the element and the owner.
+ */
+spill_code_t spill_storable_check(const spill_owner_t *target, const spill_owner_t *source,
+                                  const spill_element_t *element, spill_error_t *error);
 
 /*
  * Check all elements of an owner, which may have an unmanaged array. The message names the first

@@ -11,78 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- elements that a definition cannot store ------------------------------------------------- */
-
-bool spill_storable_may_refuse(const spill_definition_t *definition)
-{
-    return spill_schema_of(definition)->has_referenced_elements ||
-           spill_schema_of(definition)->keeps_top_n;
-}
-
-/* Report whether `to` may refuse elements of `from`. False if `from` has the same rules. */
-static bool may_refuse_more(const spill_definition_t *from, const spill_definition_t *to)
-{
-    if (spill_schema_of(from)->has_referenced_elements &&
-        spill_schema_of(to)->has_referenced_elements)
-        return !spill_stored_element_same_rules(from, to);
-    if (spill_schema_of(from)->keeps_top_n && spill_schema_of(to)->keeps_top_n)
-        return strcmp(from->sort_field, to->sort_field) != 0;
-    return spill_storable_may_refuse(to);
-}
-
-/* SPILL_INVALID: `to` cannot store this element of `owner`; the message names both. */
-static spill_code_t check_storable(const spill_definition_t *to, const spill_owner_t *owner,
-                                   const spill_element_t *element, spill_error_t *error)
-{
-    spill_code_t code = spill_schema_of(to)->has_referenced_elements
-                            ? spill_stored_element_check(to, &element->value, NULL, error)
-                            : spill_array_check_rank(to, &element->value, error);
-    if (code == SPILL_OK)
-        return SPILL_OK;
-    spill_fail_prefix(error, code, "element %" PRId64, element->seq);
-    return spill_owner_name(owner, code, error);
-}
-
-static spill_code_t check_run(const spill_definition_t *to, const spill_owner_t *owner,
-                              const spill_run_t *run, spill_error_t *error)
-{
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < run->count; i++) {
-        spill_element_t element = spill_run_element(run, i);
-        code = check_storable(to, owner, &element, error);
-    }
-    return code;
-}
-
-static spill_code_t check_stretches(const spill_definition_t *to, const spill_owner_t *owner,
-                                    spill_error_t *error)
-{
-    spill_stretch_t stretch = {0};
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && !stretch.last) {
-        code = spill_stretch_read(owner, &stretch, error);
-        if (code == SPILL_OK)
-            code = check_run(to, owner, stretch.run, error);
-    }
-    spill_stretch_release(&stretch);
-    return code;
-}
-
-spill_code_t spill_storable_check_owner(const spill_definition_t *to, const spill_owner_t *owner,
-                                        spill_error_t *error)
-{
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
-    if (!spill_storable_may_refuse(to))
-        return SPILL_OK;
-    spill_code_t code = spill_owner_call(owner, &read, &head, error);
-    bool managed = code == SPILL_OK && head.state.present;
-    if (code == SPILL_OK && !managed)
-        code = check_run(to, owner, &head.run, error);
-    spill_response_release(&head);
-    return managed ? check_stretches(to, owner, error) : code;
-}
-
 #define TRIES_MAX 5 /* without progress */
 
 /* ---- the application's fields in the head ---------------------------------------------------- */
@@ -185,47 +113,10 @@ static spill_code_t copy_fields(spill_transfer_owner_t *owner, spill_error_t *er
 
 /* ---- what is missing ------------------------------------------------------------------------- */
 
-/* Check that the target can store the element. A top-N target also bounds its bytes. */
-static spill_code_t check_element(const spill_transfer_owner_t *owner,
-                                  const spill_element_t *element, spill_error_t *error)
-{
-    const spill_definition_t *definition = spill_transfer_target(owner->transfer);
-    SPILL_TRY(check_storable(definition, &owner->source, element, error));
-    if (!spill_schema_of(definition)->keeps_top_n)
-        return SPILL_OK;
-    spill_code_t code = spill_array_check_top_n(&owner->target, &element->value, error);
-    if (code == SPILL_OK)
-        return SPILL_OK;
-    spill_fail_prefix(error, code, "element %" PRId64, element->seq);
-    return spill_owner_name(&owner->source, code, error);
-}
-
-/*
- * Refuse an owner with an element that the target cannot store, before any element is appended.
- * Cost: reads all missing elements, if the target may refuse any.
- */
-static spill_code_t check_missing(const spill_transfer_owner_t *owner, spill_error_t *error)
-{
-    if (!may_refuse_more(spill_transfer_source(owner->transfer),
-                         spill_transfer_target(owner->transfer)))
-        return SPILL_OK;
-    SPILL_SCOPED(spill_transfer_reader_release)
-    spill_transfer_reader_t reader =
-        spill_transfer_reader_of_source(owner, owner->next, owner->end);
-    while (!reader.ended) {
-        spill_element_t element = {0};
-        SPILL_TRY(spill_transfer_reader_get(&reader, &element, error));
-        if (reader.ended)
-            break;
-        SPILL_TRY(check_element(owner, &element, error));
-        reader.at++;
-    }
-    return SPILL_OK;
-}
-
 static spill_code_t append_missing(spill_transfer_owner_t *owner, spill_error_t *error)
 {
-    SPILL_TRY(check_missing(owner, error));
+    if (!owner->transfer->is_checked)
+        SPILL_TRY(spill_transfer_check_missing(owner, error));
     SPILL_SCOPED(spill_transfer_batch_free)
     spill_transfer_batch_t *batch = spill_transfer_batch_new(owner->next);
     SPILL_SCOPED(spill_transfer_reader_release)
@@ -239,7 +130,7 @@ static spill_code_t append_missing(spill_transfer_owner_t *owner, spill_error_t 
         next = next < end ? end : next;
         if (reader.ended)
             continue;
-        SPILL_TRY(check_element(owner, &element, error));
+        SPILL_TRY(spill_storable_check(&owner->target, &owner->source, &element, error));
         SPILL_TRY(spill_transfer_push(owner, batch, &element.value, false, error));
         reader.at++;
         next++;

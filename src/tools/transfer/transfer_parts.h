@@ -35,6 +35,18 @@ void spill_transfer_differs_ahead(spill_transfer_owner_t *owner, int64_t seq, co
 spill_code_t spill_transfer_check_dropped(spill_transfer_owner_t *owner,
                                           const spill_owner_t *target, spill_error_t *error);
 
+/* ---- elements that the target cannot store (storable.c) -------------------------------------- */
+
+/* Report whether the target may refuse elements of the source. */
+bool spill_transfer_may_refuse(const spill_transfer_t *transfer);
+
+/*
+ * Refuse an owner with an element that the target cannot store, before any element is appended.
+ * Cost: reads the source's elements in [next, end), if the target may refuse any.
+ */
+spill_code_t spill_transfer_check_missing(const spill_transfer_owner_t *owner,
+                                          spill_error_t *error);
+
 /* ---- the steps for one owner, which spill_transfer_one chooses from -------------------------- */
 
 /* Copy fields and elements to an owner of the target, and compare them. (transfer_owner.c) */
