@@ -34,8 +34,11 @@ static void show_bad(void *context, const char *message)
 
 static void show_progress(void *context, const spill_import_progress_t *progress)
 {
-    spill_cli_progress_show(context, progress->records, progress->bytes_done,
-                            progress->bytes_total);
+    if (progress->checks)
+        spill_cli_progress_print(context, "%" PRId64 " records checked", progress->records);
+    else
+        spill_cli_progress_show(context, progress->records, progress->bytes_done,
+                                progress->bytes_total);
 }
 
 #define RESULT(member, ...) SPILL_FIELD(INT64, spill_import_result_t, member, #member, __VA_ARGS__)
@@ -74,7 +77,8 @@ static void explain_failure(const import_run_t *run)
     if (settled || (records == 0 && !result->resumable))
         return;
     bool certain = run->code != SPILL_UNKNOWN;
-    fprintf(stderr, "spillway: %s%" PRId64 " %s imported", certain ? "" : "at least ", records,
+    fprintf(stderr, "spillway: %s%" PRId64 " %s imported",
+            certain && !result->at_least ? "" : "at least ", records,
             spill_cli_plural(records, "record is", "records are"));
     if (!result->resumable) {
         fputs("; an import of stdin without --as cannot be resumed\n", stderr);
@@ -181,7 +185,8 @@ const spill_command_t spill_command_import = {
             "\n"
             "A bad record stops the import (exit code 3, or 4 if it is too big): all records "
             "before it are imported. Repair it and run the same command, or use "
-            "--skip-bad.\n"
+            "--skip-bad. For layouts reference and subset, a file (not a pipe) is first checked "
+            "for fields that cannot be stored, before anything is written.\n"
             "\n"
             "With layout capped the summary counts the records that the cap dropped at once; "
             "later records may have pushed out others.\n"

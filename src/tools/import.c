@@ -405,7 +405,30 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
         snprintf(import->writer.prefix, sizeof import->writer.prefix, "%s.%" PRId64, id,
                  import->checkpoint.run);
     }
-    return spill_parser_start(parsing, &import->parser, error);
+    return SPILL_OK;
+}
+
+static void report_checked(void *context, int64_t checked, int64_t bytes_done, int64_t bytes_total)
+{
+    const import_t *import = context;
+    const spill_import_progress_t progress = {
+        .checks = true, .records = checked, .bytes_done = bytes_done, .bytes_total = bytes_total};
+    if (import->options->progress)
+        import->options->progress(import->options->context, &progress);
+}
+
+/* Check what no earlier run has begun to import, and start the parser. */
+static spill_code_t start_import(import_t *import, spill_error_t *error)
+{
+    const spill_import_checking_t checking = {.report = report_checked, .context = import};
+    const spill_import_checkpoint_t *begun = &import->checkpoint;
+    spill_code_t code =
+        spill_import_check(&import->parsing, begun->end_offset, begun->end_line, &checking, error);
+    if (code == SPILL_OK)
+        return spill_parser_start(&import->parsing, &import->parser, error);
+    import->result->at_least = !begun->applied;
+    import->result->before += begun->applied ? begun->records : 0;
+    return code;
 }
 
 spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
@@ -421,9 +444,12 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
         .result = result,
     };
     spill_code_t code = prepare_import(&import, error);
+    bool prepared = code == SPILL_OK;
+    if (code == SPILL_OK)
+        code = start_import(&import, error);
     if (code == SPILL_OK)
         code = process_chunks(&import, error);
-    result->resumable = import.parser && import.stored && checkpoint_binds(&import.checkpoint);
+    result->resumable = prepared && import.stored && checkpoint_binds(&import.checkpoint);
     spill_parser_stop(import.parser);
     spill_import_checkpoint_release(&import.checkpoint);
     bson_destroy(import.stored);

@@ -15,6 +15,7 @@
  *   import_source.c    the bytes of an input, and its format
  *   import_records.c   records in these bytes; import_decode.c makes documents of them
  *   import_chunk.c     records by owner
+ *   import_check.c     an opened input; the check of reference and subset before the first write
  *   import_parser.c    the thread that fills chunks
  *   import_apply.c     the job checkpoint, and the appends of a chunk
  *   import.c           the whole import
@@ -25,6 +26,7 @@
 #include <spillway/array.h>
 
 typedef struct spill_import_progress {
+    bool checks;         /* nothing is written yet: `records` were checked */
     int64_t records;     /* of this run: appended, or recognized as already appended */
     int64_t skipped;     /* bad records */
     int64_t bytes_done;  /* of the file as stored on disk, before decompression */
@@ -54,6 +56,7 @@ typedef struct spill_import_result {
     int64_t dropped;  /* layout capped: of these, dropped at once because of the cap */
     int64_t skipped;  /* bad records passed over in this run */
     int64_t before;   /* records of earlier runs of this import */
+    bool at_least;    /* a chunk of an earlier run is imported in part, and not counted */
     bool resumable;   /* a job checkpoint exists, from which the import can continue */
 } spill_import_result_t;
 
@@ -63,7 +66,9 @@ typedef struct spill_import_result {
  *
  * Errors: SPILL_PARSE (a malformed record, or one without a valid owner; the message names
  * file:line), SPILL_TOO_BIG (an element that fits no document). In both cases all records before
- * the bad one are appended; after the record is repaired, the same call continues with it.
+ * the bad one are appended; after the record is repaired, the same call continues with it. If the
+ * input is a regular file and the layout reference or subset, a record with a field that cannot be
+ * stored is reported before anything is written.
  * SPILL_REFUSED (already imported, or the input is not what the checkpoint describes),
  * SPILL_UNKNOWN, and the errors of spill_array_append. *result is filled in every case. One thread;
  * memory: a few chunks, and 32 MiB of text for the longest record.

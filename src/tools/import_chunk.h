@@ -132,6 +132,47 @@ typedef struct spill_parser_options {
     int64_t end_offset;
 } spill_parser_options_t;
 
+/* The input, opened and positioned. Zero it before, and close it after each open. (import_check.c)
+ */
+typedef struct spill_input {
+    spill_source_t *source;
+    spill_records_t *records;
+    spill_decoder_t decoder;
+    spill_buffer_t id; /* the checked record's operation id */
+    bson_t window;     /* and its window, as an owner */
+} spill_input_t;
+
+spill_code_t spill_input_open(const spill_parser_options_t *options, int64_t offset, int64_t line,
+                              spill_input_t *input, spill_error_t *error);
+void spill_input_close(spill_input_t *input);
+
+/*
+ * Check that the record is an element of the definition. Set its owner, which borrows from the
+ * document and the input, and the input's id.
+ */
+spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
+                               const bson_t *document, spill_value_t *owner, spill_error_t *error);
+
+/* Put the record's place in front of an error's message. */
+spill_code_t spill_input_fail(const spill_input_t *input, const spill_input_record_t *record,
+                              spill_code_t code, spill_error_t *error);
+
+/* `report` is called now and then with the bytes read so far and the size or -1. */
+typedef struct spill_import_checking {
+    void (*report)(void *context, int64_t checked, int64_t bytes_done, int64_t bytes_total);
+    void *context;
+} spill_import_checking_t;
+
+/*
+ * Layouts reference and subset: check, before anything is written, that every record from this
+ * place on can be stored. SPILL_PARSE names the first one that cannot, and is not skipped because
+ * of skip_max. Other layouts, inputs that cannot be read twice (pipes), and imports that skip all
+ * bad records are not checked: SPILL_OK at once. Bad records of other kinds are left to the import.
+ * Cost: reads and decodes the input; memory for one record.
+ */
+spill_code_t spill_import_check(const spill_parser_options_t *options, int64_t offset, int64_t line,
+                                const spill_import_checking_t *checking, spill_error_t *error);
+
 typedef struct spill_parser spill_parser_t;
 
 /* Open the input and start. The options' strings are borrowed. Stop in every case. */

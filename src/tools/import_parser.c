@@ -1,9 +1,6 @@
 /* The parsing side of an import: a thread that reads the input ahead of the writer. */
 #include "tools/import_chunk.h"
 
-#include "bson/key.h"
-#include "core/array.h"
-#include "definition/schema.h"
 #include "store/content.h"
 #include "tools/import_records.h"
 #include "util/buffer.h"
@@ -33,12 +30,8 @@ typedef struct pending {
 
 struct spill_parser {
     spill_parser_options_t options;
-    spill_source_t *source;
-    spill_records_t *records;
-    spill_decoder_t decoder;
+    spill_input_t input;
     pending_t pending;
-    spill_buffer_t id;
-    bson_t window; /* the pending record's window, as an owner */
     int64_t number;
     int64_t end_offset; /* of the previous chunk: where the next one begins */
     int64_t end_line;
@@ -134,24 +127,16 @@ static bool skip_record(spill_parser_t *parser, spill_chunk_t *chunk, bool more,
     }
     parser->skipped++;
     spill_chunk_add_bad(chunk, error->message);
-    end_chunk_after(chunk, hash, spill_records_offset(parser->records),
-                    spill_records_line(parser->records));
+    end_chunk_after(chunk, hash, spill_records_offset(parser->input.records),
+                    spill_records_line(parser->input.records));
     return true;
-}
-
-static spill_code_t fail_record(const spill_parser_t *parser, const spill_input_record_t *record,
-                                spill_code_t code, spill_error_t *error)
-{
-    char place[SPILL_PLACE_SIZE];
-    spill_records_place(parser->records, record->line, record->offset, place);
-    return spill_fail_prefix(error, code, "%s", place);
 }
 
 static spill_code_t decode_record(spill_parser_t *parser, const spill_input_record_t *record,
                                   spill_error_t *error)
 {
     pending_t *pending = &parser->pending;
-    spill_code_t code = spill_decode(&parser->decoder, record, &pending->document, error);
+    spill_code_t code = spill_decode(&parser->input.decoder, record, &pending->document, error);
     if (code == SPILL_OK && pending->document.len > SPILL_DOCUMENT_BYTES_MAX) {
         code = spill_fail(error, SPILL_TOO_BIG,
                           "the element has %u bytes, and a document holds at most 16 MiB",
@@ -159,12 +144,12 @@ static spill_code_t decode_record(spill_parser_t *parser, const spill_input_reco
         bson_destroy(&pending->document);
     }
     if (code != SPILL_OK)
-        return fail_record(parser, record, code, error);
+        return spill_input_fail(&parser->input, record, code, error);
     pending->there = true;
     pending->place = (spill_input_record_t){.offset = record->offset, .line = record->line};
     pending->hash = spill_hash(record->data, record->size);
-    pending->end_offset = spill_records_offset(parser->records);
-    pending->end_line = spill_records_line(parser->records);
+    pending->end_offset = spill_records_offset(parser->input.records);
+    pending->end_line = spill_records_line(parser->input.records);
     return SPILL_OK;
 }
 
@@ -177,7 +162,7 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         bool end = false;
         bool more = false;
         uint64_t hash = 0;
-        spill_code_t code = spill_records_next(parser->records, &record, &end, &more, &error);
+        spill_code_t code = spill_records_next(parser->input.records, &record, &end, &more, &error);
         if (code == SPILL_OK && end) {
             end_input(chunk, SPILL_OK, NULL);
             return false;
@@ -196,61 +181,15 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     }
 }
 
-/* The operation id of a record is the key of its id field; keys of 1 and "1" differ. */
-static spill_code_t read_id(spill_parser_t *parser, spill_error_t *error)
-{
-    spill_value_t id;
-    spill_buffer_clear(&parser->id);
-    SPILL_TRY(spill_decode_field(&parser->pending.document, parser->options.id, &id, error));
-    SPILL_TRY(spill_owner_key(&id, &parser->id, error));
-    if (parser->id.size > SPILL_OP_ID_MAX)
-        return spill_fail(
-            error, SPILL_PARSE,
-            "the id in '%s' is too long: as an operation id it has %zu bytes, at most "
-            "%d are possible",
-            parser->options.id, parser->id.size, SPILL_OP_ID_MAX);
-    return SPILL_OK;
-}
-
-/* Layout bucket: the owner is the record's window. */
-static spill_code_t name_window(spill_parser_t *parser, spill_value_t *owner, spill_error_t *error)
-{
-    const spill_definition_t *definition = parser->options.definition;
-    char window[SPILL_WINDOW_SIZE];
-    if (!spill_schema_of(definition)->has_windows)
-        return SPILL_OK;
-    spill_value_t element = spill_value_from_document(&parser->pending.document);
-    SPILL_TRY(spill_owner_check(owner, error));
-    SPILL_TRY(spill_bucket_window_of(definition, &element, window, error));
-    bson_reinit(&parser->window);
-    *owner = spill_bucket_name(&parser->window, owner, window);
-    return SPILL_OK;
-}
-
-/* Check that the pending record is an element of the definition; read its owner and its id. */
-static spill_code_t check_pending(spill_parser_t *parser, spill_value_t *owner,
-                                  spill_error_t *error)
-{
-    const spill_parser_options_t *options = &parser->options;
-    const bson_t *document = &parser->pending.document;
-    spill_value_t element = spill_value_from_document(document);
-    SPILL_TRY(spill_decode_field(document, options->owner, owner, error));
-    SPILL_TRY(name_window(parser, owner, error));
-    SPILL_TRY(spill_array_check_rank(options->definition, &element, error));
-    if (spill_schema_of(options->definition)->has_referenced_elements)
-        SPILL_TRY(spill_stored_element_check(options->definition, &element, options->bounds.without,
-                                             error));
-    return options->id ? read_id(parser, error) : SPILL_OK;
-}
-
 static spill_code_t add_to_chunk(spill_parser_t *parser, spill_chunk_t *chunk, spill_error_t *error)
 {
     const pending_t *pending = &parser->pending;
     spill_value_t owner;
-    if (check_pending(parser, &owner, error) != SPILL_OK)
+    if (spill_input_check(&parser->input, &parser->options, &pending->document, &owner, error) !=
+        SPILL_OK)
         return error->code = SPILL_PARSE; /* whatever the reason, the record is bad */
     SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
-                              parser->id.data, parser->id.size, error));
+                              parser->input.id.data, parser->input.id.size, error));
     chunk->full = chunk->full || pending->document.len > LARGE_BYTES;
     chunk->record_line = pending->place.line;
     chunk->record_offset = pending->place.offset;
@@ -266,7 +205,7 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     bool going_on = true;
     spill_code_t code = add_to_chunk(parser, chunk, &error);
     if (code != SPILL_OK) {
-        fail_record(parser, &pending->place, code, &error);
+        spill_input_fail(&parser->input, &pending->place, code, &error);
         going_on = skip_record(parser, chunk, true, pending->hash, code, &error);
     }
     bson_destroy(&pending->document);
@@ -326,18 +265,9 @@ static void *run_parser(void *context)
 static spill_code_t open_input(spill_parser_t *parser, spill_error_t *error)
 {
     const spill_parser_options_t *options = &parser->options;
-    SPILL_TRY(spill_source_open(options->path, options->codec, &parser->source, error));
-    spill_source_stop_by(parser->source, options->stop);
-    SPILL_TRY(spill_records_open(parser->source, options->format, &parser->records, error));
-    const spill_input_record_t *header = spill_records_header(parser->records);
-    spill_code_t code =
-        spill_decoder_init(&parser->decoder, options->format, options->strings, header, error);
-    if (code != SPILL_OK)
-        return fail_record(parser, header, code, error);
-    if (options->offset > 0)
-        SPILL_TRY(spill_records_seek(parser->records, options->offset, options->line, error));
-    parser->end_offset = spill_records_offset(parser->records);
-    parser->end_line = spill_records_line(parser->records);
+    SPILL_TRY(spill_input_open(options, options->offset, options->line, &parser->input, error));
+    parser->end_offset = spill_records_offset(parser->input.records);
+    parser->end_line = spill_records_line(parser->input.records);
     return SPILL_OK;
 }
 
@@ -347,7 +277,6 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
     spill_parser_t *made = bson_malloc0(sizeof *made);
     *parser = made;
     made->options = *options;
-    bson_init(&made->window);
     made->number = options->number;
     made->exact_end = options->end_offset > options->offset ? options->end_offset : 0;
     pthread_mutex_init(&made->lock, NULL);
@@ -373,11 +302,7 @@ void spill_parser_stop(spill_parser_t *parser)
         bson_destroy(&parser->pending.document);
     for (size_t i = 0; i < CHUNKS; i++)
         spill_chunk_release(&parser->chunks[i]);
-    spill_decoder_release(&parser->decoder);
-    spill_records_close(parser->records);
-    spill_source_close(parser->source);
-    spill_buffer_release(&parser->id);
-    bson_destroy(&parser->window);
+    spill_input_close(&parser->input);
     pthread_cond_destroy(&parser->changed);
     pthread_mutex_destroy(&parser->lock);
     bson_free(parser);
@@ -385,16 +310,16 @@ void spill_parser_stop(spill_parser_t *parser)
 
 int64_t spill_parser_position(const spill_parser_t *parser)
 {
-    return spill_source_position(parser->source);
+    return spill_source_position(parser->input.source);
 }
 
 int64_t spill_parser_size(const spill_parser_t *parser)
 {
-    return spill_source_size(parser->source);
+    return spill_source_size(parser->input.source);
 }
 
 void spill_parser_place(const spill_parser_t *parser, int64_t line, int64_t offset,
                         char place[SPILL_PLACE_SIZE])
 {
-    spill_records_place(parser->records, line, offset, place);
+    spill_records_place(parser->input.records, line, offset, place);
 }

@@ -25,6 +25,14 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
 void spill_source_close(spill_source_t *source); /* NULL is allowed */
 
 /*
+ * Report whether the input can be read twice: it is a regular file, also as stdin. After the first
+ * reading, `rewind` returns stdin to the place at which the source was opened; close the source
+ * then.
+ */
+bool spill_source_repeats(const char *path);
+void spill_source_rewind(spill_source_t *source);
+
+/*
  * Once *stop is true, do not wait for bytes. If a pipe has no bytes at that time, its input ends
  * there. `stop` is borrowed until the source is closed.
  */

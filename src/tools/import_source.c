@@ -120,6 +120,7 @@ struct spill_source {
     const atomic_bool *stop;
     bool stopped;
     int64_t size;
+    off_t start; /* of a regular file: the place at which it was opened */
     atomic_llong position;
     spill_codec_t codec;
     z_stream gzip;
@@ -163,6 +164,7 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
     made->waits = !S_ISREG(status.st_mode);
     if (!made->waits) {
         made->size = status.st_size;
+        made->start = lseek(made->fd, 0, SEEK_CUR);
         made->plain_file = codec == SPILL_CODEC_PLAIN;
         posix_fadvise(made->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
@@ -181,6 +183,20 @@ void spill_source_close(spill_source_t *source)
     bson_free(source->input);
     bson_free(source->name);
     bson_free(source);
+}
+
+bool spill_source_repeats(const char *path)
+{
+    struct stat status;
+    bool known =
+        strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) == 0 : stat(path, &status) == 0;
+    return known && S_ISREG(status.st_mode);
+}
+
+void spill_source_rewind(spill_source_t *source)
+{
+    if (source->fd == STDIN_FILENO)
+        lseek(source->fd, source->start, SEEK_SET);
 }
 
 void spill_source_stop_by(spill_source_t *source, const atomic_bool *stop)

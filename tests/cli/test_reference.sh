@@ -139,16 +139,60 @@ done >good.ndjson
 } >bad.ndjson
 expect 0 define "$db" imported --preset reviews-separate --collection shopsIn \
     --page-collection notesIn --id-field _id
-expect 3 import "$db" imported bad.ndjson --owner shop
-has err "bad.ndjson:301: an element of 'imported' cannot have a field 'spill'"
-has err '300 records are imported'
-expect 3 import "$db" imported bad.ndjson --owner shop --skip-bad=2
-has err "bad.ndjson:352: an element of 'imported' cannot have a field 'productId'"
+# A file is checked before anything is written; `--skip-bad` skips as many as it says.
+for file in bad.ndjson bad.ndjson.gz; do
+    [ -e $file ] || gzip -k bad.ndjson
+    expect 3 import "$db" imported $file --owner shop
+    has err "$file:301: an element of 'imported' cannot have a field 'spill'"
+    [ "$(wc -l <err)" = 1 ] || fail "the refusal has more than one line: $(cat err)"
+    expect 3 import "$db" imported $file --owner shop --skip-bad=2
+    has err "$file:353: an element of 'imported' cannot have a field 'elementId'"
+    expect 3 import "$db" imported - --as bad --format "${file#bad.}" --owner shop <$file
+    has err "stdin:301: an element of 'imported' cannot have a field 'spill'"
+    expect 3 count "$db" imported s0
+done
+# Bad records of other kinds count, and the import reports them.
+{
+    sed -n 1,10p good.ndjson
+    echo '{"shop": '
+    echo '{"rating": 1}'
+    echo '{"shop": "s0", "spill": 1}'
+} >malformed.ndjson
+expect 3 import "$db" imported malformed.ndjson --owner shop --skip-bad=2
+has err "malformed.ndjson:13: an element"
+expect 3 count "$db" imported s0
+expect 0 define "$db" malformed --preset reviews-separate --collection malformed \
+    --page-collection malformedNotes
+expect 3 import "$db" malformed malformed.ndjson --owner shop --skip-bad=1
+has err "malformed.ndjson:13: an element"
+expect 3 import "$db" malformed <(sed -n 1,12p malformed.ndjson) --format ndjson --as head --owner shop
+has err ":11:"
+has err '10 records are imported; after removing the cause, run the same command to continue'
+sed -n 1,12p malformed.ndjson >fixed.ndjson
+expect 3 import "$db" malformed fixed.ndjson --as head --owner shop --skip-bad=1
+has err "fixed.ndjson:12:"
+# What was imported is not checked again, and the rest is checked before more is written.
+sed '301d;352,353d' bad.ndjson >grown.ndjson
+sed -n 1,100p good.ndjson >part.ndjson
+expect 0 define "$db" grown --preset reviews-separate --collection grown --page-collection grownNotes
+expect 0 import "$db" grown part.ndjson --as grown --owner shop
+sed -n 1,353p bad.ndjson >part.ndjson
+expect 3 import "$db" grown part.ndjson --as grown --owner shop
+has err "part.ndjson:301: an element"
+has err '100 records are imported; after removing the cause, run the same command to continue'
+counts "$db" grown s0 20
+expect 0 import "$db" grown grown.ndjson --as grown --owner shop --json
+has out '"records":300,"repeated":0,"skipped":0,"before":100'
+# A pipe cannot be read twice: the records before the bad one are imported.
+expect 3 import "$db" imported <(cat bad.ndjson) --format ndjson --as bad --owner shop
+has err ":301: an element of 'imported' cannot have a field 'spill'"
+has err '300 records are imported; after removing the cause, run the same command to continue'
+expect 3 import "$db" imported bad.ndjson --as bad --owner shop --skip-bad=2
 has err "bad.ndjson:353: an element of 'imported' cannot have a field 'elementId'"
-has err '350 records are imported'
-expect 0 import "$db" imported bad.ndjson --owner shop --skip-bad --json
-has out '"records":50,'
-has out '"skipped":1,"before":350'
+has err '300 records are imported'
+expect 0 import "$db" imported bad.ndjson --as bad --owner shop --skip-bad --json
+has out '"records":100,'
+has out '"skipped":3,"before":300'
 for shop in s0 s1 s2 s3 s4; do
     counts "$db" imported "$shop" 80
 done
