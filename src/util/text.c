@@ -284,7 +284,18 @@ static bool has_inner_scheme(const char *word, const char *end)
     return false;
 }
 
-/* Without a scheme: USER:PASSWORD@HOST with a port or a path. `word` is the start of a word. */
+/* The last '@' in [word, end); NULL: there is none. */
+static const char *last_at_of_word(const char *word, const char *end)
+{
+    while (end > word && end[-1] != '@')
+        end--;
+    return end > word ? end - 1 : NULL;
+}
+
+/*
+ * Without a scheme: USER:PASSWORD@HOST. `word` is the start of a word. A number is no host:
+ * programs give operations of appends as ID@BASE.
+ */
 static secret_t secret_of_word(const char *word)
 {
     const char *end = word;
@@ -292,18 +303,16 @@ static secret_t secret_of_word(const char *word)
         return (secret_t){word, NULL};
     while (!ends_word(*end))
         end++;
-    const char *at = last_at(word, end);
+    const char *at = last_at_of_word(word, end);
     const char *colon = at ? memchr(word, ':', (size_t)(at - word)) : NULL;
     secret_t secret = {word, NULL};
-    if (!colon || colon == word || colon + 1 == at || has_inner_scheme(word, end))
+    if (!colon || colon + 1 == at || has_inner_scheme(word, at))
         return secret;
-    size_t host = strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                 "-._[]");
-    char next = at[1 + host];
-    if (host > 0 && (next == '/' || (next == ':' && isdigit((unsigned char)at[2 + host])))) {
-        secret.from = colon + 1;
-        secret.to = at;
-    }
+    size_t digits = strspn(at + 1, "0123456789");
+    if (digits > 0 && at + 1 + digits == end)
+        return secret;
+    secret.from = colon + 1;
+    secret.to = at;
     return secret;
 }
 
@@ -347,10 +356,11 @@ static secret_t secret_at(const char *at, bool word_begins, bool *has_scheme)
     if (!word_begins)
         return secret;
     anchor_t anchor = anchor_at(at);
-    if (anchor.length > 0)
-        secret = secret_behind(at + anchor.length, anchor);
+    if (anchor.length == 0)
+        return secret_of_word(at);
+    secret = secret_behind(at + anchor.length, anchor);
     *has_scheme = secret.to != NULL;
-    return secret.to ? secret : secret_of_word(at);
+    return secret;
 }
 
 /* Decode "%3A", "%40" and "%2F", which may separate the parts of a misspelt connection string. */

@@ -89,6 +89,16 @@ every_command @../uri
 printf '\xef\xbb\xbf%s\n' "mongodb://u:$secret@h/db" >../uri
 hidden verify @../uri
 
+# Without a scheme these may name a folder, so no command may create it here.
+for uri in "bob:$secret@localhost" "mongodb=bob:$secret@h"; do
+    hidden append "$uri" ev alice 1
+    hidden scan "$uri"
+    hidden verify "$uri"
+    hidden "$uri"
+    printf '%s\n' "$uri" >../uri
+    hidden count @../uri ev alice
+done
+
 # ---- in another place ----------------------------------------------------------------------------
 
 "$SPILLWAY" define ../feeds ev --preset feed >../out

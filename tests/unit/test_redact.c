@@ -37,6 +37,27 @@ static const struct {
     {"u:Tr0ub4dor@h/db", "u:***@h/db"},
     {"u:Tr0ub4dor@h:27017", "u:***@h:27017"},
     {"/u:Tr0ub4dor@h/db/LOCK", "/u:***@h/db/LOCK"},
+    /* neither a scheme nor a port or a path */
+    {"bob:Tr0ub4dor@localhost", "bob:***@localhost"},
+    {"bob:Tr0ub4dor@h", "bob:***@h"},
+    {"bob:Tr0ub4dor@10.0.0.1", "bob:***@10.0.0.1"},
+    {"bob:Tr0ub4dor@[::1]", "bob:***@[::1]"},
+    {"bob:Tr0ub4dor@h1,h2", "bob:***@h1,h2"},
+    {"bob:Tr0ub4dor@h?tls=true", "bob:***@h?tls=true"},
+    {"bob:Tr0ub4dor@h0rse@h", "bob:***@h"},
+    {"bob:Tr0ub4dor:h0rse@h", "bob:***@h"},
+    {"bob:Tr0ub4dor/h0rse@h", "bob:***@h"},
+    {"bob:Tr0ub4dor@mongodb://h", "bob:***@mongodb://h"},
+    {"bob:Tr0ub4dor@$HOST", "bob:***@$HOST"},
+    {"bob:Tr0ub4dor@", "bob:***@"},
+    {":Tr0ub4dor@localhost", ":***@localhost"},
+    {"mongodb=bob:Tr0ub4dor@h", "mongodb=bob:***@h"},
+    {"SPILLWAY_URI=bob:Tr0ub4dor@localhost", "SPILLWAY_URI=bob:***@localhost"},
+    {"rocksdb:bob:Tr0ub4dor@h", "rocksdb:bob:***@h"},
+    {"@bob:Tr0ub4dor@h", "@bob:***@h"},
+    {"bob%3ATr0ub4dor%40localhost", "bob:***@localhost"},
+    {"cannot open bob:Tr0ub4dor@h: No such file", "cannot open bob:***@h: No such file"},
+    {"from a:Tr0ub4dor@h1 to b:h0rse@h2", "from a:***@h1 to b:***@h2"},
     /* text before it */
     {"'mongodb://u:Tr0ub4dor@h/db'", "'mongodb://***@h/db'"},
     {"\"mongodb://u:Tr0ub4dor@h/db\"", "\"mongodb://***@h/db\""},
@@ -85,7 +106,12 @@ static const struct {
     {"mongodb+srv://cluster.example/shop", NULL},
     {"mongodb://[::1]:27017/shop", NULL},
     {"mongo:27017/shop: no owner \"a@example.org\"", NULL},
-    {"'ev' has no owner \"user:ada@example.org\"", NULL},
+    {"'ev' has no owner \"ada@example.org\"", NULL},
+    {"mail to ada@example.org: no answer", NULL},
+    {"owner: ada@example.org", NULL},
+    {"{\"mail\":\"ada@example.org\",\"n\":1}", NULL},
+    {"ada@example.org:17: byte 5", NULL},
+    {"as of 10:30 @ noon", NULL},
     {"dump/shop/things.bson:17: byte 5", NULL},
     {"rocksdb:/data/a@b/feeds", NULL},
     {"next: --cursor '2026-03:17' --limit 20", NULL},
@@ -134,9 +160,9 @@ static void no_secret_is_left_in_a_message(void **context)
 static void no_secret_is_left_in_a_long_text(void **context)
 {
     (void)context;
-    static const char *const formats[] = {"mongodb://u:%s@h/db", "u:%s@h:27017",
-                                          "mongodb:u:%s@h",      "//u:%s@h",
-                                          "mongodb://u:%s",      "x?password=%s"};
+    static const char *const formats[] = {
+        "mongodb://u:%s@h/db", "u:%s@h:27017",  "mongodb:u:%s@h",   "//u:%s@h",
+        "mongodb://u:%s",      "x?password=%s", "bob:%s@localhost", "mongodb=bob:%s@h"};
     static const size_t before[] = {0, 10, SPILL_REDACT_BYTES_MAX - 9, SPILL_REDACT_BYTES_MAX};
     char secret[2 * SPILL_REDACT_BYTES_MAX + 1] = "";
     for (size_t i = 0; i + 9 < sizeof secret; i += 9)
@@ -158,8 +184,8 @@ static void no_secret_is_left_in_a_long_text(void **context)
 static void long_texts_cost_little(void **context)
 {
     (void)context;
-    static const char *const parts[] = {":",     "a:",       "a@",        "://", "a.b-",
-                                        "mongo", "mongodb:", "password=", "/",   "a@b:"};
+    static const char *const parts[] = {":",        "a:",        "a@", "://",  "a.b-", "mongo",
+                                        "mongodb:", "password=", "/",  "a@b:", "a:b@c"};
     enum { BYTES = 8 * 1024 * 1024 };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         size_t length = strlen(parts[i]);
