@@ -78,16 +78,20 @@ static int64_t days_of(int year, int month, int day)
     return days + before_month[month - 1] + (month > 2 && is_leap_year(year)) + day - 1 - 719528;
 }
 
+/* "2026-08-21", "20260821", or "2026-08" for the first day of the month. */
 static int64_t read_day(reader_t *reader)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year = read_number(reader, 4, 9999);
-    require_character(reader, '-');
+    bool marks = skip_character(reader, '-');
     int month = read_number(reader, 2, 12);
-    require_character(reader, '-');
-    int day = read_number(reader, 2, 31);
+    bool whole_month = marks && reader->at == reader->end;
+    if (marks && !whole_month)
+        require_character(reader, '-');
+    int day = whole_month ? 1 : read_number(reader, 2, 31);
     if (!reader->good || month == 0 || day == 0 ||
-        day > lengths[month - 1] + (month == 2 && is_leap_year(year))) {
+        day > lengths[month - 1] + (month == 2 && is_leap_year(year)) ||
+        ((whole_month || !marks) && (year < 1900 || year > 2099))) { /* perhaps another number */
         reader->good = false;
         return 0;
     }
@@ -106,13 +110,25 @@ static int64_t read_fraction(reader_t *reader)
     return value;
 }
 
+/* Skip the sign before minutes or seconds; without `marks`, they follow at once. */
+static bool begins_part(reader_t *reader, bool marks)
+{
+    return marks ? skip_character(reader, ':') : reader->at < reader->end && is_digit(*reader->at);
+}
+
+/* "T10", "T10:30", "T10:30:15.25", "T1030" or "T103015". After a blank, a ':' is required. */
 static int64_t read_time_of_day(reader_t *reader)
 {
+    bool blank = skip_character(reader, ' ');
+    reader->good = blank || skip_character(reader, 'T') || skip_character(reader, 't');
     int64_t seconds = 3600 * (int64_t)read_number(reader, 2, 23);
     int64_t fraction = 0;
-    require_character(reader, ':');
-    seconds += 60 * (int64_t)read_number(reader, 2, 59);
-    if (skip_character(reader, ':')) {
+    bool marks = blank || reader->at == reader->end || !is_digit(*reader->at);
+    bool minutes = begins_part(reader, marks);
+    reader->good = reader->good && (minutes || !blank);
+    if (minutes)
+        seconds += 60 * (int64_t)read_number(reader, 2, 59);
+    if (minutes && begins_part(reader, marks)) {
         seconds += read_number(reader, 2, 60); /* a leap second is the next second */
         fraction = read_fraction(reader);
     }
@@ -139,12 +155,10 @@ bool spill_iso_time(const char *text, size_t size, int64_t *time_ms)
 {
     reader_t reader = {.at = text, .end = text + size, .good = true};
     *time_ms = 0;
-    if (size < 10 || text[4] != '-') /* a quick test for most other texts */
+    if (size < 7 || (text[4] != '-' && !is_digit(text[4]))) /* a quick test for most other texts */
         return false;
     int64_t time = read_day(&reader) * 86400000;
     if (reader.good && reader.at < reader.end) {
-        reader.good = skip_character(&reader, 'T') || skip_character(&reader, 't') ||
-                      skip_character(&reader, ' ');
         time += read_time_of_day(&reader);
         time -= read_zone(&reader);
     }

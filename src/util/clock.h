@@ -14,10 +14,12 @@ void spill_clock_sleep_us(void *context, int64_t duration_us);
 
 /*
  * Read a text of `size` bytes as a time (ISO 8601): "2026-08-21", "2026-08-21T10:30", "2026-08-21
- * 10:30:15.25Z", "2026-08-21T10:30:15+02:00" (also +0200 and +02). The text must have nothing
- * before or behind that. A time without a zone is in UTC. *time_ms: milliseconds since 1970;
- * further digits are dropped. False if the text has another form, or names a day or time that does
- * not exist.
+ * 10:30:15.25Z", "2026-08-21T10:30:15+02:00" (also +0200 and +02), "2026-08-21T10",
+ * "20260821T103015Z". The text must have nothing before or behind that. A time without a zone is in
+ * UTC. "2026-08" is the first day of the month. This form and "20260821" may also be other numbers,
+ * so they are times only in the years 1900 to 2099; a year alone is none. *time_ms: milliseconds
+ * since 1970; further digits are dropped. False if the text has another form, or names a day or
+ * time that does not exist.
  */
 bool spill_iso_time(const char *text, size_t size, int64_t *time_ms);
 
