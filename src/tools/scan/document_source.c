@@ -64,6 +64,7 @@ void spill_document_source_window_begin(spill_document_source_window_t *window,
                                         spill_block_t *block)
 {
     spill_buffer_append(&block->data, window->rest.data, window->rest.size);
+    window->work += (int64_t)window->rest.size;
     if (window->rest.size > SPILL_BLOCK_BYTES)
         spill_buffer_release(&window->rest);
     spill_buffer_clear(&window->rest);
@@ -86,6 +87,7 @@ void spill_document_source_window_fill(spill_document_source_t *document_source,
         }
         window->ended = window->ended || got == 0;
         block->data.size += got;
+        window->work += (int64_t)got;
     }
 }
 
@@ -97,6 +99,7 @@ void spill_document_source_window_drop(spill_document_source_window_t *window, s
     memmove(block->data.data, block->data.data + count, block->data.size - count);
     block->data.size -= count;
     window->offset += (int64_t)count;
+    window->work += (int64_t)block->data.size;
 }
 
 void spill_document_source_window_keep(spill_document_source_window_t *window, spill_block_t *block,
@@ -108,6 +111,7 @@ void spill_document_source_window_keep(spill_document_source_window_t *window, s
         spill_buffer_append(&window->rest, block->data.data + count, left);
     block->data.size = count;
     window->offset += (int64_t)count;
+    window->work += (int64_t)left;
 }
 
 bool spill_document_source_interrupted(const spill_document_source_t *document_source)

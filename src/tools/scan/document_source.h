@@ -106,6 +106,7 @@ struct spill_document_source {
     int64_t expected;       /* records in all, if it is no file; or -1 */
     spill_document_source_problem_fn problem;
     void *context;
+    int64_t work;    /* sources of bytes: bytes read, moved and examined so far, and other steps */
     int64_t reports; /* so far; later ones than SPILL_DOCUMENT_SOURCE_REPORTS only have the place */
 };
 
@@ -145,6 +146,7 @@ bool spill_document_source_has_no_size(const spill_document_source_t *document_s
 typedef struct spill_document_source_window {
     spill_buffer_t rest; /* read, but in no block yet */
     int64_t offset;      /* of the block's first byte */
+    int64_t work;        /* bytes read and moved; the source adds what it examines */
     bool ended;
     bool failed; /* it ended with a read error, which was reported */
 } spill_document_source_window_t;

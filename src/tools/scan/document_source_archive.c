@@ -22,6 +22,7 @@
 #define MAGIC UINT32_C(0x8199e26d)
 #define END UINT32_MAX
 #define NOWHERE SIZE_MAX
+#define HEAD_BYTES 1024 /* most bytes of a part's head; else heads within heads take long to check */
 
 typedef struct member {
     char *name;     /* "shop.products" */
@@ -163,12 +164,13 @@ static const uint8_t *pass_text(const uint8_t *at, const uint8_t *end, const cha
 /*
  * Report whether this is the end of a part with the next part's head behind it. mongodump writes
  * the names first, then EOF, and little else. Names are not read, so that heads within heads take
- * no longer.
+ * no longer. *work: add the bytes that are examined.
  */
-static bool is_head(const uint8_t *data, size_t left)
+static bool is_head(const uint8_t *data, size_t left, int64_t *work)
 {
     enum { DATABASE_BYTES = 128, COLLECTION_BYTES = 512, OTHER_BYTES = 64 };
     static const uint8_t eof[] = {BSON_TYPE_BOOL, 'E', 'O', 'F', 0};
+    ++*work;
     if (left < 12 || number_at(data) != END)
         return false;
     uint32_t size = number_at(data + 4);
@@ -177,14 +179,15 @@ static bool is_head(const uint8_t *data, size_t left)
     const uint8_t *end = data + 4 + size;
     const uint8_t *at = pass_text(data + 8, end, "db", DATABASE_BYTES);
     at = at ? pass_text(at, end, "collection", COLLECTION_BYTES) : NULL;
-    return at && (size_t)(end - at) > sizeof eof && (size_t)(end - at) <= OTHER_BYTES &&
-           memcmp(at, eof, sizeof eof) == 0 && spill_walk_check(data + 4, size);
+    bool names_fit = at && (size_t)(end - at) > sizeof eof && (size_t)(end - at) <= OTHER_BYTES &&
+                     memcmp(at, eof, sizeof eof) == 0;
+    *work += names_fit ? size : 0;
+    return names_fit && spill_walk_check(data + 4, size);
 }
 
 /* Skip damage up to the next part. */
 static void find_part(archive_source_t *document_source, const char *what)
 {
-    enum { HEAD_BYTES = 1024 }; /* most bytes of a head, which must be complete in memory */
     int64_t damaged = offset_of(document_source);
     bool found = false;
     do {
@@ -192,7 +195,8 @@ static void find_part(archive_source_t *document_source, const char *what)
         const uint8_t *data = here(document_source);
         size_t last = more ? left_of(document_source) - HEAD_BYTES + 1 : left_of(document_source);
         size_t at = 0;
-        while (at < last && !(found = is_head(data + at, left_of(document_source) - at)))
+        while (at < last && !(found = is_head(data + at, left_of(document_source) - at,
+                                              &document_source->window.work)))
             at++;
         document_source->begin += at;
     } while (!found && left_of(document_source) > 0 &&
@@ -218,15 +222,18 @@ static step_t read_next(archive_source_t *document_source, spill_block_t *block)
         document_source->at = NOWHERE;
         return block->count > 0 ? STEP_BLOCK_DONE : STEP_ON; /* a block has one collection */
     }
-    if (size < 5 || size > SPILL_SCAN_DOCUMENT_BYTES_MAX || !have(document_source, size))
+    uint32_t most = document_source->at == NOWHERE ? HEAD_BYTES : SPILL_SCAN_DOCUMENT_BYTES_MAX;
+    if (size < 5 || size > most || !have(document_source, size))
         return STEP_DAMAGE;
     if (document_source->at == NOWHERE) {
+        document_source->window.work += size;
         if (!read_head(document_source, here(document_source), size))
             return STEP_DAMAGE;
     } else if (here(document_source)[size - 1] == 0) {
         spill_block_add(block, block->data.size, size, offset_of(document_source));
         spill_buffer_append(&block->data, here(document_source), size);
         block->collection = document_source->at;
+        document_source->window.work += size;
         document_source->members[document_source->at].crc = spill_crc64(
             document_source->members[document_source->at].crc, here(document_source), size);
     } else {
@@ -314,6 +321,7 @@ static spill_code_t next_block(spill_document_source_t *base, spill_block_t *blo
     }
     if (block->count == 0)
         check_ends(document_source);
+    base->work = document_source->window.work;
     return SPILL_OK;
 }
 

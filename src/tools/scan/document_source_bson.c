@@ -94,6 +94,7 @@ static bool fields_fit(bson_source_t *document_source, const spill_resync_view_t
     if (view->offset + (int64_t)at < document_source->measured_to)
         return spill_resync_whole(resync_of(document_source), view, at, length);
     bool fit = spill_resync_fits(view, at, length, &passed);
+    document_source->window.work += (int64_t)(passed - at);
     if (!fit)
         document_source->measured_to = view->offset + (int64_t)passed;
     return fit;
@@ -136,6 +137,7 @@ static spill_sight_t take_document(bson_source_t *document_source, spill_block_t
 {
     size_t left = block->data.size - *at;
     *wanted = sizeof(uint32_t);
+    document_source->window.work++;
     if (left < sizeof(uint32_t) && !document_source->window.ended)
         return SPILL_SIGHT_CANNOT_TELL;
     if (left == 0)
@@ -221,6 +223,9 @@ static spill_code_t next_block(spill_document_source_t *base, spill_block_t *blo
     spill_document_source_window_fill(&document_source->base, &document_source->window, block,
                                       SPILL_BLOCK_BYTES);
     cut_block(document_source, block);
+    base->work = document_source->window.work;
+    if (document_source->resync)
+        base->work += spill_resync_work(document_source->resync);
     if (block->data.size == 0 && document_source->window.offset == 0)
         report_empty(document_source);
     return SPILL_OK;
