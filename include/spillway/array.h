@@ -336,6 +336,9 @@ SPILL_API spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn v
  * memory. A walk over every owner skips damaged owners with a warning to the store's log, and
  * returns SPILL_CORRUPT with the first one's message at its end. spill_array_documents does the
  * same.
+ *
+ * In a store that was opened with `partial`, spill_array_export visits every element that can be
+ * read. It logs the first and the last number of each hole, and returns SPILL_CORRUPT at the end.
  */
 SPILL_API spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                           spill_element_fn visit, void *context,

@@ -1,6 +1,7 @@
 /* Commands on a definition of layout bucket: an owner's elements are in its windows. */
 #include "cli/bucket.h"
 
+#include "core/array.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -445,35 +446,42 @@ typedef struct walk {
     const spill_cli_session_t *session;
     spill_cli_work_fn work;
     bool any;
-    spill_code_t code;
-    spill_error_t *error;
+    bool damaged; /* with --partial: a window was SPILL_CORRUPT */
+    spill_error_t damage;
 } walk_t;
 
-static bool work_on(void *context, const spill_bucket_window_t *window)
+static spill_code_t work_on(void *context, const spill_value_t *name, const char *window, bool last,
+                            bool *stop, spill_error_t *error)
 {
+    (void)window;
+    (void)last;
     walk_t *walk = context;
     spill_cli_session_t own = *walk->session;
-    bson_t storage = BSON_INITIALIZER;
-    spill_value_t name = spill_bucket_name(&storage, walk->session->owner, window->window);
-    own.owner = &name;
+    own.owner = name;
     walk->any = true;
-    walk->code = walk->work(&own, walk->error);
-    bson_destroy(&storage);
-    return walk->code == SPILL_OK && !ferror(stdout);
+    spill_code_t code = walk->work(&own, error);
+    if (code == SPILL_CORRUPT && walk->session->invocation->partial) {
+        spill_cli_say("incomplete: %s", error->message);
+        if (!walk->damaged)
+            walk->damage = *error;
+        walk->damaged = true;
+        code = SPILL_OK;
+    }
+    *stop = ferror(stdout) != 0;
+    return code;
 }
 
 spill_code_t spill_cli_each_window(const spill_cli_session_t *session, spill_cli_work_fn work,
                                    spill_error_t *error)
 {
-    spill_error_t walking;
-    walk_t walk = {.session = session, .work = work, .error = error};
-    spill_code_t code = spill_bucket_windows(session->array, session->owner, NULL, NULL,
-                                             SPILL_OLDEST_FIRST, work_on, &walk, &walking);
-    if (code == SPILL_CANCELLED)
-        return walk.code == SPILL_OK ? spill_cli_flush(error) : walk.code;
-    if (code != SPILL_OK)
-        *error = walking;
-    else if (!walk.any)
-        code = spill_cli_no_owner(session, error);
-    return code;
+    walk_t walk = {.session = session, .work = work};
+    const spill_window_range_t all = {.from = NULL};
+    SPILL_TRY(spill_each_window(session->array, session->owner, &all, work_on, &walk, error));
+    if (ferror(stdout))
+        return spill_cli_flush(error);
+    if (!walk.any)
+        return spill_cli_no_owner(session, error);
+    if (walk.damaged)
+        *error = walk.damage;
+    return walk.damaged ? SPILL_CORRUPT : SPILL_OK;
 }

@@ -203,4 +203,11 @@ spill_code_t spill_cli_no_owner(const spill_cli_session_t *session, spill_error_
 /* SPILL_NOT_FOUND if the owner does not exist. Not for layout bucket (spill_cli_bucket_exists). */
 spill_code_t spill_cli_check_owner(const spill_cli_session_t *session, spill_error_t *error);
 
+/*
+ * With --partial: read every element of the session's owner. SPILL_CORRUPT, after a warning for
+ * each hole: some cannot be read, so the owner's counts are not those of its elements.
+ * (read_export.c)
+ */
+spill_code_t spill_cli_check_readable(spill_cli_session_t *session, spill_error_t *error);
+
 #endif

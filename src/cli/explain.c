@@ -389,6 +389,7 @@ static spill_code_t explain_window(spill_cli_session_t *session, spill_error_t *
 
 static spill_code_t explain_any(spill_cli_session_t *session, spill_error_t *error)
 {
+    SPILL_TRY(spill_cli_check_readable(session, error));
     if (!spill_cli_is_bucket(session))
         return explain_owner(session, error);
     SPILL_TRY(spill_cli_each_window(session, explain_window, error));

@@ -208,8 +208,30 @@ static const spill_field_t count_fields[] = {SPILL_FIELD(POINTER, count_line_t, 
                                              COUNT(DOUBLE, average, .when = has_average)};
 static const spill_record_t count_record = SPILL_RECORD("count", count_line_t, count_fields);
 
+static bool pass_element(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    (void)context;
+    (void)owner;
+    (void)element;
+    return true;
+}
+
+static spill_code_t check_elements(spill_cli_session_t *session, spill_error_t *error)
+{
+    return spill_array_export(session->array, session->owner, pass_element, NULL, error);
+}
+
+spill_code_t spill_cli_check_readable(spill_cli_session_t *session, spill_error_t *error)
+{
+    if (!session->invocation->partial)
+        return SPILL_OK;
+    return spill_cli_is_bucket(session) ? spill_cli_each_window(session, check_elements, error)
+                                        : check_elements(session, error);
+}
+
 static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
 {
+    SPILL_TRY(spill_cli_check_readable(session, error));
     if (spill_cli_is_bucket(session))
         return spill_cli_bucket_count(session, error);
     spill_count_t count;
@@ -238,6 +260,9 @@ const spill_command_t spill_command_count = {
             "documents exist. An owner that does not exist is an error (exit code 3). For a "
             "layout with a summary, it also has the number of values, their sum and their "
             "average. With layout bucket it has \"count\" and \"windows\".\n"
+            "\n"
+            "With --partial, all elements of the owner are read first. If some cannot be read, the "
+            "command prints their numbers instead of a count, and ends with exit code 3.\n"
             "\n"
             "Example:\n"
             "  spillway count feeds.db events alice",
@@ -375,6 +400,9 @@ const spill_command_t spill_command_export = {
             "is {\"collection\": "
             "..., \"document\": ...}, a head followed by its pages. Output is streamed: "
             "memory does not grow with the length of an array.\n"
+            "\n"
+            "With --partial, every element that can be read is written. The first and the last "
+            "number of each hole are printed on stderr, and the exit code is 3.\n"
             "\n"
             "Examples:\n"
             "  spillway export feeds.db events | zstd > events.ndjson.zst\n"

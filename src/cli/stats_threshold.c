@@ -95,10 +95,11 @@ static spill_code_t stats_of_array(spill_cli_session_t *session, spill_error_t *
 
 static spill_code_t stats_of_owner(spill_cli_session_t *session, spill_error_t *error)
 {
-    return spill_cli_is_bucket(session)
-               ? spill_cli_bucket_stats(session, error)
-               : spill_fail(error, SPILL_INVALID,
-                            "the statistics of an owner are for the layout bucket");
+    if (!spill_cli_is_bucket(session))
+        return spill_fail(error, SPILL_INVALID,
+                          "the statistics of an owner are for the layout bucket");
+    SPILL_TRY(spill_cli_check_readable(session, error));
+    return spill_cli_bucket_stats(session, error);
 }
 
 static spill_exit_t run_stats(const spill_invocation_t *invocation)
@@ -129,6 +130,9 @@ const spill_command_t spill_command_stats = {
             "With OWNER, for layout bucket: the number of elements in each of its windows, with "
             "sum, average, minimum and maximum of their values; then all windows together. No "
             "element is read.\n"
+            "\n"
+            "With --partial, the elements that can be read are counted. The statistics of an OWNER "
+            "are refused with exit code 3 if some of its elements cannot be read.\n"
             "\n"
             "Examples:\n"
             "  spillway stats feeds.db\n"

@@ -8,6 +8,7 @@
  *   reading.c        the documents of a read; read.c chooses them
  *   change.c         edit, remove and trim
  *   walk.c           all elements of an owner, a bounded run at a time
+ *   readable.c       the elements of a damaged owner that can be read
  *   owners.c         all owners; drop a definition
  *   windows.c        the windows of an owner (layout bucket)
  *   bucket.c         append to windows and read them; bucket_change.c edits, removes and trims
@@ -134,6 +135,16 @@ typedef struct spill_stretch {
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error);
 void spill_stretch_release(spill_stretch_t *stretch);
+
+/*
+ * For a store that was opened with `partial`: visit the elements of an owner that can be read,
+ * oldest first. *elements is their number. If `visit` is NULL, only count them. SPILL_CORRUPT: some
+ * cannot be read; the message has the lowest and the highest missing number, and with `visit` each
+ * hole is logged. Memory: 1000 elements or 4 MiB. Cost: reads every element once; about 10 reads
+ * for each hole, and one for each missing number. (readable.c)
+ */
+spill_code_t spill_readable_walk(spill_owner_t *owner, spill_element_fn visit, void *context,
+                                 int64_t *elements, spill_error_t *error);
 
 /* ---- walks over the windows of one owner (layout bucket) ------------------------------------- */
 

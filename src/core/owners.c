@@ -94,7 +94,8 @@ static bool call_next(void *context, const spill_value_t *owner)
     each->code = each->call(each->context, owner, &each->error);
     if (each->code != SPILL_CORRUPT || !each->pass_damaged)
         return each->code == SPILL_OK;
-    spill_store_log(each->array->store, SPILL_LOG_WARNING, "skipped: %s", each->error.message);
+    const char *what = each->array->store->options.partial ? "incomplete" : "skipped";
+    spill_store_log(each->array->store, SPILL_LOG_WARNING, "%s: %s", what, each->error.message);
     if (!each->damaged)
         each->damage = each->error;
     each->damaged = true;

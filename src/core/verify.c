@@ -89,6 +89,14 @@ spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *
     return inspect(owner, true, inspection, error);
 }
 
+/* The inspection of a damaged owner leaves out documents, so count the elements by themselves. */
+static spill_code_t count_readable(spill_owner_t *owner, spill_inspection_t *inspection,
+                                   spill_error_t *error)
+{
+    spill_code_t code = spill_readable_walk(owner, NULL, NULL, &inspection->elements, error);
+    return code == SPILL_CORRUPT ? SPILL_OK : code; /* it is a finding already */
+}
+
 static spill_code_t verify_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
     verify_t *verify = context;
@@ -96,6 +104,8 @@ static spill_code_t verify_owner(void *context, const spill_value_t *value, spil
     SPILL_SCOPED(spill_inspection_release) spill_inspection_t inspection = {0};
     SPILL_TRY(spill_owner_init(&owner, verify->array, value, error));
     SPILL_TRY(inspect(&owner, false, &inspection, error));
+    if (inspection.found > 0 && verify->array->store->options.partial)
+        SPILL_TRY(count_readable(&owner, &inspection, error));
     add_to_summary(verify, &inspection);
     return SPILL_OK;
 }

@@ -176,9 +176,12 @@ void spill_stretch_release(spill_stretch_t *stretch)
 static spill_code_t export_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     const walk_t *walk = context;
+    int64_t elements;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_SCOPED(spill_stretch_release) spill_stretch_t stretch = {.last = false};
     SPILL_TRY(spill_owner_init(&own, walk->array, owner, error));
+    if (walk->array->store->options.partial)
+        return spill_readable_walk(&own, walk->visit, walk->context, &elements, error);
     while (!stretch.last) {
         SPILL_TRY(spill_stretch_read(&own, &stretch, error));
         for (size_t i = 0; i < stretch.run->count; i++) {

@@ -169,8 +169,8 @@ typedef enum spill_request_kind {
 #define SPILL_PAGE_WITH_ID (-5)
 
 /*
- * READ of referenced elements only: the elements of `incarnation` with numbers in [watermark,
- * pages), from all their documents. Only response->run is filled; with SPILL_WANT_TOP_N also
+ * READ only: the elements of `incarnation` with numbers in [watermark, pages), from all their
+ * documents. On a server, of referenced elements only. Only response->run is filled; with SPILL_WANT_TOP_N also
  * response->top_n.
  */
 #define SPILL_ELEMENTS (-6)

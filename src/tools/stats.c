@@ -140,8 +140,11 @@ static spill_code_t count_owner(void *context, const spill_value_t *owner, spill
     int64_t elements = collector->elements, bytes = collector->bytes;
     spill_code_t code =
         spill_array_export(collector->array, owner, count_element, collector, error);
-    collector->any = collector->any || code == SPILL_OK;
-    if (code != SPILL_OK) {
+    bool counts =
+        code == SPILL_OK || (code == SPILL_CORRUPT && collector->array->store->options.partial &&
+                             collector->elements > elements);
+    collector->any = collector->any || counts;
+    if (!counts) {
         collector->elements = elements;
         collector->bytes = bytes;
     }

@@ -11,6 +11,7 @@
  * its own process, so that the test sees a signal. Every tenth case also runs the program.
  */
 #include "fault/program.h"
+#include "fault/second_log.h"
 #include "support/child.h"
 #include "support/effort.h"
 #include "support/embedded.h"
@@ -27,8 +28,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <rocksdb/c.h>
 
 enum { OWNERS = 12, PROGRAM_EVERY = 10, DRAWS_MAX = 10000, SECONDS_MAX = 120, PATH_BYTES = 256 };
 
@@ -135,25 +134,6 @@ static void write_base(const base_t *base)
     child_end(0);
 }
 
-/* Open the database with an option that keeps the logs, write a change to a second log, and die. */
-static void add_second_log(const char *folder)
-{
-    char *message = NULL;
-    static const char key[] = {0, 0, 0, 0, 1}; /* the format's record */
-    size_t size;
-    rocksdb_options_t *usual = rocksdb_options_create();
-    rocksdb_options_t *options = rocksdb_options_create();
-    rocksdb_get_options_from_string(usual, "avoid_flush_during_recovery=true", options, &message);
-    rocksdb_t *db = rocksdb_open(options, folder, &message);
-    require(db != NULL, "cannot make a second log");
-    rocksdb_readoptions_t *read = rocksdb_readoptions_create();
-    rocksdb_writeoptions_t *write = rocksdb_writeoptions_create();
-    char *value = rocksdb_get(db, read, key, sizeof key, &size, &message);
-    require(value != NULL, "the store has no format record");
-    rocksdb_put(db, write, key, sizeof key, value, size, &message);
-    raise(SIGKILL);
-}
-
 /* Run a function in a child process, so that no engine thread stays in this one. */
 static int in_child(void (*work)(const void *context), const void *context)
 {
@@ -177,7 +157,7 @@ static void write_base_in_child(const void *context)
 
 static void add_second_log_in_child(const void *context)
 {
-    add_second_log(context);
+    second_log_add(context);
 }
 
 static base_t bases[] = {

@@ -80,11 +80,34 @@ static spill_code_t read_upwards(spill_view_t *reading, int64_t from, int64_t la
     return code;
 }
 
+/* Get the element with this number. Damage of other records of the tables does no harm. */
+static spill_code_t get_number(spill_view_t *reading, int64_t seq, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t record = SPILL_BUFFER_INIT;
+    const spill_request_t *request = reading->request;
+    spill_value_t value;
+    bool found;
+    reading->page = seq;
+    spill_record_key_element(&reading->key, request->incarnation, seq);
+    spill_code_t code = spill_embedded_get(reading->store, NULL, reading->key.data,
+                                           reading->key.size, &record, &found, error);
+    if (code != SPILL_OK)
+        return spill_embedded_place(request, seq, code, error);
+    if (!found)
+        return SPILL_OK;
+    if (!spill_element_decode(request->definition, record.data, record.size, &value))
+        return spill_view_corrupt(reading, error, "the record of an element cannot be read");
+    spill_run_add(&reading->response->run, seq, &value);
+    return SPILL_OK;
+}
+
 /* The records of the elements are adjacent, the newest first. */
 static spill_code_t read_elements(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     int64_t last = request->read.pages - 1;
+    if (last == request->read.watermark)
+        return get_number(reading, last, error);
     if (request->read.want == SPILL_WANT_BACKWARD)
         return read_numbers(reading, request->read.seq < last ? request->read.seq : last,
                             request->read.watermark, (size_t)request->read.limit,
