@@ -388,6 +388,18 @@ static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_st
     return code;
 }
 
+/* Damage that ends the check of a document is a finding. */
+static spill_code_t find_damage(spill_inspection_t *inspection, spill_code_t code,
+                                const spill_error_t *failure, spill_error_t *error)
+{
+    if (code == SPILL_CORRUPT)
+        spill_inspection_add(inspection, SPILL_HEAD, 2, "the check ends at: %.200s",
+                             failure->message);
+    else if (code != SPILL_OK && error != NULL)
+        *error = *failure;
+    return code == SPILL_CORRUPT ? SPILL_OK : code;
+}
+
 spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error)
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
@@ -396,7 +408,8 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
     spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = &response.state;
     bool readable;
-    spill_code_t code = read_whole(inspection, SPILL_HEAD, &response, &readable, error);
+    spill_error_t failure = {.message = ""};
+    spill_code_t code = read_whole(inspection, SPILL_HEAD, &response, &readable, &failure);
     if (code == SPILL_OK && readable && head->present) {
         spill_progress_t progress = {.watermark = head->watermark};
         int64_t pages_end = head->watermark;
@@ -406,9 +419,9 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         if (!newest)
             check_document(inspection, SPILL_HEAD, &response, &progress);
         if (spill_schema_of(definition)->has_referenced_elements)
-            code = spill_inspect_referenced(inspection, &response, &progress.live, error);
+            code = spill_inspect_referenced(inspection, &response, &progress.live, &failure);
         else
-            code = inspect_pages(inspection, head, &progress, error);
+            code = inspect_pages(inspection, head, &progress, &failure);
         if (newest) {
             int64_t before = progress.live;
             pages_end = progress.any ? progress.end : head->watermark;
@@ -419,11 +432,12 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         /* A store that has elements under their numbers proves places in another way. */
         int64_t places = store->ops->check ? 0 : (int64_t)inspection->places.count;
         if (code == SPILL_OK && inspection->found == places)
-            code = spill_progress_removed(inspection, head, &progress, pages_end, error);
+            code = spill_progress_removed(inspection, head, &progress, pages_end, &failure);
         if (code == SPILL_OK)
-            code = inspect_beyond(inspection, head, error);
+            code = inspect_beyond(inspection, head, &failure);
         spill_state_release(&progress.before.state);
     }
+    code = find_damage(inspection, code, &failure, error);
     if (code == SPILL_OK && store->ops->check != NULL)
         code = store->ops->check(store, &inspection->owner->array->binding, definition,
                                  inspection->owner->value, from_store, inspection, error);

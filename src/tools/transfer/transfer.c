@@ -150,10 +150,40 @@ static spill_code_t init_side(spill_owner_t *owner, spill_array_t *array, bool w
     return windows ? SPILL_OK : spill_owner_init(owner, array, value, error);
 }
 
+static spill_code_t check_window(void *context, const spill_value_t *name, const char *window,
+                                 bool last, bool *stop, spill_error_t *error)
+{
+    (void)window;
+    (void)last;
+    (void)stop;
+    int64_t elements;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_owner_init(&own, context, name, error));
+    return spill_readable_walk(&own, NULL, NULL, &elements, error);
+}
+
+/*
+ * Source opened with `partial`: are all elements of the owner readable? A reader may take a lost
+ * element for a removed one.
+ */
+static spill_code_t check_source(const spill_transfer_t *transfer, const spill_value_t *value,
+                                 spill_error_t *error)
+{
+    const spill_window_range_t all = {.from = NULL};
+    bool stop;
+    spill_array_t *source = transfer->source.array;
+    if (!source->store->options.partial)
+        return SPILL_OK;
+    return transfer->joins_windows
+               ? spill_each_window(source, value, &all, check_window, source, error)
+               : check_window(source, value, NULL, true, &stop, error);
+}
+
 static spill_code_t init_owner(spill_transfer_owner_t *owner, const spill_value_t *value,
                                spill_error_t *error)
 {
     const spill_transfer_t *transfer = owner->transfer;
+    SPILL_TRY(check_source(transfer, value, error));
     SPILL_TRY(
         init_side(&owner->source, transfer->source.array, transfer->joins_windows, value, error));
     return init_side(&owner->target, transfer->target.array, transfer->makes_windows, value, error);
