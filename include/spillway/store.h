@@ -137,7 +137,8 @@ SPILL_API spill_code_t spill_store_drop(spill_store_t *store, const char *name,
 
 /*
  * Copy an embedded store to a new folder while it is used. The copy is consistent, and complete or
- * absent. SPILL_REFUSED: the folder exists.
+ * absent. SPILL_REFUSED: the folder exists. SPILL_CORRUPT: a file is damaged; the message names it.
+ * With `partial` that is a warning to the store's log. Cost: reads the whole copy once.
  */
 SPILL_API spill_code_t spill_store_backup(spill_store_t *store, const char *folder,
                                           spill_error_t *error);

@@ -351,6 +351,10 @@ const spill_command_t spill_command_backup = {
     .text = "FOLDER must not exist; the copy is complete or absent, and is a store itself. A "
             "database on a server is copied with the server's own tools.\n"
             "\n"
+            "The copy is read once, and the checksums of all its files are compared. If a file is "
+            "damaged, no copy is made, and the exit code is 3. With --partial the copy has the "
+            "same damage, and a warning names the file.\n"
+            "\n"
             "Example:\n"
             "  spillway backup feeds.db /backup/feeds-2026-02-01",
     .common = SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL | SPILL_COMMON_MODE,

@@ -68,3 +68,30 @@ owner=$(head -1 <<<"$hit")
 has out "{\"definition\":\"ev\",\"owner\":\"$owner\",\"page\":"
 expect 3 export db ev "$owner"
 [ "$(grep -o "\"$owner\"" err | wc -l)" = 1 ] || fail "the owner is named more than once: $(cat err)"
+
+# ---- backup --------------------------------------------------------------------------------------
+
+expect 3 backup db saved
+has err "db/${table##*/}: "
+[ -e saved ] && fail "a backup of a damaged store was made without --partial"
+expect 0 backup db saved --partial
+has err "db/${table##*/}: "
+expect 1 verify saved
+
+# An element that is large enough for a file of its own.
+expect 0 define large ev --preset feed-recent
+head -c 1500000 /dev/urandom | base64 -w 0 | sed 's/.*/{"by": "u1", "text": "&"}/' >large.ndjson
+expect 0 import large ev large.ndjson --owner by
+expect 0 backup large saved-large
+clean saved-large
+blob=$(find large -name '*.blob')
+size=$(stat -c %s "$blob")
+for at in 1 50 $((size / 2)) $((size - 10)); do
+    cp "$blob" sound.blob
+    flip_bit "$blob" "$at"
+    expect 3 backup large saved-blob
+    has err "$blob: "
+    [ -e saved-blob ] && fail "a backup with a damaged blob file was made"
+    cp sound.blob "$blob"
+done
+expect 0 backup large saved-blob

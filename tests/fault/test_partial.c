@@ -248,6 +248,14 @@ static void check_table_without_partial(const injury_t *injury)
         !is_part(end.out, injury->base->sound))
         complain(injury, "export", "ended with %d: %s", end.status, end.err);
     program_end_release(&end);
+    end = run(injury, "backup STORE saved");
+    if (end.status != 3 || strstr(end.err, injury->file) == NULL)
+        complain(injury, "backup", "ended with %d: %s", end.status, end.err);
+    program_end_release(&end);
+    char path[PATH_BYTES * 3];
+    snprintf(path, sizeof path, "%s/saved", work);
+    if (access(path, F_OK) == 0)
+        complain(injury, "backup", "made a copy");
 }
 
 /* export --partial prints lines of the sound store, and fails if it knows that some are missing. */
@@ -346,7 +354,7 @@ static void check_copies(const injury_t *injury)
         complain(injury, "copy --partial", "copied other elements than can be read");
     program_end_release(&end);
     end = run(injury, "backup STORE saved --partial");
-    if (end.status != 0)
+    if (end.status != 0 || strstr(end.err, injury->file) == NULL)
         complain(injury, "backup --partial", "ended with %d: %s", end.status, end.err);
     program_end_release(&end);
     end = run(injury, "export saved ev --partial");

@@ -1,6 +1,7 @@
 /* Open, close and copy a store; the table of its functions. */
 #include "store/embedded/embedded.h"
 
+#include "store/embedded/copy_check.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/kv.h"
@@ -58,15 +59,28 @@ static spill_code_t name_target(const char *folder, spill_code_t code, spill_err
     return spill_fail_prefix(error, code, "%s: no copy was made", folder);
 }
 
-/* Check that the engine can open the copy, undamaged unless a partial copy was requested. */
+/*
+ * Check that the engine can open the copy, and the checksums of its files. If a partial copy was
+ * requested, damage is only a warning.
+ */
 static spill_code_t check_copy(spill_embedded_t *store, const char *partial, spill_error_t *error)
 {
+    spill_error_t damage;
     spill_rocksdb_options_t options = {.read_only = true,
                                        .partial = store->base.options.partial,
                                        .cache_bytes = store->base.options.cache_bytes};
     spill_kv_t *copy;
-    spill_code_t code = spill_kv_rocksdb_open(partial, &options, &copy, error);
-    return code == SPILL_OK ? copy->ops->close(copy, error) : code;
+    SPILL_TRY(spill_kv_rocksdb_open(partial, &options, &copy, error));
+    SPILL_TRY(copy->ops->close(copy, error));
+    spill_code_t code = spill_copy_check(partial, store->folder, &damage);
+    if (code == SPILL_CORRUPT && options.partial) {
+        spill_store_log(&store->base, SPILL_LOG_WARNING, "the copy has the same damage: %s",
+                        damage.message);
+        return SPILL_OK;
+    }
+    if (code != SPILL_OK && error)
+        *error = damage;
+    return code;
 }
 
 /* The engine writes the copy in a folder that no other user can open: "COPY.tmp", then "COPY". */

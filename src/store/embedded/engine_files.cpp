@@ -1,8 +1,9 @@
 /*
  * File systems for the engine. A reader's has the files of a pinned store; all other paths, for
  * example the target of a backup, go to the real file system. A writer's is the real file system,
- * but without the engine's file of messages. C++, because the engine's C interface has no way to
- * pass one; the environment reaches the engine through its registry of named objects.
+ * but without the engine's file of messages. And the check of one table file. C++, because the
+ * engine's C interface has no way to pass one; the environment reaches the engine through its
+ * registry of named objects.
  */
 #include <cerrno>
 #include <cstdarg>
@@ -16,6 +17,8 @@
 #include <rocksdb/c.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/table.h>
 #include <rocksdb/utilities/object_registry.h>
 
 #pragma GCC diagnostic push
@@ -257,4 +260,19 @@ bool spill_engine_files_use(spill_engine_files_t *files, rocksdb_options_t *opti
     rocksdb_get_options_from_string(options, text.c_str(), options, message);
     next_env = nullptr;
     return *message == nullptr;
+}
+
+/* ---- the check of a table file --------------------------------------------------------------- */
+
+char *spill_engine_check_table(const char *path)
+{
+    rocksdb::Options options;
+    rocksdb::BlockBasedTableOptions table;
+    table.no_block_cache = true;
+    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+    rocksdb::SstFileReader reader(options);
+    rocksdb::Status status = reader.Open(path);
+    if (status.ok())
+        status = reader.VerifyChecksum();
+    return status.ok() ? nullptr : bson_strdup(status.ToString().c_str());
 }

@@ -361,3 +361,21 @@ spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const ch
     }
     return meaning->code;
 }
+
+/* ---- the check of a table file --------------------------------------------------------------- */
+
+spill_code_t spill_engine_check(const char *path, const char *name, spill_error_t *error)
+{
+    bool thrown;
+    return guarded(error, name, &thrown, [&] {
+        char *message = spill_engine_check_table(path);
+        if (!message)
+            return SPILL_OK;
+        std::string text(message);
+        bson_free(message);
+        size_t at = text.find(path);
+        if (at != std::string::npos)
+            text.replace(at, std::strlen(path), "the file");
+        return spill_engine_fail(error, name, text.c_str());
+    });
+}

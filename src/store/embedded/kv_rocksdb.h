@@ -54,6 +54,13 @@ bool spill_engine_sync_failed(const char *message);
 /* Fill *error (may be NULL): "<place>: <message> <what to do>". Frees nothing. */
 spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const char *message);
 
+/*
+ * Read a table file, and compare the checksum of each of its blocks. SPILL_CORRUPT and SPILL_IO:
+ * the message begins with `name`, the file's name for the user. Cost: reads the file once, with
+ * buffers of 256 KiB.
+ */
+spill_code_t spill_engine_check(const char *path, const char *name, spill_error_t *error);
+
 /* ---- engine_files.cpp: the file systems of readers and writers ------------------------------- */
 
 typedef struct spill_engine_files spill_engine_files_t;
@@ -73,5 +80,8 @@ void spill_engine_files_free(spill_engine_files_t *files);
  */
 bool spill_engine_files_use(spill_engine_files_t *files, struct rocksdb_options_t *options,
                             char **message);
+
+/* For engine_guard.cpp: the check, which throws. NULL, or the damage: free with bson_free. */
+char *spill_engine_check_table(const char *path);
 
 #endif

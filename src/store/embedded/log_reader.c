@@ -61,11 +61,16 @@ static uint32_t masked(uint32_t crc)
     return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
 }
 
+uint32_t spill_log_checksum(const void *data, size_t size)
+{
+    return masked(spill_crc32c(data, size));
+}
+
 static bool checksum_holds(const uint8_t *header, size_t content_bytes)
 {
     uint32_t sum = header[0] | ((uint32_t)header[1] << 8) | ((uint32_t)header[2] << 16) |
                    ((uint32_t)header[3] << 24);
-    return masked(spill_crc32c(header + 6, content_bytes + 1)) == sum;
+    return spill_log_checksum(header + 6, content_bytes + 1) == sum;
 }
 
 static bool only_zeros(const uint8_t *data, size_t size)

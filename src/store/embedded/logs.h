@@ -82,6 +82,9 @@ spill_log_step_t spill_log_reader_next(spill_log_reader_t *reader);
  */
 bool spill_log_has_recycled_part(FILE *file);
 
+/* The checksum of bytes as the engine stores it in logs and in files of large values. */
+uint32_t spill_log_checksum(const void *data, size_t size);
+
 /* ---- log_reader.c: the changes of a record --------------------------------------------------- */
 
 /*
