@@ -30,7 +30,7 @@ spill_exit_t spill_cli_usage(const spill_invocation_t *invocation, const char *f
 
 /*
  * Ask a question on the terminal. Returns SPILL_EXIT_DONE if the answer is "yes". Otherwise prints
- * that nothing was dropped, or that --yes is needed without a terminal, and returns the exit code.
+ * that nothing was changed, or that --yes is needed without a terminal, and returns the exit code.
  */
 spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

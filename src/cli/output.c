@@ -143,7 +143,7 @@ spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char 
     fflush(stderr);
     if (fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0)
         return SPILL_EXIT_DONE;
-    fputs("spillway: nothing was dropped\n", stderr);
+    fputs("spillway: nothing was changed\n", stderr);
     return SPILL_EXIT_REFUSED;
 }
 

@@ -11,9 +11,18 @@
 /* Read the first line of a file, without blanks around it. */
 static spill_code_t read_uri_file(const char *path, char uri[SPILL_CLI_URI], spill_error_t *error)
 {
+    struct stat about;
     FILE *file = fopen(path, "r");
     if (!file)
         return spill_fail_errno(error, errno, "cannot open %s, which should name the store", path);
+    if (fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode)) {
+        fclose(file);
+        return spill_fail(
+            error, SPILL_INVALID,
+            "%s is a folder: behind @ comes a file whose first line is the store; name "
+            "a store's folder without @",
+            path);
+    }
     bool found = fgets(uri, SPILL_CLI_URI, file) != NULL;
     bool cut = found && strlen(uri) == SPILL_CLI_URI - 1 && uri[SPILL_CLI_URI - 2] != '\n' &&
                !feof(file) && fgetc(file) != EOF;

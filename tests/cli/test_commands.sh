@@ -553,7 +553,7 @@ if command -v script >/dev/null; then # script provides a terminal
     }
     answer no 4 drop "$db" events carol
     has out "Drop the array of carol in 'events'? Type yes: "
-    has out "nothing was dropped"
+    has out "nothing was changed"
     answer no 4 drop "$db" events
     has out "Drop definition 'events' with the arrays of all its owners? Type yes: "
     counts "$db" events carol 20

@@ -125,3 +125,9 @@ expect 4 report scan.json -o link.html
 clean sound
 expect 0 backup sound beside/copy
 clean beside/copy
+
+# ---- @FOLDER -------------------------------------------------------------------------------------
+
+mkdir folder
+expect 2 verify @folder
+has err "folder is a folder"

@@ -468,11 +468,11 @@ int main(int argc, char **argv)
         for (kind_t kind = CLOSED; kind < KINDS; kind++) {
             base_t base = {.preset = presets[i], .kind = kind};
             make_base(&base);
-            if (kind != CLOSED) {
+            for (int eighth = 1; kind == CLOSED && eighth < PLACES; eighth += step)
+                try_damage(&base, ".sst", eighth);
+            if (kind != CLOSED)
                 try_damage(&base, ".log", PLACES / 2);
-            } else {
-                for (int eighth = 1; eighth < PLACES; eighth += step)
-                    try_damage(&base, ".sst", eighth);
+            if (kind != TWO_LOGS) {
                 try_damage(&base, "CURRENT", 2);
                 try_damage(&base, "MANIFEST", 2);
             }

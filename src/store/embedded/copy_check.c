@@ -45,7 +45,7 @@ static spill_code_t fail_blob(const blob_file_t *blob, spill_error_t *error)
 {
     return spill_fail(error, SPILL_CORRUPT,
                       "%s: a checksum does not match at byte %" PRId64
-                      " (restore a backup, or read what is undamaged: --partial)",
+                      " (restore a backup; `spillway export --partial' writes what can be read)",
                       blob->name, blob->at);
 }
 

@@ -316,8 +316,9 @@ const meaning_t meanings[] = {
     {"Resource temporarily unavailable", SPILL_BUSY, "another process has it open"},
     {"lock hold by current process", SPILL_BUSY, "this process has it open already"},
     {"No such file or directory", SPILL_CORRUPT,
-     "a file is missing: restore a backup, or open read-only to read what is left"},
-    {"Corruption", SPILL_CORRUPT, "restore a backup, or open read-only to read what is undamaged"},
+     "a file is missing: restore a backup; `spillway export --partial' writes what can be read"},
+    {"Corruption", SPILL_CORRUPT,
+     "restore a backup; `spillway export --partial' writes what can be read"},
     {"does not exist (create_if_missing is false)", SPILL_NOT_FOUND, "check the path"},
 };
 

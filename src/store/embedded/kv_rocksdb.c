@@ -450,7 +450,6 @@ static rocksdb_t *open_partial(attempt_t attempt, const spill_pinned_t *pinned,
     char *message = NULL;
     rocksdb_t *db = NULL;
     attempt.paranoid = false;
-    warn(attempt.from, "showing only what can be read: %s", damage->message);
     if (!spill_log_stalls_engine(pinned))
         db = try_replay(attempt, REPLAY_SKIP_DAMAGED, &message);
     if (!db) { /* RocksDB 7.8 may refuse a good record behind a damaged one that spans blocks */
@@ -458,8 +457,10 @@ static rocksdb_t *open_partial(attempt_t attempt, const spill_pinned_t *pinned,
         db = try_replay(attempt, REPLAY_UP_TO_HOLE, &message);
     }
     rocksdb_free(message);
-    if (db)
-        *found = bson_strdup(damage->message);
+    if (!db)
+        return NULL;
+    *found = bson_strdup(damage->message);
+    warn(attempt.from, "showing only what can be read: %s", damage->message);
     return db;
 }
 

@@ -354,13 +354,13 @@ spill_code_t spill_log_fail(const char *folder, const spill_logs_state_t *state,
     if (state->health == SPILL_LOGS_LOST)
         return spill_fail(error, SPILL_CORRUPT,
                           "%s/%s: %s: the list of files (%s) or an older log lost its end; restore "
-                          "a backup, or read what is left: open read-only, with partial",
+                          "a backup; `spillway export --partial' writes what can be read",
                           folder, state->file, state->what, state->manifest.name);
     spill_code_t code =
         spill_fail(error, SPILL_CORRUPT,
                    "%s/%s: the log cannot be read from byte %" PRId64
-                   " on (%s); restore a backup, let `spillway repair' show and cut what is behind "
-                   "it, or read what is left: open read-only, with partial",
+                   " on (%s); restore a backup, or let `spillway repair' show and cut what is "
+                   "behind it; `spillway export --partial' writes what can be read",
                    folder, state->file, state->offset, state->what);
     if (state->health == SPILL_LOGS_HOLE)
         spill_fail_prefix(error, code,
