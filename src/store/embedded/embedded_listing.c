@@ -79,20 +79,6 @@ static spill_code_t add_owner(void *context, const spill_kv_iter_t *iter, bool *
     return SPILL_OK;
 }
 
-spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
-                                   const spill_binding_t *binding, const spill_list_query_t *query,
-                                   spill_listing_t *listing, spill_error_t *error)
-{
-    walk_t walk = {.store = (spill_embedded_t *)store,
-                   .definition = definition,
-                   .binding = binding,
-                   .query = query,
-                   .listing = listing};
-    spill_code_t code = spill_embedded_each_fields(walk.store, binding->collection_id, query->after,
-                                                   query->after_bytes, add_owner, &walk, error);
-    return listing->count > 0 ? SPILL_OK : code; /* the next batch returns the error */
-}
-
 /* ---- oversized heads ------------------------------------------------------------------------- */
 
 /* Read the head, if there is one. One that is damaged is skipped; its next reader reports it. */
@@ -463,4 +449,62 @@ spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition
     search.iter->ops->free(search.iter);
     spill_state_release(&search.state);
     return code;
+}
+
+/* ---- owners, also of a damaged store --------------------------------------------------------- */
+
+/*
+ * A record of other fields cannot be read, and the store is open with `partial`: list the next
+ * owners by the records of their arrays, which are in the same order.
+ */
+static spill_code_t list_by_records(const walk_t *walk, spill_error_t *error)
+{
+    uint32_t array_id = walk->binding->array_id;
+    spill_kv_t *kv = walk->store->kv;
+    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    orphan_search_t search = {.store = walk->store, .iter = iter};
+    spill_record_key_init(&search.key, array_id, walk->query->after, walk->query->after_bytes);
+    if (walk->query->after_bytes > 0)
+        spill_embedded_pass_owner(iter, &search.key);
+    else
+        iter->ops->seek(iter, search.key.data, search.key.size);
+    while (walk->listing->count < walk->query->limit && next_owner(&search, array_id)) {
+        SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
+        spill_value_t id;
+        const uint8_t *owner = search.key.data + 4;
+        size_t owner_bytes = search.key.prefix - 4;
+        bool has = false;
+        SPILL_TRY(has_head(kv, array_id, owner, owner_bytes, &has, error));
+        if (has && spill_owner_from_key(owner, owner_bytes, &storage, &id)) {
+            spill_listing_add_owner(walk->listing, &id);
+            spill_listing_set_last(walk->listing, owner, owner_bytes);
+        }
+        spill_embedded_pass_owner(iter, &search.key);
+    }
+    return spill_kv_iter_stop(iter, error);
+}
+
+spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding, const spill_list_query_t *query,
+                                   spill_listing_t *listing, spill_error_t *error)
+{
+    walk_t walk = {.store = (spill_embedded_t *)store,
+                   .definition = definition,
+                   .binding = binding,
+                   .query = query,
+                   .listing = listing};
+    spill_error_t failure;
+    spill_code_t code = spill_embedded_each_fields(walk.store, binding->collection_id, query->after,
+                                                   query->after_bytes, add_owner, &walk, &failure);
+    if (listing->count > 0)
+        return SPILL_OK; /* the next batch returns the error */
+    if (code == SPILL_CORRUPT && store->options.partial) {
+        spill_store_log(store, SPILL_LOG_WARNING,
+                        "other fields cannot be read, so owners are listed by their elements: %s",
+                        failure.message);
+        code = list_by_records(&walk, &failure);
+    }
+    if (code != SPILL_OK && error)
+        *error = failure;
+    return listing->count > 0 ? SPILL_OK : code;
 }

@@ -106,7 +106,8 @@ static spill_code_t read_elements(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     int64_t last = request->read.pages - 1;
-    if (last == request->read.watermark)
+    bool one = last == request->read.watermark && last == request->read.seq;
+    if (one && request->read.limit > 0)
         return get_number(reading, last, error);
     if (request->read.want == SPILL_WANT_BACKWARD)
         return read_numbers(reading, request->read.seq < last ? request->read.seq : last,
