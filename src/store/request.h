@@ -170,8 +170,8 @@ typedef enum spill_request_kind {
 
 /*
  * READ only: the elements of `incarnation` with numbers in [watermark, pages), from all their
- * documents. On a server, of referenced elements only. Only response->run is filled; with SPILL_WANT_TOP_N also
- * response->top_n.
+ * documents. On a server, of referenced elements only. Only response->run is filled; with
+ * SPILL_WANT_TOP_N also response->top_n.
  */
 #define SPILL_ELEMENTS (-6)
 

@@ -1,7 +1,7 @@
 /* Open, close and copy a store; the table of its functions. */
 #include "store/embedded/embedded.h"
 
-#include "store/embedded/copy_check.h"
+#include "store/embedded/backup_check.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/kv.h"
@@ -72,7 +72,7 @@ static spill_code_t check_copy(spill_embedded_t *store, const char *partial, spi
     spill_kv_t *copy;
     SPILL_TRY(spill_kv_rocksdb_open(partial, &options, &copy, error));
     SPILL_TRY(copy->ops->close(copy, error));
-    spill_code_t code = spill_copy_check(partial, store->folder, &damage);
+    spill_code_t code = spill_backup_check(partial, store->folder, &damage);
     if (code == SPILL_CORRUPT && options.partial) {
         spill_store_log(&store->base, SPILL_LOG_WARNING, "the copy has the same damage: %s",
                         damage.message);

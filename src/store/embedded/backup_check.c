@@ -9,7 +9,7 @@
  *
  * Numbers are little-endian; the checksums are masked as in logs (logs.h).
  */
-#include "store/embedded/copy_check.h"
+#include "store/embedded/backup_check.h"
 
 #include "store/embedded/kv_rocksdb.h"
 #include "store/embedded/logs.h"
@@ -145,7 +145,7 @@ static spill_code_t check_file(const char *folder, const char *store, const char
     return code;
 }
 
-spill_code_t spill_copy_check(const char *folder, const char *store, spill_error_t *error)
+spill_code_t spill_backup_check(const char *folder, const char *store, spill_error_t *error)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, NULL, alphasort);

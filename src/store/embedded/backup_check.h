@@ -1,6 +1,6 @@
 /* The check of a copy of a store's files. */
-#ifndef SPILL_STORE_EMBEDDED_COPY_CHECK_H
-#define SPILL_STORE_EMBEDDED_COPY_CHECK_H
+#ifndef SPILL_STORE_EMBEDDED_BACKUP_CHECK_H
+#define SPILL_STORE_EMBEDDED_BACKUP_CHECK_H
 
 #include <spillway/error.h>
 
@@ -10,6 +10,6 @@
  * of the store: on the same file system, it is the same file. Memory: one stored element, or 256
  * KiB. Cost: reads these files once.
  */
-spill_code_t spill_copy_check(const char *folder, const char *store, spill_error_t *error);
+spill_code_t spill_backup_check(const char *folder, const char *store, spill_error_t *error);
 
 #endif
