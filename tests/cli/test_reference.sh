@@ -41,7 +41,7 @@ for field in spill productId elementId; do
 done
 expect 2 edit "$db" reviews p1 2 '5'
 expect 2 define "$db" other --preset reviews-separate --page-array elements
-has err 'has no pageArray'
+has err "does not use pageArray"
 expect 2 define "$db" other --layout reference --keep oldest
 expect 2 define "$db" other --preset feed --value-field rating
 counts "$db" reviews p1 2

@@ -121,8 +121,9 @@ static void test_reviews_separate(void **state)
     bson_destroy(&document);
     strcpy(definition.page_array, "reviews");
     assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
-    assert_string_equal(error.message, "layout 'reference' has no pageArray (--page-array): an "
-                                       "element is a document of its own");
+    assert_string_equal(error.message,
+                        "layout 'reference' does not use pageArray (--page-array): an element is a "
+                        "document of its own; leave it out");
     definition.page_array[0] = '\0';
     definition.keep = SPILL_KEEP_OLDEST;
     assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
