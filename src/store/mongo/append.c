@@ -183,7 +183,7 @@ static void append_answer_fields(const attempt_t *attempt, bson_t *fields)
         break;
     case ANSWER_READ:
         document.request = &attempt->shown;
-        spill_mongo_project_read(&document, fields);
+        spill_mongo_project_read(&document, false, fields);
         break;
     }
 }

@@ -176,7 +176,8 @@ void spill_mongo_append_without(const spill_mongo_document_t *document, int64_t 
  * Append to a projection the elements that a READ wants: `run`, in the order of the array, and
  * `from`, the rank of the oldest of them.
  */
-void spill_mongo_project_run(const spill_mongo_document_t *document, bson_t *projection);
+void spill_mongo_project_run(const spill_mongo_document_t *document, bool finds,
+                             bson_t *projection);
 /* Read them into `run`; false if the answer is wrong. */
 bool spill_mongo_decode_run(const spill_mongo_document_t *document, const bson_t *projected,
                             const spill_state_t *state, spill_run_t *run);
@@ -256,8 +257,9 @@ bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *val
 
 /* ---- read.c, rank.c -------------------------------------------------------------------------- */
 
-/* Append the projection of a READ of one document. */
-void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection);
+/* Append the projection of a READ of one document. `finds`: of a `find`, which slices an array. */
+void spill_mongo_project_read(const spill_mongo_document_t *document, bool finds,
+                              bson_t *projection);
 /* Read its answer: as spill_mongo_state, and if wanted, the elements into `run`. */
 spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
                                       const bson_t *projected, spill_state_t *state,

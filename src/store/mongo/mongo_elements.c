@@ -198,16 +198,23 @@ static bool wants_newest(const spill_request_t *request)
            !spill_schema_of(request->definition)->keeps_top_n;
 }
 
-static void project_newest(const spill_mongo_document_t *document, bson_t *projection)
+/*
+ * A `find` slices the field itself, at no cost for the server. Where the projection has a field of
+ * the array's name, and in an aggregation, an expression makes `run`.
+ */
+static void project_newest(const spill_mongo_document_t *document, bool finds, bson_t *projection)
 {
     const spill_request_t *request = document->request;
     char array[SPILL_MONGO_PATH_SIZE + 1];
     bool front = spill_grows_at_front(request->definition);
+    int64_t limit = front ? request->read.limit : -request->read.limit;
     snprintf(array, sizeof array, "$%s", document->array);
-    BCON_APPEND(projection, "run", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{",
-                "$slice", "[", BCON_UTF8(array),
-                BCON_INT64(front ? request->read.limit : -request->read.limit), "]", "}", "[", "]",
-                "]", "}");
+    if (finds && !document->referenced && !bson_has_field(projection, document->array))
+        BCON_APPEND(projection, document->array, "{", "$slice", BCON_INT64(limit), "}");
+    else
+        BCON_APPEND(projection, "run", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}",
+                    "{", "$slice", "[", BCON_UTF8(array), BCON_INT64(limit), "]", "}", "[", "]",
+                    "]", "}");
 }
 
 /*
@@ -279,7 +286,7 @@ static void project_element(const spill_mongo_document_t *document, bson_t *proj
     bson_destroy(&id);
 }
 
-void spill_mongo_project_run(const spill_mongo_document_t *document, bson_t *projection)
+void spill_mongo_project_run(const spill_mongo_document_t *document, bool finds, bson_t *projection)
 {
     spill_want_t want = document->request->read.want;
     if (want == SPILL_WANT_NONE || (document->referenced && !document->head))
@@ -287,12 +294,20 @@ void spill_mongo_project_run(const spill_mongo_document_t *document, bson_t *pro
     if (want == SPILL_WANT_ID && !spill_schema_of(document->request->definition)->keeps_top_n)
         project_element(document, projection);
     else if (wants_newest(document->request))
-        project_newest(document, projection);
+        project_newest(document, finds, projection);
     else
         project_range(document, projection);
 }
 
 /* ---- reading a run --------------------------------------------------------------------------- */
+
+/* Find `run`, or the array itself: see project_newest. The newest elements may be in either. */
+static bool find_run(const spill_mongo_document_t *document, const bson_t *projected, bool newest,
+                     bson_iter_t *iter)
+{
+    return bson_iter_init_find(iter, projected, "run") ||
+           (newest && bson_iter_init_find(iter, projected, document->array));
+}
 
 static void reverse(spill_run_t *run)
 {
@@ -361,10 +376,10 @@ bool spill_mongo_decode_run(const spill_mongo_document_t *document, const bson_t
         return true;
     int64_t from = spill_iter_int64(&iter);
     if (newest && !BSON_ITER_HOLDS_NUMBER(&iter)) /* not an array, so it has no elements */
-        from = 0;
-    else if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not found */
+        return true;
+    if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not found */
         return false;
-    if (!bson_iter_init_find(&iter, projected, "run"))
+    if (!find_run(document, projected, newest, &iter))
         return true;
     if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &elements))
         return false;

@@ -11,9 +11,48 @@
 
 /* ---- projection ------------------------------------------------------------------------------ */
 
-static const char *const numbers[] = {"epoch", "rev",   "first",  "n",   "sealed",  "closed",
-                                      "gone",  "gaps",  "pages",  "low", "removed", "total",
-                                      "src",   "lease", "intent", "sum"};
+/* The documents that may have a field. */
+typedef enum holder {
+    EVERY,
+    HEAD,       /* a head */
+    PAGE,       /* a page */
+    OLDEST,     /* a head that keeps the oldest */
+    SEALABLE,   /* any document but a head that keeps the newest */
+    TOP_N,      /* a head that keeps the top-N */
+    REFERENCED, /* a head of referenced elements */
+} holder_t;
+
+typedef struct number {
+    const char *name;
+    holder_t of;
+} number_t;
+
+static const number_t numbers[] = {
+    {"epoch", EVERY},  {"rev", EVERY},   {"first", EVERY},     {"n", EVERY},
+    {"gone", EVERY},   {"gaps", TOP_N},  {"pages", HEAD},      {"low", HEAD},
+    {"removed", HEAD}, {"intent", HEAD}, {"total", OLDEST},    {"sum", REFERENCED},
+    {"src", PAGE},     {"lease", PAGE},  {"sealed", SEALABLE}, {"closed", SEALABLE}};
+
+static bool may_hold(const spill_mongo_document_t *document, holder_t of)
+{
+    const spill_schema_t *schema = spill_schema_of(document->request->definition);
+    switch (of) {
+    case HEAD:
+        return document->head;
+    case PAGE:
+        return !document->head;
+    case OLDEST:
+        return document->head && !schema->appends_to_head;
+    case SEALABLE:
+        return !document->head || !schema->appends_to_head;
+    case TOP_N:
+        return schema->keeps_top_n;
+    case REFERENCED:
+        return document->referenced && document->head;
+    default:
+        return true;
+    }
+}
 
 /*
  * Some servers copy what a size measures, so only two of the sizes include the elements. Referenced
@@ -45,7 +84,10 @@ static void project_live(const spill_mongo_document_t *document, bson_t *project
                 "$size", BCON_UTF8(array), "}", "{", "$type", BCON_UTF8(array), "}", "]", "}");
 }
 
-static void project_numbers(const spill_mongo_document_t *document, const char *const *names,
+/* Append `state`: the fields that the document may have. A server computes each, even an absent
+ * one.
+ */
+static void project_numbers(const spill_mongo_document_t *document, const number_t *list,
                             size_t count, bson_t *projection)
 {
     char path[SPILL_MONGO_PATH_SIZE];
@@ -53,7 +95,8 @@ static void project_numbers(const spill_mongo_document_t *document, const char *
     BSON_APPEND_INT32(projection, "_id", 0);
     BSON_APPEND_DOCUMENT_BEGIN(projection, "state", &state);
     for (size_t i = 0; i < count; i++)
-        BSON_APPEND_UTF8(&state, names[i], spill_mongo_ref(document, names[i], path));
+        if (may_hold(document, list[i].of))
+            BSON_APPEND_UTF8(&state, list[i].name, spill_mongo_ref(document, list[i].name, path));
     bson_append_document_end(projection, &state);
 }
 
@@ -87,7 +130,8 @@ bool spill_mongo_is_unprojected(const bson_t *answer)
 
 void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection)
 {
-    static const char *const end[] = {"epoch", "first", "n", "gone", "gaps"};
+    static const number_t end[] = {
+        {"epoch", EVERY}, {"first", EVERY}, {"n", EVERY}, {"gone", EVERY}, {"gaps", TOP_N}};
     project_numbers(document, end, sizeof end / sizeof *end, projection);
     /* After an append the field is an array. */
     char array[SPILL_NAME_SIZE + 1];

@@ -117,14 +117,15 @@ static void find_by_number(const spill_mongo_document_t *document, query_t *quer
 
 /* ---- the whole projection -------------------------------------------------------------------- */
 
-void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection)
+void spill_mongo_project_read(const spill_mongo_document_t *document, bool finds,
+                              bson_t *projection)
 {
     const spill_request_t *request = document->request;
     bool ops = request->kind == SPILL_REQUEST_READ && (request->read.op || request->read.want_ops);
     spill_mongo_project_state(document, ops, projection);
     if (request->read.want_now)
         BSON_APPEND_UTF8(projection, "now", "$$NOW");
-    spill_mongo_project_run(document, projection);
+    spill_mongo_project_run(document, finds, projection);
 }
 
 /*
@@ -288,9 +289,10 @@ static spill_code_t visit_found(spill_mongo_t *store, const search_t *search,
     bool may_be_old = document->request->read.may_be_old;
     SPILL_SCOPED(bson_destroy) bson_t projection = BSON_INITIALIZER;
     SPILL_SCOPED(query_release) query_t query;
+    bool finds = !needs_stages(search);
     query_init(&query, search);
-    spill_mongo_project_read(document, &projection);
-    if (needs_stages(search)) {
+    spill_mongo_project_read(document, finds, &projection);
+    if (!finds) {
         SPILL_SCOPED(spill_mongo_destroy)
         bson_t *pipeline = make_pipeline(search, &query, &projection);
         return spill_mongo_each(store, document->collection, pipeline, may_be_old, visit, context,
@@ -520,7 +522,7 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
     }
     spill_mongo_document_init(&document, store, requests);
     spill_mongo_select_pages(&document, pages, count, &filter);
-    spill_mongo_project_read(&document, &projection);
+    spill_mongo_project_read(&document, true, &projection);
     const spill_mongo_query_t query = {&filter, NULL, &projection, (int64_t)count};
     SPILL_TRY(spill_mongo_find(store, document.collection, &query, requests->read.may_be_old,
                                add_page, &reading, error));

@@ -175,7 +175,7 @@ static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_docu
     spill_request_t read = spill_request_shown(document->request);
     spill_mongo_document_t shown = *document;
     shown.request = &read;
-    spill_mongo_project_read(&shown, &fields);
+    spill_mongo_project_read(&shown, false, &fields);
     SPILL_TRY(spill_mongo_modify(store, document->collection, filter, pipeline, &fields, &after,
                                  done, error));
     if (!*done || spill_mongo_is_unprojected(&after))
