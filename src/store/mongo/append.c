@@ -246,8 +246,6 @@ static spill_code_t push(attempt_t *attempt, spill_response_t *response, bool *d
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t fields = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t after = BSON_INITIALIZER;
-    if (spill_request_ops(request) > 0)
-        spill_mongo_append_op_guard(document, &attempt->filter);
     spill_mongo_update_of_append(document, &attempt->open, NULL, attempt->roll, &update);
     append_answer_fields(attempt, &fields);
     SPILL_TRY(spill_mongo_modify(attempt->store, document->collection, &attempt->filter, &update,
@@ -279,6 +277,8 @@ static void append_exact_guard(const spill_mongo_document_t *document, bson_t *f
     BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
                 "}");
     spill_mongo_append_room(document, filter);
+    if (spill_request_ops(document->request) > 0)
+        spill_mongo_append_op_guard(document, filter);
 }
 
 spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_document_t *document,

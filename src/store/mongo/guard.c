@@ -147,9 +147,9 @@ bool spill_mongo_is_quick(const spill_mongo_document_t *document)
 }
 
 /*
- * Servers need more time to plan a query with more than two conditions, or with a deep expression.
- * So there are two conditions: the place of the last slot is free (or the array has the length of
- * the hint), and one comparison.
+ * Servers need more time to plan a query with more than two conditions. So there are two: the place
+ * of the last slot is free (or the array has the length of the hint), and one expression with the
+ * comparison of the size and, for operations, what else must hold.
  */
 void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
                                     const spill_mongo_hint_t *hint, bson_t *filter)
@@ -165,8 +165,19 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(hint->length), "}");
     else
         BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}");
-    BCON_APPEND(filter, "$expr", "{", "$lte", "[", "{", "$bsonSize", "$$ROOT", "}",
-                BCON_UTF8(limit), "]", "}");
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *small = BCON_NEW("$lte", "[", "{", "$bsonSize", "$$ROOT", "}", BCON_UTF8(limit), "]");
+    if (spill_request_ops(request) == 0) {
+        BSON_APPEND_DOCUMENT(filter, "$expr", small);
+        return;
+    }
+    bson_t expression, all;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    BSON_APPEND_DOCUMENT(&all, "0", small);
+    spill_mongo_append_op_conditions(document, 1, &all);
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
 }
 
 void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t incarnation,

@@ -6,7 +6,9 @@
 
 #include "definition/schema.h"
 #include "store/render.h"
+#include "util/error.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -73,16 +75,14 @@ void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops)
     }
 }
 
-void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter)
+/* Append as `field` the ids of the request's operations; return what `n` must be below. */
+static int64_t append_op_ids(const spill_request_t *request, const char *field, bson_t *to)
 {
-    const spill_request_t *request = document->request;
-    char path[SPILL_MONGO_PATH_SIZE];
     members_t members;
     members_of(request, &members);
     int64_t below = INT64_MAX;
-    bson_t condition, ids;
-    bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &condition);
-    BSON_APPEND_ARRAY_BEGIN(&condition, "$nin", &ids);
+    bson_t ids;
+    bson_append_array_begin(to, field, -1, &ids);
     for (size_t i = 0; i < members.count; i++) {
         const spill_op_t *op = members.at[i].op;
         char buffer[16];
@@ -92,10 +92,54 @@ void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t 
         int64_t own = op->base + request->definition->op_window - (int64_t)i;
         below = own < below ? own : below;
     }
-    bson_append_array_end(&condition, &ids);
+    bson_append_array_end(to, &ids);
+    return below;
+}
+
+void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t condition;
+    bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &condition);
+    int64_t below = append_op_ids(document->request, "$nin", &condition);
     bson_append_document_end(filter, &condition);
     spill_mongo_path(document, "n", path);
     BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(below), "}");
+}
+
+/* `ids`: {$literal: the ids}. A set operation costs the server more than a search for one id. */
+static void append_ids_unseen(const spill_mongo_document_t *document, const bson_t *ids,
+                              const char *key, bson_t *all)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *seen = BCON_NEW("$ifNull", "[", BCON_UTF8(spill_mongo_ref(document, "ops.id", path)),
+                            "[", "]", "]");
+    if (spill_request_ops(document->request) > 1) {
+        BCON_APPEND(all, key, "{", "$eq", "[", "{", "$setIntersection", "[", BCON_DOCUMENT(ids),
+                    BCON_DOCUMENT(seen), "]", "}", "[", "]", "]", "}");
+        return;
+    }
+    bson_iter_t iter, id;
+    bson_iter_init(&iter, ids);
+    bson_iter_find_descendant(&iter, "$literal.0", &id);
+    SPILL_SCOPED(bson_destroy) bson_t one = BSON_INITIALIZER;
+    bson_append_iter(&one, "$literal", -1, &id);
+    BCON_APPEND(all, key, "{", "$not", "[", "{", "$in", "[", BCON_DOCUMENT(&one),
+                BCON_DOCUMENT(seen), "]", "}", "]", "}");
+}
+
+void spill_mongo_append_op_conditions(const spill_mongo_document_t *document, uint32_t number,
+                                      bson_t *all)
+{
+    char path[SPILL_MONGO_PATH_SIZE], keys[2][12];
+    SPILL_SCOPED(bson_destroy) bson_t ids = BSON_INITIALIZER;
+    int64_t below = append_op_ids(document->request, "$literal", &ids);
+    for (uint32_t i = 0; i < 2; i++)
+        snprintf(keys[i], sizeof keys[i], "%u", number + i);
+    BCON_APPEND(all, keys[0], "{", "$lt", "[", BCON_UTF8(spill_mongo_ref(document, "n", path)),
+                BCON_INT64(below), "]", "}");
+    append_ids_unseen(document, &ids, keys[1], all);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
