@@ -127,7 +127,7 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
 /* ---- combined appends ------------------------------------------------------------------------ */
 
 /* The hash of an owner selects its queue. A group has appends to one owner only. */
-enum { QUEUES = 256, GROUP_MAX = 128, GATHER_YIELDS = 64 };
+enum { QUEUES = 256, GATHER_YIELDS = 64 };
 
 typedef struct job {
     spill_waiter_t waiter; /* first */
@@ -161,8 +161,8 @@ void spill_combine_free(spill_combine_t *combine)
 
 /* The appends that become one request. */
 typedef struct group {
-    job_t *jobs[GROUP_MAX];
-    size_t count;
+    job_t **jobs;
+    size_t count, capacity;
     int64_t elements;
     int64_t bytes;
 } group_t;
@@ -172,15 +172,19 @@ static bool same_op(const spill_op_t *left, const spill_op_t *right)
     return left->id_bytes == right->id_bytes && memcmp(left->id, right->id, left->id_bytes) == 0;
 }
 
-/* Can the job be in one request with the group? */
+/*
+ * Can the job be in one request with the group? Only what a document holds ends a group: its
+ * elements, its bytes, and half a window of operations, so that a retry still finds its own.
+ */
 static bool joins(const group_t *group, const job_t *job)
 {
     const job_t *first = group->jobs[0];
     const spill_op_t *op = job->part->op;
-    size_t most = op != NULL ? (size_t)job->owner->array->definition.op_window / 2 : GROUP_MAX;
-    if (group->count >= most || group->count >= GROUP_MAX ||
-        !spill_buffer_equal(&first->owner->key, &job->owner->key) ||
+    const spill_definition_t *definition = &job->owner->array->definition;
+    size_t most = op != NULL ? (size_t)definition->op_window / 2 : SIZE_MAX;
+    if (group->count >= most || !spill_buffer_equal(&first->owner->key, &job->owner->key) ||
         (first->part->op != NULL) != (op != NULL) ||
+        group->bytes + job->part->bytes > definition->bounds.head_bytes_max ||
         !spill_part_fits(job->owner, group->elements + (int64_t)job->part->count,
                          group->bytes + job->part->bytes))
         return false;
@@ -190,19 +194,21 @@ static bool joins(const group_t *group, const job_t *job)
     return true;
 }
 
-/* Remove the first job from the queue, with the following ones that can be in one request. */
-static void take_group(spill_queue_t *queue, group_t *group)
+/* spill_wanted_fn: the first job, and each one that can be in one request with those before. */
+static bool add_job(void *context, spill_waiter_t *waiter)
 {
-    *group = (group_t){.count = 0};
-    for (spill_waiter_t *waiter = queue->first; waiter != NULL; waiter = waiter->next) {
-        job_t *job = (job_t *)waiter;
-        if (group->count > 0 && !joins(group, job))
-            break;
-        group->jobs[group->count++] = job;
-        group->elements += (int64_t)job->part->count;
-        group->bytes += job->part->bytes;
+    group_t *group = context;
+    job_t *job = (job_t *)waiter;
+    if (group->count > 0 && !joins(group, job))
+        return false;
+    if (group->count == group->capacity) {
+        group->capacity = group->capacity < 16 ? 16 : 2 * group->capacity;
+        group->jobs = bson_realloc(group->jobs, group->capacity * sizeof(job_t *));
     }
-    spill_queue_take(queue, group->count);
+    group->jobs[group->count++] = job;
+    group->elements += (int64_t)job->part->count;
+    group->bytes += job->part->bytes;
+    return true;
 }
 
 /* ---- carrying them out ----------------------------------------------------------------------- */
@@ -285,13 +291,14 @@ static void carry_out(const group_t *group, size_t from, size_t end)
 
 static void lead(spill_queue_t *queue, job_t *own)
 {
-    group_t group;
+    group_t group = {0};
     spill_queue_gather(queue, GATHER_YIELDS);
-    take_group(queue, &group);
+    spill_waiter_t *waiters = spill_queue_select(queue, add_job, &group);
     pthread_mutex_unlock(&queue->lock);
     carry_out(&group, 0, group.count);
+    bson_free(group.jobs);
     pthread_mutex_lock(&queue->lock);
-    spill_queue_hand_over(queue, &group.jobs[0]->waiter, &own->waiter);
+    spill_queue_hand_over(queue, waiters, &own->waiter);
 }
 
 /* Append a part together with the parts of other threads for the same owner. */

@@ -89,6 +89,24 @@ spill_waiter_t *spill_queue_take(spill_queue_t *queue, size_t count)
     return group;
 }
 
+spill_waiter_t *spill_queue_select(spill_queue_t *queue, spill_wanted_fn wanted, void *context)
+{
+    spill_waiter_t *group = NULL, **group_end = &group, **rest_end = &queue->first;
+    for (spill_waiter_t *waiter = queue->first; waiter; waiter = waiter->next) {
+        if (wanted(context, waiter)) {
+            *group_end = waiter;
+            group_end = &waiter->next;
+            queue->waiting--;
+        } else {
+            *rest_end = waiter;
+            rest_end = &waiter->next;
+        }
+    }
+    *group_end = *rest_end = NULL;
+    queue->last = rest_end;
+    return group;
+}
+
 void spill_queue_give_back(spill_queue_t *queue, spill_waiter_t *rest)
 {
     spill_waiter_t *last = rest;

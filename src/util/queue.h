@@ -60,6 +60,13 @@ void spill_queue_gather(spill_queue_t *queue, int yields);
 /* Remove the first `count` waiters from the queue and return them as a list, the group. */
 spill_waiter_t *spill_queue_take(spill_queue_t *queue, size_t count);
 
+/*
+ * Remove every waiter that `wanted` accepts, and return them as a list, the group. `wanted` sees
+ * the waiters in order. The others keep their order.
+ */
+typedef bool (*spill_wanted_fn)(void *context, spill_waiter_t *waiter);
+spill_waiter_t *spill_queue_select(spill_queue_t *queue, spill_wanted_fn wanted, void *context);
+
 /* Put the end of a list back to the front of the queue. */
 void spill_queue_give_back(spill_queue_t *queue, spill_waiter_t *rest);
 
