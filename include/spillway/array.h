@@ -22,7 +22,12 @@ typedef struct spill_array spill_array_t;
  */
 SPILL_API spill_code_t spill_array_open(spill_store_t *store, const char *name,
                                         spill_array_t **array, spill_error_t *error);
-SPILL_API void spill_array_close(spill_array_t *array); /* NULL is allowed */
+/*
+ * Close the array before its store. NULL is allowed. On a server it first performs the spills that
+ * appends have left to the store's thread: at most 1024, and none after one that fails, which is
+ * logged. Later appends perform those.
+ */
+SPILL_API void spill_array_close(spill_array_t *array);
 
 /* Borrows from the array. NULL if `array` is NULL. */
 SPILL_API const spill_definition_t *spill_array_get_definition(const spill_array_t *array);

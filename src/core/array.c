@@ -10,6 +10,7 @@
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
+#include "layout/spiller.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -46,6 +47,7 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     opened->retains = true;
     pthread_mutex_init(&opened->tails_lock, NULL);
     spill_code_t code = load_definition(opened, name, error);
+    spill_spiller_attach(store, spill_layout_spill_due);
     if (store->ops->combines && !store->options.separate_appends)
         opened->combine = spill_combine_new();
     if (code == SPILL_OK)
@@ -59,6 +61,7 @@ void spill_array_close(spill_array_t *array)
 {
     if (array == NULL)
         return;
+    spill_spiller_finish(array);
     pthread_mutex_destroy(&array->tails_lock);
     spill_combine_free(array->combine);
     bson_free(array);

@@ -6,6 +6,7 @@
 
 #include "definition/schema.h"
 #include "layout/referenced.h"
+#include "layout/spiller.h"
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/queue.h"
@@ -50,6 +51,16 @@ void spill_layout_retain(spill_owner_t *owner)
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "retention put off: %s",
                         error.message);
+}
+
+spill_code_t spill_layout_spill_due(spill_owner_t *owner, spill_response_t *head,
+                                    spill_error_t *error)
+{
+    owner->retain_is_due = false;
+    spill_code_t code = spill_newest_spill_due(owner, head, error);
+    if (owner->retain_is_due)
+        spill_layout_retain(owner);
+    return code;
 }
 
 /* Retention may be due although the append failed: it may have spilled before. */
@@ -117,6 +128,7 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     bool any;
+    spill_spiller_await(owner);
     SPILL_TRY(spill_drop_read_head(owner, &head, error));
     if (head.state.present)
         return drop_incarnation(owner, &head, error);

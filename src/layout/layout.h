@@ -85,6 +85,9 @@ spill_code_t spill_layout_trim(spill_owner_t *owner, const spill_trim_t *trim, i
  * failure only writes a warning to the store's log; the next append that is due tries again.
  */
 void spill_layout_retain(spill_owner_t *owner);
+/* Keep newest: spill the head if it is due, then retain. `head` may show a read of it. */
+spill_code_t spill_layout_spill_due(spill_owner_t *owner, spill_response_t *head,
+                                    spill_error_t *error);
 /* Delete the owner: its head, then its pages. Finish a drop that another client began. */
 spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error);
 

@@ -13,6 +13,7 @@
  */
 #include "layout/layout.h"
 #include "layout/outlier.h"
+#include "layout/spiller.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -437,10 +438,29 @@ static spill_code_t spill_until_settled(spill_owner_t *owner, need_t need, spill
     }
 }
 
+spill_code_t spill_newest_spill_due(spill_owner_t *owner, spill_response_t *head,
+                                    spill_error_t *error)
+{
+    int tries = 0;
+    while (true) {
+        bool settled = false;
+        if (!head->shows_read)
+            SPILL_TRY(spill_newest_read_run(owner, head, error));
+        if (!head->state.present || !spill_newest_is_due(owner, &head->state))
+            return SPILL_OK;
+        head->shows_read = true;
+        SPILL_TRY(try_spill(owner, (need_t){0}, head, &settled, error));
+        owner->retain_is_due = owner->retain_is_due || settled;
+        if (settled)
+            return SPILL_OK;
+        SPILL_TRY(spill_owner_again(owner, &tries, error));
+    }
+}
+
 /*
- * The append that took the head past threshold + page spills. Other appends spill only if the head
- * is near its bound, so that few spills race. The request asks for the elements that the spill
- * needs.
+ * The append that took the head past threshold + page spills, or leaves the spill to the store's
+ * thread (spiller.c). Other appends spill only if the head is near its bound, so that few spills
+ * race. The request asks for the elements that the spill needs.
  */
 static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part)
 {
@@ -451,24 +471,29 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
     return append;
 }
 
-/* The append is acknowledged already. If the spill fails, the next append finishes it. */
+/*
+ * The append is acknowledged already. If the spill fails, an append to the full head finishes it.
+ */
 static void after_append(spill_owner_t *owner, const spill_request_t *append,
                          spill_response_t *head)
 {
+    const spill_store_t *store = owner->array->store;
     spill_error_t error;
-    if (spill_request_is_due(append, spill_state_slots(&head->state)) &&
-        spill_until_settled(owner, (need_t){0}, head, &error) != SPILL_OK)
+    if (!spill_request_is_due(append, spill_state_slots(&head->state)) ||
+        (store->defer_spill && store->defer_spill(owner, head)))
+        return;
+    if (spill_until_settled(owner, (need_t){0}, head, &error) != SPILL_OK)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
-/* The head is full: spill, unless no spill can make enough room. */
+/* The head is full: spill, unless no spill can make enough room, or another thread is spilling. */
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
                               spill_response_t *head, spill_error_t *error)
 {
     need_t need = {.slots = (int64_t)part->count,
                    .bytes = part->bytes + spill_update_growth(part->update)};
-    spill_code_t code = spill_append_check_head(owner, part, &head->state, error);
-    return code == SPILL_OK ? spill_until_settled(owner, need, head, error) : code;
+    SPILL_TRY(spill_append_check_head(owner, part, &head->state, error));
+    return spill_spiller_await(owner) ? SPILL_OK : spill_until_settled(owner, need, head, error);
 }
 
 static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,

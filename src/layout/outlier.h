@@ -125,6 +125,13 @@ int64_t spill_newest_bytes_target(const spill_bounds_t *bounds);
 /* Keep newest: must any client spill this head now? (newest.c) */
 bool spill_newest_is_due(const spill_owner_t *owner, const spill_state_t *head);
 
+/*
+ * Spill the head until it is no longer due. Another client may have spilled it. If `head` shows a
+ * read, begin with that. (newest.c)
+ */
+spill_code_t spill_newest_spill_due(spill_owner_t *owner, spill_response_t *head,
+                                    spill_error_t *error);
+
 /* Most bytes of elements that are moved at a time, unless one page has more. */
 #define SPILL_MOVE_BYTES (8 * 1024 * 1024)
 

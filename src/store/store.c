@@ -14,6 +14,7 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
     store->adopt_us = SPILL_ADOPT_US;
     store->margin_us = SPILL_MARGIN_US;
     store->adopt_room = SPILL_ADOPT_ROOM;
+    store->defer_room = SPILL_DEFER_ROOM;
     if (!store->options.clock.now_us)
         store->options.clock.now_us = spill_clock_now_us;
     if (!store->options.clock.sleep_us)
@@ -168,7 +169,11 @@ const char *spill_store_damage(const spill_store_t *store)
 
 spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)
 {
-    return store ? store->ops->close(store, error) : SPILL_OK;
+    if (!store)
+        return SPILL_OK;
+    if (store->spiller)
+        store->close_spiller(store->spiller);
+    return store->ops->close(store, error);
 }
 
 spill_code_t spill_store_backup(spill_store_t *store, const char *folder, spill_error_t *error)

@@ -78,6 +78,9 @@ typedef struct spill_store_ops {
     /* It accepts several appends in one request (append.members): waiting ones are joined. */
     bool combines;
 
+    /* A spill costs round trips: appends leave it to a thread of the store (layout/spiller.h). */
+    bool defers_spills;
+
     /*
      * Carry out one atomic step on one document. An error is not a refusal: after SPILL_UNKNOWN the
      * step may have been carried out, may still be carried out later, or not at all.
@@ -162,6 +165,9 @@ typedef struct spill_counts {
     atomic_llong tail_hits, tail_misses, tail_bytes;
 } spill_counts_t;
 
+struct spill_owner;                           /* layout/owner.h */
+typedef struct spill_spiller spill_spiller_t; /* layout/spiller.c */
+
 /* The head of every store's own struct. */
 struct spill_store {
     const spill_store_ops_t *ops;
@@ -178,12 +184,27 @@ struct spill_store {
     int64_t margin_us;
     int64_t adopt_room;
     const atomic_bool *stop; /* borrowed; or NULL. When it is true, long work stops soon */
+    /*
+     * Promise to spill the owner's head later. May move the content of `head`, the answer to the
+     * append. False: the caller spills it now. NULL: every append performs the spill that it makes
+     * due. Simulations set their own.
+     */
+    bool (*defer_spill)(const struct spill_owner *owner, spill_response_t *head);
+    /*
+     * With less room in a head beyond the point where a spill is due, the spill is not deferred:
+     * the next appends would have to wait for it. Tests set other values.
+     */
+    int64_t defer_room;
+    spill_spiller_t *spiller;                        /* of defer_spill; or NULL */
+    void (*close_spiller)(spill_spiller_t *spiller); /* spill_store_close calls it first */
 };
 
-/* Their values: one minute, three minutes, and a bit more than ADOPT_SPLIT adds to a document. */
+/* Their values: one minute, three minutes, a bit more than ADOPT_SPLIT adds to a document, slots.
+ */
 #define SPILL_ADOPT_US ((int64_t)60 * 1000000)
 #define SPILL_MARGIN_US ((int64_t)180 * 1000000)
 #define SPILL_ADOPT_ROOM 1024
+#define SPILL_DEFER_ROOM 8 /* a page of 56 elements or more */
 
 /* Fill the common part. spill_store_base_release frees what it owns (not the store). */
 void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,

@@ -636,6 +636,8 @@ static void run_action(sim_client_t *client)
     int owner = sim_random_below(&world->random, world->settings.owners);
     if (world->settings.windows && sim_act_on_windows(client))
         return;
+    if (world->settings.defers && sim_spiller_act(client))
+        return;
     switch (choose_action(world)) {
     case SIM_ACTION_APPEND:
         do_append(client, owner, 1);
@@ -723,4 +725,5 @@ void sim_client_run(void *context)
     }
     spill_array_close(client->array);
     client->array = NULL;
+    sim_spiller_close(client);
 }

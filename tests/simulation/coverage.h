@@ -72,6 +72,8 @@
 
 /* X(name, text): protocol events, as seen from outside. */
 #define SIM_TURN_EVENTS(X)                                                                         \
+    X(SPILL_DEFERRED, "an append left its spill to another thread")                                \
+    X(SPILL_LATE, "a spill was made by another thread than its append's")                          \
     X(SPILL_BY_ANOTHER, "a page was put by one client and cut by another")                         \
     X(PAGE_ADOPTED, "a put was refused, yet its client cut the page")                              \
     X(INTENT_BY_ANOTHER, "a removal was finished by another client")                               \

@@ -442,6 +442,7 @@ void sim_port_open(sim_client_t *client)
     options.clock = (spill_clock_t){.context = client, .now_us = port_now, .sleep_us = port_sleep};
     spill_store_base_init(&client->port, &port_ops[client->world->seed % 2],
                           "simulation:", &options);
+    sim_spiller_open(client);
 }
 
 void sim_port_close(sim_client_t *client)

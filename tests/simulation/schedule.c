@@ -538,6 +538,9 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     else if (!world->settings.referenced && !world->settings.bucket &&
              sim_random_chance(&world->random, 250))
         sim_settings_cap(&world->settings, seed);
+    sim_settings_t *settings = &world->settings;
+    settings->defers = !naive && seed / 7 % 3 == 0 && settings->keep == SPILL_KEEP_NEWEST &&
+                       settings->keep_elements == 0 && settings->keep_seconds == 0;
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

@@ -7,6 +7,7 @@
  *   network.c    the store as a client sees it: turns, faults, late deliveries
  *   observe.c    how each request that took effect changes the plain arrays
  *   corrupt.c    make wrong summaries and counts
+ *   spiller.c    clients that spill later than they append
  *   client.c     random calls of the public API; check.c checks their answers
  *   schedule.c   one schedule from beginning to end, and the final checks
  */
@@ -72,6 +73,7 @@ typedef struct sim_settings {
     int machine_crashes;      /* times that the machine may crash and lose unsynced data */
     int keep_elements;        /* retention; 0: none */
     int keep_seconds;         /* retention by age; appended values are one second apart */
+    bool defers;              /* appends leave due spills to another thread */
     int skew_us;              /* how far clients' clocks may differ */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;
@@ -154,6 +156,9 @@ typedef struct sim_client {
     sim_trimming_t trimming;
     sim_removing_t removing;
     int64_t taken; /* elements that its steps removed from the plain arrays */
+    /* Owners whose spill an append has left to spiller.c, and their heads, or nothing. */
+    bool due[SIM_OWNERS_MAX];
+    spill_response_t due_heads[SIM_OWNERS_MAX];
 } sim_client_t;
 
 /* A request to be delivered late. */
@@ -279,6 +284,14 @@ void sim_corrupt(sim_client_t *client, int owner);
 bool sim_miscount(sim_client_t *client, int owner);
 /* Note a step on the head: a recount or a drop ends a corruption. */
 void sim_observe_corrupted(sim_world_t *world, int owner, const spill_request_t *request);
+
+/* ---- spiller.c ------------------------------------------------------------------------------- */
+
+/* Call it when the client's port is open, and when the client has ended. */
+void sim_spiller_open(sim_client_t *client);
+void sim_spiller_close(sim_client_t *client);
+/* Sometimes perform a spill that an append of the client has left. False: do something else. */
+bool sim_spiller_act(sim_client_t *client);
 
 /* ---- client.c -------------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@ typedef struct slot {
     uint64_t key; /* of the document; 0: none */
     int64_t length;
     int doubt;
+    bool cut_due; /* another thread cuts the array soon, so the length will be wrong */
 } slot_t;
 
 struct spill_mongo_hints {
@@ -83,16 +84,20 @@ bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *
     const spill_request_t *append = document->request;
     bool rolls =
         spill_schema_of(append->definition)->is_capped && slot->length == append->limits.slots_max;
-    bool known = slot->length >= 0 && (slot->doubt == 0 || rolls);
+    bool known = slot->length >= 0 && !slot->cut_due && (slot->doubt == 0 || rolls);
     *hint = (spill_mongo_hint_t){.length = slot->length};
     pthread_mutex_unlock(&hints->lock);
     return known;
 }
 
 void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
-                            const spill_state_t *state)
+                            const spill_state_t *state, bool defers)
 {
     slot_t *slot = slot_of(hints, document);
+    if (state->live < slot->length) /* it was cut */
+        slot->cut_due = false;
+    if (defers && spill_request_is_due(document->request, spill_state_slots(state)))
+        slot->cut_due = true;
     slot->length = state->deleted.count == 0 ? state->live : -1;
     slot->doubt -= slot->doubt > 0;
     pthread_mutex_unlock(&hints->lock);
@@ -102,7 +107,8 @@ void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_docu
                               int64_t by)
 {
     slot_t *slot = slot_of(hints, document);
-    slot->length = slot->length >= by ? slot->length - by : -1;
+    slot->length = slot->length >= by && !slot->cut_due ? slot->length - by : -1;
+    slot->cut_due = false;
     pthread_mutex_unlock(&hints->lock);
 }
 
@@ -260,7 +266,8 @@ static spill_code_t push(attempt_t *attempt, spill_response_t *response, bool *d
     SPILL_TRY(read_answer(attempt, &after, response, error));
     response->outcome = SPILL_DONE;
     response->seq = spill_state_end(&response->state) - (int64_t)request->append.element_count;
-    spill_mongo_hint_learn(attempt->store->hints, document, &response->state);
+    spill_mongo_hint_learn(attempt->store->hints, document, &response->state,
+                           attempt->store->base.defer_spill != NULL);
     return SPILL_OK;
 }
 

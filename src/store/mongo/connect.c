@@ -306,6 +306,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 static const spill_store_ops_t mongo_ops = {
     .name = "mongodb",
     .combines = true,
+    .defers_spills = true,
     .others_write = true,
     .call = call,
     .call_all = call_all,

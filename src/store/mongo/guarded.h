@@ -75,9 +75,12 @@ typedef struct spill_mongo_hint {
 /* Get a hint, if there is one that is probably right. */
 bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
                       spill_mongo_hint_t *hint);
-/* Learn the state after an append. With deleted numbers no append is quick, so there is no hint. */
+/*
+ * Learn the state after an append. With deleted numbers no append is quick, so there is no hint.
+ * `defers`: another thread spills a head that is due. Until it has cut the array there is no hint.
+ */
 void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
-                            const spill_state_t *state);
+                            const spill_state_t *state, bool defers);
 /* `by` elements were cut off. */
 void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
                               int64_t by);

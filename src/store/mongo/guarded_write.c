@@ -150,7 +150,8 @@ static spill_code_t append(spill_mongo_step_t *step, bool *done, spill_error_t *
     if (step->document.referenced)
         show_journal(step);
     if (pushed)
-        spill_mongo_hint_learn(step->store->hints, &step->document, &response->state);
+        spill_mongo_hint_learn(step->store->hints, &step->document, &response->state,
+                               step->store->base.defer_spill != NULL);
     return SPILL_OK;
 }
 
