@@ -204,7 +204,7 @@ struct spill_store {
 #define SPILL_ADOPT_US ((int64_t)60 * 1000000)
 #define SPILL_MARGIN_US ((int64_t)180 * 1000000)
 #define SPILL_ADOPT_ROOM 1024
-#define SPILL_DEFER_ROOM 8 /* a page of 56 elements or more */
+#define SPILL_DEFER_ROOM 14 /* a page of 104 elements or more */
 
 /* Fill the common part. spill_store_base_release frees what it owns (not the store). */
 void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,
