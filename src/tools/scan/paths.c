@@ -76,6 +76,7 @@ static void free_subtree(spill_paths_t *paths, spill_path_t *path)
     spill_owners_release(&path->owners);
     spill_owners_release(&path->heaviest);
     drop_growth(paths, path);
+    spill_outline_release(&path->outline);
     bson_free(path->name);
     bson_free(path);
     paths->live--;
@@ -133,18 +134,18 @@ static void keep_longest(spill_path_t *path, uint32_t length, uint32_t size_byte
     path->here_at = at;
 }
 
-void spill_paths_add(spill_paths_t *paths, uint32_t index, uint32_t length, uint32_t size_bytes,
-                     const uint8_t *document, uint32_t at)
+void spill_paths_add(spill_paths_t *paths, const spill_path_values_t *values,
+                     const uint8_t *document)
 {
-    spill_path_t *path = spill_paths_at(paths, index);
-    spill_sketch_add(&path->lengths, length, 1);
-    path->bytes += size_bytes;
+    spill_path_t *path = spill_paths_at(paths, values->path);
+    spill_sketch_add(&path->lengths, values->length, values->count);
+    path->bytes += (int64_t)values->bytes;
     touch(paths, path);
-    path->here_bytes += size_bytes;
-    keep_longest(path, length, size_bytes, at);
-    bool grows = path->kind == SPILL_PATH_ARRAY || length >= SPILL_MAP_KEYS_MIN;
-    if (grows && length > 0 && path->parent && spill_times_open(&path->times))
-        spill_times_learn(&path->times, document + at);
+    path->here_bytes += (int64_t)values->bytes;
+    keep_longest(path, values->length, values->size_max, values->size_max_at);
+    bool grows = path->kind == SPILL_PATH_ARRAY || values->length >= SPILL_MAP_KEYS_MIN;
+    if (grows && values->length > 0 && path->parent && spill_times_open(&path->times))
+        spill_times_learn(&path->times, document + values->size_max_at);
 }
 
 void spill_paths_add_elements(spill_paths_t *paths, uint32_t index, uint32_t size_bytes,
@@ -432,6 +433,7 @@ static void make_map(spill_paths_t *paths, spill_path_t *path)
 {
     spill_path_t *children = path->children;
     path->map = true;
+    spill_outline_release(&path->outline); /* it has the children that are freed below */
     path->children = NULL;
     path->last_child = NULL;
     path->child_count = 0;

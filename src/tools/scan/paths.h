@@ -8,6 +8,7 @@
 #include "bson/value.h"
 #include "tools/scan/forecast.h"
 #include "tools/scan/growth.h"
+#include "tools/scan/outline.h"
 #include "tools/scan/shape.h"
 #include "tools/scan/sketch.h"
 
@@ -136,7 +137,8 @@ struct spill_path {
     spill_times_rule_t times;
     spill_growth_t *growth; /* or NULL */
     spill_growth_forecast_t
-        growth_forecast; /* of all owners' arrays together; see spill_paths_foresee */
+        growth_forecast;     /* of all owners' arrays together; see spill_paths_foresee */
+    spill_outline_t outline; /* of its documents; empty for arrays and maps */
 
     /* In the current document. */
     bool touched;
@@ -184,9 +186,22 @@ static inline spill_path_t *spill_paths_at(const spill_paths_t *paths, uint32_t 
     return paths->nodes[index];
 }
 
-/* Add an array or document of this path in the current document, which begins at `document`. */
-void spill_paths_add(spill_paths_t *paths, uint32_t index, uint32_t length, uint32_t size_bytes,
-                     const uint8_t *document, uint32_t at);
+/*
+ * Arrays or documents of one path and one length in the current document. Arrays, and documents
+ * with SPILL_MAP_KEYS_MIN fields or more, are added one by one.
+ */
+typedef struct spill_path_values {
+    uint32_t path; /* an index: a map may absorb the path meanwhile */
+    uint32_t length;
+    uint32_t count;
+    uint32_t size_max;    /* bytes of the largest, the first one of several */
+    uint32_t size_max_at; /* its offset in the document */
+    uint64_t bytes;       /* of all */
+} spill_path_values_t;
+
+/* Add values of the current document, which begins at `document`. */
+void spill_paths_add(spill_paths_t *paths, const spill_path_values_t *values,
+                     const uint8_t *document);
 
 /* Add elements of an array of this path. */
 void spill_paths_add_elements(spill_paths_t *paths, uint32_t index, uint32_t size_bytes,
@@ -225,6 +240,9 @@ typedef struct spill_walker spill_walker_t;
 /* One thread's. NULL may be freed. */
 spill_walker_t *spill_walker_new(void);
 void spill_walker_free(spill_walker_t *walker);
+
+/* Read each field without the outlines of paths, for tests: the results are the same. */
+void spill_walker_ignore_outlines(spill_walker_t *walker);
 
 typedef struct spill_walk {
     spill_value_t id; /* the _id; data NULL: it has none. Borrows from the document. */

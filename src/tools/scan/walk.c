@@ -11,30 +11,35 @@
  * buffers are too small, the rest of the document is checked first. Then the buffers are added to
  * the table in between.
  */
-#define ENTRIES_MAX 32768U
+#define ENTRIES_MAX 16384U
 #define RUNS_MAX 32768U
 
-/* An array or a document that was read. */
-typedef struct entry {
-    uint32_t path; /* an index: a map may absorb the path meanwhile */
-    uint32_t length;
-    uint32_t size_bytes;
-    uint32_t at;
-} entry_t;
-
-/* Consecutive elements of one size. */
+/* Elements of one array path and one size. */
 typedef struct run {
-    uint32_t path;
+    uint32_t path; /* an index: a map may absorb the path meanwhile */
     uint32_t size_bytes;
     uint32_t times;
 } run_t;
 
+/* The last entry and run of each key; see find_slot. */
+enum { SLOTS = 1024 };
+
 struct spill_walker {
+    bool plain; /* without outlines */
     uint32_t entry_count;
     uint32_t run_count;
-    entry_t entries[ENTRIES_MAX];
+    uint16_t entry_slots[SLOTS];
+    uint16_t run_slots[SLOTS];
+    spill_path_values_t entries[ENTRIES_MAX];
     run_t runs[RUNS_MAX];
 };
+
+/* How far the fields of a document were read. */
+typedef struct cursor {
+    spill_outline_t *outline; /* of the document's path; NULL: there is none */
+    uint32_t index;           /* of the field that is expected next */
+    uint32_t length;          /* fields so far */
+} cursor_t;
 
 /* A document or array that is open. */
 typedef struct frame {
@@ -43,7 +48,7 @@ typedef struct frame {
     spill_path_t *path; /* NULL if there is no table */
     spill_path_t *hint; /* the path of the last field that has one */
     bool array;
-    uint32_t length;   /* fields so far */
+    cursor_t cursor;
     uint32_t run_size; /* of the last elements */
     uint32_t run_times;
 } frame_t;
@@ -63,9 +68,17 @@ spill_walker_t *spill_walker_new(void)
 {
     spill_walker_t *walker =
         bson_malloc(sizeof *walker); /* not zeroed: entries are set before they are read */
+    walker->plain = false;
     walker->entry_count = 0;
     walker->run_count = 0;
+    memset(walker->entry_slots, 0, sizeof walker->entry_slots);
+    memset(walker->run_slots, 0, sizeof walker->run_slots);
     return walker;
+}
+
+void spill_walker_ignore_outlines(spill_walker_t *walker)
+{
+    walker->plain = true;
 }
 
 void spill_walker_free(spill_walker_t *walker)
@@ -97,11 +110,8 @@ static void flush_entries(walk_t *walk)
         const run_t *run = &walker->runs[i];
         spill_paths_add_elements(walk->paths, run->path, run->size_bytes, run->times);
     }
-    for (uint32_t i = 0; i < walker->entry_count; i++) {
-        const entry_t *entry = &walker->entries[i];
-        spill_paths_add(walk->paths, entry->path, entry->length, entry->size_bytes, walk->data,
-                        entry->at);
-    }
+    for (uint32_t i = 0; i < walker->entry_count; i++)
+        spill_paths_add(walk->paths, &walker->entries[i], walk->data);
     walker->run_count = 0;
     walker->entry_count = 0;
 }
@@ -125,16 +135,67 @@ static bool make_entry_room(walk_t *walk)
     return true;
 }
 
+/*
+ * Where the index of the last entry or run with these two numbers is. Others may have the same
+ * place, and the index may be of an earlier document: compare the numbers, too.
+ */
+static uint16_t *find_slot(uint16_t *slots, uint32_t path, uint32_t number)
+{
+    return &slots[(path * 67 + number) % SLOTS];
+}
+
 static bool end_run(walk_t *walk, frame_t *frame)
 {
     spill_walker_t *walker = walk->walker;
     if (frame->run_times == 0 || !walker)
         return true;
+    uint32_t path = frame->path->index, times = frame->run_times;
+    uint16_t *slot = find_slot(walker->run_slots, path, frame->run_size);
+    run_t *run = &walker->runs[*slot];
+    frame->run_times = 0;
+    if (*slot < walker->run_count && run->path == path && run->size_bytes == frame->run_size) {
+        run->times += times;
+        return true;
+    }
     if (walker->run_count == RUNS_MAX && !make_entry_room(walk))
         return false;
-    walker->runs[walker->run_count++] =
-        (run_t){frame->path->index, frame->run_size, frame->run_times};
-    frame->run_times = 0;
+    *slot = (uint16_t)walker->run_count;
+    walker->runs[walker->run_count++] = (run_t){path, frame->run_size, times};
+    return true;
+}
+
+/* Report whether a document of this kind and length is added to an entry of its like. */
+static bool shares_entry(const spill_path_t *path, uint32_t length)
+{
+    return path->kind == SPILL_PATH_DOCUMENT && length < SPILL_MAP_KEYS_MIN;
+}
+
+static bool add_entry(walk_t *walk, const spill_path_t *path, uint32_t length, uint32_t size_bytes,
+                      const uint8_t *data)
+{
+    spill_walker_t *walker = walk->walker;
+    uint16_t *slot = find_slot(walker->entry_slots, path->index, length);
+    spill_path_values_t *entry = &walker->entries[*slot];
+    uint32_t at = (uint32_t)(data - walk->data);
+    if (*slot < walker->entry_count && entry->path == path->index && entry->length == length &&
+        shares_entry(path, length)) {
+        entry->count++;
+        entry->bytes += size_bytes;
+        if (size_bytes > entry->size_max) {
+            entry->size_max = size_bytes;
+            entry->size_max_at = at;
+        }
+        return true;
+    }
+    if (walker->entry_count == ENTRIES_MAX && !make_entry_room(walk))
+        return false;
+    *slot = (uint16_t)walker->entry_count;
+    walker->entries[walker->entry_count++] = (spill_path_values_t){.path = path->index,
+                                                                   .length = length,
+                                                                   .count = 1,
+                                                                   .bytes = size_bytes,
+                                                                   .size_max = size_bytes,
+                                                                   .size_max_at = at};
     return true;
 }
 
@@ -157,8 +218,14 @@ static uint32_t document_size(const uint8_t *data, const uint8_t *end)
     return size >= 5 && size <= available && data[size - 1] == 0 ? size : 0;
 }
 
+/* NULL: the fields of its documents are read one by one. */
+static spill_outline_t *outline_of(const walk_t *walk, spill_path_t *path)
+{
+    return path && !walk->walker->plain ? &path->outline : NULL;
+}
+
 static void open_frame(walk_t *walk, const uint8_t *data, uint32_t size, bool array,
-                       spill_path_t *path)
+                       spill_path_t *path, const cursor_t *cursor)
 {
     frame_t *frame = &walk->frames[walk->depth++];
     frame->data = data;
@@ -166,7 +233,7 @@ static void open_frame(walk_t *walk, const uint8_t *data, uint32_t size, bool ar
     frame->path = path;
     frame->hint = NULL;
     frame->array = array;
-    frame->length = 0;
+    frame->cursor = *cursor;
     frame->run_size = 0;
     frame->run_times = 0;
 }
@@ -174,64 +241,26 @@ static void open_frame(walk_t *walk, const uint8_t *data, uint32_t size, bool ar
 static bool close_frame(walk_t *walk)
 {
     frame_t *frame = &walk->frames[--walk->depth];
-    spill_walker_t *walker = walk->walker;
-    if (!walker)
+    if (!walk->walker)
         return true;
-    if (!end_run(walk, frame) || (walker->entry_count == ENTRIES_MAX && !make_entry_room(walk)))
-        return false;
-    walker->entries[walker->entry_count++] =
-        (entry_t){frame->path->index, frame->length, (uint32_t)(frame->end + 1 - frame->data),
-                  (uint32_t)(frame->data - walk->data)};
-    return true;
+    uint32_t size = (uint32_t)(frame->end + 1 - frame->data);
+    return end_run(walk, frame) &&
+           add_entry(walk, frame->path, frame->cursor.length, size, frame->data);
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* The first NUL from `at` on; there is one before `limit`. *plain: all bytes before it are ASCII.
- */
-static inline const uint8_t *find_nul(const uint8_t *at, const uint8_t *limit, bool *plain)
+static bool is_text(const uint8_t *text, size_t size)
 {
-    uint64_t high = 0;
-    while (limit - at >= 8) {
-        uint64_t word;
-        memcpy(&word, at, sizeof word);
-        word = BSON_UINT64_FROM_LE(word);
-        uint64_t nul = (word - ONES) & ~word & HIGH_BITS; /* its lowest bit is the first NUL's */
-        if (nul != 0) {
-            high |= word & ((nul & (~nul + 1)) - 1);
-            *plain = (high & HIGH_BITS) == 0;
-            return at + (__builtin_ctzll(nul) >> 3);
-        }
-        high |= word;
-        at += 8;
-    }
-    while (*at != 0)
-        high |= *at++;
-    *plain = (high & HIGH_BITS) == 0;
-    return at;
+    return is_ascii(text, size) || spill_utf8_valid(text, size);
 }
 
-/* Most texts are short and ASCII: check these by words; the last word may overlap. */
-static inline bool is_ascii(const uint8_t *text, size_t size)
+static bool check_text(walk_t *walk, const uint8_t *text, size_t size)
 {
-    uint64_t high = 0, word;
-    if (size < sizeof word) {
-        for (size_t i = 0; i < size; i++)
-            high |= (uint64_t)text[i] << 56;
-        return (high & HIGH_BITS) == 0;
-    }
-    for (size_t i = 0; i + sizeof word < size; i += sizeof word) {
-        memcpy(&word, text + i, sizeof word);
-        high |= word;
-    }
-    memcpy(&word, text + size - sizeof word, sizeof word);
-    return ((high | word) & HIGH_BITS) == 0;
-}
-
-static void check_text(walk_t *walk, const uint8_t *text, size_t size)
-{
-    if (!is_ascii(text, size) && !spill_utf8_valid(text, size))
+    bool good = is_text(text, size);
+    if (!good)
         note_flaw(walk, text, "a text is not UTF-8");
+    return good;
 }
 
 /* The bytes of a value without a fixed size; 0: it does not fit. Checks its texts. */
@@ -253,12 +282,117 @@ static uint32_t measure_value(walk_t *walk, uint8_t type, const uint8_t *data, c
     return size;
 }
 
-/* Enter a field that is a document or an array. NULL: it is damaged. */
-static const uint8_t *enter_field(walk_t *walk, frame_t *frame, uint8_t type, const uint8_t *name,
-                                  size_t name_size, const uint8_t *data)
+/* ---- fields that the outline expects --------------------------------------------------------- */
+
+/* Pass a value that needs no closer look. NULL: it does need one. */
+static inline const uint8_t *pass_expected_value(const spill_outline_field_t *field,
+                                                 const uint8_t *data, const uint8_t *end)
 {
+    ptrdiff_t available = end - data;
+    if (field->value == SPILL_OUTLINE_FIXED)
+        return available >= field->size_bytes ? data + field->size_bytes : NULL;
+    if (field->value != SPILL_OUTLINE_TEXT || available < 5)
+        return NULL;
+    uint32_t length = read_u32(data);
+    if (length == 0 || length > available - 4 || data[3 + length] != 0 ||
+        !is_text(data + 4, length - 1))
+        return NULL;
+    return data + 4 + length;
+}
+
+/*
+ * Pass the fields that the outline expects, up to one that needs a closer look. *stop: the outline
+ * has this one, too; NULL: it has not.
+ */
+static inline const uint8_t *pass_expected(cursor_t *cursor, const uint8_t *at, const uint8_t *end,
+                                           const uint8_t *limit, const spill_outline_field_t **stop)
+{
+    const spill_outline_t *outline = cursor->outline;
+    uint32_t index = cursor->index, passed = 0;
+    *stop = NULL;
+    while (at < end) {
+        uint32_t found = spill_outline_find(outline, index, at, limit);
+        if (found == outline->count)
+            break;
+        const spill_outline_field_t *field = &outline->fields[found];
+        const uint8_t *next = pass_expected_value(field, at + field->head_size, end);
+        if (!next) {
+            *stop = field;
+            index = found;
+            break;
+        }
+        at = next;
+        index = found + 1;
+        passed++;
+    }
+    cursor->outline->matched += passed;
+    cursor->index = index;
+    cursor->length += passed;
+    return at;
+}
+
+/* ---- heads of fields ------------------------------------------------------------------------- */
+
+/* A field's type and name, and where its value begins. */
+typedef struct head {
+    const uint8_t *at;
+    size_t name_size;
+    const uint8_t *data;
+    const spill_outline_field_t *known; /* the outline's; NULL: it has none */
+    bool learn;                         /* the outline may learn it */
+} head_t;
+
+/* Read the type and the name at `at`. False: damage. */
+static inline bool read_head(walk_t *walk, const frame_t *frame, const uint8_t *at, head_t *head)
+{
+    bool plain = true;
+    const uint8_t *nul =
+        head->known ? at + head->known->head_size - 1 : find_nul(at + 1, walk->limit, &plain);
+    if (SIZES[*at] == BAD || nul >= frame->end)
+        return fail_walk(walk, at, SIZES[*at] == BAD ? "unknown type" : "a name does not end");
+    head->at = at;
+    head->name_size = (size_t)(nul - at - 1);
+    head->data = nul + 1;
+    bool good = head->known || plain || frame->array || check_text(walk, at + 1, head->name_size);
+    head->learn = good && !head->known && frame->cursor.outline;
+    return true;
+}
+
+static bool is_id(const walk_t *walk, const head_t *head)
+{
+    return walk->depth == 1 && head->name_size == 3 && memcmp(head->at + 1, "_id", 3) == 0;
+}
+
+/* Add a field of the document to the outline of its path. `path`: of a document or array. */
+static void learn_field(const walk_t *walk, frame_t *frame, const head_t *head, spill_path_t *path)
+{
+    const spill_path_t *overflow = walk->paths->overflow;
+    if (!frame->path->map && frame->path != overflow && path != overflow)
+        frame->cursor.index =
+            spill_outline_learn(&frame->path->outline, frame->cursor.index, head->at,
+                                head->name_size + 2, is_id(walk, head), path);
+}
+
+/* ---- documents and arrays in fields ---------------------------------------------------------- */
+
+static spill_path_t *path_of(walk_t *walk, frame_t *frame, const head_t *head)
+{
+    spill_path_kind_t kind = *head->at == BSON_TYPE_ARRAY ? SPILL_PATH_ARRAY : SPILL_PATH_DOCUMENT;
+    spill_path_t *last = frame->hint;
+    if (head->known)
+        frame->hint = head->known->path;
+    else if (!frame->array || !last || last->kind != kind || last == walk->paths->overflow)
+        frame->hint = spill_path_child(walk->paths, frame->path, last, kind,
+                                       (const char *)head->at + 1, head->name_size);
+    return frame->hint;
+}
+
+/* Pass a field that is a document or an array, or enter it. NULL: it is damaged. */
+static const uint8_t *enter_field(walk_t *walk, frame_t *frame, const head_t *head)
+{
+    const uint8_t *data = head->data;
     uint32_t size = document_size(data, frame->end);
-    bool array = type == BSON_TYPE_ARRAY;
+    bool array = *head->at == BSON_TYPE_ARRAY;
     if (size == 0) {
         fail_walk(walk, data, "the length of a document or array is wrong");
         return NULL;
@@ -269,22 +403,53 @@ static const uint8_t *enter_field(walk_t *walk, frame_t *frame, uint8_t type, co
         note_flaw(walk, data, "nested more than 100 levels deep");
         return data + size;
     }
-    spill_path_t *path = NULL;
-    if (walk->walker) {
-        path = spill_path_child(walk->paths, frame->path, frame->hint,
-                                array ? SPILL_PATH_ARRAY : SPILL_PATH_DOCUMENT, (const char *)name,
-                                name_size);
-        frame->hint = path;
+    const uint8_t *at = data + 4, *const end = data + size - 1;
+    spill_path_t *path = walk->walker ? path_of(walk, frame, head) : NULL;
+    if (head->learn)
+        learn_field(walk, frame, head, path);
+    cursor_t cursor = {.outline = array ? NULL : outline_of(walk, path)};
+    if (cursor.outline) {
+        const spill_outline_field_t *stop;
+        at = pass_expected(&cursor, at, end, walk->limit, &stop);
+        if (at == end)
+            return add_entry(walk, path, cursor.length, size, data) ? at + 1 : NULL;
     }
-    open_frame(walk, data, size, array, path);
-    return data + 4;
+    open_frame(walk, data, size, array, path, &cursor);
+    return at;
 }
 
-static void note_id(walk_t *walk, uint8_t type, const uint8_t *name, const uint8_t *data,
-                    uint32_t size)
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static void note_id(walk_t *walk, uint8_t type, const uint8_t *data, uint32_t size)
 {
-    if (!walk->result->id.data && memcmp(name, "_id", 4) == 0)
+    if (!walk->result->id.data)
         walk->result->id = (spill_value_t){data, size, type};
+}
+
+/* Pass the value of a field, or enter it. NULL: it is damaged. */
+static inline const uint8_t *pass_value(walk_t *walk, frame_t *frame, const head_t *head)
+{
+    const uint8_t type = *head->at, fixed = SIZES[type];
+    const uint8_t *data = head->data;
+    uint32_t size = fixed - 1U;
+    if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY) {
+        if (is_id(walk, head))
+            note_id(walk, type, data, document_size(data, frame->end));
+        return enter_field(walk, frame, head);
+    }
+    if (head->learn)
+        learn_field(walk, frame, head, NULL);
+    if (fixed == MEASURED)
+        size = measure_value(walk, type, data, frame->end);
+    if ((fixed == MEASURED && size == 0) || (size_t)(frame->end - data) < size) {
+        fail_walk(walk, data, "a value does not fit");
+        return NULL;
+    }
+    if (is_id(walk, head))
+        note_id(walk, type, data, size);
+    if (frame->array && !add_element(walk, frame, size))
+        return NULL;
+    return data + size;
 }
 
 /*
@@ -294,43 +459,22 @@ static void note_id(walk_t *walk, uint8_t type, const uint8_t *name, const uint8
 static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
 {
     frame_t *frame = &walk->frames[walk->depth - 1];
-    const uint8_t *const end = frame->end, *const limit = walk->limit;
-    const bool array = frame->array;
-    const bool root = walk->depth == 1;
-    while (at < end) {
-        const uint8_t type = *at, fixed = SIZES[type];
-        const uint8_t *name = at + 1;
-        bool plain = true;
-        const uint8_t *nul = find_nul(name, limit, &plain);
-        const uint8_t *data = nul + 1;
-        uint32_t size = fixed - 1U;
-        if (fixed == BAD || nul >= end) {
-            fail_walk(walk, at, fixed == BAD ? "unknown type" : "a name does not end");
-            return NULL;
+    cursor_t *cursor = &frame->cursor;
+    const uint32_t depth = walk->depth;
+    while (at < frame->end) {
+        head_t head = {.known = NULL};
+        if (cursor->outline) {
+            at = pass_expected(cursor, at, frame->end, walk->limit, &head.known);
+            if (at == frame->end)
+                break;
         }
-        frame->length++;
-        if (!plain && !array)
-            check_text(walk, name, (size_t)(nul - name));
-        if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY) {
-            uint32_t depth = walk->depth;
-            if (root && nul - name == 3)
-                note_id(walk, type, name, data, document_size(data, end));
-            at = enter_field(walk, frame, type, name, (size_t)(nul - name), data);
-            if (!at || walk->depth > depth)
-                return at;
-            continue;
-        }
-        if (fixed == MEASURED)
-            size = measure_value(walk, type, data, end);
-        if ((fixed == MEASURED && size == 0) || (size_t)(end - data) < size) {
-            fail_walk(walk, data, "a value does not fit");
+        if (!read_head(walk, frame, at, &head))
             return NULL;
-        }
-        if (root && nul - name == 3)
-            note_id(walk, type, name, data, size);
-        if (array && !add_element(walk, frame, size))
-            return NULL;
-        at = data + size;
+        cursor->length++;
+        cursor->index += head.known != NULL;
+        at = pass_value(walk, frame, &head);
+        if (!at || walk->depth > depth)
+            return at;
     }
     return at;
 }
@@ -341,7 +485,9 @@ static bool walk_all(walk_t *walk)
     uint32_t size = document_size(walk->data, walk->limit);
     if (size == 0 || walk->data + size != walk->limit)
         return fail_walk(walk, walk->data, "the length of the document is wrong");
-    open_frame(walk, walk->data, size, false, walk->walker ? walk->paths->root : NULL);
+    spill_path_t *root = walk->walker ? walk->paths->root : NULL;
+    cursor_t cursor = {.outline = outline_of(walk, root)};
+    open_frame(walk, walk->data, size, false, root, &cursor);
     const uint8_t *at = walk->data + 4;
     while (walk->depth > 0) {
         at = pass_fields(walk, at);

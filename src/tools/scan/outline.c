@@ -1,0 +1,72 @@
+/* Learn the outline of a path. */
+#include "tools/scan/outline.h"
+
+/* After an outline is full of fields that seldom matched, so many fields are not learned. */
+#define PAUSE_FIELDS 1024U
+#define MATCHES_MIN (4U * SPILL_OUTLINE_FIELDS)
+
+void spill_outline_release(spill_outline_t *outline)
+{
+    bson_free(outline->fields);
+    *outline = (spill_outline_t){0};
+}
+
+static spill_outline_value_t value_of(uint8_t type, bool stop)
+{
+    if (stop || (SIZES[type] == MEASURED && type != BSON_TYPE_UTF8))
+        return SPILL_OUTLINE_OTHER;
+    return type == BSON_TYPE_UTF8 ? SPILL_OUTLINE_TEXT : SPILL_OUTLINE_FIXED;
+}
+
+static void set_head(spill_outline_field_t *field, const uint8_t *at, size_t size)
+{
+    field->head_size = (uint8_t)size;
+    field->compared = size < 8 ? 8 : (uint8_t)size;
+    if (size <= 8) {
+        memset(&field->mask, 0xFF, size);
+        memcpy(&field->words[0], at, size);
+        return;
+    }
+    memcpy(&field->words[0], at, 8);
+    memcpy(&field->words[1], at + size - 8, 8);
+    if (size > 16)
+        memcpy(&field->words[2], at + 8, 8);
+    if (size > 24)
+        memcpy(&field->words[3], at + 16, 8);
+}
+
+static void make_room(spill_outline_t *outline)
+{
+    if (outline->count < outline->capacity)
+        return;
+    outline->capacity = outline->capacity == 0 ? 6 : 2 * outline->capacity;
+    outline->fields = bson_realloc(outline->fields, outline->capacity * sizeof *outline->fields);
+}
+
+uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uint8_t *at,
+                             size_t head_size, bool stop, struct spill_path *path)
+{
+    if (head_size > SPILL_OUTLINE_HEAD_MAX)
+        return index;
+    if (outline->pause > 0) {
+        outline->pause--;
+        return 0;
+    }
+    if (outline->count == SPILL_OUTLINE_FIELDS) {
+        outline->pause = outline->matched < MATCHES_MIN ? PAUSE_FIELDS : 0;
+        outline->count = 0;
+        outline->matched = 0;
+        return 0;
+    }
+    spill_outline_field_t field = {.type = *at,
+                                   .path = path,
+                                   .size_bytes = (uint8_t)(SIZES[*at] - 1U),
+                                   .value = value_of(*at, stop)};
+    set_head(&field, at, head_size);
+    make_room(outline);
+    memmove(&outline->fields[index + 1], &outline->fields[index],
+            (outline->count - index) * sizeof field);
+    outline->fields[index] = field;
+    outline->count++;
+    return index + 1;
+}

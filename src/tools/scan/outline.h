@@ -1,0 +1,104 @@
+/*
+ * The outline of a path: the fields that its documents had so far, in their order. The documents of
+ * a collection, and the elements of an array, mostly have the same fields in the same order. So the
+ * walk compares the bytes of the next name with the outline, instead of searching the name's end
+ * and the path of its value.
+ *
+ * An outline is a guess and decides nothing: what does not match is read without it, and a value
+ * behind a name that matches has the same checks. The result is the same without outlines.
+ *
+ * Bounded: SPILL_OUTLINE_FIELDS fields of 56 bytes for each path.
+ */
+#ifndef SPILL_TOOLS_SCAN_OUTLINE_H
+#define SPILL_TOOLS_SCAN_OUTLINE_H
+
+#include "tools/scan/field_bytes.h"
+
+#include <stdbool.h>
+
+struct spill_path;
+
+enum {
+    SPILL_OUTLINE_FIELDS = 48,
+    SPILL_OUTLINE_HEAD_MAX =
+        32 /* bytes of a field's type, name and NUL; longer ones are left out */
+};
+
+/* What the value behind a matching name needs. */
+typedef enum spill_outline_value {
+    SPILL_OUTLINE_FIXED, /* nothing: its size is fixed */
+    SPILL_OUTLINE_TEXT,  /* a check of its length and its bytes */
+    SPILL_OUTLINE_OTHER  /* a closer look: a document, an array, a rare type, the document's _id */
+} spill_outline_value_t;
+
+typedef struct spill_outline_field {
+    /* The head is the field's type, name and NUL. As words: its first 8 bytes, its last 8, and
+     * those between them. A short head has only the first word, under a mask. */
+    uint64_t words[SPILL_OUTLINE_HEAD_MAX / 8];
+    uint64_t mask;
+    struct spill_path *path; /* of a document or array */
+    uint8_t head_size;
+    uint8_t compared; /* bytes that a comparison reads */
+    uint8_t type;
+    uint8_t size_bytes; /* of a fixed value */
+    spill_outline_value_t value;
+} spill_outline_field_t;
+
+/* Zero it to begin: no field is known. */
+typedef struct spill_outline {
+    spill_outline_field_t *fields;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t matched; /* fields since it was emptied */
+    uint32_t pause;   /* fields to pass without learning, because they differ too often */
+} spill_outline_t;
+
+/* Forget all fields, and free the memory. */
+void spill_outline_release(spill_outline_t *outline);
+
+/*
+ * Insert the field at `at`, whose name and type are valid, before the field of that index. `stop`:
+ * each such value needs a closer look. Return the index behind it.
+ */
+uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uint8_t *at,
+                             size_t head_size, bool stop, struct spill_path *path);
+
+static inline uint64_t spill_outline_word(const uint8_t *data)
+{
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    return word;
+}
+
+static inline bool spill_outline_matches(const spill_outline_field_t *field, const uint8_t *at)
+{
+    uint64_t first = spill_outline_word(at) ^ field->words[0];
+    if (field->head_size <= 8)
+        return (first & field->mask) == 0;
+    if (first != 0 || spill_outline_word(at + field->head_size - 8) != field->words[1])
+        return false;
+    return field->head_size <= 16 ||
+           (spill_outline_word(at + 8) == field->words[2] &&
+            (field->head_size <= 24 || spill_outline_word(at + 16) == field->words[3]));
+}
+
+/* Fields of an outline that a document may leave out in one place. */
+enum { SPILL_OUTLINE_SKIP = 4 };
+
+/*
+ * The index of the field whose head is at `at`: that of `index` or one soon behind it;
+ * outline->count if none matches. Reads no byte from `limit` on.
+ */
+static inline uint32_t spill_outline_find(const spill_outline_t *outline, uint32_t index,
+                                          const uint8_t *at, const uint8_t *limit)
+{
+    uint32_t end =
+        index + SPILL_OUTLINE_SKIP < outline->count ? index + SPILL_OUTLINE_SKIP : outline->count;
+    for (; index < end; index++)
+        if (limit - at >= outline->fields[index].compared &&
+            spill_outline_matches(&outline->fields[index], at))
+            return index;
+    return outline->count;
+}
+
+#endif
