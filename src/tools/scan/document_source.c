@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEEP_BYTES (4 * SPILL_BLOCK_BYTES) /* free the memory of a block that is larger */
+#define KEEP_BYTES (16 * SPILL_BLOCK_BYTES) /* free the memory of a block that is larger */
 
 void spill_block_clear(spill_block_t *block)
 {

@@ -54,6 +54,12 @@ static void note_extremes(spill_history_t *history, int64_t oldest, int64_t newe
         history->newest = newest;
 }
 
+/* Report whether the element of that number is a point: every stride begins with one. */
+static bool is_point(const spill_history_t *history, int64_t element)
+{
+    return (element & (history->stride - 1)) == 0; /* the stride is a power of two */
+}
+
 void spill_history_add(spill_history_t *history, int64_t time_ms)
 {
     note_extremes(history, time_ms, time_ms);
@@ -62,9 +68,9 @@ void spill_history_add(spill_history_t *history, int64_t time_ms)
         history->falling += time_ms < history->last;
     }
     history->last = time_ms;
-    if (history->count == history->most && history->seen % history->stride == 0)
+    if (history->count == history->most && is_point(history, history->seen))
         thin_points(history);
-    if (history->seen++ % history->stride != 0)
+    if (!is_point(history, history->seen++))
         return;
     reserve(history, history->count + 1);
     history->points[history->count++] = time_ms;
@@ -76,7 +82,7 @@ static void append_points(spill_history_t *history, const spill_history_t *from)
     int64_t element = history->seen;
     for (size_t i = 0; i < from->count; i++, element += from->stride) {
         int64_t before = element - from->stride;
-        if (before >= 0 && element / history->stride == before / history->stride)
+        if (before >= 0 && (element & -history->stride) == (before & -history->stride))
             continue;
         reserve(history, history->count + 1);
         history->points[history->count++] = from->points[i];

@@ -70,3 +70,13 @@ uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uin
     outline->count++;
     return index + 1;
 }
+
+bool spill_outline_is_named(const spill_outline_field_t *field, const char *name)
+{
+    uint8_t head[SPILL_OUTLINE_HEAD_MAX] = {field->type};
+    size_t size = strlen(name) + 2;
+    if (size != field->head_size)
+        return false;
+    memcpy(head + 1, name, size - 1);
+    return spill_outline_matches(field, head);
+}

@@ -63,6 +63,9 @@ void spill_outline_release(spill_outline_t *outline);
 uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uint8_t *at,
                              size_t head_size, bool stop, struct spill_path *path);
 
+/* Report whether the field has this name. */
+bool spill_outline_is_named(const spill_outline_field_t *field, const char *name);
+
 static inline uint64_t spill_outline_word(const uint8_t *data)
 {
     uint64_t word;

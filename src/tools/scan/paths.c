@@ -104,6 +104,14 @@ void spill_paths_release(spill_paths_t *paths)
     *paths = (spill_paths_t){0};
 }
 
+static spill_path_t *child_of_kind(const spill_path_t *parent, spill_path_kind_t kind)
+{
+    spill_path_t *child = parent->children;
+    while (child && child->kind != kind)
+        child = child->next;
+    return child;
+}
+
 /* ---- the current document -------------------------------------------------------------------- */
 
 static void touch(spill_paths_t *paths, spill_path_t *path)
@@ -244,6 +252,14 @@ static bool is_bounded(const spill_paths_t *paths, const spill_path_t *path, con
     return is_bookkeeping(spill, top) || is_page(here->data, spill);
 }
 
+/* The outline of the documents in an array or a map; NULL: there are none. */
+static const spill_outline_t *outline_of_elements(const spill_path_t *path)
+{
+    bool alike = path->kind == SPILL_PATH_ARRAY || path->map;
+    const spill_path_t *element = alike ? child_of_kind(path, SPILL_PATH_DOCUMENT) : NULL;
+    return element ? &element->outline : NULL;
+}
+
 /* Read the times of the path's longest array and add them to its growth. NULL: unknown. */
 static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *path,
                                             const ended_t *here)
@@ -254,7 +270,8 @@ static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *
         !growth_of(paths, path))
         return NULL;
     spill_history_clear(&paths->history);
-    spill_times_t times = spill_times_of(&path->times, here->data + path->here_at);
+    spill_times_t times =
+        spill_times_of(&path->times, here->data + path->here_at, outline_of_elements(path));
     while (spill_times_next(&times, &known, &time_ms))
         if (known && time_ms > -YEAR_9999_MS && time_ms < YEAR_9999_MS)
             spill_history_add(&paths->history, time_ms);
@@ -420,14 +437,6 @@ void spill_paths_merge(spill_paths_t *into, spill_paths_t *from)
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
-
-static spill_path_t *child_of_kind(const spill_path_t *parent, spill_path_kind_t kind)
-{
-    spill_path_t *child = parent->children;
-    while (child && child->kind != kind)
-        child = child->next;
-    return child;
-}
 
 static void make_map(spill_paths_t *paths, spill_path_t *path)
 {

@@ -45,14 +45,25 @@ bool spill_times_open(const spill_times_rule_t *rule);
 /* Search the first elements of the array or map at `data`, which is well-formed, for a time. */
 void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data);
 
+/* The documents at one depth of the way from an element to its time. */
+typedef struct spill_times_step {
+    const spill_outline_t *outline; /* NULL: none */
+    uint64_t wanted;                /* bit i: the outline's field i has the rule's name */
+} spill_times_step_t;
+
 /* The elements' times in the order of the array. */
 typedef struct spill_times {
     const spill_times_rule_t *rule;
     spill_fields_t elements;
+    spill_times_step_t steps[SPILL_TIMES_DEPTH_MAX];
 } spill_times_t;
 
-/* Begin with the array or map at `data`, which is well-formed; borrows both. */
-spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data);
+/*
+ * Begin with the array or map at `data`, which is well-formed; borrows all. `outline`: of the
+ * elements that are documents, or NULL; the times are found faster with it.
+ */
+spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data,
+                             const spill_outline_t *outline);
 
 /*
  * Read the next element: false at the end. *known: it has a time, in *time_ms, in milliseconds

@@ -105,12 +105,8 @@ void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data)
             search_value(&search, &element, 0);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
-spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data)
-{
-    return (spill_times_t){rule, spill_fields_of(data)};
-}
+/* ---- reading field by field
+ * --------------------------------------------------------------------------------- */
 
 static uint32_t be32(const uint8_t *data)
 {
@@ -144,24 +140,131 @@ static bool field_of(const spill_value_t *document, const char *name, spill_valu
     return false;
 }
 
+/* Find the rule's field in an element, field by field. */
+static bool search_field(const spill_times_rule_t *rule, const spill_value_t *element,
+                         spill_value_t *value)
+{
+    const char *wanted = rule->names;
+    *value = *element;
+    for (uint8_t i = 0; i < rule->depth; i++) {
+        spill_value_t inner;
+        if (!field_of(value, wanted, &inner))
+            return false;
+        *value = inner;
+        wanted += strlen(wanted) + 1;
+    }
+    return true;
+}
+
+/* ---- reading by outlines --------------------------------------------------------------------- */
+
+static void set_step(spill_times_step_t *step, const spill_outline_t *outline, const char *name)
+{
+    *step = (spill_times_step_t){.outline = outline};
+    for (uint32_t i = 0; i < outline->count; i++)
+        if (spill_outline_is_named(&outline->fields[i], name))
+            step->wanted |= UINT64_C(1) << i;
+}
+
+spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data,
+                             const spill_outline_t *outline)
+{
+    spill_times_t times = {.rule = rule, .elements = spill_fields_of(data)};
+    if (outline && outline->count > 0 && rule->depth > 0)
+        set_step(&times.steps[0], outline, rule->names);
+    return times;
+}
+
+/* Read the next element; false at the end. */
+static bool next_element(spill_times_t *times, spill_value_t *element)
+{
+    spill_fields_t *elements = &times->elements;
+    const char *name;
+    if (!times->steps[0].outline || elements->at >= elements->end ||
+        *elements->at != BSON_TYPE_DOCUMENT)
+        return spill_fields_next(elements, &name, element);
+    bool plain;
+    const uint8_t *data = find_nul(elements->at + 1, elements->end, &plain) + 1;
+    *element = (spill_value_t){data, read_u32(data), BSON_TYPE_DOCUMENT};
+    elements->at = data + element->size_bytes;
+    return true;
+}
+
+/* The bytes of a field's value in a well-formed document; UINT32_MAX: it needs a closer look. */
+static uint32_t expected_size(const spill_outline_field_t *field, const uint8_t *data)
+{
+    if (field->value == SPILL_OUTLINE_TEXT)
+        return 4 + read_u32(data);
+    if (field->type == BSON_TYPE_DOCUMENT || field->type == BSON_TYPE_ARRAY)
+        return read_u32(data);
+    bool ends_fields = field->type == BSON_TYPE_BOOL && *data > 1; /* see spill_value_measure */
+    return field->value == SPILL_OUTLINE_FIXED && !ends_fields ? field->size_bytes : UINT32_MAX;
+}
+
+typedef enum found { FOUND, MISSING, CANNOT_TELL } found_t;
+
+/* Find the first field with the step's name in a document, unless a field before it is unexpected.
+ */
+static found_t find_expected(const spill_times_step_t *step, const uint8_t *document,
+                             const uint8_t *limit, const spill_outline_field_t **field,
+                             spill_value_t *value)
+{
+    const spill_outline_t *outline = step->outline;
+    const uint8_t *at = document + 4, *const end = document + read_u32(document) - 1;
+    for (uint32_t index = 0; at < end; index++) {
+        index = spill_outline_find(outline, index, at, limit);
+        if (index == outline->count)
+            return CANNOT_TELL;
+        *field = &outline->fields[index];
+        const uint8_t *data = at + (*field)->head_size;
+        uint32_t size = expected_size(*field, data);
+        if (size == UINT32_MAX)
+            return CANNOT_TELL;
+        *value = (spill_value_t){data, size, (*field)->type};
+        if (step->wanted >> index & 1)
+            return FOUND;
+        at = data + size;
+    }
+    return MISSING;
+}
+
+/* Find the rule's field in an element by the outlines. */
+static found_t find_by_outlines(spill_times_t *times, const spill_value_t *element,
+                                spill_value_t *value)
+{
+    const spill_times_rule_t *rule = times->rule;
+    const spill_outline_field_t *field = NULL;
+    const char *wanted = rule->names;
+    *value = *element;
+    for (uint8_t i = 0; i < rule->depth; i++) {
+        spill_times_step_t *step = &times->steps[i];
+        if (value->type != BSON_TYPE_DOCUMENT)
+            return MISSING;
+        if (field && step->outline != &field->path->outline)
+            set_step(step, &field->path->outline, wanted);
+        if (!step->outline)
+            return CANNOT_TELL;
+        found_t found = find_expected(step, value->data, times->elements.end, &field, value);
+        if (found != FOUND)
+            return found;
+        wanted += strlen(wanted) + 1;
+    }
+    return FOUND;
+}
+
 bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms)
 {
     const spill_times_rule_t *rule = times->rule;
-    const char *name;
-    spill_value_t value;
+    spill_value_t element, value;
     *known = false;
     *time_ms = 0;
-    if (!spill_fields_next(&times->elements, &name, &value))
+    if (!next_element(times, &element))
         return false;
-    const char *wanted = rule->names;
-    for (uint8_t i = 0; i < rule->depth; i++) {
-        spill_value_t inner;
-        if (!field_of(&value, wanted, &inner))
-            return true;
-        value = inner;
-        wanted += strlen(wanted) + 1;
-    }
-    *known = rule->type != 0 && value.type == rule->type && time_of(&value, time_ms);
+    found_t found = find_by_outlines(times, &element, &value);
+    if (found == CANNOT_TELL)
+        found = search_field(rule, &element, &value) ? FOUND : MISSING;
+    *known =
+        found == FOUND && rule->type != 0 && value.type == rule->type && time_of(&value, time_ms);
     return true;
 }
 
