@@ -22,13 +22,10 @@ static void set_head(spill_outline_field_t *field, const uint8_t *at, size_t siz
 {
     field->head_size = (uint8_t)size;
     field->compared = size < 8 ? 8 : (uint8_t)size;
-    if (size <= 8) {
-        memset(&field->mask, 0xFF, size);
-        memcpy(&field->words[0], at, size);
-        return;
-    }
-    memcpy(&field->words[0], at, 8);
-    memcpy(&field->words[1], at + size - 8, 8);
+    memset(&field->mask, 0xFF, size < 8 ? size : 8);
+    memcpy(&field->words[0], at, size < 8 ? size : 8);
+    if (size > 8)
+        memcpy(&field->words[1], at + size - 8, 8);
     if (size > 16)
         memcpy(&field->words[2], at + 8, 8);
     if (size > 24)
@@ -71,6 +68,19 @@ uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uin
     return index + 1;
 }
 
+/* Fields of an outline that a document may leave out in one place, and one. */
+#define SKIP_MAX 4
+
+const spill_outline_field_t *spill_outline_search(const spill_outline_field_t *expected,
+                                                  const spill_outline_field_t *end,
+                                                  const uint8_t *at, const uint8_t *limit)
+{
+    for (int i = 1; i < SKIP_MAX && i < end - expected; i++)
+        if (spill_outline_matches(expected + i, at, limit))
+            return expected + i;
+    return NULL;
+}
+
 bool spill_outline_is_named(const spill_outline_field_t *field, const char *name)
 {
     uint8_t head[SPILL_OUTLINE_HEAD_MAX] = {field->type};
@@ -78,5 +88,5 @@ bool spill_outline_is_named(const spill_outline_field_t *field, const char *name
     if (size != field->head_size)
         return false;
     memcpy(head + 1, name, size - 1);
-    return spill_outline_matches(field, head);
+    return spill_outline_matches(field, head, head + sizeof head);
 }

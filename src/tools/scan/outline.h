@@ -33,7 +33,7 @@ typedef enum spill_outline_value {
 
 typedef struct spill_outline_field {
     /* The head is the field's type, name and NUL. As words: its first 8 bytes, its last 8, and
-     * those between them. A short head has only the first word, under a mask. */
+     * those between them. The mask has the bytes of the first that belong to the head. */
     uint64_t words[SPILL_OUTLINE_HEAD_MAX / 8];
     uint64_t mask;
     struct spill_path *path; /* of a document or array */
@@ -73,35 +73,41 @@ static inline uint64_t spill_outline_word(const uint8_t *data)
     return word;
 }
 
-static inline bool spill_outline_matches(const spill_outline_field_t *field, const uint8_t *at)
+/* Report whether a head of more than 8 bytes, the first 8 of which match, does so to its end. */
+static inline bool spill_outline_ends_alike(const spill_outline_field_t *field, const uint8_t *at)
 {
-    uint64_t first = spill_outline_word(at) ^ field->words[0];
-    if (field->head_size <= 8)
-        return (first & field->mask) == 0;
-    if (first != 0 || spill_outline_word(at + field->head_size - 8) != field->words[1])
-        return false;
-    return field->head_size <= 16 ||
-           (spill_outline_word(at + 8) == field->words[2] &&
-            (field->head_size <= 24 || spill_outline_word(at + 16) == field->words[3]));
+    return spill_outline_word(at + field->head_size - 8) == field->words[1] &&
+           (field->head_size <= 16 ||
+            (spill_outline_word(at + 8) == field->words[2] &&
+             (field->head_size <= 24 || spill_outline_word(at + 16) == field->words[3])));
 }
 
-/* Fields of an outline that a document may leave out in one place. */
-enum { SPILL_OUTLINE_SKIP = 4 };
+/* Report whether this field's head is at `at`. Reads no byte from `limit` on. */
+static inline bool spill_outline_matches(const spill_outline_field_t *field, const uint8_t *at,
+                                         const uint8_t *limit)
+{
+    return limit - at >= field->compared &&
+           ((spill_outline_word(at) ^ field->words[0]) & field->mask) == 0 &&
+           (field->head_size <= 8 || spill_outline_ends_alike(field, at));
+}
+
+/* As spill_outline_find, without the first field. */
+const spill_outline_field_t *spill_outline_search(const spill_outline_field_t *expected,
+                                                  const spill_outline_field_t *end,
+                                                  const uint8_t *at, const uint8_t *limit);
 
 /*
- * The index of the field whose head is at `at`: that of `index` or one soon behind it;
- * outline->count if none matches. Reads no byte from `limit` on.
+ * The field whose head is at `at`: the expected one, or one soon behind it, but before `end`; NULL
+ * if none matches. Reads no byte from `limit` on.
  */
-static inline uint32_t spill_outline_find(const spill_outline_t *outline, uint32_t index,
-                                          const uint8_t *at, const uint8_t *limit)
+static inline const spill_outline_field_t *spill_outline_find(const spill_outline_field_t *expected,
+                                                              const spill_outline_field_t *end,
+                                                              const uint8_t *at,
+                                                              const uint8_t *limit)
 {
-    uint32_t end =
-        index + SPILL_OUTLINE_SKIP < outline->count ? index + SPILL_OUTLINE_SKIP : outline->count;
-    for (; index < end; index++)
-        if (limit - at >= outline->fields[index].compared &&
-            spill_outline_matches(&outline->fields[index], at))
-            return index;
-    return outline->count;
+    return expected < end && spill_outline_matches(expected, at, limit)
+               ? expected
+               : spill_outline_search(expected, end, at, limit);
 }
 
 #endif

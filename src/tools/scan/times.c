@@ -210,20 +210,21 @@ static found_t find_expected(const spill_times_step_t *step, const uint8_t *docu
                              spill_value_t *value)
 {
     const spill_outline_t *outline = step->outline;
+    const spill_outline_field_t *expected = outline->fields, *last = expected + outline->count;
     const uint8_t *at = document + 4, *const end = document + read_u32(document) - 1;
-    for (uint32_t index = 0; at < end; index++) {
-        index = spill_outline_find(outline, index, at, limit);
-        if (index == outline->count)
+    while (at < end) {
+        *field = spill_outline_find(expected, last, at, limit);
+        if (!*field)
             return CANNOT_TELL;
-        *field = &outline->fields[index];
         const uint8_t *data = at + (*field)->head_size;
         uint32_t size = expected_size(*field, data);
         if (size == UINT32_MAX)
             return CANNOT_TELL;
         *value = (spill_value_t){data, size, (*field)->type};
-        if (step->wanted >> index & 1)
+        if (step->wanted >> (*field - outline->fields) & 1)
             return FOUND;
         at = data + size;
+        expected = *field + 1;
     }
     return MISSING;
 }

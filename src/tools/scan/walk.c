@@ -1,37 +1,12 @@
 /* Walk over the bytes of a document, and add its arrays and sub-documents to a table. */
-#include "tools/scan/paths.h"
-
-#include "tools/scan/field_bytes.h"
+#include "tools/scan/gathered.h"
 #include "util/text.h"
 
 #include <string.h>
 
-/*
- * What is found in the current document is buffered until the document is known to be valid. If the
- * buffers are too small, the rest of the document is checked first. Then the buffers are added to
- * the table in between.
- */
-#define ENTRIES_MAX 16384U
-#define RUNS_MAX 32768U
-
-/* Elements of one array path and one size. */
-typedef struct run {
-    uint32_t path; /* an index: a map may absorb the path meanwhile */
-    uint32_t size_bytes;
-    uint32_t times;
-} run_t;
-
-/* The last entry and run of each key; see find_slot. */
-enum { SLOTS = 1024 };
-
 struct spill_walker {
     bool plain; /* without outlines */
-    uint32_t entry_count;
-    uint32_t run_count;
-    uint16_t entry_slots[SLOTS];
-    uint16_t run_slots[SLOTS];
-    spill_path_values_t entries[ENTRIES_MAX];
-    run_t runs[RUNS_MAX];
+    spill_gathered_t gathered;
 };
 
 /* How far the fields of a document were read. */
@@ -66,14 +41,7 @@ typedef struct walk {
 
 spill_walker_t *spill_walker_new(void)
 {
-    spill_walker_t *walker =
-        bson_malloc(sizeof *walker); /* not zeroed: entries are set before they are read */
-    walker->plain = false;
-    walker->entry_count = 0;
-    walker->run_count = 0;
-    memset(walker->entry_slots, 0, sizeof walker->entry_slots);
-    memset(walker->run_slots, 0, sizeof walker->run_slots);
-    return walker;
+    return bson_malloc0(sizeof(spill_walker_t));
 }
 
 void spill_walker_ignore_outlines(spill_walker_t *walker)
@@ -101,25 +69,15 @@ static void note_flaw(walk_t *walk, const uint8_t *at, const char *what)
     walk->result->flaw_at = (size_t)(at - walk->data);
 }
 
-/* ---- entries for the table ------------------------------------------------------------------- */
-
-static void flush_entries(walk_t *walk)
-{
-    spill_walker_t *walker = walk->walker;
-    for (uint32_t i = 0; i < walker->run_count; i++) {
-        const run_t *run = &walker->runs[i];
-        spill_paths_add_elements(walk->paths, run->path, run->size_bytes, run->times);
-    }
-    for (uint32_t i = 0; i < walker->entry_count; i++)
-        spill_paths_add(walk->paths, &walker->entries[i], walk->data);
-    walker->run_count = 0;
-    walker->entry_count = 0;
-}
+/* ---- what is found --------------------------------------------------------------------------- */
 
 static bool walk_all(walk_t *walk);
 
-/* Empty the buffers. False: the document is damaged further on. */
-static bool make_entry_room(walk_t *walk)
+/*
+ * Add what was found so far to the table. If the document is not known to be valid, check the rest
+ * of it first. False: it is damaged further on.
+ */
+static bool make_room(walk_t *walk)
 {
     if (!walk->sound) {
         spill_walk_t found = {0};
@@ -131,72 +89,19 @@ static bool make_entry_room(walk_t *walk)
         }
         walk->sound = true;
     }
-    flush_entries(walk);
+    spill_gathered_flush(&walk->walker->gathered, walk->paths, walk->data);
     return true;
 }
 
-/*
- * Where the index of the last entry or run with these two numbers is. Others may have the same
- * place, and the index may be of an earlier document: compare the numbers, too.
- */
-static uint16_t *find_slot(uint16_t *slots, uint32_t path, uint32_t number)
+static inline bool end_run(walk_t *walk, frame_t *frame)
 {
-    return &slots[(path * 67 + number) % SLOTS];
-}
-
-static bool end_run(walk_t *walk, frame_t *frame)
-{
-    spill_walker_t *walker = walk->walker;
-    if (frame->run_times == 0 || !walker)
+    if (frame->run_times == 0 || !walk->walker)
         return true;
+    spill_gathered_t *gathered = &walk->walker->gathered;
     uint32_t path = frame->path->index, times = frame->run_times;
-    uint16_t *slot = find_slot(walker->run_slots, path, frame->run_size);
-    run_t *run = &walker->runs[*slot];
     frame->run_times = 0;
-    if (*slot < walker->run_count && run->path == path && run->size_bytes == frame->run_size) {
-        run->times += times;
-        return true;
-    }
-    if (walker->run_count == RUNS_MAX && !make_entry_room(walk))
-        return false;
-    *slot = (uint16_t)walker->run_count;
-    walker->runs[walker->run_count++] = (run_t){path, frame->run_size, times};
-    return true;
-}
-
-/* Report whether a document of this kind and length is added to an entry of its like. */
-static bool shares_entry(const spill_path_t *path, uint32_t length)
-{
-    return path->kind == SPILL_PATH_DOCUMENT && length < SPILL_MAP_KEYS_MIN;
-}
-
-static bool add_entry(walk_t *walk, const spill_path_t *path, uint32_t length, uint32_t size_bytes,
-                      const uint8_t *data)
-{
-    spill_walker_t *walker = walk->walker;
-    uint16_t *slot = find_slot(walker->entry_slots, path->index, length);
-    spill_path_values_t *entry = &walker->entries[*slot];
-    uint32_t at = (uint32_t)(data - walk->data);
-    if (*slot < walker->entry_count && entry->path == path->index && entry->length == length &&
-        shares_entry(path, length)) {
-        entry->count++;
-        entry->bytes += size_bytes;
-        if (size_bytes > entry->size_max) {
-            entry->size_max = size_bytes;
-            entry->size_max_at = at;
-        }
-        return true;
-    }
-    if (walker->entry_count == ENTRIES_MAX && !make_entry_room(walk))
-        return false;
-    *slot = (uint16_t)walker->entry_count;
-    walker->entries[walker->entry_count++] = (spill_path_values_t){.path = path->index,
-                                                                   .length = length,
-                                                                   .count = 1,
-                                                                   .bytes = size_bytes,
-                                                                   .size_max = size_bytes,
-                                                                   .size_max_at = at};
-    return true;
+    return spill_gathered_add_run(gathered, path, frame->run_size, times) ||
+           (make_room(walk) && spill_gathered_add_run(gathered, path, frame->run_size, times));
 }
 
 static inline bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes)
@@ -206,6 +111,16 @@ static inline bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes
     frame->run_size = size_bytes;
     frame->run_times++;
     return true;
+}
+
+/* Add an array or document of the path, at `data`. */
+static inline bool add_value(walk_t *walk, const spill_path_t *path, uint32_t length,
+                             uint32_t size_bytes, const uint8_t *data)
+{
+    spill_gathered_t *gathered = &walk->walker->gathered;
+    uint32_t at = (uint32_t)(data - walk->data);
+    return spill_gathered_add(gathered, path, length, size_bytes, at) ||
+           (make_room(walk) && spill_gathered_add(gathered, path, length, size_bytes, at));
 }
 
 /* ---- documents and arrays -------------------------------------------------------------------- */
@@ -245,10 +160,10 @@ static bool close_frame(walk_t *walk)
         return true;
     uint32_t size = (uint32_t)(frame->end + 1 - frame->data);
     return end_run(walk, frame) &&
-           add_entry(walk, frame->path, frame->cursor.length, size, frame->data);
+           add_value(walk, frame->path, frame->cursor.length, size, frame->data);
 }
 
-/* ---- fields ---------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool is_text(const uint8_t *text, size_t size)
 {
@@ -263,23 +178,43 @@ static bool check_text(walk_t *walk, const uint8_t *text, size_t size)
     return good;
 }
 
-/* The bytes of a value without a fixed size; 0: it does not fit. Checks its texts. */
-static uint32_t measure_value(walk_t *walk, uint8_t type, const uint8_t *data, const uint8_t *end)
+/* A size that no value has. */
+#define DAMAGED UINT32_MAX
+
+/* The bytes of a text or of another value without a fixed size; DAMAGED: it does not fit. */
+static uint32_t measure_text(walk_t *walk, uint8_t type, const uint8_t *data, const uint8_t *end)
 {
     size_t available = (size_t)(end - data);
     uint32_t size = 0;
     if (type == BSON_TYPE_UTF8) { /* the most frequent type */
         uint32_t length = available >= 5 ? read_u32(data) : 0;
         if (length == 0 || length > available - 4 || data[3 + length] != 0)
-            return 0;
+            return DAMAGED;
         check_text(walk, data + 4, length - 1);
         return length + 4;
     }
     if (!spill_value_measure(type, data, available, &size))
-        return 0;
+        return DAMAGED;
     if (type == BSON_TYPE_CODE || type == BSON_TYPE_SYMBOL)
         check_text(walk, data + 4, read_u32(data) - 1);
     return size;
+}
+
+/* The bytes of a value that is no document or array; DAMAGED: it does not fit. Checks its texts. */
+static inline uint32_t measure_value(walk_t *walk, uint8_t type, const uint8_t *data,
+                                     const uint8_t *end)
+{
+    const uint8_t fixed = SIZES[type];
+    uint32_t size = fixed == MEASURED ? measure_text(walk, type, data, end) : fixed - 1U;
+    if ((size_t)(end - data) >= size)
+        return size;
+    fail_walk(walk, data, "a value does not fit");
+    return DAMAGED;
+}
+
+static bool is_inner(uint8_t type)
+{
+    return type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY;
 }
 
 /* ---- fields that the outline expects --------------------------------------------------------- */
@@ -308,171 +243,181 @@ static inline const uint8_t *pass_expected(cursor_t *cursor, const uint8_t *at, 
                                            const uint8_t *limit, const spill_outline_field_t **stop)
 {
     const spill_outline_t *outline = cursor->outline;
-    uint32_t index = cursor->index, passed = 0;
     *stop = NULL;
+    if (cursor->index > outline->count || outline->count == 0)
+        return at;
+    const spill_outline_field_t *expected = outline->fields + cursor->index;
+    const spill_outline_field_t *const last = outline->fields + outline->count;
+    uint32_t passed = 0;
     while (at < end) {
-        uint32_t found = spill_outline_find(outline, index, at, limit);
-        if (found == outline->count)
+        const spill_outline_field_t *field = spill_outline_find(expected, last, at, limit);
+        if (!field)
             break;
-        const spill_outline_field_t *field = &outline->fields[found];
         const uint8_t *next = pass_expected_value(field, at + field->head_size, end);
         if (!next) {
-            *stop = field;
-            index = found;
+            *stop = expected = field;
             break;
         }
         at = next;
-        index = found + 1;
+        expected = field + 1;
         passed++;
     }
     cursor->outline->matched += passed;
-    cursor->index = index;
+    cursor->index = (uint32_t)(expected - outline->fields);
     cursor->length += passed;
     return at;
 }
 
-/* ---- heads of fields ------------------------------------------------------------------------- */
+/* ---- documents and arrays in others ---------------------------------------------------------- */
 
-/* A field's type and name, and where its value begins. */
-typedef struct head {
-    const uint8_t *at;
-    size_t name_size;
-    const uint8_t *data;
-    const spill_outline_field_t *known; /* the outline's; NULL: it has none */
-    bool learn;                         /* the outline may learn it */
-} head_t;
-
-/* Read the type and the name at `at`. False: damage. */
-static inline bool read_head(walk_t *walk, const frame_t *frame, const uint8_t *at, head_t *head)
+/* The size of the document or array at `data`; DAMAGED: it is wrong. */
+static inline uint32_t measure_inner(walk_t *walk, const uint8_t *data, const uint8_t *end)
 {
-    bool plain = true;
-    const uint8_t *nul =
-        head->known ? at + head->known->head_size - 1 : find_nul(at + 1, walk->limit, &plain);
-    if (SIZES[*at] == BAD || nul >= frame->end)
-        return fail_walk(walk, at, SIZES[*at] == BAD ? "unknown type" : "a name does not end");
-    head->at = at;
-    head->name_size = (size_t)(nul - at - 1);
-    head->data = nul + 1;
-    bool good = head->known || plain || frame->array || check_text(walk, at + 1, head->name_size);
-    head->learn = good && !head->known && frame->cursor.outline;
-    return true;
-}
-
-static bool is_id(const walk_t *walk, const head_t *head)
-{
-    return walk->depth == 1 && head->name_size == 3 && memcmp(head->at + 1, "_id", 3) == 0;
-}
-
-/* Add a field of the document to the outline of its path. `path`: of a document or array. */
-static void learn_field(const walk_t *walk, frame_t *frame, const head_t *head, spill_path_t *path)
-{
-    const spill_path_t *overflow = walk->paths->overflow;
-    if (!frame->path->map && frame->path != overflow && path != overflow)
-        frame->cursor.index =
-            spill_outline_learn(&frame->path->outline, frame->cursor.index, head->at,
-                                head->name_size + 2, is_id(walk, head), path);
-}
-
-/* ---- documents and arrays in fields ---------------------------------------------------------- */
-
-static spill_path_t *path_of(walk_t *walk, frame_t *frame, const head_t *head)
-{
-    spill_path_kind_t kind = *head->at == BSON_TYPE_ARRAY ? SPILL_PATH_ARRAY : SPILL_PATH_DOCUMENT;
-    spill_path_t *last = frame->hint;
-    if (head->known)
-        frame->hint = head->known->path;
-    else if (!frame->array || !last || last->kind != kind || last == walk->paths->overflow)
-        frame->hint = spill_path_child(walk->paths, frame->path, last, kind,
-                                       (const char *)head->at + 1, head->name_size);
-    return frame->hint;
-}
-
-/* Pass a field that is a document or an array, or enter it. NULL: it is damaged. */
-static const uint8_t *enter_field(walk_t *walk, frame_t *frame, const head_t *head)
-{
-    const uint8_t *data = head->data;
-    uint32_t size = document_size(data, frame->end);
-    bool array = *head->at == BSON_TYPE_ARRAY;
+    uint32_t size = document_size(data, end);
     if (size == 0) {
         fail_walk(walk, data, "the length of a document or array is wrong");
-        return NULL;
+        return DAMAGED;
     }
-    if (frame->array && !add_element(walk, frame, size))
-        return NULL;
-    if (walk->depth == SPILL_NESTING_MAX) {
+    if (walk->depth == SPILL_NESTING_MAX)
         note_flaw(walk, data, "nested more than 100 levels deep");
-        return data + size;
-    }
+    return size;
+}
+
+/* Enter a document or array; pass it if its fields are as expected. NULL: damage. */
+static inline const uint8_t *enter(walk_t *walk, const uint8_t *data, uint32_t size, bool array,
+                                   spill_path_t *path)
+{
     const uint8_t *at = data + 4, *const end = data + size - 1;
-    spill_path_t *path = walk->walker ? path_of(walk, frame, head) : NULL;
-    if (head->learn)
-        learn_field(walk, frame, head, path);
     cursor_t cursor = {.outline = array ? NULL : outline_of(walk, path)};
     if (cursor.outline) {
         const spill_outline_field_t *stop;
         at = pass_expected(&cursor, at, end, walk->limit, &stop);
         if (at == end)
-            return add_entry(walk, path, cursor.length, size, data) ? at + 1 : NULL;
+            return add_value(walk, path, cursor.length, size, data) ? at + 1 : NULL;
     }
     open_frame(walk, data, size, array, path, &cursor);
     return at;
 }
 
-/* ---- fields ---------------------------------------------------------------------------------- */
-
-static void note_id(walk_t *walk, uint8_t type, const uint8_t *data, uint32_t size)
+/* Check the type and the name of a field whose value is at `data`. False: damage. */
+static inline bool check_head(walk_t *walk, const uint8_t *at, const uint8_t *data,
+                              const uint8_t *end)
 {
-    if (!walk->result->id.data)
-        walk->result->id = (spill_value_t){data, size, type};
+    if (SIZES[*at] != BAD && data <= end)
+        return true;
+    return fail_walk(walk, at, SIZES[*at] == BAD ? "unknown type" : "a name does not end");
 }
 
-/* Pass the value of a field, or enter it. NULL: it is damaged. */
-static inline const uint8_t *pass_value(walk_t *walk, frame_t *frame, const head_t *head)
+/* ---- elements -------------------------------------------------------------------------------- */
+
+/* The path of the array's elements of that type, which are arrays or documents. */
+static inline spill_path_t *path_of_elements(walk_t *walk, frame_t *frame, uint8_t type)
 {
-    const uint8_t type = *head->at, fixed = SIZES[type];
-    const uint8_t *data = head->data;
-    uint32_t size = fixed - 1U;
-    if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY) {
-        if (is_id(walk, head))
-            note_id(walk, type, data, document_size(data, frame->end));
-        return enter_field(walk, frame, head);
-    }
-    if (head->learn)
-        learn_field(walk, frame, head, NULL);
-    if (fixed == MEASURED)
-        size = measure_value(walk, type, data, frame->end);
-    if ((fixed == MEASURED && size == 0) || (size_t)(frame->end - data) < size) {
-        fail_walk(walk, data, "a value does not fit");
+    spill_path_kind_t kind = type == BSON_TYPE_ARRAY ? SPILL_PATH_ARRAY : SPILL_PATH_DOCUMENT;
+    if (!walk->walker)
         return NULL;
-    }
-    if (is_id(walk, head))
-        note_id(walk, type, data, size);
-    if (frame->array && !add_element(walk, frame, size))
-        return NULL;
-    return data + size;
+    if (!frame->hint || frame->hint->kind != kind || frame->hint == walk->paths->overflow)
+        frame->hint = spill_path_child(walk->paths, frame->path, NULL, kind, "", 0);
+    return frame->hint;
 }
 
 /*
- * Read the fields of the innermost document from `at` on, up to its end or up to one that is
+ * Read the elements of the innermost array from `at` on, up to its end or up to one that is
  * entered. NULL: damage.
  */
+static const uint8_t *pass_elements(walk_t *walk, const uint8_t *at)
+{
+    frame_t *frame = &walk->frames[walk->depth - 1];
+    const uint8_t *const end = frame->end, *const limit = walk->limit;
+    const uint32_t depth = walk->depth;
+    while (at < end) {
+        const uint8_t type = *at;
+        bool plain, inner = is_inner(type);
+        const uint8_t *data = find_nul(at + 1, limit, &plain) + 1;
+        if (!check_head(walk, at, data, end))
+            return NULL;
+        frame->cursor.length++;
+        uint32_t size =
+            inner ? measure_inner(walk, data, end) : measure_value(walk, type, data, end);
+        if (size == DAMAGED || !add_element(walk, frame, size))
+            return NULL;
+        at = data + size;
+        if (!inner || depth == SPILL_NESTING_MAX)
+            continue;
+        at = enter(walk, data, size, type == BSON_TYPE_ARRAY, path_of_elements(walk, frame, type));
+        if (!at || walk->depth > depth)
+            return at;
+    }
+    return at;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* Add the field at `at` to the outline. `path`: of its document or array, or NULL. */
+static void learn_field(const walk_t *walk, frame_t *frame, const uint8_t *at, size_t name_size,
+                        bool id, spill_path_t *path)
+{
+    const spill_path_t *overflow = walk->paths->overflow;
+    if (!frame->path->map && frame->path != overflow && path != overflow)
+        frame->cursor.index = spill_outline_learn(frame->cursor.outline, frame->cursor.index, at,
+                                                  name_size + 2, id, path);
+}
+
+static spill_path_t *path_of_field(walk_t *walk, frame_t *frame, uint8_t type, const uint8_t *name,
+                                   size_t name_size)
+{
+    spill_path_kind_t kind = type == BSON_TYPE_ARRAY ? SPILL_PATH_ARRAY : SPILL_PATH_DOCUMENT;
+    frame->hint = spill_path_child(walk->paths, frame->path, frame->hint, kind, (const char *)name,
+                                   name_size);
+    return frame->hint;
+}
+
+/*
+ * Read the field at `at`, up to its end or up to its value if it is entered. `known`: it is this
+ * field of the outline; or NULL. NULL: damage.
+ */
+static const uint8_t *pass_field(walk_t *walk, frame_t *frame, const uint8_t *at,
+                                 const spill_outline_field_t *known)
+{
+    const uint8_t type = *at, *const name = at + 1, *const end = frame->end;
+    bool plain = true, inner = is_inner(type), root = walk->depth == 1;
+    const uint8_t *nul = known ? at + known->head_size - 1 : find_nul(name, walk->limit, &plain);
+    const uint8_t *data = nul + 1;
+    size_t name_size = (size_t)(nul - name);
+    if (!check_head(walk, at, data, end))
+        return NULL;
+    bool learn = (plain || check_text(walk, name, name_size)) && !known && frame->cursor.outline;
+    bool id = root && name_size == 3 && memcmp(name, "_id", 3) == 0;
+    spill_path_t *path = NULL;
+    uint32_t size = inner ? measure_inner(walk, data, end) : measure_value(walk, type, data, end);
+    if (size == DAMAGED)
+        return NULL;
+    if (id && !walk->result->id.data)
+        walk->result->id = (spill_value_t){data, size, type};
+    inner = inner && walk->depth < SPILL_NESTING_MAX;
+    if (inner && walk->walker)
+        path = known ? known->path : path_of_field(walk, frame, type, name, name_size);
+    if (learn)
+        learn_field(walk, frame, at, name_size, id, path);
+    return inner ? enter(walk, data, size, type == BSON_TYPE_ARRAY, path) : data + size;
+}
+
+/* Read the fields of the innermost document, as pass_elements reads an array. */
 static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
 {
     frame_t *frame = &walk->frames[walk->depth - 1];
     cursor_t *cursor = &frame->cursor;
     const uint32_t depth = walk->depth;
     while (at < frame->end) {
-        head_t head = {.known = NULL};
+        const spill_outline_field_t *known = NULL;
         if (cursor->outline) {
-            at = pass_expected(cursor, at, frame->end, walk->limit, &head.known);
+            at = pass_expected(cursor, at, frame->end, walk->limit, &known);
             if (at == frame->end)
                 break;
         }
-        if (!read_head(walk, frame, at, &head))
-            return NULL;
         cursor->length++;
-        cursor->index += head.known != NULL;
-        at = pass_value(walk, frame, &head);
+        cursor->index += known != NULL;
+        at = pass_field(walk, frame, at, known);
         if (!at || walk->depth > depth)
             return at;
     }
@@ -490,7 +435,7 @@ static bool walk_all(walk_t *walk)
     open_frame(walk, walk->data, size, false, root, &cursor);
     const uint8_t *at = walk->data + 4;
     while (walk->depth > 0) {
-        at = pass_fields(walk, at);
+        at = walk->frames[walk->depth - 1].array ? pass_elements(walk, at) : pass_fields(walk, at);
         if (!at)
             return false;
         if (at == walk->frames[walk->depth - 1].end) {
@@ -514,11 +459,11 @@ void spill_walk(spill_walker_t *walker, spill_paths_t *paths, const uint8_t *dat
     walk.limit = data + size;
     walk.sound = false;
     walk.depth = 0; /* frames are set when they are opened */
-    walker->entry_count = 0;
-    walker->run_count = 0;
+    walker->gathered.value_count = 0;
+    walker->gathered.run_count = 0;
     if (!walk_all(&walk))
         return;
-    flush_entries(&walk);
+    spill_gathered_flush(&walker->gathered, paths, data);
     spill_paths_end_document(paths, data, (uint32_t)size, &result->id, place);
 }
 

@@ -1,0 +1,83 @@
+/*
+ * What the walk found in the current document. It is kept apart from the table of paths until the
+ * document is known to be valid.
+ *
+ * Elements of one size are counted together, and so are documents of one path and length. So a long
+ * array needs little memory.
+ */
+#ifndef SPILL_TOOLS_SCAN_GATHERED_H
+#define SPILL_TOOLS_SCAN_GATHERED_H
+
+#include "tools/scan/paths.h"
+
+enum { SPILL_GATHERED_VALUES = 16384, SPILL_GATHERED_RUNS = 32768, SPILL_GATHERED_SLOTS = 1024 };
+
+/* Elements of one array path and one size. */
+typedef struct spill_run {
+    uint32_t path; /* an index: a map may absorb the path meanwhile */
+    uint32_t size_bytes;
+    uint32_t times;
+} spill_run_t;
+
+/*
+ * Set the counts to 0 to begin, and the slots once. A slot has the index of the last item whose two
+ * numbers have this hash. The index may be of an earlier document, so the numbers are compared.
+ */
+typedef struct spill_gathered {
+    uint32_t value_count;
+    uint32_t run_count;
+    uint16_t value_slots[SPILL_GATHERED_SLOTS];
+    uint16_t run_slots[SPILL_GATHERED_SLOTS];
+    spill_path_values_t values[SPILL_GATHERED_VALUES];
+    spill_run_t runs[SPILL_GATHERED_RUNS];
+} spill_gathered_t;
+
+/* Add everything to the table, and forget it. The document begins at `document`. */
+void spill_gathered_flush(spill_gathered_t *gathered, spill_paths_t *paths,
+                          const uint8_t *document);
+
+static inline uint32_t spill_gathered_slot(uint32_t path, uint32_t number)
+{
+    return (path * 67 + number) % SPILL_GATHERED_SLOTS;
+}
+
+/* Add `times` elements of an array. False: there is no room; flush first. */
+static inline bool spill_gathered_add_run(spill_gathered_t *gathered, uint32_t path,
+                                          uint32_t size_bytes, uint32_t times)
+{
+    uint16_t *slot = &gathered->run_slots[spill_gathered_slot(path, size_bytes)];
+    spill_run_t *run = &gathered->runs[*slot];
+    if (*slot < gathered->run_count && run->path == path && run->size_bytes == size_bytes) {
+        run->times += times;
+        return true;
+    }
+    if (gathered->run_count == SPILL_GATHERED_RUNS)
+        return false;
+    *slot = (uint16_t)gathered->run_count;
+    gathered->runs[gathered->run_count++] = (spill_run_t){path, size_bytes, times};
+    return true;
+}
+
+/* Append an array or document, which has no like among the last ones. */
+bool spill_gathered_append(spill_gathered_t *gathered, uint32_t path, uint32_t length,
+                           uint32_t size_bytes, uint32_t at);
+
+/* Add an array or document, `at` bytes behind the document's start. False: there is no room. */
+static inline bool spill_gathered_add(spill_gathered_t *gathered, const spill_path_t *path,
+                                      uint32_t length, uint32_t size_bytes, uint32_t at)
+{
+    uint32_t slot = gathered->value_slots[spill_gathered_slot(path->index, length)];
+    spill_path_values_t *like = &gathered->values[slot];
+    if (slot >= gathered->value_count || like->path != path->index || like->length != length ||
+        path->kind != SPILL_PATH_DOCUMENT || length >= SPILL_MAP_KEYS_MIN)
+        return spill_gathered_append(gathered, path->index, length, size_bytes, at);
+    like->count++;
+    like->bytes += size_bytes;
+    if (size_bytes > like->size_max) {
+        like->size_max = size_bytes;
+        like->size_max_at = at;
+    }
+    return true;
+}
+
+#endif
