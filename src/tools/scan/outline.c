@@ -8,6 +8,7 @@
 void spill_outline_release(spill_outline_t *outline)
 {
     bson_free(outline->fields);
+    bson_free(outline->template);
     *outline = (spill_outline_t){0};
 }
 
@@ -66,6 +67,19 @@ uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uin
     outline->fields[index] = field;
     outline->count++;
     return index + 1;
+}
+
+/* A template is replaced after so many documents in succession that it does not recognize. */
+#define STRANGE_MAX 3U
+
+void spill_outline_note_strange(spill_outline_t *outline, const uint8_t *data, uint32_t size)
+{
+    if (outline->template && outline->strange++ < STRANGE_MAX)
+        return;
+    if (!outline->template)
+        outline->template = bson_malloc(sizeof *outline->template);
+    spill_template_make(outline->template, data, size);
+    outline->strange = 0;
 }
 
 /* Fields of an outline that a document may leave out in one place, and one. */

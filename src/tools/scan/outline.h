@@ -7,12 +7,12 @@
  * An outline is a guess and decides nothing: what does not match is read without it, and a value
  * behind a name that matches has the same checks. The result is the same without outlines.
  *
- * Bounded: SPILL_OUTLINE_FIELDS fields of 56 bytes for each path.
+ * Bounded: SPILL_OUTLINE_FIELDS fields of 56 bytes and a template for each path.
  */
 #ifndef SPILL_TOOLS_SCAN_OUTLINE_H
 #define SPILL_TOOLS_SCAN_OUTLINE_H
 
-#include "tools/scan/field_bytes.h"
+#include "tools/scan/template.h"
 
 #include <stdbool.h>
 
@@ -49,8 +49,10 @@ typedef struct spill_outline {
     spill_outline_field_t *fields;
     uint32_t count;
     uint32_t capacity;
-    uint32_t matched; /* fields since it was emptied */
-    uint32_t pause;   /* fields to pass without learning, because they differ too often */
+    uint32_t matched;           /* fields since it was emptied */
+    uint32_t pause;             /* fields to pass without learning, because they differ too often */
+    uint32_t strange;           /* documents in succession that the template does not recognize */
+    spill_template_t *template; /* of one of the documents; or NULL */
 } spill_outline_t;
 
 /* Forget all fields, and free the memory. */
@@ -62,6 +64,12 @@ void spill_outline_release(spill_outline_t *outline);
  */
 uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uint8_t *at,
                              size_t head_size, bool stop, struct spill_path *path);
+
+/*
+ * Note a document of the path, of `size` bytes at `data`, whose fields were all as expected, and
+ * which the template does not recognize. After a few of them a new template is made.
+ */
+void spill_outline_note_strange(spill_outline_t *outline, const uint8_t *data, uint32_t size);
 
 /* Report whether the field has this name. */
 bool spill_outline_is_named(const spill_outline_field_t *field, const char *name);

@@ -219,20 +219,46 @@ static bool is_inner(uint8_t type)
 
 /* ---- fields that the outline expects --------------------------------------------------------- */
 
-/* Pass a value that needs no closer look. NULL: it does need one. */
-static inline const uint8_t *pass_expected_value(const spill_outline_field_t *field,
-                                                 const uint8_t *data, const uint8_t *end)
+/* Pass a text. NULL: it needs a closer look. */
+static inline const uint8_t *pass_expected_text(const uint8_t *data, const uint8_t *end)
 {
     ptrdiff_t available = end - data;
-    if (field->value == SPILL_OUTLINE_FIXED)
-        return available >= field->size_bytes ? data + field->size_bytes : NULL;
-    if (field->value != SPILL_OUTLINE_TEXT || available < 5)
+    if (available < 5)
         return NULL;
     uint32_t length = read_u32(data);
     if (length == 0 || length > available - 4 || data[3 + length] != 0 ||
         !is_text(data + 4, length - 1))
         return NULL;
     return data + 4 + length;
+}
+
+/* Report whether the template recognizes the document from `at` up to `end`, without flaws. */
+static inline bool is_recognized(const spill_template_t *template, const uint8_t *at,
+                                 const uint8_t *end, const uint8_t *limit)
+{
+    const spill_template_block_t *block = template->blocks;
+    for (uint32_t i = 0; i < template->stretch_count; i++) {
+        const spill_template_stretch_t *stretch = &template->stretches[i];
+        if (i > 0) {
+            at = pass_expected_text(at, end);
+            if (!at)
+                return false;
+        }
+        if (!spill_template_fits(stretch, block, at, limit))
+            return false;
+        block += stretch->block_count;
+        at += stretch->size_bytes;
+    }
+    return at == end && template->stretch_count > 0;
+}
+
+/* Pass a value that needs no closer look. NULL: it does need one. */
+static inline const uint8_t *pass_expected_value(const spill_outline_field_t *field,
+                                                 const uint8_t *data, const uint8_t *end)
+{
+    if (field->value == SPILL_OUTLINE_FIXED)
+        return end - data >= field->size_bytes ? data + field->size_bytes : NULL;
+    return field->value == SPILL_OUTLINE_TEXT ? pass_expected_text(data, end) : NULL;
 }
 
 /*
@@ -289,11 +315,20 @@ static inline const uint8_t *enter(walk_t *walk, const uint8_t *data, uint32_t s
 {
     const uint8_t *at = data + 4, *const end = data + size - 1;
     cursor_t cursor = {.outline = array ? NULL : outline_of(walk, path)};
-    if (cursor.outline) {
+    if (cursor.outline && cursor.outline->count > 0) {
+        spill_outline_t *outline = cursor.outline;
         const spill_outline_field_t *stop;
+        if (outline->template && is_recognized(outline->template, at, end, walk->limit)) {
+            uint32_t length = outline->template->field_count;
+            outline->matched += length;
+            outline->strange = 0;
+            return add_value(walk, path, length, size, data) ? end + 1 : NULL;
+        }
         at = pass_expected(&cursor, at, end, walk->limit, &stop);
-        if (at == end)
-            return add_value(walk, path, cursor.length, size, data) ? at + 1 : NULL;
+        if (at == end) {
+            spill_outline_note_strange(outline, data, size);
+            return add_value(walk, path, cursor.length, size, data) ? end + 1 : NULL;
+        }
     }
     open_frame(walk, data, size, array, path, &cursor);
     return at;
