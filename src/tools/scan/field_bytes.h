@@ -78,44 +78,60 @@ static inline byte_pair_t read_pair(const uint8_t *data)
     return pair;
 }
 
+/* The first `size` bytes of a pair, at most 16. */
+static inline byte_pair_t pair_mask(size_t size)
+{
+    static const uint8_t masks[32] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
+                                      0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+    return read_pair(masks + 16 - size);
+}
+
+/* The pair `at` bytes behind the text's begin, but at most `last` bytes. */
 static inline byte_pair_t read_pair_before(const uint8_t *text, size_t at, size_t last)
 {
     return read_pair(text + (at < last ? at : last));
 }
 
-/* Texts of 16 to 128 bytes: as many reads for every size, so that no branch depends on it. */
-static inline bool is_ascii_text(const uint8_t *text, size_t size)
+/*
+ * A pair of bytes that has a high bit if the text has one, so if the text is not ASCII. Reads at
+ * least 16 bytes. For most texts the number of reads does not depend on the size, so that no branch
+ * does.
+ */
+static inline byte_pair_t high_bits_of(const uint8_t *text, size_t size)
 {
+    if (size <= 16)
+        return read_pair(text) & pair_mask(size);
     const size_t last = size - 16;
-    byte_pair_t high = read_pair(text) | read_pair_before(text, 16, last) |
-                       read_pair_before(text, 32, last) | read_pair_before(text, 48, last) |
-                       read_pair_before(text, 64, last) | read_pair_before(text, 80, last) |
-                       read_pair_before(text, 96, last) | read_pair(text + last);
-    return ((high[0] | high[1]) & HIGH_BITS) == 0;
+    byte_pair_t high = read_pair(text) | read_pair(text + last);
+    if (size <= 32)
+        return high;
+    if (size <= 128)
+        return high | read_pair_before(text, 16, last) | read_pair_before(text, 32, last) |
+               read_pair_before(text, 48, last) | read_pair_before(text, 64, last) |
+               read_pair_before(text, 80, last) | read_pair_before(text, 96, last);
+    for (size_t i = 16; i < last; i += 16)
+        high |= read_pair(text + i);
+    return high;
 }
 
-/* Most texts are short and ASCII: check these by words, which may overlap. */
+#define HIGH_PAIR ((byte_pair_t){HIGH_BITS, HIGH_BITS})
+
 static inline bool is_ascii(const uint8_t *text, size_t size)
 {
-    uint64_t word = 0, last = 0;
-    if (size > 128) {
-        byte_pair_t high = read_pair(text + size - 16);
-        for (size_t i = 0; i + 16 < size; i += 16)
-            high |= read_pair(text + i);
-        return ((high[0] | high[1]) & HIGH_BITS) == 0;
-    }
-    if (size >= 16)
-        return is_ascii_text(text, size);
-    if (size >= 8) {
-        memcpy(&word, text, 8);
+    uint64_t first = 0, last = 0;
+    if (size > 16) {
+        byte_pair_t high = high_bits_of(text, size);
+        first = high[0] | high[1];
+    } else if (size >= 8) {
+        memcpy(&first, text, 8);
         memcpy(&last, text + size - 8, 8);
     } else if (size >= 4) {
-        memcpy(&word, text, 4);
+        memcpy(&first, text, 4);
         memcpy(&last, text + size - 4, 4);
     } else if (size > 0) {
-        word = (uint64_t)text[0] | (uint64_t)text[size / 2] << 8 | (uint64_t)text[size - 1] << 16;
+        first = (uint64_t)text[0] | (uint64_t)text[size / 2] << 8 | (uint64_t)text[size - 1] << 16;
     }
-    return ((word | last) & HIGH_BITS) == 0;
+    return ((first | last) & HIGH_BITS) == 0;
 }
 
 #endif

@@ -1,18 +1,26 @@
 /* Add what the walk found in a document to the table of paths. */
 #include "tools/scan/gathered.h"
 
-bool spill_gathered_append(spill_gathered_t *gathered, uint32_t path, uint32_t length,
-                           uint32_t size_bytes, uint32_t at)
+bool spill_gathered_add(spill_gathered_t *gathered, const spill_path_values_t *values,
+                        spill_path_kind_t kind)
 {
+    uint16_t *slot = &gathered->value_slots[spill_gathered_slot(values->path, values->length)];
+    spill_path_values_t *like = &gathered->values[*slot];
+    if (*slot < gathered->value_count && like->path == values->path &&
+        like->length == values->length && kind == SPILL_PATH_DOCUMENT &&
+        values->length < SPILL_MAP_KEYS_MIN) {
+        like->count += values->count;
+        like->bytes += values->bytes;
+        if (values->size_max > like->size_max) {
+            like->size_max = values->size_max;
+            like->size_max_at = values->size_max_at;
+        }
+        return true;
+    }
     if (gathered->value_count == SPILL_GATHERED_VALUES)
         return false;
-    gathered->value_slots[spill_gathered_slot(path, length)] = (uint16_t)gathered->value_count;
-    gathered->values[gathered->value_count++] = (spill_path_values_t){.path = path,
-                                                                      .length = length,
-                                                                      .count = 1,
-                                                                      .size_max = size_bytes,
-                                                                      .size_max_at = at,
-                                                                      .bytes = size_bytes};
+    *slot = (uint16_t)gathered->value_count;
+    gathered->values[gathered->value_count++] = *values;
     return true;
 }
 

@@ -58,26 +58,11 @@ static inline bool spill_gathered_add_run(spill_gathered_t *gathered, uint32_t p
     return true;
 }
 
-/* Append an array or document, which has no like among the last ones. */
-bool spill_gathered_append(spill_gathered_t *gathered, uint32_t path, uint32_t length,
-                           uint32_t size_bytes, uint32_t at);
-
-/* Add an array or document, `at` bytes behind the document's start. False: there is no room. */
-static inline bool spill_gathered_add(spill_gathered_t *gathered, const spill_path_t *path,
-                                      uint32_t length, uint32_t size_bytes, uint32_t at)
-{
-    uint32_t slot = gathered->value_slots[spill_gathered_slot(path->index, length)];
-    spill_path_values_t *like = &gathered->values[slot];
-    if (slot >= gathered->value_count || like->path != path->index || like->length != length ||
-        path->kind != SPILL_PATH_DOCUMENT || length >= SPILL_MAP_KEYS_MIN)
-        return spill_gathered_append(gathered, path->index, length, size_bytes, at);
-    like->count++;
-    like->bytes += size_bytes;
-    if (size_bytes > like->size_max) {
-        like->size_max = size_bytes;
-        like->size_max_at = at;
-    }
-    return true;
-}
+/*
+ * Add arrays or documents. Documents with fewer fields than SPILL_MAP_KEYS_MIN are added to those
+ * of the same path and length. False: there is no room; flush first.
+ */
+bool spill_gathered_add(spill_gathered_t *gathered, const spill_path_values_t *values,
+                        spill_path_kind_t kind);
 
 #endif

@@ -122,7 +122,10 @@ static int by_time(const void *left, const void *right)
 
 void spill_history_sort(spill_history_t *history)
 {
-    if (history->count > 1)
+    bool sorted = true;
+    for (size_t i = 1; i < history->count && sorted; i++)
+        sorted = history->points[i - 1] <= history->points[i];
+    if (!sorted) /* most arrays grow at one end */
         qsort(history->points, history->count, sizeof *history->points, by_time);
 }
 

@@ -56,6 +56,8 @@ typedef struct spill_times {
     const spill_times_rule_t *rule;
     spill_fields_t elements;
     spill_times_step_t steps[SPILL_TIMES_DEPTH_MAX];
+    const spill_template_t *template; /* of the elements, or NULL */
+    spill_template_place_t place;     /* of the time in the template */
 } spill_times_t;
 
 /*

@@ -15,26 +15,21 @@
 
 #include "tools/scan/field_bytes.h"
 
-#include <stddef.h>
-
 enum { SPILL_TEMPLATE_STRETCHES = 16, SPILL_TEMPLATE_BLOCKS = 40 };
-
-typedef struct spill_template_block {
-    byte_pair_t bytes;
-    byte_pair_t mask;
-} spill_template_block_t;
 
 typedef struct spill_template_stretch {
     uint16_t size_bytes;
     uint16_t block_count;
 } spill_template_stretch_t;
 
-/* No pointers: copy and free it as a whole. 1.4 KB. */
+/* No pointers: free it as a whole. 1.4 KB. */
 typedef struct spill_template {
     uint32_t field_count;
     uint32_t stretch_count; /* one more than texts; 0: it recognizes nothing */
+    uint32_t reach;         /* bytes behind a document's end that a comparison may read */
     spill_template_stretch_t stretches[SPILL_TEMPLATE_STRETCHES];
-    spill_template_block_t blocks[SPILL_TEMPLATE_BLOCKS];
+    byte_pair_t bytes[SPILL_TEMPLATE_BLOCKS]; /* each stretch begins with a block */
+    byte_pair_t masks[SPILL_TEMPLATE_BLOCKS];
 } spill_template_t;
 
 /*
@@ -43,17 +38,30 @@ typedef struct spill_template {
  */
 void spill_template_make(spill_template_t *template, const uint8_t *data, uint32_t size);
 
-/* Compare a stretch, the first block of which is `block`. Reads no byte from `limit` on. */
-static inline bool spill_template_fits(const spill_template_stretch_t *stretch,
-                                       const spill_template_block_t *block, const uint8_t *at,
-                                       const uint8_t *limit)
-{
-    byte_pair_t difference = {0, 0};
-    if (limit - at < (ptrdiff_t)sizeof(byte_pair_t) * stretch->block_count)
-        return false;
-    for (uint32_t i = 0; i < stretch->block_count; i++, at += sizeof(byte_pair_t))
-        difference |= (read_pair(at) ^ block[i].bytes) & block[i].mask;
-    return (difference[0] | difference[1]) == 0;
-}
+/*
+ * Report whether it recognizes the document whose fields are from `at` up to `end`, and whether
+ * all texts are valid. No byte from `limit` on is read. A document that is recognized is valid, and
+ * has as many fields as the template.
+ */
+bool spill_template_recognizes(const spill_template_t *template, const uint8_t *at,
+                               const uint8_t *end, const uint8_t *limit);
+
+/* Where the value of a field is. */
+typedef struct spill_template_place {
+    uint32_t stretch;
+    uint32_t offset; /* in the stretch */
+    uint8_t type;    /* 0: there is no such field */
+} spill_template_place_t;
+
+/* Find the first field of that name. */
+spill_template_place_t spill_template_find(const spill_template_t *template, const char *name);
+
+/*
+ * The value at that place of the document whose fields are from `at` up to `end`. NULL: its fields
+ * up to the value are not the template's. No byte from `limit` on is read.
+ */
+const uint8_t *spill_template_value(const spill_template_t *template,
+                                    const spill_template_place_t *place, const uint8_t *at,
+                                    const uint8_t *end, const uint8_t *limit);
 
 #endif

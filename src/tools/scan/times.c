@@ -172,6 +172,10 @@ spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data
     spill_times_t times = {.rule = rule, .elements = spill_fields_of(data)};
     if (outline && outline->count > 0 && rule->depth > 0)
         set_step(&times.steps[0], outline, rule->names);
+    if (outline && outline->template && rule->depth == 1) {
+        times.template = outline->template;
+        times.place = spill_template_find(outline->template, rule->names);
+    }
     return times;
 }
 
@@ -253,6 +257,23 @@ static found_t find_by_outlines(spill_times_t *times, const spill_value_t *eleme
     return FOUND;
 }
 
+/* Find the rule's field in an element by the template. */
+static found_t find_by_template(const spill_times_t *times, const spill_value_t *element,
+                                spill_value_t *value)
+{
+    if (times->place.type == 0 || element->type != BSON_TYPE_DOCUMENT)
+        return CANNOT_TELL;
+    const uint8_t *at =
+        spill_template_value(times->template, &times->place, element->data + 4,
+                             element->data + element->size_bytes - 1, times->elements.end);
+    if (!at)
+        return CANNOT_TELL;
+    bool text = times->place.type == BSON_TYPE_UTF8;
+    *value = (spill_value_t){at, text ? 4 + read_u32(at) : SIZES[times->place.type] - 1U,
+                             times->place.type};
+    return FOUND;
+}
+
 bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms)
 {
     const spill_times_rule_t *rule = times->rule;
@@ -261,7 +282,9 @@ bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms)
     *time_ms = 0;
     if (!next_element(times, &element))
         return false;
-    found_t found = find_by_outlines(times, &element, &value);
+    found_t found = find_by_template(times, &element, &value);
+    if (found == CANNOT_TELL)
+        found = find_by_outlines(times, &element, &value);
     if (found == CANNOT_TELL)
         found = search_field(rule, &element, &value) ? FOUND : MISSING;
     *known =

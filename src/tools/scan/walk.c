@@ -93,15 +93,19 @@ static bool make_room(walk_t *walk)
     return true;
 }
 
+/* Add elements of an array. */
+static inline bool add_run(walk_t *walk, uint32_t path, uint32_t size_bytes, uint32_t times)
+{
+    spill_gathered_t *gathered = &walk->walker->gathered;
+    return spill_gathered_add_run(gathered, path, size_bytes, times) ||
+           (make_room(walk) && spill_gathered_add_run(gathered, path, size_bytes, times));
+}
+
 static inline bool end_run(walk_t *walk, frame_t *frame)
 {
-    if (frame->run_times == 0 || !walk->walker)
-        return true;
-    spill_gathered_t *gathered = &walk->walker->gathered;
-    uint32_t path = frame->path->index, times = frame->run_times;
+    uint32_t times = frame->run_times;
     frame->run_times = 0;
-    return spill_gathered_add_run(gathered, path, frame->run_size, times) ||
-           (make_room(walk) && spill_gathered_add_run(gathered, path, frame->run_size, times));
+    return times == 0 || !walk->walker || add_run(walk, frame->path->index, frame->run_size, times);
 }
 
 static inline bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes)
@@ -113,14 +117,24 @@ static inline bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes
     return true;
 }
 
-/* Add an array or document of the path, at `data`. */
-static inline bool add_value(walk_t *walk, const spill_path_t *path, uint32_t length,
-                             uint32_t size_bytes, const uint8_t *data)
+static bool add_values(walk_t *walk, const spill_path_t *path, const spill_path_values_t *values)
 {
     spill_gathered_t *gathered = &walk->walker->gathered;
-    uint32_t at = (uint32_t)(data - walk->data);
-    return spill_gathered_add(gathered, path, length, size_bytes, at) ||
-           (make_room(walk) && spill_gathered_add(gathered, path, length, size_bytes, at));
+    return spill_gathered_add(gathered, values, path->kind) ||
+           (make_room(walk) && spill_gathered_add(gathered, values, path->kind));
+}
+
+/* Add an array or document of the path, at `data`. */
+static bool add_value(walk_t *walk, const spill_path_t *path, uint32_t length, uint32_t size_bytes,
+                      const uint8_t *data)
+{
+    spill_path_values_t values = {.path = path->index,
+                                  .length = length,
+                                  .count = 1,
+                                  .size_max = size_bytes,
+                                  .size_max_at = (uint32_t)(data - walk->data),
+                                  .bytes = size_bytes};
+    return add_values(walk, path, &values);
 }
 
 /* ---- documents and arrays -------------------------------------------------------------------- */
@@ -232,26 +246,6 @@ static inline const uint8_t *pass_expected_text(const uint8_t *data, const uint8
     return data + 4 + length;
 }
 
-/* Report whether the template recognizes the document from `at` up to `end`, without flaws. */
-static inline bool is_recognized(const spill_template_t *template, const uint8_t *at,
-                                 const uint8_t *end, const uint8_t *limit)
-{
-    const spill_template_block_t *block = template->blocks;
-    for (uint32_t i = 0; i < template->stretch_count; i++) {
-        const spill_template_stretch_t *stretch = &template->stretches[i];
-        if (i > 0) {
-            at = pass_expected_text(at, end);
-            if (!at)
-                return false;
-        }
-        if (!spill_template_fits(stretch, block, at, limit))
-            return false;
-        block += stretch->block_count;
-        at += stretch->size_bytes;
-    }
-    return at == end && template->stretch_count > 0;
-}
-
 /* Pass a value that needs no closer look. NULL: it does need one. */
 static inline const uint8_t *pass_expected_value(const spill_outline_field_t *field,
                                                  const uint8_t *data, const uint8_t *end)
@@ -318,7 +312,8 @@ static inline const uint8_t *enter(walk_t *walk, const uint8_t *data, uint32_t s
     if (cursor.outline && cursor.outline->count > 0) {
         spill_outline_t *outline = cursor.outline;
         const spill_outline_field_t *stop;
-        if (outline->template && is_recognized(outline->template, at, end, walk->limit)) {
+        if (outline->template &&
+            spill_template_recognizes(outline->template, at, end, walk->limit)) {
             uint32_t length = outline->template->field_count;
             outline->matched += length;
             outline->strange = 0;
@@ -357,6 +352,46 @@ static inline spill_path_t *path_of_elements(walk_t *walk, frame_t *frame, uint8
 }
 
 /*
+ * Pass elements in succession that the template of their path recognizes. This is what
+ * pass_elements does with them, in a short loop. NULL: damage.
+ */
+static const uint8_t *pass_recognized(walk_t *walk, frame_t *frame, const uint8_t *at)
+{
+    spill_path_t *path = frame->hint;
+    const spill_template_t *template = path->outline.template;
+    const uint8_t *const end = frame->end, *const limit = walk->limit;
+    const uint32_t array = frame->path->index;
+    spill_path_values_t values = {.path = path->index, .length = template->field_count};
+    while (at < end && *at == BSON_TYPE_DOCUMENT) {
+        bool plain;
+        const uint8_t *data = find_nul(at + 1, limit, &plain) + 1;
+        uint32_t size = data < end ? document_size(data, end) : 0;
+        if (size == 0 || !spill_template_recognizes(template, data + 4, data + size - 1, limit))
+            break;
+        if (!add_run(walk, array, size, 1))
+            return NULL;
+        values.count++;
+        values.bytes += size;
+        if (size > values.size_max) {
+            values.size_max = size;
+            values.size_max_at = (uint32_t)(data - walk->data);
+        }
+        at = data + size;
+    }
+    frame->cursor.length += values.count;
+    path->outline.matched += values.count;
+    return values.count == 0 || add_values(walk, path, &values) ? at : NULL;
+}
+
+/* Report whether the elements from here on may be as their template. */
+static bool may_be_recognized(const walk_t *walk, const frame_t *frame)
+{
+    const spill_path_t *path = frame->hint;
+    return path && path->outline.template && !walk->walker->plain &&
+           walk->depth < SPILL_NESTING_MAX;
+}
+
+/*
  * Read the elements of the innermost array from `at` on, up to its end or up to one that is
  * entered. NULL: damage.
  */
@@ -382,6 +417,11 @@ static const uint8_t *pass_elements(walk_t *walk, const uint8_t *at)
         at = enter(walk, data, size, type == BSON_TYPE_ARRAY, path_of_elements(walk, frame, type));
         if (!at || walk->depth > depth)
             return at;
+        if (may_be_recognized(walk, frame)) {
+            at = pass_recognized(walk, frame, at);
+            if (!at)
+                return NULL;
+        }
     }
     return at;
 }
