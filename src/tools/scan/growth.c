@@ -62,11 +62,12 @@ static bool is_point(const spill_history_t *history, int64_t element)
 
 void spill_history_add(spill_history_t *history, int64_t time_ms)
 {
-    note_extremes(history, time_ms, time_ms);
-    if (history->seen > 0) {
-        history->rising += time_ms > history->last;
-        history->falling += time_ms < history->last;
-    }
+    if (history->seen == 0)
+        history->oldest = history->newest = history->last = time_ms;
+    history->oldest = time_ms < history->oldest ? time_ms : history->oldest;
+    history->newest = time_ms > history->newest ? time_ms : history->newest;
+    history->rising += time_ms > history->last;
+    history->falling += time_ms < history->last;
     history->last = time_ms;
     if (history->count == history->most && is_point(history, history->seen))
         thin_points(history);

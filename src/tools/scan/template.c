@@ -150,7 +150,7 @@ spill_template_place_t spill_template_find(const spill_template_t *template, con
             const char *own = (const char *)block + at + 1;
             at += (uint32_t)strlen(own) + 2;
             if (strcmp(own, name) == 0)
-                return (spill_template_place_t){i, at, type};
+                return (spill_template_place_t){i, at, (at + BLOCK - 1) / BLOCK, type};
             at += type == BSON_TYPE_UTF8 ? 0 : SIZES[type] - 1U;
         }
         block += (size_t)BLOCK * stretch->block_count;
@@ -176,6 +176,6 @@ const uint8_t *spill_template_value(const spill_template_t *template,
             return NULL;
         at += 4 + length;
     }
-    difference |= compare(template, block, last->block_count, at);
+    difference |= compare(template, block, place->block_count, at);
     return is_zero(difference) ? at + place->offset : NULL;
 }

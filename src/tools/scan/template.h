@@ -49,8 +49,9 @@ bool spill_template_recognizes(const spill_template_t *template, const uint8_t *
 /* Where the value of a field is. */
 typedef struct spill_template_place {
     uint32_t stretch;
-    uint32_t offset; /* in the stretch */
-    uint8_t type;    /* 0: there is no such field */
+    uint32_t offset;      /* in the stretch */
+    uint32_t block_count; /* of the stretch, up to the value */
+    uint8_t type;         /* 0: there is no such field */
 } spill_template_place_t;
 
 /* Find the first field of that name. */

@@ -172,7 +172,7 @@ spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data
     spill_times_t times = {.rule = rule, .elements = spill_fields_of(data)};
     if (outline && outline->count > 0 && rule->depth > 0)
         set_step(&times.steps[0], outline, rule->names);
-    if (outline && outline->template && rule->depth == 1) {
+    if (outline && outline->template && rule->depth == 1 && rule->type != 0) {
         times.template = outline->template;
         times.place = spill_template_find(outline->template, rule->names);
     }
@@ -257,34 +257,44 @@ static found_t find_by_outlines(spill_times_t *times, const spill_value_t *eleme
     return FOUND;
 }
 
-/* Find the rule's field in an element by the template. */
-static found_t find_by_template(const spill_times_t *times, const spill_value_t *element,
-                                spill_value_t *value)
+/* ---- reading by a template ------------------------------------------------------------------- */
+
+/*
+ * Pass the next element and return its time's value, of the rule's type. NULL: the element is not
+ * recognized, or has another type there; it is not passed.
+ */
+static inline const uint8_t *pass_recognized(spill_times_t *times)
 {
-    if (times->place.type == 0 || element->type != BSON_TYPE_DOCUMENT)
-        return CANNOT_TELL;
-    const uint8_t *at =
-        spill_template_value(times->template, &times->place, element->data + 4,
-                             element->data + element->size_bytes - 1, times->elements.end);
-    if (!at)
-        return CANNOT_TELL;
-    bool text = times->place.type == BSON_TYPE_UTF8;
-    *value = (spill_value_t){at, text ? 4 + read_u32(at) : SIZES[times->place.type] - 1U,
-                             times->place.type};
-    return FOUND;
+    spill_fields_t *elements = &times->elements;
+    if (!times->template || times->place.type != times->rule->type ||
+        elements->at >= elements->end || *elements->at != BSON_TYPE_DOCUMENT)
+        return NULL;
+    bool plain;
+    const uint8_t *data = find_nul(elements->at + 1, elements->end, &plain) + 1;
+    const uint8_t *end = data + read_u32(data);
+    const uint8_t *value =
+        spill_template_value(times->template, &times->place, data + 4, end - 1, elements->end);
+    if (value)
+        elements->at = end;
+    return value;
 }
 
 bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms)
 {
     const spill_times_rule_t *rule = times->rule;
-    spill_value_t element, value;
-    *known = false;
+    spill_value_t element, value = {.type = rule->type};
     *time_ms = 0;
+    value.data = pass_recognized(times);
+    if (value.data) {
+        if (rule->type == BSON_TYPE_UTF8)
+            value.size_bytes = 4 + read_u32(value.data);
+        *known = time_of(&value, time_ms);
+        return true;
+    }
+    *known = false;
     if (!next_element(times, &element))
         return false;
-    found_t found = find_by_template(times, &element, &value);
-    if (found == CANNOT_TELL)
-        found = find_by_outlines(times, &element, &value);
+    found_t found = find_by_outlines(times, &element, &value);
     if (found == CANNOT_TELL)
         found = search_field(rule, &element, &value) ? FOUND : MISSING;
     *known =
