@@ -336,8 +336,7 @@ static void halves_merge_to_the_whole(void **state)
 /* ---- large documents ------------------------------------------------------------------------- */
 
 /*
- * A document with more inner documents and more sizes than the walk buffers until it knows that the
- * document is sound.
+ * A document with more inner arrays than the walk keeps until it knows that the document is sound.
  */
 static bson_t *large_document(void)
 {
@@ -345,10 +344,10 @@ static bson_t *large_document(void)
     bson_t list, inner;
     BSON_APPEND_ARRAY_BEGIN(document, "list", &list);
     for (int i = 0; i < 100000; i++) {
-        BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &inner);
+        BSON_APPEND_ARRAY_BEGIN(&list, "0", &inner);
         if (i % 2)
-            BSON_APPEND_INT32(&inner, "x", i);
-        bson_append_document_end(&list, &inner);
+            BSON_APPEND_INT32(&inner, "0", i);
+        bson_append_array_end(&list, &inner);
     }
     bson_append_array_end(document, &list);
     BSON_APPEND_INT32(document, "last", 1);
@@ -366,8 +365,8 @@ static void large_documents(void **state)
     spill_path_t *list = find_path(&paths, "list", SPILL_PATH_ARRAY);
     assert_int_equal(list->lengths.sum, 100000);
     assert_int_equal(list->elements.count, 100000);
-    assert_int_equal(find_path(&paths, "list[]", SPILL_PATH_DOCUMENT)->lengths.count, 100000);
-    assert_int_equal(find_path(&paths, "list[]", SPILL_PATH_DOCUMENT)->documents, 1);
+    assert_int_equal(find_path(&paths, "list[]", SPILL_PATH_ARRAY)->lengths.count, 100000);
+    assert_int_equal(find_path(&paths, "list[]", SPILL_PATH_ARRAY)->documents, 1);
     uint8_t *bytes = (uint8_t *)(uintptr_t)bson_get_data(document);
     bytes[document->len - 11] ^= 0x40; /* the type of the last field */
     result = walk_document(&paths, document);

@@ -104,6 +104,14 @@ static void report_problem(worker_t *worker, int64_t place, bool damaged, const 
     pthread_mutex_unlock(&scanner->lock);
 }
 
+static spill_walker_t *new_walker(const scanner_t *scanner)
+{
+    spill_walker_t *walker = spill_walker_new();
+    if (scanner->options->ignore_outlines)
+        spill_walker_ignore_outlines(walker);
+    return walker;
+}
+
 /* ---- documents ------------------------------------------------------------------------------- */
 
 static void walk_document(worker_t *worker, const uint8_t *data, size_t size, int64_t place)
@@ -334,7 +342,7 @@ static void scan_source(scanner_t *scanner)
     for (int i = 0; i < threads; i++) {
         workers[i].scanner = scanner;
         workers[i].number = i;
-        workers[i].walker = spill_walker_new();
+        workers[i].walker = new_walker(scanner);
     }
     if (!scanner->document_source->ops->collection)
         collection_of(&workers[0]); /* report the collection even if it is empty */
@@ -545,7 +553,7 @@ static spill_code_t scan_array(scanner_t *scanner, spill_store_t *store, const c
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)
         return code;
-    pushed.worker.walker = spill_walker_new();
+    pushed.worker.walker = new_walker(scanner);
     code = spill_array_documents(array, NULL, false, walk_pushed, &pushed, error);
     spill_walker_free(pushed.worker.walker);
     spill_array_close(array);

@@ -9,7 +9,9 @@
  *   scan.c     the inputs, the workers, and the collections of a scan
  *   inputs.c   the files of a source; document_source*.c read documents from each
  *   resync.c   find documents again behind damage
- *   walk.c     one pass over the bytes of a document
+ *   walk.c     one pass over the bytes of a document; gathered.c keeps what it finds there
+ *   outline.c  the fields that a path's documents had, to recognize them; template.c recognizes
+ *              whole documents
  *   paths.c    the table of paths; times.c reads the times of elements
  *   sketch.c   distributions, and the largest owners
  *   growth.c   how arrays grew; forecast.c and growth_forecast.c how they may continue
@@ -175,6 +177,7 @@ typedef struct spill_scan_options {
     spill_scan_limits_t limits;
     int64_t collections_max; /* SPILL_SCAN_COLLECTIONS */
     int threads;             /* 1 or 2 */
+    bool ignore_outlines;    /* for tests: see spill_walker_ignore_outlines */
     atomic_bool *stop;       /* or NULL: once true, the scan ends with its results so far */
     void (*progress)(void *context, const spill_scan_progress_t *progress);
     void *context;
