@@ -390,6 +390,48 @@ static void outlines_are_bounded(void **state)
     end_twins(&twins, 0);
 }
 
+/* Append {"first": {}, "first+1": {}, ...} as a field. */
+static void append_numbered(bson_t *document, const char *name, int first, int count)
+{
+    bson_t outer, inner;
+    BSON_APPEND_DOCUMENT_BEGIN(document, name, &outer);
+    for (int i = first; i < first + count; i++) {
+        char key[16];
+        bson_snprintf(key, sizeof key, "%d", i);
+        bson_append_document_begin(&outer, key, -1, &inner);
+        bson_append_document_end(&outer, &inner);
+    }
+    bson_append_document_end(document, &outer);
+}
+
+static void walk_numbered(twins_t *twins, const char *name, int first, int count)
+{
+    bson_t document = BSON_INITIALIZER;
+    append_numbered(&document, name, first, count);
+    walk_document(twins, &document);
+    bson_destroy(&document);
+}
+
+/* A path without room in the table gets room when a map absorbs others. */
+static void room_in_a_full_table(void **state)
+{
+    (void)state;
+    twins_t twins;
+    char name[16];
+    begin_twins(&twins);
+    for (int i = 0; i < SPILL_PATHS_MAX / SPILL_PATH_CHILDREN_MAX + 1; i++) {
+        bson_snprintf(name, sizeof name, "d%d", i);
+        walk_numbered(&twins, name, 0, SPILL_PATH_CHILDREN_MAX);
+    }
+    assert_int_equal(twins.fast.paths.live, SPILL_PATHS_MAX);
+    for (int i = 0; i < 3; i++)
+        walk_numbered(&twins, "late", 0, 3);
+    walk_numbered(&twins, "d0", 2000, 1); /* becomes a map */
+    assert_true(twins.fast.paths.live < SPILL_PATHS_MAX);
+    walk_numbered(&twins, "late", 0, 3);
+    end_twins(&twins, 0);
+}
+
 /* More elements of different sizes, and more arrays, than are kept until a document is valid. */
 static void large_documents(void **state)
 {
@@ -481,8 +523,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changing_shapes),      cmocka_unit_test(damaged_documents),
-        cmocka_unit_test(outlines_are_bounded), cmocka_unit_test(large_documents),
-        cmocka_unit_test(damaged_files),
+        cmocka_unit_test(outlines_are_bounded), cmocka_unit_test(room_in_a_full_table),
+        cmocka_unit_test(large_documents),      cmocka_unit_test(damaged_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
