@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEEP_BYTES (16 * SPILL_BLOCK_BYTES) /* free the memory of a block that is larger */
+#define KEEP_BYTES (16 * 1024 * 1024) /* free memory of blocks beyond, which few inputs need */
 
 void spill_block_clear(spill_block_t *block)
 {
@@ -65,7 +65,7 @@ void spill_document_source_window_begin(spill_document_source_window_t *window,
 {
     spill_buffer_append(&block->data, window->rest.data, window->rest.size);
     window->work += (int64_t)window->rest.size;
-    if (window->rest.size > SPILL_BLOCK_BYTES)
+    if (window->rest.capacity > KEEP_BYTES)
         spill_buffer_release(&window->rest);
     spill_buffer_clear(&window->rest);
 }
