@@ -272,7 +272,7 @@ int main(int argc, char **argv)
     measure_report_t report = {0};
     measure_figure_t figure = {.name = "scan",
                                .what = "a .bson file: two threads of a scan, one of libbson",
-                               .bar = 3,
+                               .bar = 8,
                                .threads = 1,
                                .rounds = rounds,
                                .ours = {scan, path, 1},

@@ -20,8 +20,9 @@ typedef struct spill_run {
 } spill_run_t;
 
 /*
- * Set the counts to 0 to begin, and the slots once. A slot has the index of the last item whose two
- * numbers have this hash. The index may be of an earlier document, so the numbers are compared.
+ * Zero it once, and set the counts to 0 for each document. Two numbers identify an item. The slot
+ * of their hash has the index of the last item with this hash. The index may come from an earlier
+ * document, so the numbers are compared.
  */
 typedef struct spill_gathered {
     uint32_t value_count;

@@ -1,7 +1,7 @@
 /* Learn the outline of a path. */
 #include "tools/scan/outline.h"
 
-/* After an outline is full of fields that seldom matched, so many fields are not learned. */
+/* Fields that are not learned after an outline was full of fields that seldom matched. */
 #define PAUSE_FIELDS 1024U
 #define MATCHES_MIN (4U * SPILL_OUTLINE_FIELDS)
 
@@ -69,7 +69,7 @@ uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uin
     return index + 1;
 }
 
-/* A template is replaced after so many documents in succession that it does not recognize. */
+/* Documents in succession that a template does not recognize before a new one is made. */
 #define STRANGE_MAX 3U
 
 void spill_outline_note_strange(spill_outline_t *outline, const uint8_t *data, uint32_t size)

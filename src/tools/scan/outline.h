@@ -59,15 +59,15 @@ typedef struct spill_outline {
 void spill_outline_release(spill_outline_t *outline);
 
 /*
- * Insert the field at `at`, whose name and type are valid, before the field of that index. `stop`:
+ * Insert the field at `at` before the field of that index. Its name and type are valid. `stop`:
  * each such value needs a closer look. Return the index behind it.
  */
 uint32_t spill_outline_learn(spill_outline_t *outline, uint32_t index, const uint8_t *at,
                              size_t head_size, bool stop, struct spill_path *path);
 
 /*
- * Note a document of the path, of `size` bytes at `data`, whose fields were all as expected, and
- * which the template does not recognize. After a few of them a new template is made.
+ * Note a document of the path, of `size` bytes at `data`. Its fields were all as expected, but the
+ * template does not recognize it. After a few such documents, make a new template.
  */
 void spill_outline_note_strange(spill_outline_t *outline, const uint8_t *data, uint32_t size);
 
@@ -81,7 +81,7 @@ static inline uint64_t spill_outline_word(const uint8_t *data)
     return word;
 }
 
-/* Report whether a head of more than 8 bytes, the first 8 of which match, does so to its end. */
+/* Compare a head of more than 8 bytes behind its first 8, which match. */
 static inline bool spill_outline_ends_alike(const spill_outline_field_t *field, const uint8_t *at)
 {
     return spill_outline_word(at + field->head_size - 8) == field->words[1] &&
@@ -105,8 +105,8 @@ const spill_outline_field_t *spill_outline_search(const spill_outline_field_t *e
                                                   const uint8_t *at, const uint8_t *limit);
 
 /*
- * The field whose head is at `at`: the expected one, or one soon behind it, but before `end`; NULL
- * if none matches. Reads no byte from `limit` on.
+ * Find the field that has its head at `at`: the expected one, or one soon behind it, but before
+ * `end`. NULL: none matches. Reads no byte from `limit` on.
  */
 static inline const spill_outline_field_t *spill_outline_find(const spill_outline_field_t *expected,
                                                               const spill_outline_field_t *end,

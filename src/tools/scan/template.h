@@ -39,14 +39,14 @@ typedef struct spill_template {
 void spill_template_make(spill_template_t *template, const uint8_t *data, uint32_t size);
 
 /*
- * Report whether it recognizes the document whose fields are from `at` up to `end`, and whether
- * all texts are valid. No byte from `limit` on is read. A document that is recognized is valid, and
- * has as many fields as the template.
+ * Report whether it recognizes the document with the fields from `at` up to `end`, and whether all
+ * texts are valid. No byte from `limit` on is read. A document that is recognized is valid, and has
+ * as many fields as the template.
  */
 bool spill_template_recognizes(const spill_template_t *template, const uint8_t *at,
                                const uint8_t *end, const uint8_t *limit);
 
-/* Where the value of a field is. */
+/* The place of a field's value. */
 typedef struct spill_template_place {
     uint32_t stretch;
     uint32_t offset;      /* in the stretch */
@@ -58,8 +58,8 @@ typedef struct spill_template_place {
 spill_template_place_t spill_template_find(const spill_template_t *template, const char *name);
 
 /*
- * The value at that place of the document whose fields are from `at` up to `end`. NULL: its fields
- * up to the value are not the template's. No byte from `limit` on is read.
+ * Return the value at that place of a valid document with the fields from `at` up to `end`. NULL:
+ * its fields up to the value are not the template's. No byte from `limit` on is read.
  */
 const uint8_t *spill_template_value(const spill_template_t *template,
                                     const spill_template_place_t *place, const uint8_t *at,
