@@ -196,7 +196,8 @@ static void append_field(random_source_t *random, uint32_t schema, int depth, bs
         BSON_APPEND_BOOL(document, name, random_below(random, 2));
         return;
     case 3:
-        BSON_APPEND_UTF8(document, name, random_below(random, 9) ? "2023-01-02T03:04:05Z" : "?");
+        bson_append_utf8(document, name, -1, random_below(random, 9) ? "2023-01-02T03:04:05Z" : "?",
+                         -1);
         return;
     case 4:
     case 5:
