@@ -87,8 +87,10 @@ static void commit(spill_combiner_t *combiner, job_t *group)
         return;
     spill_error_t error;
     spill_tail_cache_begin(combiner->tails, &combiner->batch);
+    spill_read_ahead_begin(combiner->ahead, &combiner->batch);
     spill_code_t code =
         combiner->kv->ops->write(combiner->kv, &combiner->batch, combiner->sync, &error);
+    spill_read_ahead_end(combiner->ahead, &combiner->batch, code);
     spill_tail_cache_end(combiner->tails, &combiner->batch, code);
     if (code == SPILL_OK) {
         atomic_fetch_add_explicit(combiner->commits, 1, memory_order_relaxed);

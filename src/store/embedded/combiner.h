@@ -10,6 +10,7 @@
 #define SPILL_STORE_EMBEDDED_COMBINER_H
 
 #include "store/embedded/kv.h"
+#include "store/embedded/read_ahead.h"
 #include "store/embedded/tail_cache.h"
 #include "util/queue.h"
 
@@ -31,6 +32,7 @@ typedef struct spill_combiner {
     atomic_llong *syncs;
     atomic_llong *bytes;       /* of their keys and values; may be NULL */
     spill_tail_cache_t *tails; /* learns of each write; may be NULL */
+    spill_read_ahead_t *ahead; /* the same */
     spill_queue_t queue;
     spill_batch_t batch;    /* the leader's */
     spill_undone_fn undone; /* may be NULL */

@@ -196,6 +196,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     bson_free(store->bindings);
     clear_caches(store);
     spill_tail_cache_free(store->tails);
+    spill_read_ahead_free(store->ahead);
     spill_store_base_release(base);
     bson_free(store);
     return code;
@@ -297,6 +298,8 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     embedded->combiner.bytes = &embedded->base.counts.bytes_written;
     embedded->tails = spill_tail_cache_new(tail_bytes(options), &embedded->base.counts);
     embedded->combiner.tails = embedded->tails;
+    embedded->ahead = spill_read_ahead_new(kv);
+    embedded->combiner.ahead = embedded->ahead;
     embedded->combiner.undone = clear_caches;
     embedded->combiner.undone_context = embedded;
     if (!options->read_only)

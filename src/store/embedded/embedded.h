@@ -13,6 +13,7 @@
  *   embedded_catalog.c    definitions with their numbers, and imports
  *   leader_cache.h        the leader's caches of head records and of operation windows
  *   tail_cache.c          the cache of heads and their newest elements, for readers
+ *   read_ahead.h          spans of consecutive owners in memory, for work on a whole store
  *   embedded_listing.c    list owners, heads that need a reshape, windows, pages without a head
  *   embedded_check.h      find errors in the records
  *   embedded_indexes.c    find errors in the indexes, and rebuild them
@@ -32,6 +33,7 @@
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/leader_cache.h"
+#include "store/embedded/read_ahead.h"
 #include "store/embedded/tail_cache.h"
 #include "store/store.h"
 #include "store/transition.h"
@@ -45,6 +47,7 @@ typedef struct spill_embedded {
     spill_folder_lock_t lock;
     spill_combiner_t combiner;
     spill_tail_cache_t *tails; /* NULL: none */
+    spill_read_ahead_t *ahead;
     /* The defined arrays. Only the combiner's leader uses them. */
     spill_binding_t *bindings;
     size_t binding_count;

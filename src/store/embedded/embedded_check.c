@@ -458,7 +458,8 @@ spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *bi
                                   spill_store_finding_fn report, void *context,
                                   spill_error_t *error)
 {
-    spill_kv_t *kv = ((spill_embedded_t *)base)->kv;
+    spill_embedded_t *store = (spill_embedded_t *)base;
+    spill_hold_t hold = {.pass = NULL};
     spill_buffer_t owner_key = SPILL_BUFFER_INIT;
     spill_code_t code = spill_owner_key(owner, &owner_key, error);
     if (code == SPILL_OK) {
@@ -469,14 +470,21 @@ spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *bi
                                    .array_id = binding->array_id,
                                    .collection_id = binding->collection_id};
         spill_checking_t checking = {.request = &request,
-                                     .iter = kv->ops->iterate(kv),
                                      .below = INT64_MAX,
                                      .sure = true,
                                      .report = report,
                                      .context = context};
         spill_record_key_init(&checking.key, binding->array_id, owner_key.data, owner_key.size);
+        /* Entries of windows are under the key of another owner. */
+        bool elsewhere = spill_schema_of(definition)->has_windows && definition->id_field[0];
+        spill_kv_t *kv =
+            elsewhere ? NULL : spill_read_ahead_hold(store->ahead, &checking.key, &hold);
+        if (!kv)
+            kv = store->kv;
+        checking.iter = kv->ops->iterate(kv);
         check_all(&checking);
         checking.iter->ops->free(checking.iter);
+        spill_hold_release(&hold);
         spill_state_release(&checking.head);
     }
     spill_buffer_release(&owner_key);

@@ -7,6 +7,7 @@
 #include "bson/value.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
+#include "store/embedded/read_ahead.h"
 #include "store/listing.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -18,6 +19,7 @@ typedef struct walk {
     const spill_definition_t *definition;
     const spill_binding_t *binding;
     const spill_list_query_t *query;
+    size_t limit; /* of the listing */
     spill_listing_t *listing;
     spill_state_t head;   /* SPILL_LIST_OVERSIZED: the head at the iterator */
     spill_buffer_t value; /* ... and its record */
@@ -57,6 +59,21 @@ static spill_code_t fail_fields(const spill_embedded_t *store, const uint8_t *ow
     return code;
 }
 
+/* List an owner that has a head and the record `value` of other fields. */
+static spill_code_t list_owner(walk_t *walk, const uint8_t *owner, size_t owner_bytes,
+                               const uint8_t *value, size_t value_bytes, spill_error_t *error)
+{
+    bson_t fields;
+    bson_iter_t at;
+    if (!spill_fields_decode(value, value_bytes, owner, owner_bytes, &fields) ||
+        !bson_iter_init_find(&at, &fields, "_id"))
+        return fail_fields(walk->store, owner, owner_bytes, error);
+    spill_value_t id = spill_value_from_iter(&at);
+    spill_listing_add_owner(walk->listing, &id);
+    spill_listing_set_last(walk->listing, owner, owner_bytes);
+    return SPILL_OK;
+}
+
 static spill_code_t add_owner(void *context, const spill_kv_iter_t *iter, bool *more,
                               spill_error_t *error)
 {
@@ -65,17 +82,45 @@ static spill_code_t add_owner(void *context, const spill_kv_iter_t *iter, bool *
     size_t owner_bytes = iter->key_bytes - 4;
     bool has = false;
     SPILL_TRY(has_head(walk->store->kv, walk->binding->array_id, owner, owner_bytes, &has, error));
-    if (!has)
-        return SPILL_OK;
-    bson_t fields;
-    bson_iter_t at;
-    if (!spill_fields_decode(iter->value, iter->value_bytes, owner, owner_bytes, &fields) ||
-        !bson_iter_init_find(&at, &fields, "_id"))
-        return fail_fields(walk->store, owner, owner_bytes, error);
-    spill_value_t id = spill_value_from_iter(&at);
-    spill_listing_add_owner(walk->listing, &id);
-    spill_listing_set_last(walk->listing, owner, owner_bytes);
-    *more = walk->listing->count < walk->query->limit;
+    if (has)
+        SPILL_TRY(list_owner(walk, owner, owner_bytes, iter->value, iter->value_bytes, error));
+    *more = walk->listing->count < walk->limit;
+    return SPILL_OK;
+}
+
+/* List the owners of the span. */
+static spill_code_t list_span(walk_t *walk, const spill_span_t *span, spill_error_t *error)
+{
+    for (size_t i = 0; i < span->owner_count; i++) {
+        const spill_span_owner_t *owner = &span->owners[i];
+        if (owner->has_head && owner->has_fields)
+            SPILL_TRY(list_owner(walk, spill_span_owner_key(span, owner), owner->key_bytes,
+                                 span->bytes.data + owner->fields.value, owner->fields.value_bytes,
+                                 error));
+    }
+    return SPILL_OK;
+}
+
+/*
+ * List the owners behind `after` from the pass's span, which keeps their records for reads. Move
+ * `after` on over owners that are not listed. *done: false if the next owner is in no span.
+ */
+static spill_code_t list_pass(walk_t *walk, spill_pass_t *pass, spill_span_range_t *range,
+                              spill_buffer_t *after, bool *done, spill_error_t *error)
+{
+    const spill_span_t *span;
+    do {
+        range->after = after->data;
+        range->after_bytes = after->size;
+        span = spill_pass_fill(pass, range);
+        *done = span->owner_count > 0 || span->ends;
+        SPILL_TRY(list_span(walk, span, error));
+        if (span->owner_count > 0) {
+            const spill_span_owner_t *last = &span->owners[span->owner_count - 1];
+            spill_buffer_clear(after);
+            spill_buffer_append(after, spill_span_owner_key(span, last), last->key_bytes);
+        }
+    } while (walk->listing->count == 0 && *done && !span->ends);
     return SPILL_OK;
 }
 
@@ -244,8 +289,9 @@ spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition
 /* ---- pages without a head -------------------------------------------------------------------- */
 
 /*
- * Walk the records of an array from owner to owner, with one to three seeks for each. No other
- * program writes here, so an owner without a head was dropped.
+ * Walk the records of an array from owner to owner, with one to three seeks for each. They are
+ * seeks in a span, if the owner has few records. No other program writes here, so an owner
+ * without a head was dropped.
  */
 
 /* The search in one owner's records, which begin with `key`. One iterator: one moment. */
@@ -389,7 +435,10 @@ static spill_code_t add_orphans_of_owner(orphan_search_t *search, spill_error_t 
     return SPILL_OK;
 }
 
-/* Go to the first record of the next owner; false: there is none. */
+/*
+ * Go to the first owner with records at or behind search->key, from the engine; false: there is
+ * none.
+ */
 static bool next_owner(orphan_search_t *search, uint32_t array_id)
 {
     spill_kv_iter_t *iter = search->iter;
@@ -408,45 +457,86 @@ static bool next_owner(orphan_search_t *search, uint32_t array_id)
     return false;
 }
 
+/* Search one owner, the next one behind search->key. *ends: there is none. */
+static spill_code_t add_orphans_of_next(orphan_search_t *search, uint32_t array_id, bool *ends,
+                                        spill_error_t *error)
+{
+    spill_kv_t *kv = search->store->kv;
+    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    search->iter = iter;
+    if (search->key.prefix > 4)
+        spill_embedded_pass_owner(iter, &search->key);
+    else
+        iter->ops->seek(iter, search->key.data, search->key.size);
+    *ends = !next_owner(search, array_id);
+    if (!*ends)
+        SPILL_TRY(add_orphans_of_owner(search, error));
+    return spill_kv_iter_stop(iter, error);
+}
+
 static spill_code_t add_orphans_of_one(orphan_search_t *search, const spill_binding_t *binding,
                                        const spill_value_t *owner, spill_error_t *error)
 {
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t name = SPILL_BUFFER_INIT;
+    spill_kv_t *kv = search->store->kv;
     SPILL_TRY(spill_owner_key(owner, &name, error));
     spill_record_key_init(&search->key, binding->array_id, name.data, name.size);
+    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    search->iter = iter;
     SPILL_TRY(add_orphans_of_owner(search, error));
-    return spill_kv_iter_stop(search->iter, error);
+    return spill_kv_iter_stop(iter, error);
 }
 
+/* Search the owners of a span. */
+static spill_code_t add_orphans_of_span(orphan_search_t *search, const spill_span_t *span,
+                                        uint32_t array_id, size_t limit, spill_error_t *error)
+{
+    spill_owner_records_t records;
+    for (size_t i = 0; i < span->owner_count && search->listing->count < limit; i++) {
+        const spill_span_owner_t *owner = &span->owners[i];
+        spill_kv_t *kv = spill_owner_records_open(&records, span, owner);
+        search->iter = kv->ops->iterate(kv);
+        spill_record_key_init(&search->key, array_id, spill_span_owner_key(span, owner),
+                              owner->key_bytes);
+        SPILL_TRY(add_orphans_of_owner(search, error));
+    }
+    return SPILL_OK;
+}
+
+/* Search owners with few records in spans, the others one by one. */
 static spill_code_t add_orphans(orphan_search_t *search, const spill_binding_t *binding,
                                 const spill_list_query_t *query, spill_error_t *error)
 {
-    spill_kv_iter_t *iter = search->iter;
-    spill_record_key_init(&search->key, binding->array_id, query->after, query->after_bytes);
-    if (query->after_bytes > 0)
-        spill_embedded_pass_owner(iter, &search->key);
-    else
-        iter->ops->seek(iter, search->key.data, search->key.size);
-    while (search->listing->count < query->limit && next_owner(search, binding->array_id)) {
-        SPILL_TRY(add_orphans_of_owner(search, error));
-        spill_embedded_pass_owner(iter, &search->key);
+    enum { RECORDS_MAX = 32 };
+    uint32_t array_id = binding->array_id;
+    SPILL_SCOPED(spill_span_release) spill_span_t span = {.bytes_most = 0};
+    spill_span_range_t range = {
+        .array_id = array_id, .heads_max = SIZE_MAX, .owner_records_max = RECORDS_MAX};
+    bool ends = false;
+    spill_record_key_init(&search->key, array_id, query->after, query->after_bytes);
+    while (!ends && search->listing->count < query->limit) {
+        range.after = search->key.data + 4;
+        range.after_bytes = search->key.prefix - 4;
+        spill_span_fill(&span, search->store->kv, &range);
+        ends = span.ends;
+        if (span.owner_count > 0)
+            SPILL_TRY(add_orphans_of_span(search, &span, array_id, query->limit, error));
+        else if (!ends)
+            SPILL_TRY(add_orphans_of_next(search, array_id, &ends, error));
     }
-    return spill_kv_iter_stop(iter, error);
+    return SPILL_OK;
 }
 
 spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition_t *definition,
                                     const spill_binding_t *binding, const spill_list_query_t *query,
                                     spill_listing_t *listing, spill_error_t *error)
 {
-    spill_kv_t *kv = ((spill_embedded_t *)store)->kv;
     orphan_search_t search = {.store = (spill_embedded_t *)store,
-                              .iter = kv->ops->iterate(kv),
                               .oldest = !spill_schema_of(definition)->appends_to_head,
                               .listing = listing};
     const spill_value_t *owner = query->orphans.owner;
     spill_code_t code = owner ? add_orphans_of_one(&search, binding, owner, error)
                               : add_orphans(&search, binding, query, error);
-    search.iter->ops->free(search.iter);
     spill_state_release(&search.state);
     return code;
 }
@@ -484,6 +574,36 @@ static spill_code_t list_by_records(const walk_t *walk, spill_error_t *error)
     return spill_kv_iter_stop(iter, error);
 }
 
+/* List the next owners, from a span if the store is not damaged. */
+static spill_code_t list_owners(walk_t *walk, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t after = SPILL_BUFFER_INIT;
+    const spill_list_query_t *query = walk->query;
+    const spill_binding_t *binding = walk->binding;
+    spill_span_range_t range = {.array_id = binding->array_id,
+                                .collection_id = binding->collection_id,
+                                .after = query->after,
+                                .after_bytes = query->after_bytes,
+                                .heads_max = query->limit};
+    if (binding->collection_id == 0) /* no such collection */
+        return SPILL_OK;
+    if (query->after_bytes > 0)
+        spill_buffer_append(&after, query->after, query->after_bytes);
+    bool partial = walk->store->base.options.partial;
+    spill_pass_t *pass = partial ? NULL : spill_pass_open(walk->store->ahead, &range);
+    bool done = false;
+    spill_code_t code = pass ? list_pass(walk, pass, &range, &after, &done, error) : SPILL_OK;
+    if (code == SPILL_OK && !done) {
+        if (pass) /* behind an owner that does not fit a span, go on with spans */
+            walk->limit = 1;
+        code = spill_embedded_each_fields(walk->store, binding->collection_id, after.data,
+                                          after.size, add_owner, walk, error);
+    }
+    if (pass)
+        spill_pass_close(pass, walk->listing->last.data, walk->listing->last.size);
+    return code;
+}
+
 spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_binding_t *binding, const spill_list_query_t *query,
                                    spill_listing_t *listing, spill_error_t *error)
@@ -492,10 +612,10 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
                    .definition = definition,
                    .binding = binding,
                    .query = query,
+                   .limit = query->limit,
                    .listing = listing};
     spill_error_t failure;
-    spill_code_t code = spill_embedded_each_fields(walk.store, binding->collection_id, query->after,
-                                                   query->after_bytes, add_owner, &walk, &failure);
+    spill_code_t code = list_owners(&walk, &failure);
     if (listing->count > 0)
         return SPILL_OK; /* the next batch returns the error */
     if (code == SPILL_CORRUPT && store->options.partial) {

@@ -450,8 +450,8 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
          ordinal--) {
         spill_op_entry_t entry;
         spill_record_key_op(&reading->key, state->incarnation, ordinal);
-        code = spill_embedded_get(reading->store, NULL, reading->key.data, reading->key.size,
-                                  &value, &found, error);
+        code = reading->kv->ops->get(reading->kv, reading->key.data, reading->key.size, &value,
+                                     &found, error);
         if (code != SPILL_OK || !found)
             break;
         if (!spill_op_decode(value.data, value.size, &entry)) {
@@ -522,6 +522,16 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* Read with one iterator. */
+static spill_code_t read_view(spill_view_t *reading, spill_kv_t *kv, spill_error_t *error)
+{
+    reading->kv = kv;
+    reading->iter = kv->ops->iterate(kv);
+    spill_code_t code = read_all(reading, error);
+    reading->iter->ops->free(reading->iter);
+    return code;
+}
+
 /* Read the engine. */
 static spill_code_t read_engine(spill_view_t *reading, spill_error_t *error)
 {
@@ -533,9 +543,31 @@ static spill_code_t read_engine(spill_view_t *reading, spill_error_t *error)
     if (state_only)
         return spill_embedded_get_state(store, NULL, request, &reading->key, request->page,
                                         &reading->response->state, error);
-    reading->iter = store->kv->ops->iterate(store->kv);
-    spill_code_t code = read_all(reading, error);
-    reading->iter->ops->free(reading->iter);
+    return read_view(reading, store->kv, error);
+}
+
+/* Read the engine, or for the newest elements the cache. */
+static spill_code_t read_one(spill_view_t *reading, spill_error_t *error)
+{
+    spill_tail_ticket_t ticket;
+    spill_tail_cache_t *tails = reading->store->tails;
+    if (spill_tail_cache_read(tails, &reading->key, reading->request, reading->response, &ticket))
+        return SPILL_OK;
+    SPILL_TRY(read_engine(reading, error));
+    spill_tail_cache_fill(tails, &reading->key, reading->request, reading->response, &ticket);
+    return SPILL_OK;
+}
+
+/* Read the owner from the span of a pass over many owners. *done: false if no span has it. */
+static spill_code_t read_ahead(spill_view_t *reading, bool *done, spill_error_t *error)
+{
+    spill_hold_t hold;
+    spill_kv_t *kv = spill_read_ahead_hold(reading->store->ahead, &reading->key, &hold);
+    *done = kv != NULL;
+    if (!kv)
+        return SPILL_OK;
+    spill_code_t code = read_view(reading, kv, error);
+    spill_hold_release(&hold);
     return code;
 }
 
@@ -543,7 +575,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
                                  spill_response_t *response, spill_error_t *error)
 {
     spill_view_t reading;
-    spill_tail_ticket_t ticket;
+    bool done;
     reading.store = store;
     reading.request = request;
     reading.response = response;
@@ -553,10 +585,9 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     const spill_clock_t *clock = &store->base.options.clock;
     if (request->read.want_now)
         response->now_us = clock->now_us(clock->context);
-    if (spill_tail_cache_read(store->tails, &reading.key, request, response, &ticket))
-        return SPILL_OK;
-    SPILL_TRY(read_engine(&reading, error));
-    spill_tail_cache_fill(store->tails, &reading.key, request, response, &ticket);
+    SPILL_TRY(read_ahead(&reading, &done, error));
+    if (!done)
+        SPILL_TRY(read_one(&reading, error));
     bool fields_only =
         request->page == SPILL_HEAD && !request->read.unmanaged && !response->state.present;
     return fields_only ? spill_embedded_get_fields_bytes(store, request,

@@ -14,6 +14,7 @@ typedef struct spill_view {
     spill_embedded_t *store;
     const spill_request_t *request;
     spill_response_t *response;
+    spill_kv_t *kv; /* the engine, or the owner's records in a span */
     spill_kv_iter_t *iter;
     spill_record_key_t key;
     int64_t page; /* the document that was found */
