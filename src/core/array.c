@@ -81,7 +81,9 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
-    SPILL_TRY(spill_owner_read_state(&own, SPILL_HEAD, &response, error));
+    spill_request_t read = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.read.append_follows = true;
+    SPILL_TRY(spill_owner_call(&own, &read, &response, error));
     /* With keep oldest the head's n stands still once it is sealed: any value seen is a base. */
     if (response.state.pages > 0 && !spill_schema_of(&array->definition)->appends_to_head) {
         int64_t tail = response.state.pages - 1;

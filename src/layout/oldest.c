@@ -384,8 +384,8 @@ static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
     spill_tail_t hint;
     if (code == SPILL_OK && spill_tail_recall(owner, &hint))
         attempt.tail = (tail_t){.page = hint.page, .incarnation = hint.incarnation};
-    else if (code == SPILL_OK)
-        code = find_tail(owner, &attempt.tail, error);
+    else if (code == SPILL_OK && (part->op == NULL || part->op->base > 0))
+        code = find_tail(owner, &attempt.tail, error); /* with base 0 the owner is probably new */
     if (code == SPILL_OK && part->update != NULL && attempt.tail.page != SPILL_HEAD)
         code = check_update(owner, part->update, error);
     int tries = 0;

@@ -215,7 +215,8 @@ typedef struct spill_read {
      * store may return it too (response->beyond), if that saves a round trip.
      */
     bool want_beyond;
-    bool may_be_old; /* a replicated store may read a copy that lags: see core/reading.h */
+    bool append_follows; /* if the owner is absent, a store may remember that for the append */
+    bool may_be_old;     /* a replicated store may read a copy that lags: see core/reading.h */
     /*
      * Of a head: seq may lie outside it, in pages, whose elements come first. A store may then omit
      * as many elements as there are numbers between seq and the head (response->spared).

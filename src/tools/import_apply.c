@@ -160,7 +160,8 @@ void spill_import_writer_release(spill_import_writer_t *writer)
 spill_code_t spill_import_read_bases(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                      int64_t *bases, spill_error_t *error)
 {
-    for (size_t i = 0; i < chunk->owner_count; i++) {
+    for (size_t k = 0; k < chunk->owner_count; k++) {
+        uint32_t i = chunk->by_key[k];
         spill_value_t owner = spill_chunk_owner_value(chunk, &chunk->owners[i]);
         SPILL_TRY(spill_array_op_base(writer->array, &owner, &bases[i], error));
     }
@@ -259,7 +260,8 @@ static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_c
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error)
 {
-    for (size_t i = 0; i < chunk->owner_count; i++) {
+    for (size_t k = 0; k < chunk->owner_count; k++) {
+        uint32_t i = chunk->by_key[k];
         const spill_chunk_owner_t *owner = &chunk->owners[i];
         int64_t base = bases ? bases[i] : 0;
         spill_code_t code = writer->with_ids ? append_with_ids(writer, chunk, owner, base, error)

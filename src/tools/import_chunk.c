@@ -4,6 +4,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TABLE_SIZE_MIN 1024
@@ -18,6 +19,7 @@ void spill_chunk_release(spill_chunk_t *chunk)
 {
     bson_free(chunk->records);
     bson_free(chunk->owners);
+    bson_free(chunk->by_key);
     bson_free(chunk->table);
     spill_buffer_release(&chunk->documents);
     spill_buffer_release(&chunk->keys);
@@ -42,6 +44,8 @@ void spill_chunk_clear(spill_chunk_t *chunk)
         .record_capacity = kept.record_capacity,
         .owners = kept.owners,
         .owner_capacity = kept.owner_capacity,
+        .by_key = kept.by_key,
+        .by_key_capacity = kept.by_key_capacity,
         .table = kept.table,
         .table_size = kept.table_size,
         .documents = kept.documents,
@@ -200,6 +204,28 @@ void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message)
 {
     spill_buffer_append(&chunk->bad, message, strlen(message) + 1);
     chunk->skipped++;
+}
+
+static int compare_owners(const void *left, const void *right, void *context)
+{
+    const spill_chunk_t *chunk = context;
+    const spill_chunk_owner_t *a = &chunk->owners[*(const uint32_t *)left];
+    const spill_chunk_owner_t *b = &chunk->owners[*(const uint32_t *)right];
+    size_t common = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
+    int order = memcmp(chunk->keys.data + a->key_offset, chunk->keys.data + b->key_offset, common);
+    return order != 0 ? order : (a->key_bytes > b->key_bytes) - (a->key_bytes < b->key_bytes);
+}
+
+void spill_chunk_sort(spill_chunk_t *chunk)
+{
+    if (chunk->by_key_capacity < chunk->owner_count) {
+        chunk->by_key_capacity = chunk->owner_count;
+        chunk->by_key = bson_realloc(chunk->by_key, chunk->by_key_capacity * sizeof *chunk->by_key);
+    }
+    for (size_t i = 0; i < chunk->owner_count; i++)
+        chunk->by_key[i] = (uint32_t)i;
+    if (chunk->owner_count > 0)
+        qsort_r(chunk->by_key, chunk->owner_count, sizeof *chunk->by_key, compare_owners, chunk);
 }
 
 spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner)

@@ -71,6 +71,8 @@ typedef struct spill_chunk {
     spill_chunk_owner_t *owners; /* in the order of their first records */
     size_t owner_count;
     size_t owner_capacity;
+    uint32_t *by_key; /* spill_chunk_sort: the owners' indexes in the order of their keys */
+    size_t by_key_capacity;
     uint32_t *table; /* hash table of owners' indexes; a power of two, at most half full */
     size_t table_size;
     spill_buffer_t documents;
@@ -101,6 +103,9 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
                              size_t id_bytes, spill_error_t *error);
 
 void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message);
+
+/* Set by_key. A store reads and writes neighbouring owners faster than others. */
+void spill_chunk_sort(spill_chunk_t *chunk);
 
 /* The owner as a value, and a record's document as a value; both borrowed from the chunk. */
 spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner);

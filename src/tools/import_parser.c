@@ -240,6 +240,7 @@ static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
         if (!is_complete(parser, chunk) && !add_pending(parser, chunk))
             break;
     }
+    spill_chunk_sort(chunk);
     parser->exact_end = 0;
     parser->end_offset = chunk->end_offset;
     parser->end_line = chunk->end_line;

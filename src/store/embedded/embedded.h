@@ -100,10 +100,10 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
 spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batch_t *batch,
                                        const spill_request_t *request, bson_t **fields,
                                        spill_error_t *error);
-/* Get the size of the other fields. *bytes: 0 if there are none, or if they cannot be read. */
+/* Get the size of the other fields. *bytes: 0 if they are not *there, or cannot be read. */
 spill_code_t spill_embedded_get_fields_bytes(spill_embedded_t *store,
                                              const spill_request_t *request, int64_t *bytes,
-                                             spill_error_t *error);
+                                             bool *there, spill_error_t *error);
 
 /* Write the other fields, and their size into the heads of the collection's other arrays. */
 spill_code_t spill_embedded_put_fields(spill_embedded_t *store, const spill_request_t *request,

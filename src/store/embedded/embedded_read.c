@@ -576,6 +576,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
 {
     spill_view_t reading;
     bool done;
+    int64_t note = spill_absent_note(store->ahead);
     reading.store = store;
     reading.request = request;
     reading.response = response;
@@ -590,7 +591,13 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
         SPILL_TRY(read_one(&reading, error));
     bool fields_only =
         request->page == SPILL_HEAD && !request->read.unmanaged && !response->state.present;
-    return fields_only ? spill_embedded_get_fields_bytes(store, request,
-                                                         &response->state.fields_bytes, error)
-                       : SPILL_OK;
+    if (!fields_only)
+        return SPILL_OK;
+    bool there;
+    SPILL_TRY(spill_embedded_get_fields_bytes(store, request, &response->state.fields_bytes, &there,
+                                              error));
+    if (request->read.append_follows && !there)
+        spill_absent_add(store->ahead, request->array_id, request->collection_id, request->key,
+                         request->key_bytes, note);
+    return SPILL_OK;
 }

@@ -24,6 +24,7 @@ enum {
     PART_BYTES = 4 * 1024,
     LARGE_VALUE_BYTES = 512 * 1024,
     FILTER_BITS = 10,
+    MEMORY_FILTER_SHARE = 32, /* of a memtable: a filter of its keys, for reads of absent ones */
     OPEN_FILES_MAX = 512,
     BACKGROUND_JOBS = 2,
     SYNC_BYTES = 1024 * 1024,
@@ -342,6 +343,8 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_create_if_missing(options, !from->read_only);
     rocksdb_options_set_write_buffer_size(options, BUFFER_BYTES);
     rocksdb_options_set_max_write_buffer_number(options, BUFFERS);
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, 1.0 / MEMORY_FILTER_SHARE);
+    rocksdb_options_set_memtable_whole_key_filtering(options, 1);
     rocksdb_options_set_max_total_wal_size(options, LOG_BYTES_MAX);
     rocksdb_options_set_level0_slowdown_writes_trigger(options, TABLES_SLOW);
     rocksdb_options_set_soft_pending_compaction_bytes_limit(options,

@@ -1,8 +1,8 @@
 /* The spans of passes over many owners, and the changes that make them old. */
 #include "store/embedded/read_ahead.h"
 
-#include "util/error.h"
 #include "util/buffer.h"
+#include "util/error.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -35,6 +35,13 @@ struct spill_pass {
     spill_span_t span;
 };
 
+typedef struct absent {
+    uint32_t array_id; /* 0: none */
+    uint32_t collection_id;
+    uint8_t key_bytes;
+    uint8_t key[SPILL_ABSENT_KEY_MAX];
+} absent_t;
+
 struct spill_read_ahead {
     spill_kv_t *kv;
     int64_t started; /* the last batch; for the leader */
@@ -43,12 +50,15 @@ struct spill_read_ahead {
     atomic_llong notes[NOTES];
     atomic_llong note_of_all; /* of the last change of unknown owners */
     spill_pass_t pass[SPILL_PASSES_MAX];
+    pthread_mutex_t absent_lock;
+    absent_t *absent; /* by the hash of the owner's key; NULL before the first one */
 };
 
 spill_read_ahead_t *spill_read_ahead_new(spill_kv_t *kv)
 {
     spill_read_ahead_t *ahead = bson_malloc0(sizeof *ahead);
     ahead->kv = kv;
+    pthread_mutex_init(&ahead->absent_lock, NULL);
     for (size_t i = 0; i < SPILL_PASSES_MAX; i++)
         pthread_mutex_init(&ahead->pass[i].lock, NULL);
     return ahead;
@@ -67,6 +77,8 @@ void spill_read_ahead_free(spill_read_ahead_t *ahead)
         release_pass(&ahead->pass[i]);
         pthread_mutex_destroy(&ahead->pass[i].lock);
     }
+    pthread_mutex_destroy(&ahead->absent_lock);
+    bson_free(ahead->absent);
     bson_free(ahead);
 }
 
@@ -147,17 +159,11 @@ void spill_pass_close(spill_pass_t *pass, const uint8_t *last, size_t last_bytes
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-static size_t note_of(const uint8_t *owner, size_t owner_bytes)
+/* Did a change of the owner begin after the batch `as_of`? */
+static bool is_old(const spill_read_ahead_t *ahead, uint64_t hash, int64_t as_of)
 {
-    return spill_hash(owner, owner_bytes) % NOTES;
-}
-
-/* Did a change of the owner begin that the span may lack? */
-static bool is_old(const spill_read_ahead_t *ahead, const spill_pass_t *pass, const uint8_t *owner,
-                   size_t owner_bytes)
-{
-    return atomic_load(&ahead->notes[note_of(owner, owner_bytes)]) > pass->as_of ||
-           atomic_load(&ahead->note_of_all) > pass->as_of;
+    return atomic_load(&ahead->notes[hash % NOTES]) > as_of ||
+           atomic_load(&ahead->note_of_all) > as_of;
 }
 
 static int compare(const spill_span_t *span, size_t at, const uint8_t *owner, size_t owner_bytes)
@@ -209,7 +215,7 @@ spill_kv_t *spill_read_ahead_hold(spill_read_ahead_t *ahead, const spill_record_
         if (memcmp(id, owner->data, sizeof id) != 0 || pthread_mutex_trylock(&pass->lock) != 0)
             continue;
         if (atomic_load(&pass->array_id) == array_id && find_owner(pass, key, key_bytes) &&
-            !is_old(ahead, pass, key, key_bytes)) {
+            !is_old(ahead, spill_hash(key, key_bytes), pass->as_of)) {
             pass->used = true;
             hold->pass = pass;
             return spill_owner_records_open(&hold->records, &pass->span,
@@ -225,6 +231,71 @@ void spill_hold_release(spill_hold_t *hold)
     if (hold->pass)
         pthread_mutex_unlock(&hold->pass->lock);
     hold->pass = NULL;
+}
+
+/* ---- absent owners --------------------------------------------------------------------------- */
+
+int64_t spill_absent_note(spill_read_ahead_t *ahead)
+{
+    return atomic_load(&ahead->ended);
+}
+
+/* The owner's place, whoever it has now. */
+static absent_t *absent_place(const spill_read_ahead_t *ahead, uint64_t hash)
+{
+    return &ahead->absent[hash % SPILL_ABSENT_MAX];
+}
+
+void spill_absent_add(spill_read_ahead_t *ahead, uint32_t array_id, uint32_t collection_id,
+                      const uint8_t *owner, size_t owner_bytes, int64_t note)
+{
+    if (owner_bytes > SPILL_ABSENT_KEY_MAX)
+        return;
+    uint64_t hash = spill_hash(owner, owner_bytes);
+    pthread_mutex_lock(&ahead->absent_lock);
+    if (!ahead->absent)
+        ahead->absent = bson_malloc0(SPILL_ABSENT_MAX * sizeof *ahead->absent);
+    absent_t *place = absent_place(ahead, hash);
+    /* A change that begins later than this check removes the owner. */
+    if (!is_old(ahead, hash, note)) {
+        *place = (absent_t){.array_id = array_id,
+                            .collection_id = collection_id,
+                            .key_bytes = (uint8_t)owner_bytes};
+        memcpy(place->key, owner, owner_bytes);
+    }
+    pthread_mutex_unlock(&ahead->absent_lock);
+}
+
+static bool is_at(const absent_t *place, const uint8_t *owner, size_t owner_bytes)
+{
+    return place->key_bytes == owner_bytes && memcmp(place->key, owner, owner_bytes) == 0;
+}
+
+bool spill_absent_has(spill_read_ahead_t *ahead, const uint8_t *key, size_t key_bytes)
+{
+    const uint8_t *owner = key + 4;
+    uint32_t id;
+    memcpy(&id, key, sizeof id);
+    id = BSON_UINT32_FROM_BE(id);
+    pthread_mutex_lock(&ahead->absent_lock);
+    const absent_t *place =
+        ahead->absent ? absent_place(ahead, spill_hash(owner, key_bytes - 4)) : NULL;
+    bool has = place && place->array_id != 0 && is_at(place, owner, key_bytes - 4) &&
+               (id == place->array_id || id == place->collection_id);
+    pthread_mutex_unlock(&ahead->absent_lock);
+    return has;
+}
+
+/* An owner changes. NULL: all owners. */
+static void remove_absent(spill_read_ahead_t *ahead, const uint8_t *owner, size_t owner_bytes,
+                          uint64_t hash)
+{
+    pthread_mutex_lock(&ahead->absent_lock);
+    if (ahead->absent && !owner)
+        memset(ahead->absent, 0, SPILL_ABSENT_MAX * sizeof *ahead->absent);
+    else if (ahead->absent && is_at(absent_place(ahead, hash), owner, owner_bytes))
+        absent_place(ahead, hash)->array_id = 0;
+    pthread_mutex_unlock(&ahead->absent_lock);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -252,10 +323,9 @@ static void note_batch(spill_read_ahead_t *ahead, const spill_batch_t *batch, in
         last_bytes =
             change->key_bytes > 4 ? spill_owner_key_length(key + 4, change->key_bytes - 4) : 0;
         last = last_bytes > 0 ? key + 4 : NULL;
-        if (last)
-            note_change(&ahead->notes[note_of(last, last_bytes)], number);
-        else
-            note_change(&ahead->note_of_all, number);
+        uint64_t hash = last ? spill_hash(last, last_bytes) : 0;
+        note_change(last ? &ahead->notes[hash % NOTES] : &ahead->note_of_all, number);
+        remove_absent(ahead, last, last_bytes, hash);
     }
 }
 

@@ -125,6 +125,25 @@ spill_kv_t *spill_read_ahead_hold(spill_read_ahead_t *ahead, const spill_record_
                                   spill_hold_t *hold);
 void spill_hold_release(spill_hold_t *hold);
 
+/*
+ * Owners that are absent: without a head in the array, and without other fields in the collection.
+ * An import reads the bases of many owners before it appends to the first. The leader then makes
+ * the heads without reading again that they are absent. At most SPILL_ABSENT_MAX owners are known,
+ * with keys of at most SPILL_ABSENT_KEY_MAX bytes; they use no memory before the first one.
+ *
+ *   reader   note = spill_absent_note(...); read the engine; spill_absent_add
+ *   leader   spill_absent_has; a change of an owner removes it (spill_read_ahead_begin)
+ */
+enum { SPILL_ABSENT_MAX = 32 * 1024, SPILL_ABSENT_KEY_MAX = 47 };
+
+/* The last batch that the reader's engine certainly has. */
+int64_t spill_absent_note(spill_read_ahead_t *ahead);
+void spill_absent_add(spill_read_ahead_t *ahead, uint32_t array_id, uint32_t collection_id,
+                      const uint8_t *owner, size_t owner_bytes, int64_t note);
+
+/* `key`: the id of an array or a collection, and the owner's key. */
+bool spill_absent_has(spill_read_ahead_t *ahead, const uint8_t *key, size_t key_bytes);
+
 /* The leader calls these before and after it writes a batch; `code` is the result of the write. */
 void spill_read_ahead_begin(spill_read_ahead_t *ahead, const spill_batch_t *batch);
 void spill_read_ahead_end(spill_read_ahead_t *ahead, const spill_batch_t *batch, spill_code_t code);

@@ -27,6 +27,15 @@ spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *ba
     return SPILL_OK;
 }
 
+/* For the leader: is the record known to be absent? It is `key` without a suffix, or with a kind.
+ */
+static bool is_absent(spill_embedded_t *store, const spill_batch_t *batch,
+                      const spill_record_key_t *key)
+{
+    return batch && spill_absent_has(store->ahead, key->data, key->prefix) &&
+           !spill_batch_find(batch, key->data, key->size);
+}
+
 void spill_embedded_state_key(spill_record_key_t *key, int64_t page)
 {
     if (page == SPILL_HEAD)
@@ -48,6 +57,9 @@ static spill_code_t get_state_record(spill_embedded_t *store, const spill_batch_
         *found = true;
         return SPILL_OK;
     }
+    *found = false;
+    if (head && is_absent(store, batch, key))
+        return SPILL_OK;
     spill_code_t code = spill_embedded_get(store, batch, key->data, key->size, value, found, error);
     if (code == SPILL_OK && *found && remembers)
         spill_head_cache_put(&store->heads, key->data, key->size, value->data, value->size);
@@ -194,6 +206,9 @@ static spill_code_t get_record(spill_embedded_t *store, const spill_batch_t *bat
                                spill_buffer_t *value, bool *found, spill_error_t *error)
 {
     spill_record_key_init(key, request->collection_id, request->key, request->key_bytes);
+    *found = false;
+    if (is_absent(store, batch, key))
+        return SPILL_OK;
     spill_code_t code = spill_embedded_get(store, batch, key->data, key->size, value, found, error);
     return code == SPILL_OK ? code : spill_embedded_place(request, SPILL_HEAD, code, error);
 }
@@ -222,15 +237,14 @@ spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batc
 
 spill_code_t spill_embedded_get_fields_bytes(spill_embedded_t *store,
                                              const spill_request_t *request, int64_t *bytes,
-                                             spill_error_t *error)
+                                             bool *there, spill_error_t *error)
 {
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_record_key_t key;
     bson_t fields;
-    bool found;
     *bytes = 0;
-    SPILL_TRY(get_record(store, NULL, request, &key, &value, &found, error));
-    if (found &&
+    SPILL_TRY(get_record(store, NULL, request, &key, &value, there, error));
+    if (*there &&
         spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields))
         *bytes = fields.len;
     return SPILL_OK;

@@ -1,6 +1,7 @@
 /* A span: the records of consecutive owners in memory, and one owner's records as an engine. */
 #include "store/embedded/read_ahead.h"
 
+#include "store/embedded/embedded.h"
 #include "util/error.h"
 
 #include <assert.h>
@@ -69,15 +70,26 @@ static bool is_of_owner(const spill_span_t *span, const spill_span_owner_t *owne
            memcmp(iter->key + 4, spill_span_owner_key(span, owner), owner->key_bytes) == 0;
 }
 
-/* Go behind the owner key `after`: no owner key continues another one, and no kind is 0xff. */
-static void seek_behind(spill_kv_iter_t *iter, uint32_t id, const uint8_t *after,
-                        size_t after_bytes)
+/* Go behind all array's records of the owner `after`. */
+static void seek_records(spill_kv_iter_t *iter, const spill_span_range_t *range)
 {
     spill_record_key_t key;
-    spill_record_key_init(&key, id, after, after_bytes);
-    if (after_bytes > 0)
-        spill_record_key_kind(&key, SPILL_RECORD_END);
+    spill_record_key_init(&key, range->array_id, range->after, range->after_bytes);
+    if (range->after_bytes > 0)
+        spill_embedded_pass_owner(iter, &key);
+    else
+        iter->ops->seek(iter, key.data, key.size);
+}
+
+/* Go behind the other fields of the owner `after`. */
+static void seek_fields(spill_kv_iter_t *iter, const spill_span_range_t *range)
+{
+    spill_record_key_t key;
+    spill_record_key_init(&key, range->collection_id, range->after, range->after_bytes);
     iter->ops->seek(iter, key.data, key.size);
+    if (range->after_bytes > 0 && iter->valid && iter->key_bytes == key.size &&
+        memcmp(iter->key, key.data, key.size) == 0)
+        iter->ops->next(iter);
 }
 
 /* Read the array's records. */
@@ -88,7 +100,7 @@ static void fill_records(spill_span_t *span, spill_kv_iter_t *iter, const spill_
     size_t heads = 0;
     bool whole = true; /* the last owner's records are all there */
     spill_id_prefix(prefix, range->array_id);
-    seek_behind(iter, range->array_id, range->after, range->after_bytes);
+    seek_records(iter, range);
     for (; iter->valid && iter->key_bytes > 4 && memcmp(iter->key, prefix, sizeof prefix) == 0;
          iter->ops->next(iter)) {
         bool same = owner && is_of_owner(span, owner, iter);
@@ -104,7 +116,8 @@ static void fill_records(spill_span_t *span, spill_kv_iter_t *iter, const spill_
                 (range->owner_records_max == 0 || owner->count < range->owner_records_max);
         if (!whole)
             break;
-        if (!same && iter->key[4 + owner->key_bytes] == SPILL_RECORD_HEAD) {
+        if (iter->key_bytes == 5 + owner->key_bytes &&
+            iter->key[4 + owner->key_bytes] == SPILL_RECORD_HEAD) {
             owner->has_head = true;
             heads++;
         }
@@ -125,39 +138,49 @@ static int compare_keys(const uint8_t *left, size_t left_bytes, const uint8_t *r
     return order != 0 ? order : (left_bytes > right_bytes) - (left_bytes < right_bytes);
 }
 
-/* Read the other fields of the span's owners. */
-static void fill_fields(spill_span_t *span, spill_kv_iter_t *iter, uint32_t collection_id)
+static bool is_owner_key(const spill_kv_iter_t *iter)
+{
+    return spill_owner_key_length(iter->key + 4, iter->key_bytes - 4) == iter->key_bytes - 4;
+}
+
+/* Add the fields if they are of the owner `at`, or of one behind it, which `at` becomes. */
+static bool add_fields(spill_span_t *span, const spill_kv_iter_t *iter, size_t bytes_most,
+                       size_t *at)
+{
+    int order = -1;
+    while (*at < span->owner_count &&
+           (order = compare_keys(spill_span_owner_key(span, &span->owners[*at]),
+                                 span->owners[*at].key_bytes, iter->key + 4, iter->key_bytes - 4)) <
+               0)
+        ++*at;
+    if (order != 0) /* of an owner that has no record in the array */
+        return is_owner_key(iter);
+    if (used_bytes(span) + iter->key_bytes + iter->value_bytes > bytes_most)
+        return false;
+    span->owners[*at].fields = add_bytes(span, iter);
+    span->owners[(*at)++].has_fields = true;
+    return true;
+}
+
+/*
+ * Read the other fields of the span's owners, up to the last one, or to the end of the collection.
+ * The span ends before a key that is not an owner's.
+ */
+static void fill_fields(spill_span_t *span, spill_kv_iter_t *iter, const spill_span_range_t *range)
 {
     uint8_t prefix[4];
-    spill_record_key_t from;
-    size_t at = 0, before = used_bytes(span);
-    if (span->owner_count == 0)
+    size_t at = 0, bytes_most = used_bytes(span) + span->bytes_most;
+    bool good = true;
+    spill_id_prefix(prefix, range->collection_id);
+    for (seek_fields(iter, range);
+         good && iter->valid && (at < span->owner_count || span->ends) && iter->key_bytes > 4 &&
+         memcmp(iter->key, prefix, sizeof prefix) == 0;
+         iter->ops->next(iter))
+        good = add_fields(span, iter, bytes_most, &at);
+    if (good && spill_kv_iter_stop(iter, NULL) == SPILL_OK)
         return;
-    spill_id_prefix(prefix, collection_id);
-    spill_record_key_init(&from, collection_id, spill_span_owner_key(span, span->owners),
-                          span->owners->key_bytes);
-    for (iter->ops->seek(iter, from.data, from.size);
-         iter->valid && iter->key_bytes > 4 && memcmp(iter->key, prefix, sizeof prefix) == 0;
-         iter->ops->next(iter)) {
-        int order = -1;
-        while (at < span->owner_count &&
-               (order = compare_keys(spill_span_owner_key(span, &span->owners[at]),
-                                     span->owners[at].key_bytes, iter->key + 4,
-                                     iter->key_bytes - 4)) < 0)
-            at++;
-        if (at == span->owner_count)
-            return;
-        if (order > 0)
-            continue;
-        if (used_bytes(span) - before + iter->key_bytes + iter->value_bytes > span->bytes_most) {
-            cut_owners(span, at);
-            return;
-        }
-        span->owners[at].fields = add_bytes(span, iter);
-        span->owners[at++].has_fields = true;
-    }
-    if (spill_kv_iter_stop(iter, NULL) != SPILL_OK)
-        cut_owners(span, at);
+    cut_owners(span, at);
+    span->ends = false;
 }
 
 void spill_span_fill(spill_span_t *span, spill_kv_t *kv, const spill_span_range_t *range)
@@ -170,7 +193,7 @@ void spill_span_fill(spill_span_t *span, spill_kv_t *kv, const spill_span_range_
     spill_kv_iter_t *iter = kv->ops->iterate(kv);
     fill_records(span, iter, range);
     if (range->collection_id != 0)
-        fill_fields(span, iter, range->collection_id);
+        fill_fields(span, iter, range);
     iter->ops->free(iter);
     if (span->owner_count > 0 && span->bytes_most < SPILL_SPAN_BYTES)
         span->bytes_most *= 2;
