@@ -92,6 +92,11 @@ static void seek_fields(spill_kv_iter_t *iter, const spill_span_range_t *range)
         iter->ops->next(iter);
 }
 
+static bool has_prefix(const spill_kv_iter_t *iter, const uint8_t prefix[4])
+{
+    return iter->key_bytes >= 4 && memcmp(iter->key, prefix, 4) == 0;
+}
+
 /* Read the array's records. */
 static void fill_records(spill_span_t *span, spill_kv_iter_t *iter, const spill_span_range_t *range)
 {
@@ -101,8 +106,7 @@ static void fill_records(spill_span_t *span, spill_kv_iter_t *iter, const spill_
     bool whole = true; /* the last owner's records are all there */
     spill_id_prefix(prefix, range->array_id);
     seek_records(iter, range);
-    for (; iter->valid && iter->key_bytes > 4 && memcmp(iter->key, prefix, sizeof prefix) == 0;
-         iter->ops->next(iter)) {
+    for (; iter->valid && has_prefix(iter, prefix); iter->ops->next(iter)) {
         bool same = owner && is_of_owner(span, owner, iter);
         if (!same) {
             size_t length = spill_owner_key_length(iter->key + 4, iter->key_bytes - 4);
@@ -173,8 +177,7 @@ static void fill_fields(spill_span_t *span, spill_kv_iter_t *iter, const spill_s
     bool good = true;
     spill_id_prefix(prefix, range->collection_id);
     for (seek_fields(iter, range);
-         good && iter->valid && (at < span->owner_count || span->ends) && iter->key_bytes > 4 &&
-         memcmp(iter->key, prefix, sizeof prefix) == 0;
+         good && iter->valid && (at < span->owner_count || span->ends) && has_prefix(iter, prefix);
          iter->ops->next(iter))
         good = add_fields(span, iter, bytes_most, &at);
     if (good && spill_kv_iter_stop(iter, NULL) == SPILL_OK)
