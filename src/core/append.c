@@ -1,5 +1,6 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
+#include "core/append_parts.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
@@ -26,8 +27,8 @@ static spill_code_t check_stored(const spill_owner_t *owner, const spill_value_t
     return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "element %zu", index);
 }
 
-static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
-                                   size_t count, spill_error_t *error)
+spill_code_t spill_append_check_elements(const spill_owner_t *owner, const spill_value_t *elements,
+                                         size_t count, spill_error_t *error)
 {
     if (count == 0)
         return spill_fail(error, SPILL_INVALID, "there is nothing to append");
@@ -52,7 +53,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
     return SPILL_OK;
 }
 
-static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
+spill_code_t spill_append_check_op(const spill_op_t *op, spill_error_t *error)
 {
     if (op != NULL && (op->id == NULL || op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
         return spill_fail(error, SPILL_INVALID, "an operation id has 1 to %d bytes, not %zu",
@@ -65,9 +66,8 @@ static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
     return SPILL_OK;
 }
 
-/* The longest part that starts with the first of these elements. */
-static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *elements,
-                              size_t count)
+spill_part_t spill_append_next_part(const spill_owner_t *owner, const spill_value_t *elements,
+                                    size_t count)
 {
     spill_part_t part = {.elements = elements};
     while (part.count < count && spill_part_fits(owner, (int64_t)part.count + 1,
@@ -78,18 +78,8 @@ static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *e
     return part;
 }
 
-/*
- * The parts of a split batch have the ids "ID", "ID\0K", ...: K is how many elements are in the
- * parts before. Each part that was applied has raised n by one, so base + i was a value of n before
- * the first try of the i-th.
- */
-typedef struct part_op {
-    spill_op_t op;
-    char id[SPILL_OP_ID_MAX + 24];
-} part_op_t;
-
-static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, size_t at, int64_t index,
-                                 spill_error_t *error)
+spill_code_t spill_part_op_init(spill_part_op_t *part, const spill_op_t *whole, size_t at,
+                                int64_t index, spill_error_t *error)
 {
     int suffix = 0;
     memcpy(part->id, whole->id, whole->id_bytes);
@@ -111,9 +101,9 @@ static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, size_
 static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *first, size_t count,
                                    spill_error_t *error)
 {
-    part_op_t last;
+    spill_part_op_t last;
     bool split = first->count < count || (first->fill && count > 1);
-    return op != NULL && split ? part_op_init(&last, op, count, 0, error) : SPILL_OK;
+    return op != NULL && split ? spill_part_op_init(&last, op, count, 0, error) : SPILL_OK;
 }
 
 /*
@@ -169,15 +159,15 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
     spill_code_t code = SPILL_OK;
     result->repeated = true;
     for (int64_t index = 0; code == SPILL_OK && at < count; index++) {
-        spill_part_t part = next_part(owner, elements + at, count - at);
-        part_op_t op;
+        spill_part_t part = spill_append_next_part(owner, elements + at, count - at);
+        spill_part_op_t op;
         spill_append_result_t done = {0};
         part.update = index == 0 ? options->update : NULL;
         part.fill = fill;
         if (index == 0)
             code = check_split_id(options->op, &part, count, error);
         if (code == SPILL_OK && options->op != NULL) {
-            code = part_op_init(&op, options->op, at, index, error);
+            code = spill_part_op_init(&op, options->op, at, index, error);
             part.op = &op.op;
         }
         if (code == SPILL_OK)
@@ -218,8 +208,8 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
-    SPILL_TRY(check_elements(&own, elements, count, error));
-    SPILL_TRY(check_op(options->op, error));
+    SPILL_TRY(spill_append_check_elements(&own, elements, count, error));
+    SPILL_TRY(spill_append_check_op(options->op, error));
     if (options->update != NULL)
         SPILL_TRY(spill_array_check_update(array, options->update, error));
     spill_code_t code = append_parts(&own, elements, count, options, result, error);

@@ -4,7 +4,7 @@
  * The folder's files, in the order to read:
  *   define.c         save and find definitions
  *   array.c          open an array; calls for one owner; checks of arguments
- *   append.c         append
+ *   append.c         append; append_parts.h, append_many.c: to several owners at once
  *   reading.c        the documents of a read; read.c chooses them
  *   change.c         edit, remove and trim
  *   walk.c           all elements of an owner, a bounded run at a time

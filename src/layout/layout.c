@@ -5,6 +5,7 @@
 #include "layout/layout.h"
 
 #include "definition/schema.h"
+#include "layout/outlier.h"
 #include "layout/referenced.h"
 #include "layout/spiller.h"
 #include "util/buffer.h"
@@ -72,6 +73,37 @@ static spill_code_t append_alone(spill_owner_t *owner, const spill_part_t *part,
     spill_code_t code = ops_of(owner)->append(owner, part, result, error);
     if (owner->retain_is_due)
         spill_layout_retain(owner);
+    return code;
+}
+
+spill_code_t spill_layout_append_many(spill_owner_t *owners, const spill_part_t *parts,
+                                      size_t count, spill_append_result_t *results,
+                                      spill_error_t *error)
+{
+    const spill_head_append_t *steps = ops_of(&owners[0])->head_append;
+    spill_store_t *store = owners[0].array->store;
+    for (size_t i = 0; i < count; i++)
+        results[i] = (spill_append_result_t){0};
+    if (steps == NULL || store->ops->call_many == NULL)
+        return SPILL_OK;
+    spill_request_t *requests = bson_malloc(count * sizeof *requests);
+    spill_response_t *responses = bson_malloc0(count * sizeof *responses);
+    for (size_t i = 0; i < count; i++)
+        requests[i] = steps->request(&owners[i], &parts[i]);
+    spill_code_t code = spill_store_call_many(store, requests, count, responses, error);
+    for (size_t i = 0; i < count; i++) {
+        if (code == SPILL_OK && responses[i].outcome == SPILL_DONE) {
+            spill_append_done(&parts[i], &responses[i], &results[i]);
+            owners[i].retain_is_due = false;
+            if (steps->done != NULL)
+                steps->done(&owners[i], &requests[i], &responses[i]);
+            if (owners[i].retain_is_due)
+                spill_layout_retain(&owners[i]);
+        }
+        spill_response_release(&responses[i]);
+    }
+    bson_free(requests);
+    bson_free(responses);
     return code;
 }
 

@@ -35,6 +35,8 @@ typedef struct spill_layout_ops {
     /* Append one part. *result is zeroed. */
     spill_code_t (*append)(spill_owner_t *owner, const spill_part_t *part,
                            spill_append_result_t *result, spill_error_t *error);
+    /* The request of a first try to append to the head, and what follows it. May be NULL. */
+    const spill_head_append_t *head_append;
     /*
      * Count the elements as of one moment. `head` is present; the operation may read it again. The
      * caller has set exists, head and pages of *count from it.
@@ -74,6 +76,15 @@ bool spill_layout_add(const spill_schema_t *schema, const spill_layout_ops_t *op
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
+/*
+ * Try to append a part to the head of each of `count` different owners of one array, by one request
+ * to the store. If a part was not appended, its result has the count 0. Also after an error, an
+ * append of its own with the same operation is right for it. None is appended if the layout has no
+ * head_append, or the store no call_many.
+ */
+spill_code_t spill_layout_append_many(spill_owner_t *owners, const spill_part_t *parts,
+                                      size_t count, spill_append_result_t *results,
+                                      spill_error_t *error);
 spill_code_t spill_layout_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
 spill_code_t spill_layout_edit(spill_owner_t *owner, spill_which_t *which,
                                const spill_value_t *element, spill_error_t *error);

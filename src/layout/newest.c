@@ -496,16 +496,18 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
     return spill_spiller_await(owner) ? SPILL_OK : spill_until_settled(owner, need, head, error);
 }
 
+static const spill_head_append_t head_append = {
+    .request = append_request, .done = after_append, .full = make_room};
+
 static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
                                 spill_append_result_t *result, spill_error_t *error)
 {
-    static const spill_head_append_t steps = {
-        .request = append_request, .done = after_append, .full = make_room};
-    return spill_append_to_head(owner, part, &steps, result, error);
+    return spill_append_to_head(owner, part, &head_append, result, error);
 }
 
 const spill_layout_ops_t spill_newest_ops = {
     .append = append_part,
+    .head_append = &head_append,
     .count = spill_count_newest,
     .edit = spill_documents_edit,
     .remove = spill_documents_remove,

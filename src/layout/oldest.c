@@ -404,8 +404,23 @@ static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
     return code;
 }
 
+static spill_request_t head_request(const spill_owner_t *owner, const spill_part_t *part)
+{
+    return spill_append_request(owner, SPILL_HEAD, part);
+}
+
+static void after_head_append(spill_owner_t *owner, const spill_request_t *append,
+                              spill_response_t *head)
+{
+    (void)head;
+    spill_tail_remember(owner, append->incarnation, SPILL_HEAD);
+}
+
+static const spill_head_append_t head_append = {.request = head_request, .done = after_head_append};
+
 const spill_layout_ops_t spill_oldest_ops = {
     .append = append_part,
+    .head_append = &head_append,
     .count = spill_count_oldest,
     .edit = spill_documents_edit,
     .remove = spill_documents_remove,

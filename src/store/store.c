@@ -52,6 +52,18 @@ static void add(atomic_llong *counter, long long amount)
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
+/* Count a request that was carried out. */
+static void count_done(spill_store_t *store, const spill_request_t *request)
+{
+    if (request->kind == SPILL_REQUEST_APPEND) {
+        add(&store->counts.appends,
+            request->append.member_count > 0 ? (long long)request->append.member_count : 1);
+        add(&store->counts.elements, (long long)request->append.element_count);
+    } else if (request->kind == SPILL_REQUEST_CUT || request->kind == SPILL_REQUEST_SEAL) {
+        add(&store->counts.spills, 1);
+    }
+}
+
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
@@ -64,13 +76,7 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
     spill_code_t code = store->ops->call(store, request, response, error);
     if (code != SPILL_OK || response->outcome != SPILL_DONE)
         return code;
-    if (request->kind == SPILL_REQUEST_APPEND) {
-        add(&store->counts.appends,
-            request->append.member_count > 0 ? (long long)request->append.member_count : 1);
-        add(&store->counts.elements, (long long)request->append.element_count);
-    } else if (request->kind == SPILL_REQUEST_CUT || request->kind == SPILL_REQUEST_SEAL) {
-        add(&store->counts.spills, 1);
-    }
+    count_done(store, request);
     return code;
 }
 
@@ -85,6 +91,17 @@ spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *r
     for (size_t i = 0; code == SPILL_OK && i < count; i++)
         code = spill_store_call(store, &requests[i], &responses[i], error);
     return code;
+}
+
+spill_code_t spill_store_call_many(spill_store_t *store, const spill_request_t *requests,
+                                   size_t count, spill_response_t *responses, spill_error_t *error)
+{
+    add(&store->counts.calls, 1);
+    SPILL_TRY(store->ops->call_many(store, requests, count, responses, error));
+    for (size_t i = 0; i < count; i++)
+        if (responses[i].outcome == SPILL_DONE)
+            count_done(store, &requests[i]);
+    return SPILL_OK;
 }
 
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,

@@ -97,6 +97,14 @@ typedef struct spill_store_ops {
     spill_code_t (*call_all)(spill_store_t *store, const spill_request_t *requests, size_t count,
                              spill_response_t *responses, spill_error_t *error);
 
+    /*
+     * Carry out `count` > 0 APPENDs to heads of different owners, each with its own response, in
+     * one atomic write. After an error except SPILL_UNKNOWN none was carried out. NULL: the store
+     * cannot.
+     */
+    spill_code_t (*call_many)(spill_store_t *store, const spill_request_t *requests, size_t count,
+                              spill_response_t *responses, spill_error_t *error);
+
     /* The numbers of a definition in the catalog. They stay the same until its array ends. */
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
                          spill_binding_t *binding, spill_error_t *error);
@@ -225,6 +233,10 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
 /* ops->call_all, counted as one call. If it is NULL: one call for each request, up to an error. */
 spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
                                   size_t count, spill_response_t *responses, spill_error_t *error);
+
+/* ops->call_many, which is not NULL, counted as one call. */
+spill_code_t spill_store_call_many(spill_store_t *store, const spill_request_t *requests,
+                                   size_t count, spill_response_t *responses, spill_error_t *error);
 
 /* ops->open. If it is NULL, catalog_get of both, without the numbers. Release in every case. */
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,

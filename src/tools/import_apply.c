@@ -1,5 +1,6 @@
 /* Apply chunks, each exactly once: the job checkpoint of an import, and the appends of a chunk. */
 #include "bson/record.h"
+#include "core/append_parts.h"
 #include "store/store.h"
 #include "tools/import_chunk.h"
 #include "util/buffer.h"
@@ -186,15 +187,19 @@ static spill_code_t append_values(spill_import_writer_t *writer, const spill_val
 
 /* ---- one batch per owner --------------------------------------------------------------------- */
 
+static void reserve_values(spill_import_writer_t *writer, size_t count)
+{
+    if (writer->value_capacity >= count)
+        return;
+    writer->value_capacity = count;
+    writer->values = bson_realloc(writer->values, writer->value_capacity * sizeof *writer->values);
+}
+
 static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                  const spill_chunk_owner_t *entry, int64_t base,
                                  spill_error_t *error)
 {
-    if (writer->value_capacity < entry->count) {
-        writer->value_capacity = entry->count;
-        writer->values =
-            bson_realloc(writer->values, writer->value_capacity * sizeof *writer->values);
-    }
+    reserve_values(writer, entry->count);
     size_t count = 0;
     for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next)
         writer->values[count++] = spill_chunk_element(chunk, &chunk->records[at]);
@@ -205,6 +210,68 @@ static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chun
     spill_append_result_t result;
     return append_values(writer, &owner, writer->values, count, writer->prefix[0] ? &op : NULL,
                          &result, error);
+}
+
+/* ---- batches of several owners --------------------------------------------------------------- */
+
+/* A group has at most so many owners, and elements of so many bytes. */
+enum { GROUP_OWNERS = SPILL_BATCHES_MAX, GROUP_BYTES = 256 * 1024 };
+
+/* Owners of a chunk whose batches are tried together. */
+typedef struct group {
+    spill_owner_batch_t batches[GROUP_OWNERS];
+    size_t count;
+    int64_t bytes;
+} group_t;
+
+/* Add the values of the owner's records behind the first `*used` ones. */
+static void add_to_group(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                         const spill_chunk_owner_t *entry, int64_t base, const char *id,
+                         group_t *group, size_t *used)
+{
+    spill_owner_batch_t *batch = &group->batches[group->count++];
+    *batch = (spill_owner_batch_t){.owner = spill_chunk_owner_value(chunk, entry),
+                                   .elements = writer->values + *used,
+                                   .count = entry->count,
+                                   .op = {id, strlen(id), base}};
+    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next) {
+        writer->values[*used] = spill_chunk_element(chunk, &chunk->records[at]);
+        group->bytes += writer->values[(*used)++].size_bytes;
+    }
+}
+
+/*
+ * Append the batches of the next owners in one request to the store. Return how many owners were
+ * tried; *left gets the indexes of those that need an append of their own. An error says nothing
+ * about a batch: its own append, with the same operation, finds out.
+ */
+static size_t append_group(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                           const int64_t *bases, size_t from, uint32_t left[GROUP_OWNERS],
+                           size_t *left_count)
+{
+    char id[SPILL_OP_ID_MAX];
+    size_t used = 0, tried = 0;
+    spill_error_t ignored;
+    group_t group = {.count = 0};
+    snprintf(id, sizeof id, "%s:%" PRId64, writer->prefix, chunk->number);
+    reserve_values(writer, chunk->record_count);
+    while (from + tried < chunk->owner_count && group.count < GROUP_OWNERS &&
+           group.bytes < GROUP_BYTES) {
+        uint32_t i = chunk->by_key[from + tried++];
+        add_to_group(writer, chunk, &chunk->owners[i], bases[i], id, &group, &used);
+    }
+    spill_array_append_many(writer->array, group.batches, group.count, &ignored);
+    *left_count = 0;
+    for (size_t i = 0; i < group.count; i++) {
+        const spill_owner_batch_t *batch = &group.batches[i];
+        if (!batch->done) {
+            left[(*left_count)++] = chunk->by_key[from + i];
+            continue;
+        }
+        writer->records += batch->result.count;
+        writer->dropped += batch->result.dropped;
+    }
+    return tried;
 }
 
 /* ---- one operation per record ---------------------------------------------------------------- */
@@ -257,23 +324,36 @@ static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_c
 
 /* ---- a chunk --------------------------------------------------------------------------------- */
 
+/* Append the records of one owner. */
+static spill_code_t append_owner(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                 const spill_chunk_owner_t *owner, int64_t base,
+                                 spill_error_t *error)
+{
+    spill_code_t code = writer->with_ids ? append_with_ids(writer, chunk, owner, base, error)
+                                         : append_batch(writer, chunk, owner, base, error);
+    if (code == SPILL_UNKNOWN) {
+        spill_value_t value = spill_chunk_owner_value(chunk, owner);
+        char *json = spill_value_to_json(&value, false);
+        spill_fail_prefix(error, code, "lines %" PRId64 " to %" PRId64 ", owner %.100s",
+                          chunk->line, chunk->end_line - 1, json);
+        bson_free(json);
+    }
+    return code;
+}
+
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error)
 {
-    for (size_t k = 0; k < chunk->owner_count; k++) {
-        uint32_t i = chunk->by_key[k];
-        const spill_chunk_owner_t *owner = &chunk->owners[i];
-        int64_t base = bases ? bases[i] : 0;
-        spill_code_t code = writer->with_ids ? append_with_ids(writer, chunk, owner, base, error)
-                                             : append_batch(writer, chunk, owner, base, error);
-        if (code == SPILL_UNKNOWN) {
-            spill_value_t value = spill_chunk_owner_value(chunk, owner);
-            char *json = spill_value_to_json(&value, false);
-            spill_fail_prefix(error, code, "lines %" PRId64 " to %" PRId64 ", owner %.100s",
-                              chunk->line, chunk->end_line - 1, json);
-            bson_free(json);
-        }
-        SPILL_TRY(code);
+    /* Without an operation, nothing could tell whether a try had succeeded. */
+    bool grouped = bases && writer->prefix[0] && !writer->with_ids;
+    uint32_t left[GROUP_OWNERS];
+    for (size_t k = 0; k < chunk->owner_count;) {
+        size_t left_count = 1;
+        left[0] = chunk->by_key[k];
+        k += grouped ? append_group(writer, chunk, bases, k, left, &left_count) : 1;
+        for (size_t i = 0; i < left_count; i++)
+            SPILL_TRY(append_owner(writer, chunk, &chunk->owners[left[i]],
+                                   bases ? bases[left[i]] : 0, error));
     }
     return SPILL_OK;
 }

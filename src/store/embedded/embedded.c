@@ -176,6 +176,39 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
     return code;
 }
 
+/* The context of decide_many. */
+typedef struct many {
+    spill_embedded_t *store;
+    const spill_request_t *requests;
+    spill_response_t *responses;
+    size_t count;
+} many_t;
+
+static spill_code_t decide_many(void *context, spill_batch_t *batch, spill_error_t *error)
+{
+    const many_t *many = context;
+    for (size_t i = 0; i < many->count; i++) {
+        spill_change_call_t change = {many->store, &many->requests[i], &many->responses[i]};
+        SPILL_TRY(spill_embedded_decide(&change, batch, error));
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t call_many(spill_store_t *base, const spill_request_t *requests, size_t count,
+                              spill_response_t *responses, spill_error_t *error)
+{
+    spill_embedded_t *store = (spill_embedded_t *)base;
+    bool alone = false;
+    for (size_t i = 0; i < count; i++) {
+        spill_response_clear(&responses[i]);
+        alone = alone || needs_range(&requests[i]);
+    }
+    if (base->options.read_only || alone)
+        return spill_fail(error, SPILL_REFUSED, "%s: requests one by one", base->uri);
+    many_t many = {store, requests, responses, count};
+    return spill_combiner_run(&store->combiner, decide_many, &many, false, error);
+}
+
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 /* Forget what a failed write may have left in the caches. */
@@ -227,7 +260,7 @@ static const char *damage(const spill_store_t *store)
 
 /* The functions of every embedded store, whatever its engine. */
 #define COMMON_OPS                                                                                 \
-    .shared_window = true, .call = call, .bind = spill_embedded_bind,                              \
+    .shared_window = true, .call = call, .call_many = call_many, .bind = spill_embedded_bind,      \
     .list = {[SPILL_LIST_OWNERS] = spill_embedded_owners,                                          \
              [SPILL_LIST_OVERSIZED] = spill_embedded_oversized,                                    \
              [SPILL_LIST_ORPHANS] = spill_embedded_orphans,                                        \

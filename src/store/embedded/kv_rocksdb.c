@@ -95,11 +95,43 @@ static spill_code_t get(spill_kv_t *base, const uint8_t *key, size_t key_bytes,
     return SPILL_OK;
 }
 
+/* By key; changes of one key stay in their order. */
+static int compare_changes(const void *left, const void *right, void *context)
+{
+    const spill_batch_t *batch = context;
+    const spill_change_t *a = *(const spill_change_t *const *)left;
+    const spill_change_t *b = *(const spill_change_t *const *)right;
+    uint32_t common = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
+    int order = memcmp(spill_batch_key(batch, a), spill_batch_key(batch, b), common);
+    if (order == 0)
+        order = (a->key_bytes > b->key_bytes) - (a->key_bytes < b->key_bytes);
+    return order != 0 ? order : (a > b) - (a < b);
+}
+
+/*
+ * The changes of the batch. If there are many, they are in the order of their keys: a memtable then
+ * finds the place of each from the one before. Ranges keep them in the order of the batch.
+ */
+static const spill_change_t **order_changes(const spill_batch_t *from)
+{
+    enum { SORTED_MIN = 16 };
+    const spill_change_t **changes = bson_malloc(from->count * sizeof(void *));
+    bool sorts = from->count >= SORTED_MIN;
+    for (size_t i = 0; i < from->count; i++) {
+        changes[i] = &from->changes[i];
+        sorts = sorts && changes[i]->kind != SPILL_CHANGE_DELETE_RANGE;
+    }
+    if (sorts)
+        qsort_r(changes, from->count, sizeof(void *), compare_changes, (void *)from);
+    return changes;
+}
+
 static void gather(rocksdb_writebatch_t *to, const spill_batch_t *from)
 {
+    const spill_change_t **changes = order_changes(from);
     rocksdb_writebatch_clear(to);
     for (size_t i = 0; i < from->count; i++) {
-        const spill_change_t *change = &from->changes[i];
+        const spill_change_t *change = changes[i];
         const char *key = (const char *)spill_batch_key(from, change);
         const char *value = (const char *)spill_batch_value(from, change);
         if (change->kind == SPILL_CHANGE_PUT)
@@ -109,6 +141,7 @@ static void gather(rocksdb_writebatch_t *to, const spill_batch_t *from)
         else
             rocksdb_writebatch_delete_range(to, key, change->key_bytes, value, change->value_bytes);
     }
+    bson_free(changes);
 }
 
 static spill_code_t write_batch(spill_kv_t *base, const spill_batch_t *batch, bool sync,
