@@ -362,6 +362,9 @@ char *spill_value_to_json(const spill_value_t *value, bool canonical)
     if (value == NULL || !spill_value_valid(value))
         return NULL;
     bson_t document;
+    char *text = spill_json_write(value, canonical);
+    if (text != NULL)
+        return text;
     if (value->type == BSON_TYPE_DOCUMENT &&
         bson_init_static(&document, value->data, value->size_bytes))
         return document_to_json(&document, canonical);

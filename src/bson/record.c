@@ -272,9 +272,9 @@ static void print_members(printer_t *printer, const spill_record_t *type, const 
 static void print_value(printer_t *printer, const spill_value_t *value)
 {
     char *json = spill_value_to_json(value, printer->canonical);
-    char *visible = json ? spill_visible_text(json) : NULL;
-    fputs(visible ? visible : "null", printer->to);
-    printer->left_out += visible == NULL;
+    char *visible = json && !spill_text_is_visible(json) ? spill_visible_text(json) : NULL;
+    fputs(visible ? visible : json ? json : "null", printer->to);
+    printer->left_out += json == NULL;
     bson_free(visible);
     bson_free(json);
 }

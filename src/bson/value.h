@@ -158,6 +158,12 @@ typedef enum spill_json_kind {
 } spill_json_kind_t;
 
 /*
+ * Write a document or a string as libbson does, if it has values of the usual types only. NULL:
+ * leave it to libbson. Free the text with bson_free. (json_write.c)
+ */
+char *spill_json_write(const spill_value_t *value, bool canonical);
+
+/*
  * Is the text one JSON value, with only white space around it? SPILL_PARSE names the offset of the
  * first wrong byte. Cost: one pass, no memory.
  *

@@ -156,7 +156,9 @@ static bool broken;      /* a failed write was reported */
 char *spill_cli_json(const spill_value_t *value, bool canonical)
 {
     char *json = spill_value_to_json(value, canonical);
-    char *visible = json ? spill_visible_text(json) : NULL;
+    if (!json || spill_text_is_visible(json))
+        return json;
+    char *visible = spill_visible_text(json);
     bson_free(json);
     return visible;
 }

@@ -1,5 +1,6 @@
 /* First tries of appends to several owners, in one request to the store. */
 #include "core/append_parts.h"
+#include "definition/schema.h"
 #include "layout/layout.h"
 #include "util/error.h"
 
@@ -38,6 +39,15 @@ static bool add_batch(group_t *group, spill_array_t *array, spill_owner_batch_t 
     return true;
 }
 
+static void end_batch(spill_array_t *array, spill_owner_batch_t *batch,
+                      const spill_append_result_t *result)
+{
+    batch->done = true;
+    batch->result = *result;
+    if (result->first == 0 && spill_schema_of(&array->definition)->has_windows)
+        spill_windows_retain(array, &batch->owner);
+}
+
 spill_code_t spill_array_append_many(spill_array_t *array, spill_owner_batch_t *batches,
                                      size_t count, spill_error_t *error)
 {
@@ -53,10 +63,8 @@ spill_code_t spill_array_append_many(spill_array_t *array, spill_owner_batch_t *
         code = spill_layout_append_many(group->owners, group->parts, group->count, group->results,
                                         error);
     for (size_t i = 0; i < group->count; i++) {
-        if (code == SPILL_OK && group->results[i].count > 0) {
-            group->batches[i]->done = true;
-            group->batches[i]->result = group->results[i];
-        }
+        if (code == SPILL_OK && group->results[i].count > 0)
+            end_batch(array, group->batches[i], &group->results[i]);
         spill_owner_release(&group->owners[i]);
     }
     bson_free(group);

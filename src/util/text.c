@@ -66,6 +66,13 @@ static bool is_hidden(uint32_t character)
            (character >= 0x2066 && character <= 0x2069);
 }
 
+bool spill_text_is_visible(const char *text)
+{
+    while (*text >= 0x20 && *text < 0x7F)
+        text++;
+    return *text == '\0';
+}
+
 char *spill_visible_text(const char *text)
 {
     spill_buffer_t visible = SPILL_BUFFER_INIT;

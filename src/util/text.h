@@ -27,6 +27,9 @@ spill_day_text_t spill_day_text(int64_t time_ms);
  */
 char *spill_visible_text(const char *text);
 
+/* Has it only visible characters of ASCII? Then spill_visible_text would return a copy. */
+bool spill_text_is_visible(const char *text);
+
 /*
  * Are the bytes UTF-8 (RFC 3629)? NUL is valid; surrogates and overlong forms are not. O(size), and
  * for ASCII as fast as memory.

@@ -333,9 +333,38 @@ static void test_changed_texts(void **state)
     assert_true(accepted > 1000);
 }
 
+/* The writer of usual types and libbson's writer agree. */
+static void documents_are_written_as_libbson_writes_them(void **state)
+{
+    (void)state;
+    enum { DOCUMENTS = 20000, NAMES = 3, MEMBERS = 4 };
+    static const char *const names[NAMES] = {"", "name", "a\"\x01\xc3\xa9"};
+    random_source_t random = {7};
+    int written = 0;
+    for (int i = 0; i < DOCUMENTS; i++) {
+        bson_t document = BSON_INITIALIZER;
+        for (uint32_t members = random_below(&random, MEMBERS); members > 0; members--)
+            random_append(&random, &document, names[random_below(&random, NAMES)]);
+        spill_value_t value = spill_value_from_document(&document);
+        for (int canonical = 0; canonical < 2; canonical++) {
+            char *ours = spill_json_write(&value, canonical != 0);
+            char *other = canonical ? bson_as_canonical_extended_json(&document, NULL)
+                                    : bson_as_relaxed_extended_json(&document, NULL);
+            if (ours != NULL)
+                assert_string_equal(ours, other);
+            written += ours != NULL ? 1 : 0;
+            bson_free(ours);
+            bson_free(other);
+        }
+        bson_destroy(&document);
+    }
+    assert_true(written > DOCUMENTS / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_are_written_as_libbson_writes_them),
         cmocka_unit_test(test_values_of_every_type),
         cmocka_unit_test(test_relaxed_writing),
         cmocka_unit_test(test_any_value_survives_json),

@@ -158,7 +158,7 @@ spill_list_fn spill_embedded_oversized;
 spill_list_fn spill_embedded_orphans;
 spill_list_fn spill_embedded_windows;
 
-/* Move to the first record behind all records of the owner, of any kind. (records.c) */
+/* Move to the first record behind all records of the owner, of any kind. (span.c) */
 void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner);
 
 /*

@@ -574,7 +574,7 @@ static spill_code_t list_by_records(const walk_t *walk, spill_error_t *error)
     return spill_kv_iter_stop(iter, error);
 }
 
-/* List the next owners, from a span if the store is not damaged. */
+/* List the next owners, from a span if their records can be read. */
 static spill_code_t list_owners(walk_t *walk, spill_error_t *error)
 {
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t after = SPILL_BUFFER_INIT;
@@ -589,8 +589,7 @@ static spill_code_t list_owners(walk_t *walk, spill_error_t *error)
         return SPILL_OK;
     if (query->after_bytes > 0)
         spill_buffer_append(&after, query->after, query->after_bytes);
-    bool partial = walk->store->base.options.partial;
-    spill_pass_t *pass = partial ? NULL : spill_pass_open(walk->store->ahead, &range);
+    spill_pass_t *pass = spill_pass_open(walk->store->ahead, &range);
     bool done = false;
     spill_code_t code = pass ? list_pass(walk, pass, &range, &after, &done, error) : SPILL_OK;
     if (code == SPILL_OK && !done) {

@@ -135,14 +135,6 @@ spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_r
 
 /* ---- keys of records ------------------------------------------------------------------------- */
 
-void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner)
-{
-    spill_record_key_kind(owner, SPILL_RECORD_END);
-    iter->ops->seek(iter, owner->data, owner->size);
-    while (iter->valid && spill_record_key_kind_of(owner, iter->key, iter->key_bytes) != 0)
-        iter->ops->next(iter); /* of an unknown kind */
-}
-
 bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_id,
                                  const spill_buffer_t *id, int64_t incarnation, int64_t seq,
                                  spill_record_key_t *key)

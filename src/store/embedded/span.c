@@ -70,6 +70,14 @@ static bool is_of_owner(const spill_span_t *span, const spill_span_owner_t *owne
            memcmp(iter->key + 4, spill_span_owner_key(span, owner), owner->key_bytes) == 0;
 }
 
+void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner)
+{
+    spill_record_key_kind(owner, SPILL_RECORD_END);
+    iter->ops->seek(iter, owner->data, owner->size);
+    while (iter->valid && spill_record_key_kind_of(owner, iter->key, iter->key_bytes) != 0)
+        iter->ops->next(iter); /* of an unknown kind */
+}
+
 /* Go behind all array's records of the owner `after`. */
 static void seek_records(spill_kv_iter_t *iter, const spill_span_range_t *range)
 {
