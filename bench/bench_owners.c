@@ -7,9 +7,9 @@
  * each owner, one over few owners. `spillway import` imports them in turns, each into a new store.
  * Then one raw iteration of RocksDB over the store with many owners takes turns with `spillway
  * stats`, `verify` and `export` of it (output to /dev/null). The raw iteration opens the store's
- * folder with the store's options, and reads every key and value. Each time is that of a whole
- * process, or of an open, an iteration and a close. Prints the medians, their ratios, and whether
- * the bars are met.
+ * folder with the store's options, and reads every key and value. Each time is the time of a
+ * whole process, or of an open, an iteration and a close. Prints the medians, their ratios, and
+ * whether the bars are met.
  */
 #include "measure.h"
 #include "store/embedded/kv_rocksdb.h"

@@ -9,7 +9,7 @@
 
 /*
  * Each batch of changes has a number. The leader notes it for the owners of the batch before it
- * writes, and as `ended` after that. Owners whose keys have one hash share a note. A span knows
+ * writes, and as `ended` after that. Owners with one hash share a note. A span knows
  * the last batch that had ended when it was filled: it has the changes of all batches up to that.
  */
 enum { NOTES = 4096 };
@@ -17,10 +17,10 @@ enum { NOTES = 4096 };
 /* A number that no span reaches. */
 #define NEVER INT64_MAX
 
-/* A span with fewer owners, of which none was read, does not pay: its pass only lists owners. */
+/* If a span has fewer owners and none of them was read, its pass only lists owners. */
 enum { OWNERS_WORTH = 16 };
 
-/* One pass over the owners of an array. Its lock is only tried: who does not get it uses the
+/* One pass over the owners of an array. Its lock is only tried: a thread without it uses the
  * engine. */
 struct spill_pass {
     pthread_mutex_t lock;
@@ -84,14 +84,14 @@ void spill_read_ahead_free(spill_read_ahead_t *ahead)
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
-static bool goes_on(const spill_pass_t *pass, const spill_span_range_t *range)
+static bool continues(const spill_pass_t *pass, const spill_span_range_t *range)
 {
     return pthread_equal(pass->thread, pthread_self()) && range->after_bytes > 0 &&
            pass->last.size == range->after_bytes &&
            memcmp(pass->last.data, range->after, range->after_bytes) == 0;
 }
 
-/* Lock the pass that goes on at the range; for a new one, the place of an ended or the oldest. */
+/* Lock the pass that continues at the range, or a place for a new one: unused, or the oldest. */
 static spill_pass_t *lock_pass(spill_read_ahead_t *ahead, const spill_span_range_t *range)
 {
     spill_pass_t *oldest = NULL;
@@ -99,7 +99,7 @@ static spill_pass_t *lock_pass(spill_read_ahead_t *ahead, const spill_span_range
         spill_pass_t *pass = &ahead->pass[i];
         if (pthread_mutex_trylock(&pass->lock) != 0)
             continue;
-        if (atomic_load(&pass->array_id) == range->array_id && goes_on(pass, range)) {
+        if (atomic_load(&pass->array_id) == range->array_id && continues(pass, range)) {
             if (oldest)
                 pthread_mutex_unlock(&oldest->lock);
             return pass;

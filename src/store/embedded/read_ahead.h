@@ -29,7 +29,7 @@ typedef struct spill_span_record {
     uint32_t value, value_bytes;
 } spill_span_record_t;
 
-/* The owner's key is that of its first record, without the array's id and the suffix. */
+/* The owner's key is in the key of its first record, between the array's id and the suffix. */
 typedef struct spill_span_owner {
     uint32_t first, count; /* its array's records */
     uint32_t key_bytes;    /* of the owner's key */
@@ -71,7 +71,7 @@ const uint8_t *spill_span_owner_key(const spill_span_t *span, const spill_span_o
 
 /*
  * One owner's records as an engine for `get` and `iterate`: the records of its array, and its other
- * fields. It answers for keys of this owner only. It has one iterator, whose `free` has no effect.
+ * fields. It answers for keys of this owner only. It has one iterator. Freeing that has no effect.
  */
 typedef struct spill_owner_records spill_owner_records_t;
 
@@ -102,7 +102,7 @@ spill_read_ahead_t *spill_read_ahead_new(spill_kv_t *kv);
 void spill_read_ahead_free(spill_read_ahead_t *ahead);
 
 /*
- * For a listing of owners, which their reads follow: the pass of this thread that goes on behind
+ * For a listing of owners, which their reads follow: the pass of this thread that continues behind
  * range->after, or a new one. NULL: list from the engine. The thread fills the pass's span as
  * often as it needs, and closes the pass with the key of the last owner that it listed. Without
  * one, the pass has ended, and its memory is freed.
