@@ -214,8 +214,8 @@ static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chun
 
 /* ---- batches of several owners --------------------------------------------------------------- */
 
-/* A group has at most so many owners, and elements of so many bytes. */
-enum { GROUP_OWNERS = SPILL_BATCHES_MAX, GROUP_BYTES = 256 * 1024 };
+/* A group ends behind so many owners or bytes of elements: damage of the log loses whole groups. */
+enum { GROUP_OWNERS = SPILL_BATCHES_MAX, GROUP_BYTES = 32 * 1024 };
 
 /* Owners of a chunk whose batches are tried together. */
 typedef struct group {
