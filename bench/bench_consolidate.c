@@ -1,7 +1,7 @@
 /*
  * `spillway consolidate` on a server: how fast it copies.
  *
- *   bench_consolidate [--quick] [--collections N] [--documents N] mongodb://HOST/
+ *   bench_consolidate [--quick] [--collections N] [--documents N] [--threads N] mongodb://HOST/
  *
  * Each round fills collections with libmongoc's bulk inserts, with documents of about 450 bytes.
  * Then it copies them into one collection, with compound _ids and an index. Both sides write the
@@ -24,6 +24,7 @@ typedef struct bench {
     on_server_t on;
     bool quick;
     int collections, documents; /* collections, and documents in each */
+    int threads;
     spill_raw_admin_t *admin;
     double began, first_pass; /* times of the current copy */
 } bench_t;
@@ -87,7 +88,8 @@ static void note_moved(void *context, const spill_consolidate_moved_t *moved)
 static double consolidate(bench_t *bench)
 {
     spill_consolidation_t group;
-    spill_consolidate_options_t options = {.moved = note_moved, .context = bench};
+    spill_consolidate_options_t options = {
+        .threads = bench->threads, .moved = note_moved, .context = bench};
     spill_consolidate_result_t result;
     spill_error_t error;
     read_group(bench, &group);
@@ -151,7 +153,8 @@ static void bench_rounds(bench_t *bench)
 
 int main(int argc, char **argv)
 {
-    bench_t bench = {.server = getenv("SPILLWAY_TEST_URI"), .collections = 20, .documents = 2000};
+    bench_t bench = {
+        .server = getenv("SPILLWAY_TEST_URI"), .collections = 20, .documents = 2000, .threads = 4};
     spill_error_t error;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
@@ -160,11 +163,13 @@ int main(int argc, char **argv)
             bench.collections = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--documents") == 0 && i + 1 < argc)
             bench.documents = (int)strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
+            bench.threads = (int)strtol(argv[++i], NULL, 10);
         else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
             bench.server = argv[i];
         else
             measure_stop("usage: bench_consolidate [--quick] [--collections N] [--documents N] "
-                         "mongodb://HOST/");
+                         "[--threads N] mongodb://HOST/");
     }
     if (!bench.server || bench.collections < 2 || bench.documents < 1)
         measure_stop("name a server, or run this under tools/test-server");

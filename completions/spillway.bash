@@ -56,8 +56,8 @@ _spillway_options() {
             --interval= --quiet --durability= --mode="
         ;;
     consolidate)
-        echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --log= --into=
-            --passes= --cut-over --max-pause= --views --finish --undo --yes --json --quiet --mode="
+        echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --threads= --log=
+            --into= --passes= --cut-over --max-pause= --views --finish --undo --yes --json --quiet --mode="
         ;;
     drop) echo "$common --yes --durability=" ;;
     convert)

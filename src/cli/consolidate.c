@@ -279,6 +279,8 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
     consolidate_run_t run = {.invocation = invocation};
     spill_error_t error, closing;
     spill_exit_t refused = check_options(invocation);
+    if (refused == SPILL_EXIT_DONE)
+        refused = spill_cli_operate_threads(invocation, &given->operate, &run.options.threads);
     if (refused != SPILL_EXIT_DONE)
         return refused;
     run.options.passes = given->passes;
@@ -320,6 +322,8 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     SPILL_CLI_OPERATE_OPTIONS(consolidate_options_t, operate, "documents"),
     SPILL_CLI_CHUNK_OPTION(consolidate_options_t, operate),
+    SPILL_CLI_THREADS_OPTION(consolidate_options_t, operate,
+                             "Copy chunks, or compare collections,"),
     {"into", "NAME", TEXT(into), "Only this group of the plan"},
     {"passes", "N", NUMBER(passes), "Most passes while other programs write (10)"},
     {"cut-over", NULL, FLAG(cut_over),

@@ -11,7 +11,6 @@
 
 typedef struct migrate_options {
     spill_cli_operate_given_t operate;
-    int64_t threads; /* 0: not given */
     const char *only;
     bool finish;
     bool undo;
@@ -350,9 +349,8 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
                                     invocation->arguments[1]);
     if (refused != SPILL_EXIT_DONE)
         return refused;
-    spill_exit_t status =
-        spill_cli_migrate_operate(invocation, &given->operate, given->threads,
-                                  migrate_mode(invocation, given->operate.execute), migrate_all);
+    spill_exit_t status = spill_cli_migrate_operate(
+        invocation, &given->operate, migrate_mode(invocation, given->operate.execute), migrate_all);
     if (!given->operate.execute && status != SPILL_EXIT_USAGE && status != SPILL_EXIT_FAILED &&
         !invocation->quiet)
         fprintf(stderr, "nothing was changed: act with --execute\n");
@@ -361,7 +359,7 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, "elements"),
-    SPILL_CLI_THREADS_OPTION(migrate_options_t),
+    SPILL_CLI_THREADS_OPTION(migrate_options_t, operate, "Migrate owners,"),
     {"only", "NAME", SPILL_OPTION_TEXT, offsetof(migrate_options_t, only),
      "Only this definition of the plan"},
     {"finish", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, finish),

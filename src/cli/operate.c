@@ -54,6 +54,19 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
     return operate->log ? SPILL_OK : spill_fail_errno(error, errno, "%s", given->log);
 }
 
+spill_exit_t spill_cli_operate_threads(const spill_invocation_t *invocation,
+                                       const spill_cli_operate_given_t *given, int *threads)
+{
+    enum { THREADS = 4, THREADS_WITH_LATENCY = 1 };
+    int64_t wanted = given->threads;
+    if (wanted == 0)
+        wanted = given->latency_ms > 0 ? THREADS_WITH_LATENCY : THREADS;
+    if (wanted < 1 || wanted > SPILL_PARALLEL_MAX)
+        return spill_cli_usage(invocation, "--threads must be from 1 to %d", SPILL_PARALLEL_MAX);
+    *threads = (int)wanted;
+    return SPILL_EXIT_DONE;
+}
+
 void spill_cli_operate_log(spill_cli_operate_t *operate, const bson_t *document)
 {
     char *text = operate->log ? bson_as_relaxed_extended_json(document, NULL) : NULL;
@@ -82,8 +95,6 @@ spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *
 /* ---- a run of migrate or sweep --------------------------------------------------------------- */
 
 /* Owners at the same time: enough to keep a small server busy; one if latency must stay low. */
-enum { THREADS = 4, THREADS_WITH_LATENCY = 1 };
-
 /* ---- while it runs --------------------------------------------------------------------------- */
 
 /* The smallest read: of an entry that does not exist. */
@@ -336,14 +347,13 @@ spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *or
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
-                                       const spill_cli_operate_given_t *given, int64_t threads,
+                                       const spill_cli_operate_given_t *given,
                                        spill_cli_mode_t mode, spill_cli_migrate_fn work)
 {
-    if (threads == 0)
-        threads = given->latency_ms > 0 ? THREADS_WITH_LATENCY : THREADS;
-    if (threads < 1 || threads > SPILL_PARALLEL_MAX)
-        return spill_cli_usage(invocation, "--threads must be from 1 to %d", SPILL_PARALLEL_MAX);
-    spill_cli_migrate_t run = {.invocation = invocation, .threads = (int)threads};
+    spill_cli_migrate_t run = {.invocation = invocation};
+    spill_exit_t refused = spill_cli_operate_threads(invocation, given, &run.threads);
+    if (refused != SPILL_EXIT_DONE)
+        return refused;
     spill_throttle_options_t throttle = {0};
     spill_error_t error, closing;
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);

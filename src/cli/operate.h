@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "tools/migrate.h"
+#include "tools/parallel.h"
 #include "tools/planned.h"
 #include "tools/staged.h"
 #include "tools/throttle.h"
@@ -15,6 +16,7 @@
 typedef struct spill_cli_operate_given {
     bool execute;
     int64_t rate; /* 0: not given, as for the others */
+    int64_t threads;
     int64_t latency_ms;
     int64_t chunk_ms;
     const char *pause_file;
@@ -48,6 +50,17 @@ typedef struct spill_cli_operate_given {
         "chunk-time", "MS", SPILL_OPTION_NUMBER, offsetof(type, member.chunk_ms),                  \
             "Milliseconds that a chunk should take; its size follows (100)"                        \
     }
+
+/* The row for commands with several threads; `work` is what N of them do at the same time. */
+#define SPILL_CLI_THREADS_OPTION(type, member, work)                                               \
+    {                                                                                              \
+        "threads", "N", SPILL_OPTION_NUMBER, offsetof(type, member.threads),                       \
+            work " N at the same time (4; with --max-latency 1)"                                   \
+    }
+
+/* Set *threads to the number given, or to the default. */
+spill_exit_t spill_cli_operate_threads(const spill_invocation_t *invocation,
+                                       const spill_cli_operate_given_t *given, int *threads);
 
 typedef struct spill_cli_operate {
     const spill_invocation_t *invocation;
@@ -97,18 +110,11 @@ typedef struct spill_cli_migrate {
     bool unfinished; /* a definition still has its original: --finish is needed */
 } spill_cli_migrate_t;
 
-/* The option that both commands have. */
-#define SPILL_CLI_THREADS_OPTION(type)                                                             \
-    {                                                                                              \
-        "threads", "N", SPILL_OPTION_NUMBER, offsetof(type, threads),                              \
-            "Migrate N owners at the same time (4; with --max-latency 1)"                          \
-    }
-
 typedef spill_code_t (*spill_cli_migrate_fn)(spill_cli_migrate_t *run, spill_error_t *error);
 
-/* Open the store, do `work`, close it. threads: 0 if not given. Returns the exit code. */
+/* Open the store, do `work`, close it. Returns the exit code. */
 spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
-                                       const spill_cli_operate_given_t *given, int64_t threads,
+                                       const spill_cli_operate_given_t *given,
                                        spill_cli_mode_t mode, spill_cli_migrate_fn work);
 
 /* Callbacks of a survey: print each owner that the migration will skip, and the reason. */

@@ -13,7 +13,6 @@
 
 typedef struct sweep_options {
     spill_cli_operate_given_t operate;
-    int64_t threads; /* 0: not given */
     bool watch;
     int64_t interval_s;
 } sweep_options_t;
@@ -128,13 +127,12 @@ static spill_exit_t run_sweep(const spill_invocation_t *invocation)
     const sweep_options_t *given = invocation->options;
     if (given->interval_s < 1)
         return spill_cli_usage(invocation, "--interval must be at least 1 second");
-    return spill_cli_migrate_operate(invocation, &given->operate, given->threads, SPILL_CLI_WRITE,
-                                     sweep_all);
+    return spill_cli_migrate_operate(invocation, &given->operate, SPILL_CLI_WRITE, sweep_all);
 }
 
 static const spill_option_t SWEEP_OPTIONS[] = {
     SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
-    SPILL_CLI_THREADS_OPTION(sweep_options_t),
+    SPILL_CLI_THREADS_OPTION(sweep_options_t, operate, "Migrate owners,"),
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
      "Repeat until it is interrupted, or the store was unreachable for 15 minutes"},
     {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),

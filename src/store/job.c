@@ -132,10 +132,33 @@ spill_code_t spill_job_save(const spill_job_catalog_t *catalog, const spill_job_
     return SPILL_OK;
 }
 
+static const bson_t *expected_of(const spill_job_kind_t *kind, const void *job)
+{
+    return *(bson_t *const *)(const void *)((const char *)job + kind->stored);
+}
+
+spill_code_t spill_job_check_both(spill_raw_admin_t *admin, const spill_job_kind_t *const kinds[2],
+                                  const char *name, const void *const jobs[2], spill_error_t *error)
+{
+    SPILL_SCOPED(free_text) char *first = entry_name(kinds[0], name);
+    SPILL_SCOPED(free_text) char *second = entry_name(kinds[1], name);
+    const char *const names[2] = {first, second};
+    bson_t *found[2];
+    spill_code_t code = admin->ops->checkpoints_get(admin, names, found, error);
+    for (size_t i = 0; i < 2; i++) {
+        const bson_t *expected = expected_of(kinds[i], jobs[i]);
+        if (code == SPILL_OK && (!found[i] || !expected || !bson_equal(found[i], expected)))
+            code = fail_conflict(kinds[i], name, error);
+    }
+    bson_destroy(found[0]);
+    bson_destroy(found[1]);
+    return code;
+}
+
 spill_code_t spill_job_check(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
                              const char *name, const void *job, spill_error_t *error)
 {
-    const bson_t *expected = *(bson_t *const *)(const void *)((const char *)job + kind->stored);
+    const bson_t *expected = expected_of(kind, job);
     SPILL_SCOPED(free_document) bson_t *found = NULL;
     SPILL_TRY(get_entry(catalog, kind, name, &found, error));
     bool same = found && expected && bson_equal(found, expected);

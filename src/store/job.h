@@ -55,6 +55,11 @@ spill_code_t spill_job_save(const spill_job_catalog_t *catalog, const spill_job_
 spill_code_t spill_job_check(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
                              const char *name, const void *job, spill_error_t *error);
 
+/* The same for two checkpoints of one job in a server's database: one read. */
+spill_code_t spill_job_check_both(spill_raw_admin_t *admin, const spill_job_kind_t *const kinds[2],
+                                  const char *name, const void *const jobs[2],
+                                  spill_error_t *error);
+
 /* Delete the checkpoint, whatever it holds. One write. */
 spill_code_t spill_job_delete(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
                               const char *name, spill_error_t *error);

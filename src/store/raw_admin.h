@@ -6,7 +6,7 @@
  * Like store.h it is a table of functions, so that a test can have its own collections and make
  * calls fail.
  *
- * Threads: one at a time.
+ * Threads: any; each call uses a connection of its own.
  */
 #ifndef SPILL_STORE_RAW_ADMIN_H
 #define SPILL_STORE_RAW_ADMIN_H
@@ -96,6 +96,9 @@ typedef struct spill_raw_admin_ops {
     /* The tool's own small documents. See catalog_get, _put and _delete in store.h. */
     spill_code_t (*checkpoint_get)(spill_raw_admin_t *admin, const char *name, bson_t **document,
                                    spill_error_t *error);
+    /* Two at once: one command. The documents are NULL or new also after an error. */
+    spill_code_t (*checkpoints_get)(spill_raw_admin_t *admin, const char *const names[2],
+                                    bson_t *documents[2], spill_error_t *error);
     spill_code_t (*checkpoint_put)(spill_raw_admin_t *admin, const char *name,
                                    const bson_t *expected, const bson_t *document, bool *done,
                                    spill_error_t *error);

@@ -2,7 +2,7 @@
 #include "tools/migrate_pass.h"
 
 #include "core/array.h"
-#include "tools/throttle.h"
+#include "tools/parallel.h"
 #include "util/error.h"
 
 #include <spillway/verify.h>
@@ -16,8 +16,7 @@ spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,
     return (spill_migrate_pass_t){.array = array,
                                   .options = options,
                                   .result = result,
-                                  .report_lock = PTHREAD_MUTEX_INITIALIZER,
-                                  .throttle_lock = PTHREAD_MUTEX_INITIALIZER};
+                                  .report_lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
 /* ---- owners to reshape ----------------------------------------------------------------------- */
@@ -66,9 +65,7 @@ static spill_code_t visit_one(void *context, void *item, spill_error_t *error)
 {
     const walk_t *walk = context;
     visit_t *one = item;
-    spill_code_t code = walk->visit(walk->pass, &one->oversized, error);
-    bson_free(one);
-    return code;
+    return walk->visit(walk->pass, &one->oversized, error);
 }
 
 spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
@@ -87,8 +84,12 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
                                                  .bytes = bounds->head_bytes_max,
                                                  .miscounts = true,
                                                  .full = document_bytes(pass->options)}}};
-    size_t threads = pass->options ? (size_t)pass->options->threads : 1;
-    spill_code_t code = spill_parallel(threads, next_oversized, visit_one, &walk, error);
+    const spill_parallel_t job = {.threads = pass->options ? (size_t)pass->options->threads : 1,
+                                  .next = next_oversized,
+                                  .work = visit_one,
+                                  .free = bson_free,
+                                  .context = &walk};
+    spill_code_t code = spill_parallel(&job, error);
     spill_cursor_release(&walk.cursor);
     return code;
 }
@@ -137,10 +138,8 @@ spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,
     *started_us = 0;
     if (!throttle)
         return SPILL_OK;
-    pthread_mutex_lock(&pass->throttle_lock);
     bool continues = spill_throttle_wait(throttle);
     *started_us = spill_throttle_now_us(throttle);
-    pthread_mutex_unlock(&pass->throttle_lock);
     return continues ? SPILL_OK : spill_walk_stopped(error);
 }
 
@@ -149,9 +148,7 @@ void spill_migrate_end_turn(spill_migrate_pass_t *pass, int64_t elements, int64_
     spill_throttle_t *throttle = pass->options->throttle;
     if (!throttle)
         return;
-    pthread_mutex_lock(&pass->throttle_lock);
     spill_throttle_ran(throttle, elements, spill_throttle_now_us(throttle) - started_us);
-    pthread_mutex_unlock(&pass->throttle_lock);
 }
 
 spill_code_t spill_migrate_report_failure(spill_migrate_pass_t *pass, const spill_value_t *owner,

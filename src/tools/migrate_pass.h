@@ -13,16 +13,12 @@
  */
 enum { SPILL_OWNERS_SURVEYED = 256, SPILL_OWNERS_AT_A_TIME = 16 };
 
-/*
- * Several threads may each work on one owner. The throttle has a lock of its own: a thread that
- * waits for its turn holds it, and later threads queue behind it.
- */
+/* Several threads may each work on one owner. */
 typedef struct spill_migrate_pass {
     spill_array_t *array;
     const spill_migrate_options_t *options; /* NULL: one thread, and no reports */
     spill_migrate_result_t *result;
-    pthread_mutex_t report_lock;   /* held over `result`, and while the callbacks run */
-    pthread_mutex_t throttle_lock; /* held over the throttle */
+    pthread_mutex_t report_lock; /* held over `result`, and while the callbacks run */
 } spill_migrate_pass_t;
 
 spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,

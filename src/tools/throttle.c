@@ -31,7 +31,7 @@
 
 void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_options_t *options)
 {
-    *throttle = (spill_throttle_t){.options = *options};
+    *throttle = (spill_throttle_t){.options = *options, .lock = PTHREAD_MUTEX_INITIALIZER};
     spill_throttle_options_t *own = &throttle->options;
     if (!own->clock.now_us)
         own->clock.now_us = spill_clock_now_us;
@@ -46,7 +46,7 @@ void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_option
         own->chunk_first > 0 ? own->chunk_first : (int64_t)SPILL_THROTTLE_CHUNK_FIRST;
 }
 
-int64_t spill_throttle_chunk_size(const spill_throttle_t *throttle)
+static int64_t chunk_size(const spill_throttle_t *throttle)
 {
     int64_t size = throttle->chunk_size, rate = throttle->options.rate_per_s;
     if (size > throttle->options.chunk_max)
@@ -54,6 +54,14 @@ int64_t spill_throttle_chunk_size(const spill_throttle_t *throttle)
     if (rate > 0 && size > rate)
         size = rate;
     return size > 0 ? size : 1;
+}
+
+int64_t spill_throttle_chunk_size(spill_throttle_t *throttle)
+{
+    pthread_mutex_lock(&throttle->lock);
+    int64_t size = chunk_size(throttle);
+    pthread_mutex_unlock(&throttle->lock);
+    return size;
 }
 
 int64_t spill_throttle_now_us(const spill_throttle_t *throttle)
@@ -101,7 +109,7 @@ static void sleep_before_check(const spill_throttle_t *throttle, int64_t duratio
     clock->sleep_us(clock->context, duration_us < CHECK_US ? duration_us : CHECK_US);
 }
 
-bool spill_throttle_wait(spill_throttle_t *throttle)
+static bool wait_for_turn(spill_throttle_t *throttle)
 {
     char text[512];
     bool worth = false;
@@ -128,6 +136,14 @@ bool spill_throttle_wait(spill_throttle_t *throttle)
     return true;
 }
 
+bool spill_throttle_wait(spill_throttle_t *throttle)
+{
+    pthread_mutex_lock(&throttle->lock);
+    bool continues = wait_for_turn(throttle);
+    pthread_mutex_unlock(&throttle->lock);
+    return continues;
+}
+
 /* ---- after a chunk --------------------------------------------------------------------------- */
 
 /* A fast chunk below the allowed size does not show that a larger one would be fast. */
@@ -135,7 +151,7 @@ static void adapt_chunk_size(spill_throttle_t *throttle, int64_t units, int64_t 
 {
     double wanted_us = throttle->options.chunk_s * 1e6;
     double factor = duration_us > 0 ? wanted_us / (double)duration_us : STEP_MAX;
-    int64_t size = spill_throttle_chunk_size(throttle);
+    int64_t size = chunk_size(throttle);
     if (factor > 1 && units < size)
         return;
     if (factor > STEP_MAX)
@@ -168,11 +184,9 @@ static void rest_after(spill_throttle_t *throttle, int64_t duration_us)
         throttle->free_at_us = until_us;
 }
 
-void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
+static void count_chunk(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
 {
     int64_t rate = throttle->options.rate_per_s;
-    if (units <= 0)
-        return;
     adapt_chunk_size(throttle, units, duration_us);
     rest_after(throttle, duration_us);
     if (rate <= 0)
@@ -187,6 +201,14 @@ void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t durat
     throttle->paid_until_us = began_us + (int64_t)((double)units / (double)rate * 1e6);
     if (throttle->paid_until_us > throttle->free_at_us)
         throttle->free_at_us = throttle->paid_until_us;
+}
+
+void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
+{
+    pthread_mutex_lock(&throttle->lock);
+    if (units > 0)
+        count_chunk(throttle, units, duration_us);
+    pthread_mutex_unlock(&throttle->lock);
 }
 
 /* ---- probe ----------------------------------------------------------------------------------- */
@@ -265,69 +287,4 @@ double spill_probe_latency(spill_probe_t *probe)
     bool failed = probe->failed && !probe->under_way;
     pthread_mutex_unlock(&probe->lock);
     return failed ? -1 : (double)longest_us / 1e6;
-}
-
-/* ---- threads --------------------------------------------------------------------------------- */
-
-/* Shared by all threads. The lock protects what changes, and is held while `next` runs. */
-typedef struct crew {
-    spill_parallel_next_fn next;
-    spill_parallel_fn work;
-    void *context;
-    pthread_mutex_t lock;
-    spill_code_t code;
-    spill_error_t *error;
-} crew_t;
-
-/* Keep the first failure; `lock` is held. */
-static void keep_failure(crew_t *crew, spill_code_t code, const spill_error_t *error)
-{
-    if (code == SPILL_OK || crew->code != SPILL_OK)
-        return;
-    crew->code = code;
-    if (crew->error)
-        *crew->error = *error;
-}
-
-/* Report the last item's result and get the next item; NULL: none is left, or something failed. */
-static void *next_item(crew_t *crew, spill_code_t code, spill_error_t *error)
-{
-    void *item = NULL;
-    pthread_mutex_lock(&crew->lock);
-    keep_failure(crew, code, error);
-    if (crew->code == SPILL_OK)
-        keep_failure(crew, crew->next(crew->context, &item, error), error);
-    pthread_mutex_unlock(&crew->lock);
-    return item;
-}
-
-static void *run_thread(void *argument)
-{
-    crew_t *crew = argument;
-    spill_error_t error;
-    void *item = next_item(crew, SPILL_OK, &error);
-    while (item) {
-        spill_code_t code = crew->work(crew->context, item, &error);
-        item = next_item(crew, code, &error);
-    }
-    return NULL;
-}
-
-spill_code_t spill_parallel(size_t threads, spill_parallel_next_fn next, spill_parallel_fn work,
-                            void *context, spill_error_t *error)
-{
-    pthread_t others[SPILL_PARALLEL_MAX];
-    crew_t crew = {.next = next,
-                   .work = work,
-                   .context = context,
-                   .lock = PTHREAD_MUTEX_INITIALIZER,
-                   .error = error};
-    size_t started = 0;
-    while (started + 1 < threads && started < SPILL_PARALLEL_MAX &&
-           pthread_create(&others[started], NULL, run_thread, &crew) == 0)
-        started++;
-    run_thread(&crew);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(others[i], NULL);
-    return crew.code;
 }

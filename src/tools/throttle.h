@@ -26,8 +26,8 @@
  * rate of units per second. With a limit on latency it also rests after each chunk, for a multiple
  * of the chunk's duration that follows the latency. The size of chunks follows their duration.
  *
- * Threads: one thread at a time uses a throttle. Chunks of several threads may overlap; the rate
- * bounds their sum.
+ * Threads: any. A thread that waits holds the throttle's lock, and later threads queue behind it.
+ * Chunks of several threads may overlap; the rate bounds their sum.
  */
 
 /* Default duration of a chunk: a tenth of a second, so that clients of the store wait no longer. */
@@ -59,14 +59,15 @@ typedef struct spill_throttle {
     int64_t free_at_us;    /* the next chunk may begin */
     double rest;           /* in multiples of a chunk's duration */
     bool paused;           /* a notice has reported that it waits */
+    pthread_mutex_t lock;
 } spill_throttle_t;
 
-/* All zero means "not throttled". `options` are copied; their texts are borrowed while it is used.
+/* Options of zero mean "not throttled". They are copied; their texts are borrowed while it is used.
  */
 void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_options_t *options);
 
 /* Units that the next chunk should have: at least 1, and at most one second's worth of the rate. */
-int64_t spill_throttle_chunk_size(const spill_throttle_t *throttle);
+int64_t spill_throttle_chunk_size(spill_throttle_t *throttle);
 
 /*
  * Wait until the next chunk may begin. False: `stop` says that the work must end. With a limit on
@@ -122,24 +123,5 @@ void spill_probe_stop(spill_probe_t *probe);
  * thread.
  */
 double spill_probe_latency(spill_probe_t *probe);
-
-/* ---- threads --------------------------------------------------------------------------------- */
-
-#define SPILL_PARALLEL_MAX 64 /* threads */
-
-/* Get the next item, or NULL if none is left, also when called again. One thread at a time. */
-typedef spill_code_t (*spill_parallel_next_fn)(void *context, void **item, spill_error_t *error);
-
-/* Work on the item; the callee owns it. Any thread. */
-typedef spill_code_t (*spill_parallel_fn)(void *context, void *item, spill_error_t *error);
-
-/*
- * Call `work` for each item that `next` returns, about in this order, by up to `threads` threads
- * including the caller's. If `threads` is 0 or 1, or no thread can be started, only the caller's
- * thread works. While one thread gets an item, the others continue. After an error no further item
- * is requested; the first error is returned after all items in progress are done.
- */
-spill_code_t spill_parallel(size_t threads, spill_parallel_next_fn next, spill_parallel_fn work,
-                            void *context, spill_error_t *error);
 
 #endif

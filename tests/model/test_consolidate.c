@@ -187,6 +187,7 @@ static void test_writers(void **state)
         world_t world;
         writers_t writers = {.until = 20 + 5 * (int64_t)seed, .seed = seed};
         world_open(&world, "compound");
+        world.options.threads = 1 + (int)seed % 3;
         world.memory->before = write_something;
         world.memory->context = &writers;
         for (int i = 0; i < 50; i++) {
@@ -410,7 +411,7 @@ static void test_unique_values_exchanged(void **state)
  * The result must equal that of a run without failures.
  */
 static void fail_each_call_by(const char *ids, const char *begun, const char *steps,
-                              const char *again, bool views)
+                              const char *again, bool views, int threads)
 {
     world_t plain;
     world_open(&plain, ids);
@@ -424,6 +425,7 @@ static void fail_each_call_by(const char *ids, const char *begun, const char *st
             world_t world;
             world_open(&world, ids);
             world.options.views = views;
+            world.options.threads = threads;
             assert_int_equal(world_run_to(&world, begun), SPILL_OK);
             world.memory->fail_applied = kind & 1;
             world.memory->fail_for_good = kind & 2;
@@ -458,14 +460,23 @@ static void fail_each_call_by(const char *ids, const char *begun, const char *st
 
 static void fail_each_call(const char *begun, const char *steps, const char *again, bool views)
 {
-    fail_each_call_by("compound", begun, steps, again, views);
-    fail_each_call_by("keep", begun, steps, again, views);
+    fail_each_call_by("compound", begun, steps, again, views, 1);
+    fail_each_call_by("keep", begun, steps, again, views, 1);
 }
 
 static void test_fault_in_copy(void **state)
 {
     (void)state;
     fail_each_call("", "c", "c", false);
+}
+
+/* Which call fails depends on the threads' order; the result does not. */
+static void test_fault_in_parallel_passes(void **state)
+{
+    (void)state;
+    fail_each_call_by("compound", "", "c", "c", false, 4);
+    fail_each_call_by("keep", "", "c", "c", false, 4);
+    fail_each_call_by("compound", "co", "u", "u", false, 4);
 }
 
 static void test_fault_in_cut_over(void **state)
@@ -587,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_fast_writers_are_refused),
         cmocka_unit_test(test_unique_values_exchanged),
         cmocka_unit_test(test_fault_in_copy),
+        cmocka_unit_test(test_fault_in_parallel_passes),
         cmocka_unit_test(test_fault_in_cut_over),
         cmocka_unit_test(test_fault_in_finish),
         cmocka_unit_test(test_fault_in_undo),

@@ -12,6 +12,18 @@ static memory_admin_t *of(spill_raw_admin_t *base)
     return (memory_admin_t *)base;
 }
 
+/* Only one call at a time; `before` may make others. */
+static memory_admin_t *lock(spill_raw_admin_t *base)
+{
+    pthread_mutex_lock(&of(base)->lock);
+    return of(base);
+}
+
+static void unlock(memory_admin_t **memory)
+{
+    pthread_mutex_unlock(&(*memory)->lock);
+}
+
 static _Noreturn void stop(const char *what)
 {
     fprintf(stderr, "foreign: %s\n", what);
@@ -255,6 +267,8 @@ static bool begin_change(memory_admin_t *memory, spill_code_t *code, spill_error
 
 static spill_code_t list(spill_raw_admin_t *base, bson_t *descriptions, spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     memory_admin_t *memory = of(base);
     spill_code_t code;
     bson_init(descriptions);
@@ -273,6 +287,8 @@ static spill_code_t list(spill_raw_admin_t *base, bson_t *descriptions, spill_er
 static spill_code_t indexes(spill_raw_admin_t *base, const char *name, bson_t *found,
                             spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     bson_init(found);
     if (!begin(of(base), &code, error))
@@ -286,6 +302,8 @@ static spill_code_t indexes(spill_raw_admin_t *base, const char *name, bson_t *f
 /* They are put into a collection of that name. */
 static spill_code_t definitions(spill_raw_admin_t *base, bson_t *found, spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     bson_init(found);
     if (!begin(of(base), &code, error))
@@ -298,6 +316,8 @@ static spill_code_t definitions(spill_raw_admin_t *base, bson_t *found, spill_er
 
 static int64_t count(spill_raw_admin_t *base, const char *name)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     return (int64_t)memory_admin_count(of(base), name);
 }
 
@@ -323,6 +343,8 @@ static bool is_wanted(const spill_raw_admin_read_t *what, const bson_t *document
 static spill_code_t read_documents(spill_raw_admin_t *base, const spill_raw_admin_read_t *what,
                                    spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     *batch = (spill_raw_admin_batch_t){.end = true};
     if (!begin(of(base), &code, error))
@@ -351,6 +373,8 @@ static spill_code_t write_documents(spill_raw_admin_t *base, const char *name,
                                     spill_raw_admin_write_t *writes, size_t write_count,
                                     spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     if (!begin_change(of(base), &code, error))
         return code;
@@ -376,6 +400,8 @@ static spill_code_t write_documents(spill_raw_admin_t *base, const char *name,
 static spill_code_t create(spill_raw_admin_t *base, const char *name, const bson_t *made,
                            spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     if (!begin(of(base), &code, error))
         return code;
@@ -388,6 +414,8 @@ static spill_code_t create(spill_raw_admin_t *base, const char *name, const bson
 static spill_code_t create_view(spill_raw_admin_t *base, const char *name, const char *on,
                                 const bson_t *pipeline, spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     if (!begin(of(base), &code, error))
         return code;
@@ -405,6 +433,8 @@ static spill_code_t create_view(spill_raw_admin_t *base, const char *name, const
 static spill_code_t rename_collection(spill_raw_admin_t *base, const char *from, const char *to,
                                       spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     if (!begin_change(of(base), &code, error))
         return code;
@@ -418,6 +448,8 @@ static spill_code_t rename_collection(spill_raw_admin_t *base, const char *from,
 
 static spill_code_t drop(spill_raw_admin_t *base, const char *name, spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     if (!begin_change(of(base), &code, error))
         return code;
@@ -445,6 +477,8 @@ static int64_t find_checkpoint(memory_admin_t *memory, const char *name, bson_t 
 static spill_code_t checkpoint_get(spill_raw_admin_t *base, const char *name, bson_t **document,
                                    spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     bson_t entry;
     *document = NULL;
@@ -455,10 +489,28 @@ static spill_code_t checkpoint_get(spill_raw_admin_t *base, const char *name, bs
     return code;
 }
 
+static spill_code_t checkpoints_get(spill_raw_admin_t *base, const char *const names[2],
+                                    bson_t *documents[2], spill_error_t *error)
+{
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
+    spill_code_t code;
+    bson_t entry;
+    documents[0] = documents[1] = NULL;
+    if (!begin(of(base), &code, error) || code != SPILL_OK)
+        return code;
+    for (int i = 0; i < 2; i++)
+        if (find_checkpoint(of(base), names[i], &entry) >= 0)
+            documents[i] = bson_copy(&entry);
+    return code;
+}
+
 static spill_code_t checkpoint_put(spill_raw_admin_t *base, const char *name,
                                    const bson_t *expected, const bson_t *document, bool *done,
                                    spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     bson_t entry;
     *done = false;
@@ -479,6 +531,8 @@ static spill_code_t checkpoint_put(spill_raw_admin_t *base, const char *name,
 static spill_code_t checkpoint_delete(spill_raw_admin_t *base, const char *name,
                                       spill_error_t *error)
 {
+    SPILL_SCOPED(unlock) memory_admin_t *locked = lock(base);
+    (void)locked;
     spill_code_t code;
     bson_t entry;
     if (!begin(of(base), &code, error))
@@ -495,6 +549,7 @@ static void close_memory(spill_raw_admin_t *base)
         if (of(base)->collections[i].name)
             release(&of(base)->collections[i]);
     release(&of(base)->marks);
+    pthread_mutex_destroy(&of(base)->lock);
     bson_free(base);
 }
 
@@ -509,6 +564,7 @@ static const spill_raw_admin_ops_t memory_ops = {.list = list,
                                                  .rename = rename_collection,
                                                  .drop = drop,
                                                  .checkpoint_get = checkpoint_get,
+                                                 .checkpoints_get = checkpoints_get,
                                                  .checkpoint_put = checkpoint_put,
                                                  .checkpoint_delete = checkpoint_delete,
                                                  .close = close_memory};
@@ -519,5 +575,10 @@ memory_admin_t *memory_admin_new(void)
     memory_admin_t *memory = bson_malloc0(sizeof *memory);
     memory->base = (spill_raw_admin_t){.ops = &memory_ops, .place = place};
     memory->marks.indexes = bson_new();
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&memory->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
     return memory;
 }

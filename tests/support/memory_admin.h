@@ -7,6 +7,8 @@
 
 #include "store/raw_admin.h"
 
+#include <pthread.h>
+
 enum { FOREIGN_COLLECTIONS = 64 };
 
 typedef struct foreign_collection {
@@ -29,6 +31,7 @@ typedef struct memory_admin {
     bool changing;      /* the current call writes, renames or drops a collection */
     void (*before)(struct memory_admin *memory); /* each call; may be NULL */
     void *context;                               /* of `before` */
+    pthread_mutex_t lock;                        /* held during each call */
 } memory_admin_t;
 
 memory_admin_t *memory_admin_new(void);

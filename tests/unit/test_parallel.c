@@ -1,5 +1,5 @@
 /* Work that several threads share. */
-#include "tools/throttle.h"
+#include "tools/parallel.h"
 #include "util/error.h"
 
 #include <pthread.h>
@@ -23,12 +23,15 @@ typedef struct work {
     size_t ends_at;  /* the source fails there; SIZE_MAX: it does not fail */
     bool meets;      /* the first two items wait for each other */
     pthread_barrier_t meeting;
+    size_t finished;        /* items; they are finished in order */
+    size_t finish_fails_at; /* ITEMS: nowhere */
 } work_t;
 
 /* Make work of `count` items. */
 static work_t make_work(size_t count)
 {
-    work_t work = {.count = count, .fails_at = ITEMS, .ends_at = SIZE_MAX};
+    work_t work = {
+        .count = count, .fails_at = ITEMS, .ends_at = SIZE_MAX, .finish_fails_at = ITEMS};
     for (size_t i = 0; i < count; i++)
         work.items[i] = i;
     return work;
@@ -60,6 +63,35 @@ static spill_code_t do_item(void *context, void *item, spill_error_t *error)
     return index == work->fails_at ? spill_fail(error, SPILL_IO, "item %zu", index) : SPILL_OK;
 }
 
+static spill_code_t finish_item(void *context, void *item, spill_error_t *error)
+{
+    work_t *work = context;
+    size_t index = *(size_t *)item;
+    assert_int_equal(atomic_fetch_add(&work->getting, 1), 0);
+    assert_int_equal(index, work->finished);
+    assert_int_equal(work->calls[index], 1);
+    work->finished++;
+    atomic_fetch_sub(&work->getting, 1);
+    return index == work->finish_fails_at ? spill_fail(error, SPILL_CONFLICT, "finish %zu", index)
+                                          : SPILL_OK;
+}
+
+static void keep_item(void *item)
+{
+    (void)item;
+}
+
+static spill_code_t do_all(work_t *work, size_t threads, spill_error_t *error)
+{
+    const spill_parallel_t job = {.threads = threads,
+                                  .next = next_item,
+                                  .work = do_item,
+                                  .finish = finish_item,
+                                  .free = keep_item,
+                                  .context = work};
+    return spill_parallel(&job, error);
+}
+
 static void each_item_is_done_once(void **state)
 {
     (void)state;
@@ -67,11 +99,12 @@ static void each_item_is_done_once(void **state)
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         work_t work = make_work(ITEMS), none = make_work(0);
         spill_error_t error;
-        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &work, &error), SPILL_OK);
+        assert_int_equal(do_all(&work, threads[i], &error), SPILL_OK);
         for (size_t item = 0; item < ITEMS; item++)
             assert_int_equal(work.calls[item], 1);
         assert_int_equal(work.running, 0);
-        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &none, &error), SPILL_OK);
+        assert_int_equal(work.finished, ITEMS);
+        assert_int_equal(do_all(&none, threads[i], &error), SPILL_OK);
     }
 }
 
@@ -82,7 +115,7 @@ static void two_items_are_done_at_a_time(void **state)
     spill_error_t error;
     work.meets = true;
     pthread_barrier_init(&work.meeting, NULL, 2);
-    assert_int_equal(spill_parallel(2, next_item, do_item, &work, &error), SPILL_OK);
+    assert_int_equal(do_all(&work, 2, &error), SPILL_OK);
     pthread_barrier_destroy(&work.meeting);
     for (size_t item = 0; item < ITEMS; item++)
         assert_int_equal(work.calls[item], 1);
@@ -96,8 +129,9 @@ static void an_error_ends_the_work(void **state)
         work_t work = make_work(ITEMS);
         spill_error_t error;
         work.fails_at = 10;
-        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &work, &error), SPILL_IO);
+        assert_int_equal(do_all(&work, threads[i], &error), SPILL_IO);
         assert_string_equal(error.message, "item 10");
+        assert_int_equal(work.finished, 10); /* not item 11, which may be done */
         assert_int_equal(work.running, 0);
         for (size_t item = 0; item <= 10; item++)
             assert_int_equal(work.calls[item], 1);
@@ -114,10 +148,25 @@ static void failing_source_ends_work_after_running_items(void **state)
         work_t work = make_work(ITEMS);
         spill_error_t error;
         work.ends_at = 10;
-        assert_int_equal(spill_parallel(threads[i], next_item, do_item, &work, &error), SPILL_IO);
+        assert_int_equal(do_all(&work, threads[i], &error), SPILL_IO);
         assert_string_equal(error.message, "no item 10");
         for (size_t item = 0; item < ITEMS; item++)
             assert_int_equal(work.calls[item], item < 10 ? 1 : 0);
+    }
+}
+
+static void nothing_is_finished_after_a_failed_finish(void **state)
+{
+    (void)state;
+    static const size_t threads[] = {1, 3};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        work_t work = make_work(ITEMS);
+        spill_error_t error;
+        work.finish_fails_at = 10;
+        assert_int_equal(do_all(&work, threads[i], &error), SPILL_CONFLICT);
+        assert_string_equal(error.message, "finish 10");
+        assert_int_equal(work.finished, 11);
+        assert_int_equal(work.running, 0);
     }
 }
 
@@ -128,6 +177,7 @@ int main(void)
         cmocka_unit_test(two_items_are_done_at_a_time),
         cmocka_unit_test(an_error_ends_the_work),
         cmocka_unit_test(failing_source_ends_work_after_running_items),
+        cmocka_unit_test(nothing_is_finished_after_a_failed_finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

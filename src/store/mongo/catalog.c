@@ -49,6 +49,41 @@ spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind,
     return code;
 }
 
+/* Entries that are read together. */
+typedef struct pair {
+    const char *const *names;
+    bson_t **documents;
+    spill_code_t code;
+    spill_error_t *error;
+} pair_t;
+
+static bool add_entry(void *context, const bson_t *stored)
+{
+    pair_t *pair = context;
+    bson_iter_t id;
+    const char *name = bson_iter_init_find(&id, stored, "_id") && BSON_ITER_HOLDS_UTF8(&id)
+                           ? bson_iter_utf8(&id, NULL)
+                           : "";
+    for (size_t i = 0; i < 2 && pair->code == SPILL_OK; i++)
+        if (!pair->documents[i] && strcmp(pair->names[i], name) == 0)
+            pair->code =
+                copy_entry(SPILL_CATALOG_IMPORT, name, stored, &pair->documents[i], pair->error);
+    return pair->code == SPILL_OK;
+}
+
+spill_code_t spill_mongo_imports_get(spill_store_t *store, const char *const names[2],
+                                     bson_t *documents[2], spill_error_t *error)
+{
+    pair_t pair = {.names = names, .documents = documents, .error = error};
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *pipeline = BCON_NEW("0", "{", "$match", "{", "_id", "{", "$in", "[",
+                                BCON_UTF8(names[0]), BCON_UTF8(names[1]), "]", "}", "}", "}");
+    documents[0] = documents[1] = NULL;
+    SPILL_TRY(spill_mongo_each((spill_mongo_t *)store, collection_of(SPILL_CATALOG_IMPORT),
+                               pipeline, false, add_entry, &pair, error));
+    return pair.code;
+}
+
 /* The server's codes for indexes: not found, and conflicts with an existing index. */
 enum { INDEX_NOT_FOUND = 27, INDEX_OPTIONS_CONFLICT = 85, INDEX_KEYS_CONFLICT = 86 };
 

@@ -248,6 +248,9 @@ spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *de
                               spill_binding_t *binding, spill_error_t *error);
 spill_code_t spill_mongo_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error);
+/* Two entries of imports in one command; NULL for one that does not exist. bson_destroy both. */
+spill_code_t spill_mongo_imports_get(spill_store_t *store, const char *const names[2],
+                                     bson_t *documents[2], spill_error_t *error);
 spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
                                      bson_t **document, spill_error_t *error);
 spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,

@@ -17,8 +17,34 @@ enum { NAMESPACE_NOT_FOUND = 26 };
 typedef struct admin {
     spill_raw_admin_t base;
     spill_mongo_t *store;
-    mongoc_client_t *client;
 } admin_t;
+
+/* A client of the store's pool during one call, and a collection. */
+typedef struct use {
+    admin_t *admin;
+    mongoc_client_t *client;
+    mongoc_collection_t *collection; /* NULL: none */
+} use_t;
+
+static use_t use_client(spill_raw_admin_t *base)
+{
+    admin_t *admin = (admin_t *)base;
+    return (use_t){.admin = admin, .client = mongoc_client_pool_pop(admin->store->pool)};
+}
+
+static use_t use_collection(spill_raw_admin_t *base, const char *name)
+{
+    use_t use = use_client(base);
+    use.collection = mongoc_client_get_collection(use.client, use.admin->store->database, name);
+    mongoc_collection_set_read_prefs(use.collection, use.admin->store->primary);
+    return use;
+}
+
+static void end_use(use_t *use)
+{
+    mongoc_collection_destroy(use->collection);
+    mongoc_client_pool_push(use->admin->store->pool, use->client);
+}
 
 void spill_raw_admin_batch_add(spill_raw_admin_batch_t *batch, const bson_t *document)
 {
@@ -66,55 +92,39 @@ static spill_code_t collect_all(admin_t *admin, const char *collection, mongoc_c
 
 static spill_code_t list(spill_raw_admin_t *base, bson_t *descriptions, spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
-    mongoc_database_t *database = mongoc_client_get_database(admin->client, admin->store->database);
-    mongoc_database_set_read_prefs(database, admin->store->primary);
+    SPILL_SCOPED(end_use) use_t use = use_client(base);
+    const spill_mongo_t *store = use.admin->store;
+    mongoc_database_t *database = mongoc_client_get_database(use.client, store->database);
+    mongoc_database_set_read_prefs(database, store->primary);
     mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
-    spill_code_t code = collect_all(admin, NULL, cursor, descriptions, error);
+    spill_code_t code = collect_all(use.admin, NULL, cursor, descriptions, error);
     mongoc_database_destroy(database);
     return code;
-}
-
-static mongoc_collection_t *collection_of(admin_t *admin, const char *name)
-{
-    mongoc_collection_t *collection =
-        mongoc_client_get_collection(admin->client, admin->store->database, name);
-    mongoc_collection_set_read_prefs(collection, admin->store->primary);
-    return collection;
 }
 
 static spill_code_t indexes(spill_raw_admin_t *base, const char *name, bson_t *found,
                             spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
-    mongoc_collection_t *collection = collection_of(admin, name);
-    mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(collection, NULL);
-    spill_code_t code = collect_all(admin, name, cursor, found, error);
-    mongoc_collection_destroy(collection);
-    return code;
+    SPILL_SCOPED(end_use) use_t use = use_collection(base, name);
+    mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(use.collection, NULL);
+    return collect_all(use.admin, name, cursor, found, error);
 }
 
 static spill_code_t definitions(spill_raw_admin_t *base, bson_t *found, spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
-    bson_t all = BSON_INITIALIZER;
-    mongoc_collection_t *collection = collection_of(admin, SPILL_MONGO_DEFINITIONS);
+    SPILL_SCOPED(end_use) use_t use = use_collection(base, SPILL_MONGO_DEFINITIONS);
+    SPILL_SCOPED(bson_destroy) bson_t all = BSON_INITIALIZER;
     mongoc_cursor_t *cursor =
-        mongoc_collection_find_with_opts(collection, &all, NULL, admin->store->primary);
-    spill_code_t code = collect_all(admin, SPILL_MONGO_DEFINITIONS, cursor, found, error);
-    mongoc_collection_destroy(collection);
-    bson_destroy(&all);
-    return code;
+        mongoc_collection_find_with_opts(use.collection, &all, NULL, use.admin->store->primary);
+    return collect_all(use.admin, SPILL_MONGO_DEFINITIONS, cursor, found, error);
 }
 
 static int64_t count_documents(spill_raw_admin_t *base, const char *name)
 {
-    admin_t *admin = (admin_t *)base;
+    SPILL_SCOPED(end_use) use_t use = use_collection(base, name);
     bson_error_t ignored;
-    mongoc_collection_t *collection = collection_of(admin, name);
     int64_t count = mongoc_collection_estimated_document_count(
-        collection, NULL, admin->store->primary, NULL, &ignored);
-    mongoc_collection_destroy(collection);
+        use.collection, NULL, use.admin->store->primary, NULL, &ignored);
     return count >= 0 && count < SPILL_MONGO_NUMBER_MAX / 1000 ? count : 0;
 }
 
@@ -138,10 +148,11 @@ static bool follows(const spill_raw_admin_read_t *what, const spill_raw_admin_ba
 }
 
 /* Add the documents that the filter finds to the batch, up to the limit. */
-static spill_code_t find_documents(admin_t *admin, const spill_raw_admin_read_t *what,
+static spill_code_t find_documents(const use_t *use, const spill_raw_admin_read_t *what,
                                    const bson_t *filter, spill_raw_admin_batch_t *batch,
                                    spill_error_t *error)
 {
+    spill_mongo_t *store = use->admin->store;
     SPILL_SCOPED(bson_destroy) bson_t options = BSON_INITIALIZER;
     if (!what->ids)
         BCON_APPEND(&options, "sort", "{", "_id", BCON_INT32(1), "}");
@@ -149,18 +160,16 @@ static spill_code_t find_documents(admin_t *admin, const spill_raw_admin_read_t 
         BSON_APPEND_INT64(&options, "limit", what->limit - (int64_t)batch->count);
     if (what->ids_only)
         BCON_APPEND(&options, "projection", "{", "_id", BCON_INT32(1), "}");
-    mongoc_collection_t *collection = collection_of(admin, what->collection);
     mongoc_cursor_t *cursor =
-        mongoc_collection_find_with_opts(collection, filter, &options, admin->store->primary);
-    spill_mongo_cursor_t documents =
-        spill_mongo_cursor(admin->store, what->collection, cursor, true);
+        mongoc_collection_find_with_opts(use->collection, filter, &options, store->primary);
+    spill_mongo_cursor_t documents = spill_mongo_cursor(store, what->collection, cursor, true);
     const bson_t *document;
     size_t bytes = 0;
     batch->end = true;
     spill_code_t code = spill_mongo_cursor_next(&documents, &document, error);
     for (; document; code = spill_mongo_cursor_next(&documents, &document, error)) {
         if (!what->ids && !follows(what, batch, document)) {
-            code = spill_mongo_fail_order(admin->store, what->collection, error);
+            code = spill_mongo_fail_order(store, what->collection, error);
             break;
         }
         spill_raw_admin_batch_add(batch, document);
@@ -172,7 +181,6 @@ static spill_code_t find_documents(admin_t *admin, const spill_raw_admin_read_t 
         }
     }
     spill_mongo_cursor_end(&documents);
-    mongoc_collection_destroy(collection);
     return code;
 }
 
@@ -193,7 +201,7 @@ static void append_behind(bson_t *condition, const spill_value_t *after)
 
 /* Find what follows: first in the same class of types, to which a comparison in a query is limited,
  * then in the other classes. */
-static spill_code_t find_after(admin_t *admin, const spill_raw_admin_read_t *what,
+static spill_code_t find_after(const use_t *use, const spill_raw_admin_read_t *what,
                                spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
     bson_t condition;
@@ -202,31 +210,31 @@ static spill_code_t find_after(admin_t *admin, const spill_raw_admin_read_t *wha
     append_behind(&condition, what->after);
     spill_mongo_append_class(&condition, what->after->type, false);
     bson_append_document_end(alike, &condition);
-    SPILL_TRY(find_documents(admin, what, alike, batch, error));
+    SPILL_TRY(find_documents(use, what, alike, batch, error));
     if (!batch->end)
         return SPILL_OK;
     SPILL_SCOPED(spill_mongo_destroy) bson_t *others = start_filter(what);
     BSON_APPEND_DOCUMENT_BEGIN(others, "_id", &condition);
     bool more = spill_mongo_append_class(&condition, what->after->type, true);
     bson_append_document_end(others, &condition);
-    return more ? find_documents(admin, what, others, batch, error) : SPILL_OK;
+    return more ? find_documents(use, what, others, batch, error) : SPILL_OK;
 }
 
 static spill_code_t read_documents(spill_raw_admin_t *base, const spill_raw_admin_read_t *what,
                                    spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
+    SPILL_SCOPED(end_use) use_t use = use_collection(base, what->collection);
     bson_t condition;
     *batch = (spill_raw_admin_batch_t){0};
     if (what->after)
-        return find_after(admin, what, batch, error);
+        return find_after(&use, what, batch, error);
     SPILL_SCOPED(spill_mongo_destroy) bson_t *filter = start_filter(what);
     if (what->ids) {
         BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &condition);
         BSON_APPEND_ARRAY(&condition, "$in", what->ids);
         bson_append_document_end(filter, &condition);
     }
-    return find_documents(admin, what, filter, batch, error);
+    return find_documents(&use, what, filter, batch, error);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -292,12 +300,12 @@ static spill_code_t write_documents(spill_raw_admin_t *base, const char *name,
                                     spill_raw_admin_write_t *writes, size_t count,
                                     spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
-    mongoc_collection_t *collection = collection_of(admin, name);
+    SPILL_SCOPED(end_use) use_t use = use_collection(base, name);
+    const spill_mongo_t *store = use.admin->store;
     bson_t *unordered = BCON_NEW("ordered", BCON_BOOL(false));
     bson_t *unchecked = BCON_NEW("validate", BCON_BOOL(false));
     mongoc_bulk_operation_t *bulk =
-        mongoc_collection_create_bulk_operation_with_opts(collection, unordered);
+        mongoc_collection_create_bulk_operation_with_opts(use.collection, unordered);
     bson_error_t cause = {0};
     bson_t reply;
     bool good = true;
@@ -307,51 +315,52 @@ static spill_code_t write_documents(spill_raw_admin_t *base, const char *name,
         good = add_write(bulk, &writes[i], unchecked, &cause);
     }
     if (!good) {
-        code = spill_mongo_fail(admin->store, name, true, &cause, NULL, error);
+        code = spill_mongo_fail(store, name, true, &cause, NULL, error);
     } else if (count > 0) {
         good = mongoc_bulk_operation_execute(bulk, &reply, &cause) != 0;
         if (!good && !mark_duplicates(&reply, writes, count, &cause))
-            code = spill_mongo_fail(admin->store, name, true, &cause, &reply, error);
+            code = spill_mongo_fail(store, name, true, &cause, &reply, error);
         bson_destroy(&reply);
     }
     mongoc_bulk_operation_destroy(bulk);
     bson_destroy(unordered);
     bson_destroy(unchecked);
-    mongoc_collection_destroy(collection);
     return code;
 }
 
 /* ---- collections ----------------------------------------------------------------------------- */
 
-static spill_code_t command_on(admin_t *admin, const char *database, const char *collection,
-                               const bson_t *command, bool missing_is_done, spill_error_t *error)
+/* `database`: NULL for the store's. */
+static spill_code_t command_on(spill_raw_admin_t *base, const char *database,
+                               const char *collection, const bson_t *command, bool missing_is_done,
+                               spill_error_t *error)
 {
+    SPILL_SCOPED(end_use) use_t use = use_client(base);
+    const spill_mongo_t *store = use.admin->store;
     SPILL_SCOPED(bson_destroy) bson_t reply = BSON_INITIALIZER;
     bson_error_t cause;
-    bool good = mongoc_client_write_command_with_opts(admin->client, database, command, NULL,
-                                                      &reply, &cause);
+    bool good = mongoc_client_write_command_with_opts(
+        use.client, database ? database : store->database, command, NULL, &reply, &cause);
     if (good || (missing_is_done && cause.code == NAMESPACE_NOT_FOUND))
         return SPILL_OK;
-    return spill_mongo_fail(admin->store, collection, true, &cause, &reply, error);
+    return spill_mongo_fail(store, collection, true, &cause, &reply, error);
 }
 
 static spill_code_t create(spill_raw_admin_t *base, const char *name, const bson_t *made,
                            spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(name), "indexes", BCON_ARRAY(made));
-    return command_on(admin, admin->store->database, name, command, false, error);
+    return command_on(base, NULL, name, command, false, error);
 }
 
 static spill_code_t create_view(spill_raw_admin_t *base, const char *name, const char *on,
                                 const bson_t *pipeline, spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *command = BCON_NEW("create", BCON_UTF8(name), "viewOn", BCON_UTF8(on), "pipeline",
                                BCON_ARRAY(pipeline));
-    return command_on(admin, admin->store->database, name, command, false, error);
+    return command_on(base, NULL, name, command, false, error);
 }
 
 static spill_code_t rename_collection(spill_raw_admin_t *base, const char *from, const char *to,
@@ -361,7 +370,7 @@ static spill_code_t rename_collection(spill_raw_admin_t *base, const char *from,
     char *source = bson_strdup_printf("%s.%s", admin->store->database, from);
     char *target = bson_strdup_printf("%s.%s", admin->store->database, to);
     bson_t *command = BCON_NEW("renameCollection", BCON_UTF8(source), "to", BCON_UTF8(target));
-    spill_code_t code = command_on(admin, "admin", from, command, false, error);
+    spill_code_t code = command_on(base, "admin", from, command, false, error);
     bson_destroy(command);
     bson_free(source);
     bson_free(target);
@@ -370,10 +379,9 @@ static spill_code_t rename_collection(spill_raw_admin_t *base, const char *from,
 
 static spill_code_t drop(spill_raw_admin_t *base, const char *name, spill_error_t *error)
 {
-    admin_t *admin = (admin_t *)base;
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *command = BCON_NEW("drop", BCON_UTF8(name));
-    return command_on(admin, admin->store->database, name, command, true, error);
+    return command_on(base, NULL, name, command, true, error);
 }
 
 /* ---- job checkpoints ------------------------------------------------------------------------- */
@@ -383,6 +391,12 @@ static spill_code_t checkpoint_get(spill_raw_admin_t *base, const char *name, bs
 {
     return spill_mongo_catalog_get(&((admin_t *)base)->store->base, SPILL_CATALOG_IMPORT, name,
                                    document, error);
+}
+
+static spill_code_t checkpoints_get(spill_raw_admin_t *base, const char *const names[2],
+                                    bson_t *documents[2], spill_error_t *error)
+{
+    return spill_mongo_imports_get(&((admin_t *)base)->store->base, names, documents, error);
 }
 
 static spill_code_t checkpoint_put(spill_raw_admin_t *base, const char *name,
@@ -405,8 +419,6 @@ static spill_code_t checkpoint_delete(spill_raw_admin_t *base, const char *name,
 static void close_admin(spill_raw_admin_t *base)
 {
     admin_t *admin = (admin_t *)base;
-    if (admin->client)
-        mongoc_client_pool_push(admin->store->pool, admin->client);
     if (admin->store)
         spill_store_close(&admin->store->base, NULL);
     bson_free(admin);
@@ -423,6 +435,7 @@ static const spill_raw_admin_ops_t admin_ops = {.list = list,
                                                 .rename = rename_collection,
                                                 .drop = drop,
                                                 .checkpoint_get = checkpoint_get,
+                                                .checkpoints_get = checkpoints_get,
                                                 .checkpoint_put = checkpoint_put,
                                                 .checkpoint_delete = checkpoint_delete,
                                                 .close = close_admin};
@@ -442,7 +455,6 @@ spill_code_t spill_raw_admin_open(const char *uri, spill_raw_admin_t **admin, sp
         return code;
     admin_t *made = bson_malloc0(sizeof *made);
     made->store = (spill_mongo_t *)store;
-    made->client = mongoc_client_pool_pop(made->store->pool);
     made->base = (spill_raw_admin_t){.ops = &admin_ops, .place = made->store->place};
     *admin = &made->base;
     return SPILL_OK;

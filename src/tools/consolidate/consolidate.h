@@ -22,7 +22,9 @@
  *   consolidate_plan.c         the groups of a plan
  *   consolidate_checkpoint.c   the stored state, and changes of collections by its owner
  *   checks.c                   checks before anything is changed; indexes.c merges the indexes
- *   copy_pass.c                make one side equal to the other; pass.c repeats it for all members
+ *   copy_pass.c                make one side equal to the other
+ *   first_pass.c               insert the documents of all members
+ *   pass.c                     passes over all members, repeated until both sides are equal
  *   consolidate_copy.c         the report, and the copy
  *   absorb.c                   documents that arrive late under an old name
  *   cutover.c                  cut over, and finish; undo.c undoes it
@@ -186,9 +188,10 @@ typedef struct spill_consolidate_progress {
 
 typedef struct spill_consolidate_options {
     spill_throttle_options_t throttle; /* units are documents; `latency` is set internally */
-    int64_t passes;                    /* 0: SPILL_CONSOLIDATE_PASSES */
-    int64_t pause_s;                   /* 0: SPILL_CONSOLIDATE_PAUSE_S */
-    bool views; /* when cutting over: put views in the place of the old collections */
+    int threads;     /* of passes over all collections, up to SPILL_PARALLEL_MAX; 0: one */
+    int64_t passes;  /* 0: SPILL_CONSOLIDATE_PASSES */
+    int64_t pause_s; /* 0: SPILL_CONSOLIDATE_PAUSE_S */
+    bool views;      /* when cutting over: put views in the place of the old collections */
 
     /* Both may be NULL; `context` is passed to them only. */
     void (*moved)(void *context, const spill_consolidate_moved_t *moved);
@@ -223,7 +226,8 @@ spill_code_t spill_consolidate_report(spill_raw_admin_t *admin, const spill_cons
  * joint collection belongs to another consolidation or program, an index or a collection cannot be
  * merged, two documents have one _id, a document has a field of the discriminator's name, or it is
  * cut over. SPILL_CANCELLED: options->throttle.stop. SPILL_CONFLICT: another run is in progress.
- * *result is filled in every case. Memory: a chunk of each side, some MiB.
+ * *result is filled in every case. Memory: for each thread up to three chunks, of 4 MiB or
+ * a single document each: as read, as transformed, and as the driver sends it.
  */
 spill_code_t spill_consolidate_copy(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,

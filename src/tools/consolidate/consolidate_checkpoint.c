@@ -133,10 +133,16 @@ spill_code_t spill_consolidate_checkpoint_delete(spill_consolidate_run_t *run, s
 spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_job_catalog_t catalog = catalog_of(run);
+    const spill_job_kind_t *const kinds[2] = {&checkpoint_kind, &place_kind};
+    const void *const jobs[2] = {&run->checkpoint, &run->place};
     const char *into = run->group->into;
-    SPILL_TRY(spill_job_check(&catalog, &checkpoint_kind, into, &run->checkpoint, error));
-    return run->place.stored ? spill_job_check(&catalog, &place_kind, into, &run->place, error)
-                             : SPILL_OK;
+    pthread_rwlock_rdlock(&run->place_lock);
+    spill_code_t code =
+        run->place.stored
+            ? spill_job_check_both(run->admin, kinds, into, jobs, error)
+            : spill_job_check(&catalog, &checkpoint_kind, into, &run->checkpoint, error);
+    pthread_rwlock_unlock(&run->place_lock);
+    return code;
 }
 
 spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error)
@@ -216,9 +222,12 @@ spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_er
     spill_job_catalog_t catalog = catalog_of(run);
     spill_consolidate_place_t next = run->place;
     next.stored_after = value_of(run->place.after);
-    SPILL_TRY(spill_job_save(&catalog, &place_kind, run->group->into, &next, error));
-    run->place.stored = next.stored;
-    return SPILL_OK;
+    pthread_rwlock_wrlock(&run->place_lock);
+    spill_code_t code = spill_job_save(&catalog, &place_kind, run->group->into, &next, error);
+    if (code == SPILL_OK)
+        run->place.stored = next.stored;
+    pthread_rwlock_unlock(&run->place_lock);
+    return code;
 }
 
 /* If CUTTING has no place yet, no cut-over may have put a collection aside. */
@@ -297,8 +306,12 @@ spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_adm
                                      spill_consolidate_result_t *result, spill_error_t *error)
 {
     spill_throttle_options_t throttle = options->throttle;
-    *run = (spill_consolidate_run_t){
-        .admin = admin, .group = group, .options = options, .result = result};
+    *run = (spill_consolidate_run_t){.admin = admin,
+                                     .group = group,
+                                     .options = options,
+                                     .result = result,
+                                     .lock = PTHREAD_MUTEX_INITIALIZER,
+                                     .place_lock = PTHREAD_RWLOCK_INITIALIZER};
     *result = (spill_consolidate_result_t){0};
     run->place.after = bson_new();
     bson_oid_init(&run->place.by, NULL);
@@ -317,6 +330,8 @@ void spill_consolidate_release(spill_consolidate_run_t *run)
     bson_destroy(run->place.after);
     spill_job_release(&place_kind, &run->place);
     bson_destroy(&run->listing);
+    pthread_mutex_destroy(&run->lock);
+    pthread_rwlock_destroy(&run->place_lock);
 }
 
 /* ---- existing collections -------------------------------------------------------------------- */

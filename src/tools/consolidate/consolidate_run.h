@@ -4,6 +4,7 @@
 
 #include "tools/consolidate/consolidate.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 /* ---- the checkpoint: what was begun ---------------------------------------------------------- */
@@ -60,13 +61,14 @@ typedef struct spill_consolidate_run {
     spill_consolidate_checkpoint_t checkpoint;
     spill_consolidate_place_t place;
     spill_consolidate_progress_t progress;
-    int64_t deadline_us; /* in the throttle's time; 0: none. Until then nothing is throttled */
-    bool late;           /* the deadline has passed, and the work ended because of that */
-    int64_t work_us;     /* spent on chunks, without the waits of the throttle */
-    size_t slow;         /* members whose estimated pause did not fit in the last pass */
-    size_t slowest;      /* the member with the longest estimate of that pass ... */
-    int64_t slowest_us;  /* ... and its estimate */
-    bson_t listing;      /* the last one read; see spill_consolidate_list */
+    int64_t deadline_us;  /* in the throttle's time; 0: none. Until then nothing is throttled */
+    bool late;            /* the deadline has passed, and the work ended because of that */
+    size_t slow;          /* members whose estimated pause did not fit in the last pass */
+    size_t slowest;       /* the member with the longest estimate of that pass ... */
+    int64_t slowest_us;   /* ... and its estimate */
+    bson_t listing;       /* the last one read; see spill_consolidate_list */
+    pthread_mutex_t lock; /* during passes held over `listing` and `progress` */
+    pthread_rwlock_t place_lock; /* held while the stored place is compared, or saved */
 } spill_consolidate_run_t;
 
 /*
@@ -90,7 +92,7 @@ spill_code_t spill_consolidate_checkpoint_delete(spill_consolidate_run_t *run,
  * Check that checkpoint and place (once it is loaded) are what this run stored or read last.
  * SPILL_CONFLICT: another run has continued meanwhile, so this one must not write any longer. Call
  * it before every change of a collection, because waits and stopped processes may take any time. It
- * cannot exclude a change by another run between the check and the write. Two small reads.
+ * cannot exclude a change by another run between the check and the write. One small read.
  */
 spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_error_t *error);
 
@@ -186,8 +188,23 @@ typedef struct spill_copy_pass {
     const char *joint; /* the collection with the slice */
     bool back;         /* copy the slice to the old collection instead */
     bson_t filter;     /* {FIELD: VALUE} */
+    int64_t work_us;   /* spent on chunks, without the waits of the throttle */
     spill_consolidate_moved_t moved;
 } spill_copy_pass_t;
+
+/*
+ * Wait for the throttle before a chunk. While a collection is put aside its writers wait: then do
+ * not throttle, but bound the time. SPILL_CANCELLED: the work must stop.
+ */
+spill_code_t spill_consolidate_wait(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* Report a chunk to the throttle and, if it is counted in the progress, to the caller. */
+void spill_consolidate_ran(spill_consolidate_run_t *run, size_t documents, bool counted,
+                           int64_t took_us);
+
+/* Set `after` to {id: _id} of the batch's last document. An empty batch leaves it. */
+spill_code_t spill_consolidate_behind(const spill_raw_admin_batch_t *batch, bson_t *after,
+                                      spill_error_t *error);
 
 void spill_copy_pass_init(spill_copy_pass_t *copy_pass, spill_consolidate_run_t *run, size_t member,
                           const char *old, const char *joint, bool back);
@@ -197,12 +214,15 @@ void spill_copy_pass_release(spill_copy_pass_t *copy_pass);
 spill_code_t spill_copy_pass_digest(spill_copy_pass_t *copy_pass, bool of_slice,
                                     spill_digest_t *digest, spill_error_t *error);
 
+/* Copy documents that the other side lacks or has in another state. */
+spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, spill_error_t *error);
+
 /*
- * Copy documents that the other side lacks or has in another state. `fresh`: it is expected to have
- * none of them, so insert without reading. The pass continues at run->place, which is saved after
- * each chunk.
+ * Insert the transformed documents of a chunk without reading, because the joint collection is
+ * expected to have none of them. Documents that a unique index refuses are copied as above.
  */
-spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill_error_t *error);
+spill_code_t spill_copy_pass_insert(spill_copy_pass_t *copy_pass,
+                                    const spill_raw_admin_batch_t *documents, spill_error_t *error);
 
 /*
  * Check that the collection that is copied from exists. SPILL_REFUSED: it was renamed or dropped,
@@ -222,6 +242,34 @@ typedef struct spill_consolidate_way {
     const char *joint;
     size_t members; /* only the first ones; 0: all */
 } spill_consolidate_way_t;
+
+/* The name that the member's old collection has now. */
+const char *spill_consolidate_old_name(const spill_consolidate_run_t *run,
+                                       const spill_consolidate_way_t *way, size_t member);
+
+/* How many members a pass visits. */
+size_t spill_consolidate_members(const spill_consolidate_run_t *run,
+                                 const spill_consolidate_way_t *way);
+
+/* The pass over the current member (run->place) has ended: count and report what it did. */
+void spill_consolidate_count_member(spill_consolidate_run_t *run,
+                                    const spill_consolidate_moved_t *moved, int64_t pause_us);
+
+/* Continue behind the current member, and save the place. */
+spill_code_t spill_consolidate_next_member(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* ---- first_pass.c ---------------------------------------------------------------------------- */
+
+/*
+ * The first pass of a copy from run->place on: insert the documents of all members, chunk by chunk,
+ * by run->options->threads threads. The place is saved behind each chunk, in their order, so all
+ * documents before it are copied.
+ */
+spill_code_t spill_consolidate_first_pass(spill_consolidate_run_t *run,
+                                          const spill_consolidate_way_t *way, int64_t pause_us,
+                                          spill_error_t *error);
+
+/* ---- pass.c: repeated passes ----------------------------------------------------------------- */
 
 /* As pause_us: only a pass that finds both sides equal is good enough. */
 #define SPILL_CONSOLIDATE_EQUAL INT64_C(-1)

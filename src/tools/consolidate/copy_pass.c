@@ -58,7 +58,7 @@ static void walk_release(walk_t *walk)
 }
 
 /* While a collection is put aside its writers wait: do not throttle, but bound the time. */
-static spill_code_t wait_for_turn(spill_consolidate_run_t *run, spill_error_t *error)
+spill_code_t spill_consolidate_wait(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_throttle_options_t *given = &run->throttle.options;
     bool fenced = run->deadline_us > 0;
@@ -84,7 +84,7 @@ static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
                                    .limit = spill_throttle_chunk_size(&run->throttle)};
     bson_iter_t iter;
     spill_raw_admin_batch_release(&walk->batch);
-    SPILL_TRY(wait_for_turn(run, error));
+    SPILL_TRY(spill_consolidate_wait(run, error));
     walk->began_us = spill_throttle_now_us(&run->throttle);
     if (bson_iter_init(&iter, &walk->after) && bson_iter_next(&iter)) {
         after = spill_value_from_iter(&iter);
@@ -93,27 +93,38 @@ static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
     return run->admin->ops->read(run->admin, &what, &walk->batch, error);
 }
 
+void spill_consolidate_ran(spill_consolidate_run_t *run, size_t documents, bool counted,
+                           int64_t took_us)
+{
+    spill_throttle_ran(&run->throttle, (int64_t)documents, took_us);
+    pthread_mutex_lock(&run->lock);
+    if (counted)
+        run->progress.documents += (int64_t)documents;
+    if (run->options->progress)
+        run->options->progress(run->options->context, &run->progress);
+    pthread_mutex_unlock(&run->lock);
+}
+
+spill_code_t spill_consolidate_behind(const spill_raw_admin_batch_t *batch, bson_t *after,
+                                      spill_error_t *error)
+{
+    spill_value_t id;
+    if (batch->count == 0)
+        return SPILL_OK;
+    SPILL_TRY(spill_transform_id_of(batch->documents[batch->count - 1], &id, error));
+    bson_reinit(after); /* the _id is in the batch's own document */
+    spill_value_append(&id, after, "id");
+    return SPILL_OK;
+}
+
 /* The chunk is done: continue behind it. */
 static spill_code_t walk_advance(walk_t *walk, spill_error_t *error)
 {
     spill_consolidate_run_t *run = walk->copy_pass->run;
-    size_t count = walk->batch.count;
-    spill_value_t id;
     int64_t took_us = spill_throttle_now_us(&run->throttle) - walk->began_us;
-    run->work_us += took_us;
-    spill_throttle_ran(&run->throttle, (int64_t)count, took_us);
-    if (walk->counted)
-        run->progress.documents += (int64_t)count;
-    if (run->options->progress)
-        run->options->progress(run->options->context, &run->progress);
-    if (count == 0)
-        return SPILL_OK;
-    SPILL_TRY(spill_transform_id_of(walk->batch.documents[count - 1], &id, error));
-    bson_t after = BSON_INITIALIZER; /* `id` may borrow from the old one */
-    spill_value_append(&id, &after, "id");
-    bson_destroy(&walk->after);
-    bson_steal(&walk->after, &after);
-    return SPILL_OK;
+    walk->copy_pass->work_us += took_us;
+    spill_consolidate_ran(run, walk->batch.count, walk->counted, took_us);
+    return spill_consolidate_behind(&walk->batch, &walk->after, error);
 }
 
 /* ---- digests --------------------------------------------------------------------------------- */
@@ -370,13 +381,13 @@ static spill_code_t insert_chunk(spill_copy_pass_t *copy_pass,
     return SPILL_OK;
 }
 
-static spill_code_t transform_documents(const walk_t *walk, spill_raw_admin_batch_t *transformed,
-                                        spill_error_t *error)
+static spill_code_t transform_documents(const spill_copy_pass_t *copy_pass,
+                                        const spill_raw_admin_batch_t *documents,
+                                        spill_raw_admin_batch_t *transformed, spill_error_t *error)
 {
-    const spill_copy_pass_t *copy_pass = walk->copy_pass;
-    for (size_t i = 0; i < walk->batch.count; i++) {
+    for (size_t i = 0; i < documents->count; i++) {
         SPILL_SCOPED(bson_destroy) bson_t one = BSON_INITIALIZER;
-        const bson_t *document = walk->batch.documents[i];
+        const bson_t *document = documents->documents[i];
         SPILL_TRY(copy_pass->back
                       ? spill_transform_reverse(&copy_pass->slice, document, &one, error)
                       : spill_transform_make(&copy_pass->slice, document, &one, error));
@@ -385,34 +396,31 @@ static spill_code_t transform_documents(const walk_t *walk, spill_raw_admin_batc
     return SPILL_OK;
 }
 
-static spill_code_t catch_up_chunk(walk_t *walk, bool fresh, spill_error_t *error)
+spill_code_t spill_copy_pass_insert(spill_copy_pass_t *copy_pass,
+                                    const spill_raw_admin_batch_t *documents, spill_error_t *error)
 {
     SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t transformed = {0};
     SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t refused = {0};
-    SPILL_TRY(transform_documents(walk, &transformed, error));
-    if (!fresh)
-        return copy_chunk(walk->copy_pass, &transformed, error);
-    SPILL_TRY(insert_chunk(walk->copy_pass, &transformed, &refused, error));
-    return copy_chunk(walk->copy_pass, &refused, error);
+    SPILL_TRY(transform_documents(copy_pass, documents, &transformed, error));
+    SPILL_TRY(insert_chunk(copy_pass, &transformed, &refused, error));
+    return copy_chunk(copy_pass, &refused, error);
 }
 
-spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill_error_t *error)
+static spill_code_t catch_up_chunk(walk_t *walk, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_raw_admin_batch_release) spill_raw_admin_batch_t transformed = {0};
+    SPILL_TRY(transform_documents(walk->copy_pass, &walk->batch, &transformed, error));
+    return copy_chunk(walk->copy_pass, &transformed, error);
+}
+
+spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, spill_error_t *error)
 {
     SPILL_SCOPED(walk_release) walk_t walk;
-    bson_t *place = copy_pass->run->place.after;
     walk_init(&walk, copy_pass, copy_pass->back, false);
-    walk.counted = fresh;
-    if (fresh)
-        bson_concat(&walk.after, place);
     do {
         SPILL_TRY(walk_next(&walk, error));
-        SPILL_TRY(catch_up_chunk(&walk, fresh, error));
+        SPILL_TRY(catch_up_chunk(&walk, error));
         SPILL_TRY(walk_advance(&walk, error));
-        if (fresh && !walk.batch.end) {
-            bson_reinit(place);
-            bson_concat(place, &walk.after);
-            SPILL_TRY(spill_consolidate_place_save(copy_pass->run, error));
-        }
     } while (!walk.batch.end);
     return SPILL_OK;
 }
@@ -475,9 +483,12 @@ spill_code_t spill_copy_pass_check_source(spill_copy_pass_t *copy_pass, spill_er
 {
     spill_consolidate_run_t *run = copy_pass->run;
     const char *from = copy_pass->back ? copy_pass->joint : copy_pass->old;
-    SPILL_TRY(spill_consolidate_list(run, error));
-    if (spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-        return SPILL_OK;
+    pthread_mutex_lock(&run->lock); /* over run->listing */
+    spill_code_t code = spill_consolidate_list(run, error);
+    spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, from, NULL);
+    pthread_mutex_unlock(&run->lock);
+    if (code != SPILL_OK || kind == SPILL_CONSOLIDATE_COLLECTION)
+        return code;
     SPILL_TRY(spill_consolidate_check_own(run, error)); /* fails if another run put it aside */
     return spill_fail(error, SPILL_REFUSED,
                       "the collection '%s' no longer exists, and what '%s' has of it stays: rename "
