@@ -1,12 +1,15 @@
 /*
  * `spillway migrate` on a server: its speed, and its effect on another client's latency.
  *
- *   bench_migrate [--quick] [--only speed|latency] [--owners N] [--length N] [--threads N]
+ *   bench_migrate [--quick] [--only speed|staged|latency] [--owners N] [--length N] [--threads N]
  *                 mongodb://HOST/
  *
  * speed     Each round inserts documents of 10 000 (or N) elements of 200 bytes with libmongoc's
  *           bulk inserts, and then migrates the same documents. Both sides have the same bytes. The
  *           ratio of their times is the cost of a migration relative to writing the data once.
+ *           Then the migration is undone; that is compared with the migration.
+ * staged    Each round migrates such documents to layout reference, then subset, in two stages. The
+ *           second stage is compared with a bulk insert of the documents of the elements.
  * latency   A client without Spillway updates small documents in the same database at a fixed rate,
  *           in a separate process: alone, during a migration, and during one with --max-latency. A
  *           request's time starts when it is due, so that a request that waits behind a slow one
@@ -18,6 +21,8 @@
 #include "core/array.h"
 #include "store/store.h"
 #include "tools/migrate.h"
+#include "tools/planned.h"
+#include "tools/staged.h"
 #include "tools/throttle.h"
 
 #include <spillway/spillway.h>
@@ -110,14 +115,27 @@ static double migrate(const bench_t *bench, spill_array_t *array, spill_throttle
     return measure_now() - began;
 }
 
+/* Undo it with the same options. */
+static double undo(const bench_t *bench, spill_array_t *array)
+{
+    spill_migrate_options_t options = {.threads = bench->threads};
+    spill_migrate_result_t result = {0};
+    spill_error_t error;
+    double began = measure_now();
+    measure_check(spill_migrate_undo(array, &options, &result, &error), &error);
+    if (result.failed > 0 || result.owners != bench->owners)
+        measure_stop("%lld owners were undone", (long long)result.owners);
+    return measure_now() - began;
+}
+
 /* ---- speed ----------------------------------------------------------------------------------- */
 
 static void bench_speed(bench_t *bench)
 {
     enum { ROUNDS = 7, QUICK_ROUNDS = 3 };
     int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
-    double bulk[ROUNDS], ours[ROUNDS], ratios[ROUNDS];
-    int64_t calls = 0;
+    double bulk[ROUNDS], ours[ROUNDS], ratios[ROUNDS], undone[ROUNDS], undo_ratios[ROUNDS];
+    int64_t calls = 0, undo_calls = 0;
     for (int i = -1; i < rounds; i++) { /* round -1 warms up */
         char name[32];
         spill_migrate_result_t result;
@@ -130,8 +148,12 @@ static void bench_speed(bench_t *bench)
         spill_store_counters(bench->store, &after);
         if (result.unmanaged != bench->owners)
             measure_stop("%lld arrays were adopted", (long long)result.unmanaged);
-        spill_array_close(array);
         calls = after.calls - before.calls;
+        spill_store_counters(bench->store, &before);
+        double back = undo(bench, array);
+        spill_store_counters(bench->store, &after);
+        undo_calls = after.calls - before.calls;
+        spill_array_close(array);
         on_server_drop(&bench->on, name);
         snprintf(name, sizeof name, "speed%dPages", i + 1);
         on_server_drop(&bench->on, name);
@@ -140,6 +162,8 @@ static void bench_speed(bench_t *bench)
         bulk[i] = theirs;
         ours[i] = mine;
         ratios[i] = theirs / mine;
+        undone[i] = back;
+        undo_ratios[i] = mine / back;
     }
     double seconds = measure_median(ours, (size_t)rounds);
     double megabytes = (double)bench->owners * bench->length * ELEMENT_BYTES / 1e6;
@@ -151,6 +175,117 @@ static void bench_speed(bench_t *bench)
            "operations an owner\n",
            megabytes / seconds, owners, bench->length, (double)calls / bench->owners);
     printf("ratio            %8.2f (%.2f to %.2f), bar 0.50: %s\n", ratio, ratios[0],
+           ratios[rounds - 1], kept ? "kept" : "MISSED");
+    double undo_ratio = measure_median(undo_ratios, (size_t)rounds);
+    bool undo_kept = undo_ratio >= 0.7;
+    printf("undo             %8.1f MB/s, %.1f store operations an owner\n",
+           megabytes / measure_median(undone, (size_t)rounds), (double)undo_calls / bench->owners);
+    printf("undo / migrate   %8.2f (%.2f to %.2f), bar 0.70: %s\n", undo_ratio, undo_ratios[0],
+           undo_ratios[rounds - 1], undo_kept ? "kept" : "MISSED");
+    bench->report.failed = bench->report.failed || !kept || !undo_kept;
+}
+
+/* ---- staged ---------------------------------------------------------------------------------- */
+
+/* The original arrays in `staged`, and a definition with a document for each element. */
+static spill_planned_t plan_staged(const bench_t *bench, const char *preset)
+{
+    spill_planned_t planned;
+    spill_definition_t definition;
+    spill_error_t error;
+    measure_check(spill_definition_preset(&definition, preset, "staged", &error), &error);
+    snprintf(definition.collection, SPILL_NAME_SIZE, "stagedHeads");
+    snprintf(definition.page_collection, SPILL_NAME_SIZE, "stagedElements");
+    snprintf(definition.sort_field, SPILL_NAME_SIZE, "%s",
+             definition.layout == SPILL_LAYOUT_SUBSET ? "at" : "");
+    spill_planned_init(&planned, &definition, "staged", "activities");
+    planned.original.bounds.threshold = planned.original.bounds.page_capacity = bench->length / 10;
+    return planned;
+}
+
+/* Seconds that a bulk insert of all documents of the collection takes. */
+static double insert_again(bench_t *bench, const char *collection, int64_t count)
+{
+    mongoc_collection_t *from =
+        mongoc_client_get_collection(bench->on.client, bench->on.database, collection);
+    bson_t all = BSON_INITIALIZER;
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(from, &all, NULL, NULL);
+    bson_t **documents = bson_malloc((size_t)count * sizeof(bson_t *));
+    const bson_t *document;
+    int64_t found = 0;
+    while (mongoc_cursor_next(cursor, &document) && found < count)
+        documents[found++] = bson_copy(document);
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(from);
+    if (found != count)
+        measure_stop("%lld of %lld documents were copied", (long long)found, (long long)count);
+    double seconds = on_server_insert(&bench->on, "again", documents, (size_t)count);
+    on_server_drop(&bench->on, "again");
+    for (int64_t i = 0; i < count; i++)
+        bson_destroy(documents[i]);
+    bson_free(documents);
+    return seconds;
+}
+
+/* Migrate in two stages, and return the seconds of the second one. */
+static double stage(bench_t *bench, const spill_planned_t *planned, int64_t *calls)
+{
+    spill_staged_t staged = {.store = bench->store, .uri = bench->on.uri, .planned = planned};
+    spill_migrate_options_t options = {.threads = bench->threads};
+    spill_migrate_result_t reshaped = {0};
+    spill_catch_up_result_t result = {0};
+    spill_counters_t before, after;
+    spill_array_t *array;
+    spill_error_t error;
+    measure_check(spill_staged_begin(&staged, &error), &error);
+    measure_check(spill_array_open(bench->store, planned->original.name, &array, &error), &error);
+    measure_check(spill_migrate(array, &options, &reshaped, &error), &error);
+    spill_store_counters(bench->store, &before);
+    double began = measure_now();
+    measure_check(spill_catch_up(bench->store, planned->original.name, planned->definition.name,
+                                 &options, &result, &error),
+                  &error);
+    double seconds = measure_now() - began;
+    spill_store_counters(bench->store, &after);
+    *calls = after.calls - before.calls;
+    if (result.failed > 0 || result.copied.elements != (int64_t)bench->owners * bench->length)
+        measure_stop("%lld elements were copied", (long long)result.copied.elements);
+    spill_array_close(array);
+    return seconds;
+}
+
+static void end_stage(bench_t *bench, const spill_planned_t *planned)
+{
+    spill_staged_t staged = {.store = bench->store, .uri = bench->on.uri, .planned = planned};
+    spill_migrate_options_t options = {.threads = bench->threads};
+    spill_migrate_result_t result = {0};
+    spill_error_t error;
+    measure_check(spill_staged_undo(&staged, &options, &result, &error), &error);
+    on_server_drop(&bench->on, "staged");
+}
+
+static void bench_staged(bench_t *bench, const char *name, const char *preset)
+{
+    enum { ROUNDS = 5, QUICK_ROUNDS = 2 };
+    int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
+    double ratios[ROUNDS], ours[ROUNDS];
+    int64_t calls = 0, elements = (int64_t)bench->owners * bench->length;
+    spill_planned_t planned = plan_staged(bench, preset);
+    for (int i = -1; i < rounds; i++) { /* round -1 warms up */
+        insert_in_bulk(bench, "staged", 0);
+        double mine = stage(bench, &planned, &calls);
+        double theirs = insert_again(bench, "stagedElements", elements);
+        end_stage(bench, &planned);
+        if (i < 0)
+            continue;
+        ours[i] = mine;
+        ratios[i] = theirs / mine;
+    }
+    double ratio = measure_median(ratios, (size_t)rounds);
+    bool kept = ratio >= 0.3;
+    printf("to %-12s  %8.0f elements/s, %.1f store operations an owner\n", name,
+           (double)elements / measure_median(ours, (size_t)rounds), (double)calls / bench->owners);
+    printf("of a bulk insert %8.2f (%.2f to %.2f), bar 0.30: %s\n", ratio, ratios[0],
            ratios[rounds - 1], kept ? "kept" : "MISSED");
     bench->report.failed = bench->report.failed || !kept;
 }
@@ -344,8 +479,9 @@ int main(int argc, char **argv)
         else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
             bench.server = argv[i];
         else
-            measure_stop("usage: bench_migrate [--quick] [--only speed|latency] [--owners N] "
-                         "[--length N] [--threads N] mongodb://HOST/");
+            measure_stop(
+                "usage: bench_migrate [--quick] [--only speed|staged|latency] [--owners N] "
+                "[--length N] [--threads N] mongodb://HOST/");
     }
     if (bench.length < 100)
         measure_stop("an array of %d elements is too short", bench.length);
@@ -357,6 +493,10 @@ int main(int argc, char **argv)
     measure_check(spill_store_open(bench.on.uri, NULL, &bench.store, &error), &error);
     if (measure_wanted(&bench.report, "speed"))
         bench_speed(&bench);
+    if (measure_wanted(&bench.report, "staged")) {
+        bench_staged(&bench, "reference", "reviews-separate");
+        bench_staged(&bench, "subset", "reviews-subset");
+    }
     if (measure_wanted(&bench.report, "latency"))
         bench_latency(&bench);
     spill_store_close(bench.store, NULL);

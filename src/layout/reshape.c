@@ -79,6 +79,73 @@ spill_code_t spill_reshape_check(const spill_oversized_t *oversized, spill_error
     return SPILL_OK;
 }
 
+/* ---- several pages at a time ----------------------------------------------------------------- */
+
+enum { PAGES_TOGETHER = 32 };
+
+/* Requests for several pages, which are sent together. */
+typedef struct together {
+    spill_request_t requests[PAGES_TOGETHER];
+    spill_response_t responses[PAGES_TOGETHER];
+    size_t count;
+} together_t;
+
+static together_t *new_together(void)
+{
+    return bson_malloc0(sizeof(together_t));
+}
+
+static void free_together(together_t **together)
+{
+    for (size_t i = 0; i < PAGES_TOGETHER; i++)
+        spill_response_release(&(*together)->responses[i]);
+    bson_free(*together);
+}
+
+/*
+ * Read the pages [from, from + PAGES_TOGETHER) that the head counts, with their elements if
+ * `whole`. SPILL_CONFLICT: a lease runs.
+ */
+static spill_code_t read_together(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t from, bool whole, together_t *pages, spill_error_t *error)
+{
+    int64_t count = head->pages - from;
+    pages->count = count < PAGES_TOGETHER ? (size_t)count : PAGES_TOGETHER;
+    for (size_t i = 0; i < pages->count; i++) {
+        int64_t page = from + (int64_t)i;
+        pages->requests[i] = whole ? spill_owner_whole_request(owner, page)
+                                   : spill_owner_request(owner, SPILL_REQUEST_READ, page);
+        pages->requests[i].read.want_now = true;
+    }
+    SPILL_TRY(spill_owner_call_all(owner, pages->requests, pages->count, pages->responses, error));
+    return from == 0 && spill_page_is_leased(&pages->responses[0])
+               ? spill_owner_leased(owner, pages->responses[0].state.lease, error)
+               : SPILL_OK;
+}
+
+/* Called for each page that the head counts, present or not. */
+typedef void (*page_fn)(void *context, const spill_response_t *page);
+
+/* Read these pages. SPILL_CONFLICT: a lease runs, also if the head counts none. */
+static spill_code_t each_page(const spill_owner_t *owner, const spill_state_t *head, bool whole,
+                              page_fn visit, void *context, spill_error_t *error)
+{
+    SPILL_SCOPED(free_together) together_t *pages = new_together();
+    int64_t missing = 0; /* after a trim, pages are missing for good */
+    if (head->pages == 0)
+        return spill_outlier_may_end(owner, head, error);
+    for (int64_t number = 0; number < head->pages; number++) {
+        size_t at = (size_t)(number % PAGES_TOGETHER);
+        if (at == 0)
+            SPILL_TRY(read_together(owner, head, number, whole, pages, error));
+        const spill_response_t *page = &pages->responses[at];
+        visit(context, page);
+        missing = page->state.present || head->watermark > 0 ? 0 : missing + 1;
+        SPILL_TRY(spill_owner_check_missing(owner, head, number, missing, error));
+    }
+    return SPILL_OK;
+}
+
 /* ---- pages without a head -------------------------------------------------------------------- */
 
 /* Pages without a head, with numbers up to a highest one. */
@@ -119,10 +186,18 @@ static spill_code_t read_incarnation(const spill_owner_t *owner, int64_t incarna
 static spill_code_t delete_incarnation(const spill_owner_t *owner, int64_t incarnation,
                                        int64_t highest, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
-    for (int64_t number = highest; code == SPILL_OK && number >= 0; number--)
-        code = spill_outlier_empty_pages(owner, incarnation, number, number + 1, error);
-    return code;
+    SPILL_SCOPED(free_together) together_t *pages = new_together();
+    for (int64_t end = highest + 1; end > 0; end -= (int64_t)pages->count) {
+        pages->count = end < PAGES_TOGETHER ? (size_t)end : PAGES_TOGETHER;
+        for (size_t i = 0; i < pages->count; i++) {
+            pages->requests[i] =
+                spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, end - 1 - (int64_t)i);
+            pages->requests[i].incarnation = incarnation;
+        }
+        SPILL_TRY(
+            spill_owner_call_all(owner, pages->requests, pages->count, pages->responses, error));
+    }
+    return SPILL_OK;
 }
 
 static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *error)
@@ -379,24 +454,17 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
 
 /* ---- undo ------------------------------------------------------------------------------------ */
 
-/* Read the elements of this incarnation's pages, from the watermark on. */
-static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *head,
-                               spill_run_t *run, spill_error_t *error)
+typedef struct gathering {
+    const spill_state_t *head;
+    spill_run_t *run;
+} gathering_t;
+
+/* Add the page's elements from the watermark on, if it is of the head's incarnation. */
+static void gather_page(void *context, const spill_response_t *page)
 {
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_outlier_may_end(owner, head, error);
-    spill_run_clear(run);
-    int64_t missing = 0; /* after a trim, pages are missing for good */
-    for (int64_t number = 0; code == SPILL_OK && number < head->pages; number++) {
-        code = spill_owner_read_whole(owner, number, &page, error);
-        if (code == SPILL_OK && page.state.present && page.state.incarnation == head->incarnation)
-            spill_run_add_from(&page.run, head->watermark, run);
-        missing = page.state.present || head->watermark > 0 ? 0 : missing + 1;
-        if (code == SPILL_OK)
-            code = spill_owner_check_missing(owner, head, number, missing, error);
-    }
-    spill_response_release(&page);
-    return code;
+    const gathering_t *gathering = context;
+    if (page->state.present && page->state.incarnation == gathering->head->incarnation)
+        spill_run_add_from(&page->run, gathering->head->watermark, gathering->run);
 }
 
 static int64_t document_bytes(const spill_owner_t *owner, const spill_state_t *head,
@@ -418,9 +486,9 @@ static spill_code_t refuse_size(const spill_owner_t *owner, int64_t bytes, spill
 static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *head,
                              spill_run_t *run, bool *done, spill_error_t *error)
 {
-    spill_code_t code = read_pages(owner, head, run, error);
-    if (code != SPILL_OK)
-        return code;
+    gathering_t gathering = {.head = head, .run = run};
+    spill_run_clear(run);
+    SPILL_TRY(each_page(owner, head, true, gather_page, &gathering, error));
     int64_t elements = (int64_t)run->count + head->live;
     int64_t bytes = document_bytes(owner, head, elements, spill_run_bytes(run) + head->live_bytes);
     if (elements != spill_state_count(&owner->array->definition, head))
@@ -492,26 +560,27 @@ spill_code_t spill_unmanage(spill_owner_t *owner, int64_t *elements, spill_error
     return code;
 }
 
+typedef struct measuring {
+    int64_t elements, bytes;
+} measuring_t;
+
+static void measure_page(void *context, const spill_response_t *page)
+{
+    measuring_t *measuring = context;
+    measuring->elements += page->state.live;
+    measuring->bytes += page->state.live_bytes;
+}
+
 spill_code_t spill_unmanage_size(spill_owner_t *owner, int64_t *bytes, spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
-    spill_code_t code = read_head(owner, &head, error);
-    int64_t elements = head.state.live, all = head.state.live_bytes;
-    if (code == SPILL_OK)
-        code = spill_outlier_may_end(owner, &head.state, error);
-    int64_t missing = 0;
-    for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
-        code = spill_owner_read_state(owner, number, &page, error);
-        elements += page.state.live;
-        all += page.state.live_bytes;
-        missing = page.state.present || head.state.watermark > 0 ? 0 : missing + 1;
-        if (code == SPILL_OK)
-            code = spill_owner_check_missing(owner, &head.state, number, missing, error);
-    }
-    *bytes = head.state.present ? document_bytes(owner, &head.state, elements, all) : 0;
-    if (code == SPILL_OK && *bytes > SPILL_DOCUMENT_BYTES_MAX)
-        code = refuse_size(owner, *bytes, error);
-    spill_response_release(&head);
-    spill_response_release(&page);
-    return code;
+    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
+    const spill_state_t *head = &response.state;
+    *bytes = 0;
+    SPILL_TRY(read_head(owner, &response, error));
+    measuring_t measuring = {.elements = head->live, .bytes = head->live_bytes};
+    SPILL_TRY(each_page(owner, head, false, measure_page, &measuring, error));
+    if (!head->present)
+        return SPILL_OK;
+    *bytes = document_bytes(owner, head, measuring.elements, measuring.bytes);
+    return *bytes > SPILL_DOCUMENT_BYTES_MAX ? refuse_size(owner, *bytes, error) : SPILL_OK;
 }

@@ -225,12 +225,14 @@ static spill_code_t measure_owner(const spill_migrate_pass_t *pass, const spill_
     return spill_unmanage_size(&owner, &bytes, error);
 }
 
-static spill_code_t check_fits(void *context, const spill_value_t *value, spill_error_t *error)
+static spill_code_t check_fits(spill_migrate_pass_t *pass, const spill_value_t *value,
+                               spill_error_t *error)
 {
-    spill_migrate_pass_t *pass = context;
     spill_error_t failure;
     spill_code_t code = measure_owner(pass, value, &failure);
+    pthread_mutex_lock(&pass->report_lock);
     pass->result->owners++;
+    pthread_mutex_unlock(&pass->report_lock);
     return spill_migrate_report_failure(pass, value, code, &failure, error);
 }
 
@@ -242,9 +244,9 @@ static spill_code_t unmanage(const spill_migrate_pass_t *pass, const spill_value
     return spill_unmanage(&owner, elements, error);
 }
 
-static spill_code_t unmanage_owner(void *context, const spill_value_t *value, spill_error_t *error)
+static spill_code_t unmanage_owner(spill_migrate_pass_t *pass, const spill_value_t *value,
+                                   spill_error_t *error)
 {
-    spill_migrate_pass_t *pass = context;
     spill_error_t failure;
     int64_t elements = 0, started_us = 0;
     SPILL_TRY(spill_migrate_wait(pass, &started_us, error));
@@ -263,18 +265,41 @@ static spill_code_t free_pages(const spill_migrate_pass_t *pass, const spill_val
     return spill_free_pages(&owner, error);
 }
 
-/*
- * Free the pages that an earlier undo left when it died after it had unmanaged the array. Skip an
- * array that is managed: some client has adopted it again meanwhile.
- */
-static spill_code_t finish_undo(spill_migrate_pass_t *pass, const spill_oversized_t *oversized,
-                                spill_error_t *error)
+static spill_code_t finish_owner(spill_migrate_pass_t *pass, const spill_value_t *owner,
+                                 spill_error_t *error)
 {
     spill_error_t failure;
-    if (oversized->ours)
-        return SPILL_OK;
-    spill_code_t code = free_pages(pass, &oversized->owner, &failure);
-    return spill_migrate_report_failure(pass, &oversized->owner, code, &failure, error);
+    spill_code_t code = free_pages(pass, owner, &failure);
+    return spill_migrate_report_failure(pass, owner, code, &failure, error);
+}
+
+static spill_code_t finish_unmanaged(spill_migrate_pass_t *pass, const spill_oversized_t *oversized,
+                                     spill_error_t *error)
+{
+    return oversized->ours ? SPILL_OK : finish_owner(pass, &oversized->owner, error);
+}
+
+static spill_code_t finish_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    spill_migrate_pass_t *pass = context;
+    spill_error_t failure;
+    bool unmanaged;
+    spill_code_t code = spill_migrate_is_unmanaged(pass, &orphan->owner, &unmanaged, &failure);
+    if (code != SPILL_OK)
+        return spill_migrate_report_failure(pass, &orphan->owner, code, &failure, error);
+    return unmanaged ? finish_owner(pass, &orphan->owner, error) : SPILL_OK;
+}
+
+/*
+ * Free the pages that an earlier undo left when it died after it had unmanaged the array. Skip an
+ * array that is managed: some client has adopted it again meanwhile. A server finds the pages
+ * without a head in one search; other stores have no such list and visit each unmanaged array.
+ */
+static spill_code_t finish_undo(spill_migrate_pass_t *pass, spill_error_t *error)
+{
+    return pass->array->store->ops->others_write
+               ? spill_each_orphan(pass->array, NULL, finish_orphan, pass, error)
+               : spill_migrate_each(pass, finish_unmanaged, SPILL_OWNERS_AT_A_TIME, error);
 }
 
 static spill_code_t count_managed(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -304,7 +329,7 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
     int64_t failed = result->failed;
     SPILL_TRY(check_definition(&array->definition, error));
-    SPILL_TRY(spill_each_owner(array, check_fits, &pass, false, error));
+    SPILL_TRY(spill_migrate_each_owner(&pass, check_fits, error));
     if (result->failed == failed)
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
@@ -320,8 +345,8 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     spill_code_t code = spill_migrate_check_undo(array, options, &measured, error);
     result->failed += measured.failed;
     SPILL_TRY(code);
-    SPILL_TRY(spill_each_owner(array, unmanage_owner, &pass, false, error));
-    SPILL_TRY(spill_migrate_each(&pass, finish_undo, SPILL_OWNERS_AT_A_TIME, error));
+    SPILL_TRY(spill_migrate_each_owner(&pass, unmanage_owner, error));
+    SPILL_TRY(finish_undo(&pass, error));
     SPILL_TRY(spill_migrate_report_orphans(&pass, error));
     return check_none_adopted(array, error);
 }

@@ -94,6 +94,65 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
     return code;
 }
 
+/* ---- managed owners -------------------------------------------------------------------------- */
+
+typedef struct owners_walk {
+    spill_migrate_pass_t *pass;
+    spill_migrate_owner_fn visit;
+    spill_cursor_t cursor;
+} owners_walk_t;
+
+/* *item: the next owner, {"": owner}; or NULL. */
+static spill_code_t next_owner(void *context, void **item, spill_error_t *error)
+{
+    owners_walk_t *walk = context;
+    const spill_item_t *found;
+    *item = NULL;
+    if (spill_store_stopped(walk->pass->array->store))
+        return spill_walk_stopped(error);
+    SPILL_TRY(spill_cursor_next(&walk->cursor, &found, error));
+    if (!found)
+        return SPILL_OK;
+    bson_t *owner = bson_new();
+    spill_value_append(&found->owner, owner, "");
+    *item = owner;
+    return SPILL_OK;
+}
+
+static spill_code_t visit_owner(void *context, void *item, spill_error_t *error)
+{
+    const owners_walk_t *walk = context;
+    bson_iter_t iter;
+    bson_iter_init_find(&iter, item, "");
+    spill_value_t owner = spill_value_from_iter(&iter);
+    return walk->visit(walk->pass, &owner, error);
+}
+
+static void free_owner(void *item)
+{
+    bson_destroy(item);
+}
+
+spill_code_t spill_migrate_each_owner(spill_migrate_pass_t *pass, spill_migrate_owner_fn visit,
+                                      spill_error_t *error)
+{
+    spill_array_t *array = pass->array;
+    owners_walk_t walk = {.pass = pass, .visit = visit};
+    walk.cursor =
+        (spill_cursor_t){.store = array->store,
+                         .definition = &array->definition,
+                         .binding = &array->binding,
+                         .query = {.list = SPILL_LIST_OWNERS, .limit = SPILL_OWNERS_SURVEYED}};
+    const spill_parallel_t job = {.threads = (size_t)pass->options->threads,
+                                  .next = next_owner,
+                                  .work = visit_owner,
+                                  .free = free_owner,
+                                  .context = &walk};
+    spill_code_t code = spill_parallel(&job, error);
+    spill_cursor_release(&walk.cursor);
+    return code;
+}
+
 /* ---- reports --------------------------------------------------------------------------------- */
 
 bool spill_migrate_is_owner_failure(spill_code_t code)
@@ -163,17 +222,23 @@ spill_code_t spill_migrate_report_failure(spill_migrate_pass_t *pass, const spil
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
-/*
- * Report whether the pass visited the unmanaged array beside the pages. It refused and reported
- * that array, so do not report it again.
- */
-static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill_error_t *error)
+static spill_code_t is_unmanaged(const spill_owner_t *owner, bool *unmanaged, spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_unmanaged_request(owner, 1);
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
-    *visited = code == SPILL_OK && !head.state.present && head.run.count > 0;
+    *unmanaged = code == SPILL_OK && !head.state.present && head.run.count > 0;
     return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+spill_code_t spill_migrate_is_unmanaged(const spill_migrate_pass_t *pass,
+                                        const spill_value_t *value, bool *unmanaged,
+                                        spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    *unmanaged = false;
+    SPILL_TRY(spill_owner_init(&owner, pass->array, value, error));
+    return is_unmanaged(&owner, unmanaged, error);
 }
 
 /* Free an abandoned copy of a full document that was deleted or emptied afterwards. */
@@ -197,7 +262,8 @@ static spill_code_t examine_orphan(const spill_migrate_pass_t *pass, const spill
     char text[SPILL_FINDING_TEXT_SIZE];
     bool done;
     SPILL_TRY(spill_owner_init(&owner, pass->array, &orphan->owner, error));
-    SPILL_TRY(was_visited(&owner, &done, error));
+    /* The pass visited an unmanaged array beside the pages, and reported it if it was refused. */
+    SPILL_TRY(is_unmanaged(&owner, &done, error));
     if (!done)
         SPILL_TRY(free_abandoned(&owner, &done, error));
     if (done)

@@ -32,6 +32,12 @@ typedef spill_code_t (*spill_migrate_visit_fn)(spill_migrate_pass_t *pass,
 spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
                                 size_t at_a_time, spill_error_t *error);
 
+/* Call a function for each managed owner, once, by several threads. */
+typedef spill_code_t (*spill_migrate_owner_fn)(spill_migrate_pass_t *pass,
+                                               const spill_value_t *owner, spill_error_t *error);
+spill_code_t spill_migrate_each_owner(spill_migrate_pass_t *pass, spill_migrate_owner_fn visit,
+                                      spill_error_t *error);
+
 /* Wait for the throttle before an owner is changed, and report the duration to it afterwards. */
 spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,
                                 spill_error_t *error);
@@ -49,6 +55,11 @@ spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
 spill_code_t spill_migrate_report_failure(spill_migrate_pass_t *pass, const spill_value_t *owner,
                                           spill_code_t code, const spill_error_t *failure,
                                           spill_error_t *error);
+
+/* Report whether the owner has an unmanaged array that is not empty. One read. */
+spill_code_t spill_migrate_is_unmanaged(const spill_migrate_pass_t *pass,
+                                        const spill_value_t *value, bool *unmanaged,
+                                        spill_error_t *error);
 
 /* Report owners whose document was deleted or replaced. One search, and two reads for each. */
 spill_code_t spill_migrate_report_orphans(spill_migrate_pass_t *pass, spill_error_t *error);

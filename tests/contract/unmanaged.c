@@ -342,6 +342,39 @@ static void several_pages_are_read_in_one_request(void **state)
     fixture_close(&fixture);
 }
 
+/* Each page is deleted or refused by itself. */
+static void several_pages_are_emptied_in_one_request(void **state)
+{
+    enum { COUNT = 4, THERE = 3 };
+    fixture_t fixture;
+    spill_request_t empties[COUNT];
+    spill_response_t answers[COUNT] = {0};
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    put_several(&fixture, INCARNATION, THERE, answers);
+    for (size_t i = 0; i < COUNT; i++)
+        empties[i] = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, (int64_t)(COUNT - 1 - i));
+    empties[2].incarnation = INCARNATION + 1; /* page 1 is of another one */
+    const spill_outcome_t expected[] = {SPILL_REFUSED_GUARD, SPILL_DONE, SPILL_REFUSED_GUARD,
+                                        SPILL_DONE};
+    assert_int_equal(spill_store_call_all(fixture.store, empties, COUNT, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(answers[i].outcome, expected[i]);
+        assert_false(answers[i].state.present);
+    }
+    assert_document(&fixture, 0, "absent");
+    assert_document(&fixture, 1, "rev+0 first=1 page=1 | 1=101");
+    assert_document(&fixture, 2, "absent");
+    empties[2].incarnation = INCARNATION;
+    assert_int_equal(spill_store_call_all(fixture.store, empties, COUNT, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(answers[i].outcome, i == 2 ? SPILL_DONE : SPILL_REFUSED_GUARD);
+    assert_document(&fixture, 1, "absent");
+    for (size_t i = 0; i < COUNT; i++)
+        spill_response_release(&answers[i]);
+    fixture_close(&fixture);
+}
+
 static spill_request_t make_unmanage(const fixture_t *fixture, const spill_run_t *run)
 {
     spill_request_t back = make_request(fixture, SPILL_REQUEST_UNMANAGE, SPILL_HEAD);
@@ -522,6 +555,7 @@ void add_unmanaged_tests(suite_t *suite)
     SUITE_ADD(suite, cut_moves_several_pages);
     SUITE_ADD(suite, several_pages_are_put_in_one_request);
     SUITE_ADD(suite, several_pages_are_read_in_one_request);
+    SUITE_ADD(suite, several_pages_are_emptied_in_one_request);
     SUITE_ADD(suite, unmanage_returns_whole_array);
     SUITE_ADD(suite, unmanage_returns_deep_element);
     SUITE_ADD(suite, oversized_heads_are_found);

@@ -236,6 +236,26 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
     return end(&use, good ? SPILL_OK : fail(&use, true, error));
 }
 
+spill_code_t spill_mongo_delete_all(spill_mongo_t *store, const char *collection,
+                                    const bson_t *filters, size_t count, bool *all,
+                                    spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    mongoc_bulk_operation_t *bulk =
+        mongoc_collection_create_bulk_operation_with_opts(use.collection, NULL);
+    bool good = true;
+    for (size_t i = 0; i < count && good; i++)
+        good = mongoc_bulk_operation_remove_one_with_opts(bulk, &filters[i], NULL, &use.cause);
+    if (good)
+        good = mongoc_bulk_operation_execute(bulk, &use.reply, &use.cause) != 0;
+    else
+        bson_init(&use.reply);
+    *all = good && reply_count(&use, "nRemoved") == (int64_t)count;
+    mongoc_bulk_operation_destroy(bulk);
+    return end(&use, good ? SPILL_OK : fail(&use, true, error));
+}
+
 /* Call `visit` for each document of a cursor until it returns false. Ends the cursor. */
 static spill_code_t visit_all(spill_mongo_t *store, const char *collection, mongoc_cursor_t *cursor,
                               spill_mongo_visit_fn visit, void *context, spill_error_t *error)

@@ -285,7 +285,9 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
         return spill_mongo_read_pages(store, requests, count, responses, error);
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
-    return spill_mongo_put_pages(store, requests, count, responses, error);
+    return (requests->kind == SPILL_REQUEST_PUT_PAGE
+                ? spill_mongo_put_pages
+                : spill_mongo_empty_pages)(store, requests, count, responses, error);
 }
 
 static spill_code_t close_store(spill_store_t *base, spill_error_t *error)

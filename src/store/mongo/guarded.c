@@ -339,3 +339,72 @@ spill_code_t spill_mongo_put_pages(spill_mongo_t *store, const spill_request_t *
     bson_free(refused);
     return code;
 }
+
+/* Compute each step from the state that was read. Make the filters of those that delete a page. */
+static size_t compute_deletions(spill_mongo_t *store, const spill_request_t *requests, size_t count,
+                                spill_response_t *responses, bson_t *filters)
+{
+    size_t deletions = 0;
+    for (size_t i = 0; i < count; i++) {
+        SPILL_SCOPED(release)
+        spill_mongo_step_t step = {.store = store, .request = &requests[i], .read = &responses[i]};
+        spill_mongo_document_init(&step.document, store, step.request);
+        note_facts(&step);
+        spill_state_copy(&step.read->state, &step.after);
+        spill_outcome_t outcome =
+            spill_transition(step.request, &step.facts, &step.after, &step.effect);
+        if (outcome == SPILL_DONE)
+            spill_mongo_unchanged(&step, &filters[deletions++]);
+        spill_response_clear(&responses[i]);
+        responses[i].outcome = outcome;
+    }
+    return deletions;
+}
+
+static spill_code_t read_states(spill_mongo_t *store, const spill_request_t *requests, size_t count,
+                                spill_response_t *responses, spill_error_t *error)
+{
+    spill_request_t *reads = bson_malloc0(count * sizeof *reads);
+    for (size_t i = 0; i < count; i++) {
+        const spill_mongo_step_t step = {.request = &requests[i]};
+        reads[i] = make_read(&step, false);
+    }
+    spill_code_t code = spill_mongo_read_pages(store, reads, count, responses, error);
+    bson_free(reads);
+    return code;
+}
+
+/* A page that was not deleted was changed after the read: repeat what was not done. */
+static spill_code_t empty_one_by_one(spill_mongo_t *store, const spill_request_t *requests,
+                                     size_t count, spill_response_t *responses,
+                                     spill_error_t *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (responses[i].outcome != SPILL_DONE)
+            continue;
+        SPILL_TRY(spill_mongo_guarded(store, &requests[i], &responses[i], error));
+        responses[i].outcome = SPILL_DONE; /* by one of both */
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_mongo_empty_pages(spill_mongo_t *store, const spill_request_t *requests,
+                                     size_t count, spill_response_t *responses,
+                                     spill_error_t *error)
+{
+    bool all = true;
+    SPILL_TRY(read_states(store, requests, count, responses, error));
+    bson_t *filters = bson_malloc0(count * sizeof *filters);
+    for (size_t i = 0; i < count; i++)
+        bson_init(&filters[i]);
+    size_t deletions = compute_deletions(store, requests, count, responses, filters);
+    spill_code_t code = SPILL_OK;
+    if (deletions > 0)
+        code = spill_mongo_delete_all(store, requests->definition->page_collection, filters,
+                                      deletions, &all, error);
+    for (size_t i = 0; i < count; i++)
+        bson_destroy(&filters[i]);
+    bson_free(filters);
+    return code == SPILL_OK && !all ? empty_one_by_one(store, requests, count, responses, error)
+                                    : code;
+}

@@ -180,6 +180,10 @@ spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
 
 spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                 bool *found, spill_error_t *error);
+/* Delete one document for each filter, in their order. *all: each has found one. One command. */
+spill_code_t spill_mongo_delete_all(spill_mongo_t *store, const char *collection,
+                                    const bson_t *filters, size_t count, bool *all,
+                                    spill_error_t *error);
 
 /* Return the first result of a pipeline. The call initializes `document`. */
 spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
@@ -231,9 +235,12 @@ spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *requ
 spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *request,
                                   spill_response_t *response, spill_error_t *error);
 
-/* spill_store_ops.call_all of PUT_PAGE and of READ. */
+/* spill_store_ops.call_all of PUT_PAGE, of EMPTY_PAGE, and of READ. */
 spill_code_t spill_mongo_put_pages(spill_mongo_t *store, const spill_request_t *requests,
                                    size_t count, spill_response_t *responses, spill_error_t *error);
+spill_code_t spill_mongo_empty_pages(spill_mongo_t *store, const spill_request_t *requests,
+                                     size_t count, spill_response_t *responses,
+                                     spill_error_t *error);
 spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t *requests,
                                     size_t count, spill_response_t *responses,
                                     spill_error_t *error);

@@ -348,21 +348,27 @@ static bool begins_within(const spill_request_t *request, const spill_state_t *s
                                                     : request->read.seq < spill_state_end(state);
 }
 
+/* The server's time, if the request has asked for it. */
+static void read_time(const bson_t *projected, spill_response_t *response)
+{
+    bson_iter_t now;
+    if (bson_iter_init_find(&now, projected, "now") && BSON_ITER_HOLDS_DATE_TIME(&now))
+        response->now_us = bson_iter_date_time(&now) * 1000;
+}
+
 static spill_code_t read_found(const findings_t *findings, const bson_t *projected)
 {
     const spill_mongo_document_t *document = findings->document;
     const spill_request_t *request = document->request;
     spill_response_t *response = findings->response;
     SPILL_SCOPED(spill_ops_release) spill_ops_t ops = {0};
-    bson_iter_t now;
     SPILL_TRY(spill_mongo_decode_reply(document, projected, &response->state, &response->run, &ops,
                                        findings->error));
     if (response->state.present && request->page >= 0 && response->state.page != request->page)
         return spill_fail(findings->error, SPILL_CORRUPT,
                           "%s: the server's answer is wrong: it has another page",
                           document->collection);
-    if (bson_iter_init_find(&now, projected, "now") && BSON_ITER_HOLDS_DATE_TIME(&now))
-        response->now_us = bson_iter_date_time(&now) * 1000;
+    read_time(projected, response);
     if (!response->state.present)
         return SPILL_OK;
     response->spared = request->read.spare && response->state.pages > 0 &&
@@ -494,11 +500,14 @@ static bool add_page(void *context, const bson_t *projected)
     reading_t *reading = context;
     bson_iter_t iter;
     int64_t page = bson_iter_init_find(&iter, projected, "page") ? spill_iter_int64(&iter) : -1;
-    for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++)
-        if (reading->pages[i] == page)
-            reading->code =
-                spill_mongo_decode_reply(reading->document, projected, &reading->responses[i].state,
-                                         &reading->responses[i].run, NULL, reading->error);
+    for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++) {
+        if (reading->pages[i] != page)
+            continue;
+        reading->code =
+            spill_mongo_decode_reply(reading->document, projected, &reading->responses[i].state,
+                                     &reading->responses[i].run, NULL, reading->error);
+        read_time(projected, &reading->responses[i]);
+    }
     return reading->code == SPILL_OK;
 }
 
