@@ -188,7 +188,7 @@ static void bench_speed(bench_t *bench)
 /* ---- staged ---------------------------------------------------------------------------------- */
 
 /* The original arrays in `staged`, and a definition with a document for each element. */
-static spill_planned_t plan_staged(const bench_t *bench, const char *preset)
+static spill_planned_t plan_staged(const char *preset)
 {
     spill_planned_t planned;
     spill_definition_t definition;
@@ -199,7 +199,6 @@ static spill_planned_t plan_staged(const bench_t *bench, const char *preset)
     snprintf(definition.sort_field, SPILL_NAME_SIZE, "%s",
              definition.layout == SPILL_LAYOUT_SUBSET ? "at" : "");
     spill_planned_init(&planned, &definition, "staged", "activities");
-    planned.original.bounds.threshold = planned.original.bounds.page_capacity = bench->length / 10;
     return planned;
 }
 
@@ -270,7 +269,7 @@ static void bench_staged(bench_t *bench, const char *name, const char *preset)
     int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
     double ratios[ROUNDS], ours[ROUNDS];
     int64_t calls = 0, elements = (int64_t)bench->owners * bench->length;
-    spill_planned_t planned = plan_staged(bench, preset);
+    spill_planned_t planned = plan_staged(preset);
     for (int i = -1; i < rounds; i++) { /* round -1 warms up */
         insert_in_bulk(bench, "staged", 0);
         double mine = stage(bench, &planned, &calls);

@@ -152,43 +152,91 @@ static spill_code_t trim_referenced(spill_owner_t *owner, const spill_trim_t *tr
 
 /* ---- writing out ----------------------------------------------------------------------------- */
 
+/* PUT_PAGE of the documents of several numbers, which are sent together. */
+typedef struct puts {
+    spill_request_t *requests;
+    spill_response_t *responses;
+    spill_run_t *runs;     /* of one element, or of none ... */
+    spill_seqs_t *deleted; /* ... and then the number is here */
+    size_t count;
+} puts_t;
+
+static void puts_init(puts_t *puts, size_t count)
+{
+    *puts = (puts_t){.requests = bson_malloc0(count * sizeof(spill_request_t)),
+                     .responses = bson_malloc0(count * sizeof(spill_response_t)),
+                     .runs = bson_malloc0(count * sizeof(spill_run_t)),
+                     .deleted = bson_malloc0(count * sizeof(spill_seqs_t)),
+                     .count = count};
+}
+
+static void puts_release(puts_t *puts)
+{
+    for (size_t i = 0; i < puts->count; i++) {
+        spill_response_release(&puts->responses[i]);
+        spill_run_release(&puts->runs[i]);
+        spill_seqs_release(&puts->deleted[i]);
+    }
+    bson_free(puts->requests);
+    bson_free(puts->responses);
+    bson_free(puts->runs);
+    bson_free(puts->deleted);
+}
+
 /*
- * PUT_PAGE of the document of number `seq`. Its element is the one at *at of the run; if that has
- * another number, element `seq` was removed, and the document is empty. *ready: the document exists
- * as a copy of the head at this rev, by this client or another.
+ * Make the request for number i of the journal. Its element is the one at *at of the run; if that
+ * has another number, the element was removed, and the document is empty.
  */
-static spill_code_t put(const spill_owner_t *owner, const spill_response_t *head, int64_t seq,
-                        size_t *at, bool *ready, spill_error_t *error)
+static void make_put(const spill_owner_t *owner, const spill_response_t *head, puts_t *puts,
+                     size_t i, size_t *at)
 {
     const spill_state_t *state = &head->state;
-    spill_run_t one = {0};
-    spill_seqs_t deleted = {0};
+    int64_t seq = state->first + (int64_t)i;
     if (*at < head->run.count && head->run.entries[*at].seq == seq) {
         spill_element_t element = spill_run_element(&head->run, (*at)++);
-        spill_run_add(&one, seq, &element.value);
+        spill_run_add(&puts->runs[i], seq, &element.value);
     } else {
-        spill_seqs_insert(&deleted, seq);
+        spill_seqs_insert(&puts->deleted[i], seq);
     }
-    spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, seq);
-    put.incarnation = state->incarnation;
-    put.put_page.source_rev = state->rev;
-    put.put_page.first = seq;
-    put.put_page.slots = 1;
-    put.put_page.run = &one;
-    put.put_page.deleted = &deleted;
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &put, &page, error);
-    *ready = code == SPILL_OK && page.outcome == SPILL_DONE;
-    if (code == SPILL_OK && !*ready) {
-        code = spill_owner_read_state(owner, seq, &page, error);
-        *ready = code == SPILL_OK && page.state.present &&
-                 page.state.incarnation == state->incarnation &&
-                 page.state.source_rev == state->rev;
-    }
-    spill_run_release(&one);
-    spill_seqs_release(&deleted);
-    spill_response_release(&page);
-    return code;
+    puts->requests[i] = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, seq);
+    spill_request_t *put = &puts->requests[i];
+    put->incarnation = state->incarnation;
+    put->put_page.source_rev = state->rev;
+    put->put_page.first = seq;
+    put->put_page.slots = 1;
+    put->put_page.run = &puts->runs[i];
+    put->put_page.deleted = &puts->deleted[i];
+}
+
+/* Check whether a document that was not put exists as a copy of the head at this rev. */
+static spill_code_t is_copied(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
+                              spill_response_t *page, bool *copied, spill_error_t *error)
+{
+    SPILL_TRY(spill_owner_read_state(owner, seq, page, error));
+    *copied = page->state.present && page->state.incarnation == head->incarnation &&
+              page->state.source_rev == head->rev;
+    return SPILL_OK;
+}
+
+/*
+ * Put the documents of the journal's first `slots` numbers. *ready: each exists as a copy of the
+ * head at this rev, by this client or another. *elements: how many of them have an element.
+ */
+static spill_code_t put_all(const spill_owner_t *owner, const spill_response_t *head, int64_t slots,
+                            size_t *elements, bool *ready, spill_error_t *error)
+{
+    SPILL_SCOPED(puts_release) puts_t puts;
+    puts_init(&puts, (size_t)slots);
+    *elements = 0;
+    *ready = true;
+    for (size_t i = 0; i < puts.count; i++)
+        make_put(owner, head, &puts, i, elements);
+    SPILL_TRY(spill_owner_call_all(owner, puts.requests, puts.count, puts.responses, error));
+    for (size_t i = 0; *ready && i < puts.count; i++)
+        if (puts.responses[i].outcome != SPILL_DONE)
+            SPILL_TRY(is_copied(owner, &head->state, puts.requests[i].page, &puts.responses[i],
+                                ready, error));
+    return SPILL_OK;
 }
 
 /*
@@ -208,12 +256,11 @@ static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *
         return code;
     if (slots > most)
         slots = most;
-    size_t at = 0;
-    bool ready = true;
-    for (int64_t i = 0; code == SPILL_OK && ready && i < slots; i++)
-        code = put(owner, head, state->first + i, &at, &ready, error);
+    size_t elements = 0;
+    bool ready = false;
+    code = put_all(owner, head, slots, &elements, &ready, error);
     int64_t bytes = 0;
-    for (size_t i = 0; i < at; i++)
+    for (size_t i = 0; i < elements; i++)
         bytes += head->run.entries[i].size_bytes;
     bool done = false;
     spill_request_t cut = spill_newest_cut_request(owner, state, slots, bytes);

@@ -5,23 +5,34 @@
 #include "core/array.h"
 #include "definition/schema.h"
 #include "tools/definition_jobs.h"
+#include "tools/migrate_pass.h"
 #include "tools/transfer/transfer.h"
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 /* If clients edit an owner during every try, the next pass copies it. */
 enum { TRIES_MAX = 3 };
 
-typedef struct catch_up {
-    spill_transfer_t transfer;
-    const spill_migrate_options_t *options;
+/* The pass. The lock is held over the result, the other numbers, and the caller's callbacks. */
+typedef struct pass {
+    pthread_mutex_t lock;
     spill_catch_up_result_t *result;
+    int64_t owners; /* of the original, that this pass has visited */
+    bool over;      /* another run is finishing or undoing the migration, or has done so */
+} pass_t;
+
+/* The work on one owner, or of the only thread on all of them. */
+typedef struct catch_up {
+    pass_t *pass;
+    spill_transfer_t transfer;
+    spill_copy_options_t copy;  /* of the transfer */
+    spill_copy_result_t copied; /* what this work adds to the result */
+    const spill_migrate_options_t *options;
     const char *original;
     const char *name;
-    int64_t owners;   /* of the original, that this pass has visited */
-    bool over;        /* another run is finishing or undoing the migration, or has done so */
     int64_t began_us; /* when the last turn began */
     int64_t units;
 } catch_up_t;
@@ -55,7 +66,11 @@ static spill_code_t check_building(catch_up_t *catch_up, spill_error_t *error)
 {
     spill_code_t code = spill_catch_up_check(catch_up->transfer.source.store, catch_up->original,
                                              catch_up->name, error);
-    catch_up->over = catch_up->over || code != SPILL_OK;
+    if (code != SPILL_OK) {
+        pthread_mutex_lock(&catch_up->pass->lock);
+        catch_up->pass->over = true;
+        pthread_mutex_unlock(&catch_up->pass->lock);
+    }
     return code;
 }
 
@@ -83,39 +98,54 @@ static spill_code_t wait_for_turn(void *context, int64_t elements, spill_error_t
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-static void report_owner(const catch_up_t *catch_up, const spill_migrated_t *migrated)
+/* What an owner adds to the result. */
+static void add_owner(catch_up_t *catch_up, const spill_catch_up_result_t *added,
+                      const spill_migrated_t *migrated)
 {
+    spill_catch_up_result_t *result = catch_up->pass->result;
+    pthread_mutex_lock(&catch_up->pass->lock);
+    result->recopied += added->recopied;
+    result->deleted += added->deleted;
+    result->failed += added->failed;
+    result->hash += added->hash;
     if (catch_up->options->migrated)
         catch_up->options->migrated(catch_up->options->context, migrated);
+    pthread_mutex_unlock(&catch_up->pass->lock);
+}
+
+static bool is_over(catch_up_t *catch_up)
+{
+    pthread_mutex_lock(&catch_up->pass->lock);
+    bool over = catch_up->pass->over;
+    pthread_mutex_unlock(&catch_up->pass->lock);
+    return over;
 }
 
 static spill_code_t skip_owner(catch_up_t *catch_up, const spill_value_t *owner, spill_code_t code,
                                const spill_error_t *failure, spill_error_t *error)
 {
+    const spill_catch_up_result_t added = {.failed = 1};
     spill_migrated_t migrated = {.owner = owner, .failed = failure};
-    if (catch_up->over || !spill_migrate_is_owner_failure(code)) {
+    if (is_over(catch_up) || !spill_migrate_is_owner_failure(code)) {
         if (error)
             *error = *failure;
         return code;
     }
-    catch_up->result->failed++;
-    report_owner(catch_up, &migrated);
+    add_owner(catch_up, &added, &migrated);
     return SPILL_OK;
 }
 
 static void count_copied(catch_up_t *catch_up, const spill_value_t *owner,
                          const spill_transferred_t *transferred, bool recopied)
 {
+    spill_catch_up_result_t added = {.recopied = recopied ? 1 : 0, .hash = transferred->hash};
     spill_migrated_t migrated = {.owner = owner,
                                  .elements = transferred->elements,
                                  .hash = transferred->hash,
                                  .caught_up = true,
                                  .recopied = recopied};
-    uint64_t hash = transferred->hash;
-    spill_value_add_hash(owner, &hash);
-    catch_up->result->hash += hash;
-    catch_up->result->recopied += recopied ? 1 : 0;
-    report_owner(catch_up, &migrated);
+    spill_value_add_hash(owner, &added.hash);
+    add_owner(catch_up, &added, &migrated);
 }
 
 /* ---- one owner ------------------------------------------------------------------------------- */
@@ -189,23 +219,66 @@ static spill_code_t copy_owner(catch_up_t *catch_up, const spill_value_t *owner,
     return spill_owner_name(&own, SPILL_CONFLICT, error);
 }
 
-static spill_code_t catch_up_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+static spill_code_t catch_up_owner(catch_up_t *catch_up, const spill_value_t *owner,
+                                   spill_error_t *error)
 {
-    catch_up_t *catch_up = context;
     spill_transferred_t transferred = {0};
     spill_error_t failure = {0};
     bool recopied = false;
     spill_code_t code = wait_for_turn(catch_up, 1, error);
-    catch_up->owners++;
+    pthread_mutex_lock(&catch_up->pass->lock);
+    catch_up->pass->owners++;
+    pthread_mutex_unlock(&catch_up->pass->lock);
     if (code != SPILL_OK)
         return code;
     code = copy_owner(catch_up, owner, &transferred, &recopied, &failure);
-    catch_up->transfer.result->owners++;
+    catch_up->copied.owners++;
     if (code != SPILL_OK)
         return skip_owner(catch_up, owner, code, &failure, error);
     count_copied(catch_up, owner, &transferred, recopied);
     spill_transfer_progress(&catch_up->transfer);
     return SPILL_OK;
+}
+
+/* The transfer of a copy of catch_up_t has its own options and result. */
+static void own_transfer(catch_up_t *catch_up)
+{
+    catch_up->copied = (spill_copy_result_t){0};
+    catch_up->copy.context = catch_up;
+    catch_up->transfer.options = &catch_up->copy;
+    catch_up->transfer.result = &catch_up->copied;
+}
+
+static void add_copied(const spill_copy_result_t *added, spill_copy_result_t *result)
+{
+    result->owners += added->owners;
+    result->windows += added->windows;
+    result->elements += added->elements;
+    result->before += added->before;
+    result->dropped += added->dropped;
+    result->verified += added->verified;
+    result->differences += added->differences;
+    result->ahead += added->ahead;
+}
+
+static void end_work(catch_up_t *catch_up)
+{
+    pthread_mutex_lock(&catch_up->pass->lock);
+    add_copied(&catch_up->copied, &catch_up->pass->result->copied);
+    pthread_mutex_unlock(&catch_up->pass->lock);
+}
+
+/* Any thread: work with a copy of `context`. */
+static spill_code_t catch_up_next(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    catch_up_t one = *(const catch_up_t *)context;
+    own_transfer(&one);
+    spill_code_t code = catch_up_owner(&one, owner, error);
+    if (one.units > 0 && one.options->throttle)
+        spill_throttle_ran(one.options->throttle, one.units,
+                           spill_throttle_now_us(one.options->throttle) - one.began_us);
+    end_work(&one);
+    return code;
 }
 
 /* ---- owners that the application has removed ------------------------------------------------- */
@@ -236,7 +309,7 @@ static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_
 {
     spill_owner_t own = {.array = catch_up->transfer.target.array, .value = value};
     spill_code_t code = SPILL_OK;
-    if (catch_up->owners == 0)
+    if (catch_up->pass->owners == 0)
         code =
             spill_fail(error, SPILL_REFUSED,
                        "'%s' has no array at all, so this owner may not have been deleted and is "
@@ -273,10 +346,10 @@ static spill_code_t drop_deleted(void *context, const spill_value_t *owner, spil
         code = drop_copy(catch_up, owner, &failure);
     if (code != SPILL_OK)
         return skip_owner(catch_up, owner, code, &failure, error);
+    const spill_catch_up_result_t added = {.deleted = 1};
     spill_migrated_t migrated = {.owner = owner, .deleted = true};
-    catch_up->result->deleted += deleted ? 1 : 0;
     if (deleted)
-        report_owner(catch_up, &migrated);
+        add_owner(catch_up, &added, &migrated);
     return SPILL_OK;
 }
 
@@ -305,11 +378,17 @@ static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spi
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
-static void show_progress(void *context, const spill_copy_result_t *result)
+/* `copied` is what one owner has added so far. */
+static void show_progress(void *context, const spill_copy_result_t *copied)
 {
     const catch_up_t *catch_up = context;
-    if (catch_up->options->caught_up)
-        catch_up->options->caught_up(catch_up->options->context, result);
+    if (!catch_up->options->caught_up)
+        return;
+    pthread_mutex_lock(&catch_up->pass->lock);
+    spill_copy_result_t all = catch_up->pass->result->copied;
+    add_copied(copied, &all);
+    catch_up->options->caught_up(catch_up->options->context, &all);
+    pthread_mutex_unlock(&catch_up->pass->lock);
 }
 
 static spill_code_t catch_up_all(catch_up_t *catch_up, spill_error_t *error)
@@ -317,7 +396,8 @@ static spill_code_t catch_up_all(catch_up_t *catch_up, spill_error_t *error)
     spill_transfer_t *transfer = &catch_up->transfer;
     SPILL_TRY(check_building(catch_up, error));
     SPILL_TRY(spill_transfer_begin(transfer, catch_up->original, error));
-    SPILL_TRY(spill_each_owner(transfer->source.array, catch_up_owner, catch_up, true, error));
+    SPILL_TRY(spill_migrate_each_owner(transfer->source.array, catch_up->options->threads,
+                                       catch_up_next, catch_up, error));
     bool windows = spill_schema_of(spill_transfer_target(transfer))->has_windows;
     SPILL_TRY((windows ? spill_each_bucket_owner : spill_each_owner)(
         transfer->target.array, drop_deleted, catch_up, true, error));
@@ -328,18 +408,19 @@ spill_code_t spill_catch_up(spill_store_t *store, const char *original, const ch
                             const spill_migrate_options_t *options, spill_catch_up_result_t *result,
                             spill_error_t *error)
 {
+    pass_t pass = {.lock = PTHREAD_MUTEX_INITIALIZER, .result = result};
     catch_up_t catch_up = {
-        .options = options, .result = result, .original = original, .name = name};
-    spill_copy_options_t copy = {.as = name,
-                                 .building = true,
-                                 .turn = wait_for_turn,
-                                 .progress = show_progress,
-                                 .context = &catch_up};
-    catch_up.transfer = (spill_transfer_t){.source = {.name = "original", .store = store},
-                                           .target = {.name = "planned", .store = store},
-                                           .options = &copy,
-                                           .result = &result->copied};
+        .pass = &pass,
+        .transfer = {.source = {.name = "original", .store = store},
+                     .target = {.name = "planned", .store = store}},
+        .copy = {.as = name, .building = true, .turn = wait_for_turn, .progress = show_progress},
+        .options = options,
+        .original = original,
+        .name = name};
+    own_transfer(&catch_up);
     spill_code_t code = catch_up_all(&catch_up, error);
+    end_work(&catch_up);
     spill_transfer_end(&catch_up.transfer);
+    pthread_mutex_destroy(&pass.lock);
     return code;
 }

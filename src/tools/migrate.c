@@ -225,9 +225,9 @@ static spill_code_t measure_owner(const spill_migrate_pass_t *pass, const spill_
     return spill_unmanage_size(&owner, &bytes, error);
 }
 
-static spill_code_t check_fits(spill_migrate_pass_t *pass, const spill_value_t *value,
-                               spill_error_t *error)
+static spill_code_t check_fits(void *context, const spill_value_t *value, spill_error_t *error)
 {
+    spill_migrate_pass_t *pass = context;
     spill_error_t failure;
     spill_code_t code = measure_owner(pass, value, &failure);
     pthread_mutex_lock(&pass->report_lock);
@@ -244,9 +244,9 @@ static spill_code_t unmanage(const spill_migrate_pass_t *pass, const spill_value
     return spill_unmanage(&owner, elements, error);
 }
 
-static spill_code_t unmanage_owner(spill_migrate_pass_t *pass, const spill_value_t *value,
-                                   spill_error_t *error)
+static spill_code_t unmanage_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
+    spill_migrate_pass_t *pass = context;
     spill_error_t failure;
     int64_t elements = 0, started_us = 0;
     SPILL_TRY(spill_migrate_wait(pass, &started_us, error));
@@ -329,7 +329,7 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
     int64_t failed = result->failed;
     SPILL_TRY(check_definition(&array->definition, error));
-    SPILL_TRY(spill_migrate_each_owner(&pass, check_fits, error));
+    SPILL_TRY(spill_migrate_each_owner(array, options->threads, check_fits, &pass, error));
     if (result->failed == failed)
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
@@ -345,7 +345,7 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     spill_code_t code = spill_migrate_check_undo(array, options, &measured, error);
     result->failed += measured.failed;
     SPILL_TRY(code);
-    SPILL_TRY(spill_migrate_each_owner(&pass, unmanage_owner, error));
+    SPILL_TRY(spill_migrate_each_owner(array, options->threads, unmanage_owner, &pass, error));
     SPILL_TRY(finish_undo(&pass, error));
     SPILL_TRY(spill_migrate_report_orphans(&pass, error));
     return check_none_adopted(array, error);

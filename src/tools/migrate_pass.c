@@ -97,8 +97,9 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
 /* ---- managed owners -------------------------------------------------------------------------- */
 
 typedef struct owners_walk {
-    spill_migrate_pass_t *pass;
-    spill_migrate_owner_fn visit;
+    spill_array_t *array;
+    spill_each_fn call;
+    void *context;
     spill_cursor_t cursor;
 } owners_walk_t;
 
@@ -108,7 +109,7 @@ static spill_code_t next_owner(void *context, void **item, spill_error_t *error)
     owners_walk_t *walk = context;
     const spill_item_t *found;
     *item = NULL;
-    if (spill_store_stopped(walk->pass->array->store))
+    if (spill_store_stopped(walk->array->store))
         return spill_walk_stopped(error);
     SPILL_TRY(spill_cursor_next(&walk->cursor, &found, error));
     if (!found)
@@ -125,7 +126,7 @@ static spill_code_t visit_owner(void *context, void *item, spill_error_t *error)
     bson_iter_t iter;
     bson_iter_init_find(&iter, item, "");
     spill_value_t owner = spill_value_from_iter(&iter);
-    return walk->visit(walk->pass, &owner, error);
+    return walk->call(walk->context, &owner, error);
 }
 
 static void free_owner(void *item)
@@ -133,17 +134,16 @@ static void free_owner(void *item)
     bson_destroy(item);
 }
 
-spill_code_t spill_migrate_each_owner(spill_migrate_pass_t *pass, spill_migrate_owner_fn visit,
-                                      spill_error_t *error)
+spill_code_t spill_migrate_each_owner(spill_array_t *array, int threads, spill_each_fn call,
+                                      void *context, spill_error_t *error)
 {
-    spill_array_t *array = pass->array;
-    owners_walk_t walk = {.pass = pass, .visit = visit};
+    owners_walk_t walk = {.array = array, .call = call, .context = context};
     walk.cursor =
         (spill_cursor_t){.store = array->store,
                          .definition = &array->definition,
                          .binding = &array->binding,
                          .query = {.list = SPILL_LIST_OWNERS, .limit = SPILL_OWNERS_SURVEYED}};
-    const spill_parallel_t job = {.threads = (size_t)pass->options->threads,
+    const spill_parallel_t job = {.threads = (size_t)threads,
                                   .next = next_owner,
                                   .work = visit_owner,
                                   .free = free_owner,

@@ -2,6 +2,7 @@
 #ifndef SPILL_TOOLS_MIGRATE_PASS_H
 #define SPILL_TOOLS_MIGRATE_PASS_H
 
+#include "core/array.h"
 #include "layout/reshape.h"
 #include "tools/migrate.h"
 
@@ -33,10 +34,8 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
                                 size_t at_a_time, spill_error_t *error);
 
 /* Call a function for each managed owner, once, by several threads. */
-typedef spill_code_t (*spill_migrate_owner_fn)(spill_migrate_pass_t *pass,
-                                               const spill_value_t *owner, spill_error_t *error);
-spill_code_t spill_migrate_each_owner(spill_migrate_pass_t *pass, spill_migrate_owner_fn visit,
-                                      spill_error_t *error);
+spill_code_t spill_migrate_each_owner(spill_array_t *array, int threads, spill_each_fn call,
+                                      void *context, spill_error_t *error);
 
 /* Wait for the throttle before an owner is changed, and report the duration to it afterwards. */
 spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,

@@ -718,29 +718,6 @@ static void every_call_with_full_documents_fails_once(void **state)
     }
 }
 
-/* More pages than are read or deleted together. */
-static void undo_by_several_threads(void **state)
-{
-    (void)state;
-    static world_t world;
-    spill_migrate_options_t options = {.threads = 3};
-    spill_migrate_result_t done = {0}, checked = {0}, undone = {0};
-    spill_error_t error;
-    open_world(&world, false, false, 1);
-    fill(&world, 0, ELEMENTS_MAX);
-    for (int i = 1; i < OWNERS; i++)
-        fill(&world, i, 40 * i);
-    assert_int_equal(spill_migrate(world.feed, &options, &done, &error), SPILL_OK);
-    assert_true(done.pages > 100);
-    assert_int_equal(spill_migrate_check_undo(world.feed, &options, &checked, &error), SPILL_OK);
-    assert_int_equal(checked.owners, OWNERS);
-    assert_int_equal(spill_migrate_undo(world.feed, &options, &undone, &error), SPILL_OK);
-    assert_int_equal(undone.owners, OWNERS);
-    assert_int_equal(undone.elements, ELEMENTS_MAX + 40 + 80 + 120);
-    check_unmanaged(&world);
-    close_world(&world);
-}
-
 /* A client that removes page 0 right after the first cut, before the page is read again. */
 typedef struct remover {
     world_t *world;
@@ -811,7 +788,6 @@ int main(void)
         cmocka_unit_test(page_missing_after_cut_is_reported),
         cmocka_unit_test(every_call_of_a_migration_fails_once),
         cmocka_unit_test(every_call_of_an_undo_fails_once),
-        cmocka_unit_test(undo_by_several_threads),
         cmocka_unit_test(every_call_with_full_documents_fails_once),
         cmocka_unit_test(migrate_full_during_writes_on_model_store),
         cmocka_unit_test(migrate_full_during_writes_on_embedded_store),
