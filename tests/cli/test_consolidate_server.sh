@@ -39,6 +39,7 @@ expect 2 consolidate embedded plan.json
 has err 'an embedded store has only the collections of its definitions'
 expect 2 consolidate @uri plan.json --views
 expect 2 consolidate @uri plan.json --finish --undo
+expect 2 consolidate @uri plan.json --threads 65
 
 # ---- killed repeatedly, while an application writes
 seed_random

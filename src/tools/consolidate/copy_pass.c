@@ -61,10 +61,11 @@ static void walk_release(walk_t *walk)
 spill_code_t spill_consolidate_wait(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_throttle_options_t *given = &run->throttle.options;
-    bool fenced = run->deadline_us > 0;
-    run->late = fenced && spill_throttle_now_us(&run->throttle) > run->deadline_us;
-    if (run->late)
+    bool fenced = run->deadline_us > 0; /* only one thread works then */
+    if (fenced && spill_throttle_now_us(&run->throttle) > run->deadline_us) {
+        run->late = true;
         return spill_fail(error, SPILL_REFUSED, "the time is up");
+    }
     bool goes_on =
         fenced ? !given->stop || !given->stop(given->context) : spill_throttle_wait(&run->throttle);
     return goes_on ? SPILL_OK
