@@ -45,7 +45,7 @@ typedef struct spill_migrated {
 
 typedef struct spill_migrate_options {
     spill_throttle_t *throttle; /* in elements; NULL: none */
-    int threads;                /* owners reshaped at the same time; 0: one */
+    int threads;                /* owners at the same time; 0: one */
     int64_t full_bytes;         /* documents of at least this size are full; 0: as on a server */
     /*
      * The definition into which elements are copied later, or NULL. An unmanaged array with an

@@ -340,7 +340,8 @@ spill_code_t spill_mongo_put_pages(spill_mongo_t *store, const spill_request_t *
     return code;
 }
 
-/* Compute each step from the state that was read. Make the filters of those that delete a page. */
+/* Compute each step from the state that was read. Make a filter for each step that deletes a page.
+ */
 static size_t compute_deletions(spill_mongo_t *store, const spill_request_t *requests, size_t count,
                                 spill_response_t *responses, bson_t *filters)
 {

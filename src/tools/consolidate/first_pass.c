@@ -148,8 +148,8 @@ static void add_moved(spill_consolidate_moved_t *moved, const spill_consolidate_
 }
 
 /*
- * Move the place behind the chunk, and save it if the chunk is the last of its member, or enough
- * documents are behind the saved one: as many as a tenth of the largest chunk has.
+ * Move the place behind the chunk, and save it if the chunk is the last of its member, or if at
+ * least a tenth of the largest chunk's documents are behind the saved place.
  */
 static spill_code_t finish_chunk(void *context, void *item, spill_error_t *error)
 {
