@@ -35,9 +35,9 @@ static int64_t all_elements(void)
     return all;
 }
 
-static void name_owner(int owner, char name[16])
+static void name_owner(int owner, char name[24])
 {
-    snprintf(name, 16, "owner %d", owner);
+    snprintf(name, 24, "owner %d", owner);
 }
 
 static void open_world(world_t *world)
@@ -46,7 +46,7 @@ static void open_world(world_t *world)
     world->store = embedded_in_folder(embedded_new_folder(), NULL);
     world->feed = embedded_array(world->store, "feed", THRESHOLD, PAGE);
     for (int i = 0; i < OWNERS; i++) {
-        char name[16];
+        char name[24];
         name_owner(i, name);
         assert_int_equal(embedded_append(world->feed, name, 1000 * i, length_of(i), &world->error),
                          SPILL_OK);
@@ -68,7 +68,7 @@ static void must(const world_t *world, spill_code_t code)
 static void check_elements(world_t *world)
 {
     for (int i = 0; i < OWNERS; i++) {
-        char name[16];
+        char name[24];
         name_owner(i, name);
         must(world, embedded_holds(world->feed, name, 1000 * i, length_of(i), &world->error));
         assert_int_equal(embedded_findings(world->store, world->feed, name), 0);

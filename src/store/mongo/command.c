@@ -237,7 +237,7 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
 }
 
 spill_code_t spill_mongo_delete_all(spill_mongo_t *store, const char *collection,
-                                    const bson_t *filters, size_t count, bool *all,
+                                    const bson_t *const *filters, size_t count, bool *all,
                                     spill_error_t *error)
 {
     use_t use;
@@ -246,7 +246,7 @@ spill_code_t spill_mongo_delete_all(spill_mongo_t *store, const char *collection
         mongoc_collection_create_bulk_operation_with_opts(use.collection, NULL);
     bool good = true;
     for (size_t i = 0; i < count && good; i++)
-        good = mongoc_bulk_operation_remove_one_with_opts(bulk, &filters[i], NULL, &use.cause);
+        good = mongoc_bulk_operation_remove_one_with_opts(bulk, filters[i], NULL, &use.cause);
     if (good)
         good = mongoc_bulk_operation_execute(bulk, &use.reply, &use.cause) != 0;
     else

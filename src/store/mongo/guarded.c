@@ -343,7 +343,7 @@ spill_code_t spill_mongo_put_pages(spill_mongo_t *store, const spill_request_t *
 /* Compute each step from the state that was read. Make a filter for each step that deletes a page.
  */
 static size_t compute_deletions(spill_mongo_t *store, const spill_request_t *requests, size_t count,
-                                spill_response_t *responses, bson_t *filters)
+                                spill_response_t *responses, bson_t **filters)
 {
     size_t deletions = 0;
     for (size_t i = 0; i < count; i++) {
@@ -354,8 +354,10 @@ static size_t compute_deletions(spill_mongo_t *store, const spill_request_t *req
         spill_state_copy(&step.read->state, &step.after);
         spill_outcome_t outcome =
             spill_transition(step.request, &step.facts, &step.after, &step.effect);
-        if (outcome == SPILL_DONE)
-            spill_mongo_unchanged(&step, &filters[deletions++]);
+        if (outcome == SPILL_DONE) {
+            filters[deletions] = bson_new();
+            spill_mongo_unchanged(&step, filters[deletions++]);
+        }
         spill_response_clear(&responses[i]);
         responses[i].outcome = outcome;
     }
@@ -395,16 +397,14 @@ spill_code_t spill_mongo_empty_pages(spill_mongo_t *store, const spill_request_t
 {
     bool all = true;
     SPILL_TRY(read_states(store, requests, count, responses, error));
-    bson_t *filters = bson_malloc0(count * sizeof *filters);
-    for (size_t i = 0; i < count; i++)
-        bson_init(&filters[i]);
+    bson_t **filters = bson_malloc0(count * sizeof *filters);
     size_t deletions = compute_deletions(store, requests, count, responses, filters);
     spill_code_t code = SPILL_OK;
     if (deletions > 0)
-        code = spill_mongo_delete_all(store, requests->definition->page_collection, filters,
-                                      deletions, &all, error);
-    for (size_t i = 0; i < count; i++)
-        bson_destroy(&filters[i]);
+        code = spill_mongo_delete_all(store, requests->definition->page_collection,
+                                      (const bson_t *const *)filters, deletions, &all, error);
+    for (size_t i = 0; i < deletions; i++)
+        bson_destroy(filters[i]);
     bson_free(filters);
     return code == SPILL_OK && !all ? empty_one_by_one(store, requests, count, responses, error)
                                     : code;

@@ -182,7 +182,7 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
                                 bool *found, spill_error_t *error);
 /* Delete one document for each filter, in their order. *all: each has found one. One command. */
 spill_code_t spill_mongo_delete_all(spill_mongo_t *store, const char *collection,
-                                    const bson_t *filters, size_t count, bool *all,
+                                    const bson_t *const *filters, size_t count, bool *all,
                                     spill_error_t *error);
 
 /* Return the first result of a pipeline. The call initializes `document`. */

@@ -187,7 +187,7 @@ typedef struct spill_copy_pass {
     const char *old;   /* the collection of the old form, under its present name */
     const char *joint; /* the collection with the slice */
     bool back;         /* copy the slice to the old collection instead */
-    bson_t filter;     /* {FIELD: VALUE} */
+    bson_t *filter;    /* {FIELD: VALUE} */
     int64_t work_us;   /* spent on chunks, without the waits of the throttle */
     spill_consolidate_moved_t moved;
 } spill_copy_pass_t;

@@ -23,13 +23,13 @@ void spill_copy_pass_init(spill_copy_pass_t *copy_pass, spill_consolidate_run_t 
                                      .joint = joint,
                                      .back = back,
                                      .moved = {.member = &run->group->members[member]}};
-    bson_init(&copy_pass->filter);
-    spill_value_append(&copy_pass->slice.value, &copy_pass->filter, copy_pass->slice.field);
+    copy_pass->filter = bson_new();
+    spill_value_append(&copy_pass->slice.value, copy_pass->filter, copy_pass->slice.field);
 }
 
 void spill_copy_pass_release(spill_copy_pass_t *copy_pass)
 {
-    bson_destroy(&copy_pass->filter);
+    bson_destroy(copy_pass->filter);
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
     spill_consolidate_run_t *run = copy_pass->run;
     spill_value_t after;
     spill_raw_admin_read_t what = {.collection = walk->of_slice ? copy_pass->joint : copy_pass->old,
-                                   .filter = walk->of_slice ? &copy_pass->filter : NULL,
+                                   .filter = walk->of_slice ? copy_pass->filter : NULL,
                                    .ids_only = walk->ids_only,
                                    .limit = spill_throttle_chunk_size(&run->throttle)};
     bson_iter_t iter;
@@ -267,7 +267,7 @@ static bool plan_write(spill_copy_pass_t *copy_pass, const bson_t *transformed, 
     *write = (spill_raw_admin_write_t){
         .kind = SPILL_RAW_ADMIN_INSERT, .id = id, .document = transformed};
     if (!copy_pass->back)
-        write->filter = &copy_pass->filter;
+        write->filter = copy_pass->filter;
     if (!there) {
         copy_pass->moved.inserted++;
         return true;
@@ -460,7 +460,7 @@ static spill_code_t find_originals(const walk_t *walk, spill_raw_admin_batch_t *
         SPILL_TRY(add_original_ids(copy_pass, walk->batch.documents[i], &ids, &count, error));
     spill_raw_admin_read_t what = {.collection =
                                        copy_pass->back ? copy_pass->joint : copy_pass->old,
-                                   .filter = copy_pass->back ? &copy_pass->filter : NULL,
+                                   .filter = copy_pass->back ? copy_pass->filter : NULL,
                                    .ids = &ids,
                                    .ids_only = true};
     return count > 0 ? admin->ops->read(admin, &what, there, error) : SPILL_OK;
@@ -515,7 +515,7 @@ static spill_code_t remove_chunk(walk_t *walk, spill_error_t *error)
         writes[count++] =
             (spill_raw_admin_write_t){.kind = SPILL_RAW_ADMIN_DELETE,
                                       .id = id,
-                                      .filter = copy_pass->back ? NULL : &copy_pass->filter};
+                                      .filter = copy_pass->back ? NULL : copy_pass->filter};
     }
     if (count == 0)
         return SPILL_OK;

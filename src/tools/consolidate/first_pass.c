@@ -28,7 +28,7 @@ typedef struct first_pass {
 typedef struct chunk {
     spill_copy_pass_t copy_pass;
     spill_raw_admin_batch_t batch;
-    bson_t after; /* {id: _id} of its last document, or empty */
+    bson_t *after; /* {id: _id} of its last document, or empty */
     size_t documents;
     bool ends; /* no chunk of its member follows */
     int64_t took_us;
@@ -39,7 +39,7 @@ static void free_chunk(void *item)
     chunk_t *chunk = item;
     spill_copy_pass_release(&chunk->copy_pass);
     spill_raw_admin_batch_release(&chunk->batch);
-    bson_destroy(&chunk->after);
+    bson_destroy(chunk->after);
     bson_free(chunk);
 }
 
@@ -49,7 +49,7 @@ static chunk_t *new_chunk(const first_pass_t *pass)
     spill_copy_pass_init(&chunk->copy_pass, pass->run, pass->member,
                          spill_consolidate_old_name(pass->run, pass->way, pass->member),
                          pass->way->joint, false);
-    bson_init(&chunk->after);
+    chunk->after = bson_new();
     return chunk;
 }
 
@@ -98,7 +98,7 @@ static spill_code_t fill_chunk(first_pass_t *pass, chunk_t *chunk, spill_error_t
     chunk->documents = count;
     chunk->ends = ahead->end && pass->taken == ahead->count;
     chunk->took_us = (int64_t)(pass->read_us * (double)count);
-    return spill_consolidate_behind(&chunk->batch, &chunk->after, error);
+    return spill_consolidate_behind(&chunk->batch, chunk->after, error);
 }
 
 static spill_code_t next_chunk(void *context, void **item, spill_error_t *error)
@@ -160,7 +160,7 @@ static spill_code_t finish_chunk(void *context, void *item, spill_error_t *error
     spill_consolidate_ran(run, chunk->documents, true, chunk->took_us);
     if (!chunk->ends) {
         bson_reinit(run->place.after);
-        bson_concat(run->place.after, &chunk->after);
+        bson_concat(run->place.after, chunk->after);
         pass->unsaved += (int64_t)chunk->documents;
         if (pass->unsaved < run->throttle.options.chunk_max / 10)
             return SPILL_OK;
