@@ -52,9 +52,10 @@ bool spill_utf8_valid(const uint8_t *text, size_t size);
  * misspelt: "MONGODB://", "mongo://", "mongodb:/", "mongodb//", quotes around it, a word before it.
  * A password may contain '@', ':', '/', '%' and blanks: everything from the scheme to the last '@'
  * is replaced. Hence text between a connection string and a later '@' is lost, too.
- * Without a scheme, the PASSWORD of USER:PASSWORD@HOST is replaced, unless HOST is a number. There, a
- * password ends at a blank, a quote or a bracket. An address ADA@HOST without ':' before it stays.
- * The values of options whose names end in "password", "secret" or "token" are replaced as well.
+ * Without a scheme, the PASSWORD of USER:PASSWORD@HOST is replaced, unless HOST is a number. There,
+ * a password ends at a blank, a quote or a bracket. An address ADA@HOST without ':' before it
+ * stays. The values of options whose names end in "password", "secret" or "token" are replaced as
+ * well.
  */
 char *spill_redact(const char *text);
 
