@@ -55,7 +55,10 @@ spill_code_t spill_source_skip(spill_source_t *source, int64_t bytes, int64_t *p
 
 const char *spill_source_name(const spill_source_t *source); /* the path, or "stdin" */
 
-/* Bytes of the file read so far (any thread may call it), and its size or -1. */
+/*
+ * Bytes of the file read so far (any thread may call it), and its size or -1. Stdin may begin
+ * inside a file: both count from there.
+ */
 int64_t spill_source_position(const spill_source_t *source);
 int64_t spill_source_size(const spill_source_t *source);
 

@@ -119,8 +119,8 @@ struct spill_source {
     bool waits;      /* a pipe or the like, which may have no bytes yet */
     const atomic_bool *stop;
     bool stopped;
-    int64_t size;
-    off_t start; /* of a regular file: the place at which it was opened */
+    off_t start;  /* of a regular file: the place at which it was opened */
+    int64_t size; /* from there */
     atomic_llong position;
     spill_codec_t codec;
     z_stream gzip;
@@ -163,8 +163,8 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
         return spill_fail_errno(error, errno, "cannot read the properties of %s", path);
     made->waits = !S_ISREG(status.st_mode);
     if (!made->waits) {
-        made->size = status.st_size;
         made->start = lseek(made->fd, 0, SEEK_CUR);
+        made->size = made->start < status.st_size ? status.st_size - made->start : 0;
         made->plain_file = codec == SPILL_CODEC_PLAIN;
         posix_fadvise(made->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
@@ -344,6 +344,7 @@ spill_code_t spill_source_skip(spill_source_t *source, int64_t bytes, int64_t *p
     *passed = 0;
     if (source->plain_file) {
         int64_t left = source->size - spill_source_position(source);
+        left = left > 0 ? left : 0; /* a file that has grown is read beyond its size */
         *passed = bytes < left ? bytes : left;
         if (lseek(source->fd, *passed, SEEK_CUR) < 0)
             return spill_fail_errno(error, errno, "cannot seek in %s", source->name);
