@@ -360,6 +360,36 @@ static void make_archive(spill_buffer_t *to, size_t size)
     put_u32(to, UINT32_MAX);
 }
 
+/* Put the end of an archive's part, and the last head of a collection of that number. */
+static void put_last_head(spill_buffer_t *to, uint32_t number)
+{
+    char name[16];
+    uint32_t size = (uint32_t)snprintf(name, sizeof name, "c%u", number) + 1;
+    put_u32(to, UINT32_MAX);
+    put_u32(to, HEAD_BYTES - 2 + size);
+    spill_buffer_append(to, "\2db", 4);
+    put_u32(to, 8);
+    spill_buffer_append(to, "abcdefg", 8);
+    spill_buffer_append(to, "\2collection", 12);
+    put_u32(to, size);
+    spill_buffer_append(to, name, size);
+    spill_buffer_append(to,
+                        "\x08"
+                        "EOF\0\1",
+                        6);
+    spill_buffer_append_byte(to, 0);
+}
+
+/* An undamaged archive of collections that have no documents. */
+static void make_collections(spill_buffer_t *to, size_t size)
+{
+    begin_archive(to);
+    to->size -= 4; /* the first head has no end before it */
+    for (uint32_t number = 0; to->size < size; number++)
+        put_last_head(to, number);
+    put_u32(to, UINT32_MAX);
+}
+
 /* Damage, and then heads that each claim the data up to one end: as a head, or as its name. */
 static void make_far_heads(spill_buffer_t *to, size_t size)
 {
@@ -463,7 +493,8 @@ static void damage_in_archives_takes_linear_work(void **unused)
 {
     (void)unused;
     static const make_fn makes[] = {make_far_heads,     make_far_names, make_far_heads_of_parts,
-                                    make_damaged_parts, make_ends,      make_flipped};
+                                    make_damaged_parts, make_ends,      make_flipped,
+                                    make_collections};
     assert_linear(spill_document_source_archive, make_archive, makes,
                   sizeof makes / sizeof makes[0]);
 }

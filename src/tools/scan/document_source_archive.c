@@ -17,6 +17,8 @@
 
 #include <bson/bson.h>
 #include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC UINT32_C(0x8199e26d)
@@ -26,7 +28,9 @@
     1024 /* most bytes of a part's head; else heads within heads take long to check */
 
 typedef struct member {
-    char *name;     /* "shop.products" */
+    char *name;    /* "shop.products" */
+    int64_t *work; /* of the source: comparing names adds to it */
+    size_t index;
     char *metadata; /* or NULL */
     bool begun;     /* the archive has a part of it */
     bool ended;
@@ -39,10 +43,11 @@ typedef struct archive_source {
     spill_document_source_window_t window;
     spill_block_t held; /* bytes read; the first `begin` bytes are consumed */
     size_t begin;
-    member_t *members;
+    member_t **members; /* in the order in which the archive names them */
     size_t count;
-    size_t at;    /* the current part's member; NOWHERE: a head is next */
-    bool started; /* the prelude was read */
+    void *by_name; /* the same members, as a tree of search.h */
+    size_t at;     /* the current part's member; NOWHERE: a head is next */
+    bool started;  /* the prelude was read */
 } archive_source_t;
 
 static size_t left_of(const archive_source_t *document_source)
@@ -86,20 +91,40 @@ static bool have(archive_source_t *document_source, size_t wanted)
 
 /* ---- collections ----------------------------------------------------------------------------- */
 
-static size_t member_of(archive_source_t *document_source, const char *database,
-                        const char *collection)
+static void free_member(member_t *member)
 {
-    char *name = bson_strdup_printf("%s.%s", database, collection);
-    for (size_t i = 0; i < document_source->count; i++) {
-        if (strcmp(document_source->members[i].name, name) == 0) {
-            bson_free(name);
-            return i;
-        }
+    bson_free(member->name);
+    bson_free(member->metadata);
+    bson_free(member);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    const member_t *one = left, *other = right;
+    ++*one->work;
+    return strcmp(one->name, other->name);
+}
+
+/* Return the member with this name; add it if it is new. O(log members), for any names. */
+static member_t *member_of(archive_source_t *document_source, const char *database,
+                           const char *collection)
+{
+    member_t *made = bson_malloc0(sizeof *made);
+    made->name = bson_strdup_printf("%s.%s", database, collection);
+    made->work = &document_source->window.work;
+    made->index = document_source->count;
+    member_t **found = tsearch(made, &document_source->by_name, compare_names);
+    if (!found)
+        abort(); /* no memory, as in bson_malloc */
+    if (*found != made) {
+        free_member(made);
+        return *found;
     }
-    document_source->members = bson_realloc(
-        document_source->members, (document_source->count + 1) * sizeof *document_source->members);
-    document_source->members[document_source->count] = (member_t){.name = name};
-    return document_source->count++;
+    if ((made->index & (made->index - 1)) == 0) /* double at each power of two */
+        document_source->members = bson_realloc(
+            document_source->members, (2 * made->index + 1) * sizeof *document_source->members);
+    document_source->members[document_source->count++] = made;
+    return made;
 }
 
 static const char *text_in(const bson_t *document, const char *name)
@@ -137,8 +162,8 @@ static bool read_head(archive_source_t *document_source, const uint8_t *data, ui
     const char *collection = text_in(&head, "collection");
     if (!database || !collection || !bson_iter_init_find(&iter, &head, "EOF"))
         return false;
-    document_source->at = member_of(document_source, database, collection);
-    member_t *member = &document_source->members[document_source->at];
+    member_t *member = member_of(document_source, database, collection);
+    document_source->at = member->index;
     member->begun = true;
     member->ended = bson_iter_as_bool(&iter);
     if (member->ended)
@@ -206,7 +231,7 @@ static void find_part(archive_source_t *document_source, const char *what)
                                  "%s; %" PRId64 " bytes are skipped", what,
                                  offset_of(document_source) - damaged);
     if (document_source->at != NOWHERE)
-        document_source->members[document_source->at].damaged = true;
+        document_source->members[document_source->at]->damaged = true;
     document_source->at = NOWHERE;
 }
 
@@ -235,8 +260,8 @@ static step_t read_next(archive_source_t *document_source, spill_block_t *block)
         spill_buffer_append(&block->data, here(document_source), size);
         block->collection = document_source->at;
         document_source->window.work += size;
-        document_source->members[document_source->at].crc = spill_crc64(
-            document_source->members[document_source->at].crc, here(document_source), size);
+        member_t *member = document_source->members[document_source->at];
+        member->crc = spill_crc64(member->crc, here(document_source), size);
     } else {
         return STEP_DAMAGE;
     }
@@ -261,8 +286,7 @@ static void expect_member(archive_source_t *document_source, const uint8_t *data
                  (metadata && strstr(metadata, "\"viewOn\""));
     if (!database || !name || other)
         return;
-    size_t index = member_of(document_source, database, name);
-    member_t *member = &document_source->members[index];
+    member_t *member = member_of(document_source, database, name);
     if (!member->metadata)
         member->metadata = bson_strdup(metadata);
 }
@@ -293,13 +317,14 @@ static spill_code_t read_prelude(archive_source_t *document_source, spill_error_
 static void check_ends(archive_source_t *document_source)
 {
     for (size_t i = 0; i < document_source->count; i++) {
-        if (!document_source->members[i].ended)
+        member_t *member = document_source->members[i];
+        if (!member->ended)
             spill_document_source_report(&document_source->base, offset_of(document_source),
-                                         document_source->members[i].begun
+                                         member->begun
                                              ? "the archive ends before the collection %s does"
                                              : "the archive does not have the collection %s",
-                                         document_source->members[i].name);
-        document_source->members[i].ended = true;
+                                         member->name);
+        member->ended = true;
     }
 }
 
@@ -329,23 +354,28 @@ static spill_code_t next_block(spill_document_source_t *base, spill_block_t *blo
 static const char *collection(const spill_document_source_t *base, size_t index, bool *ended)
 {
     const archive_source_t *document_source = (const archive_source_t *)base;
-    *ended = index < document_source->count && document_source->members[index].ended;
-    return index < document_source->count ? document_source->members[index].name : NULL;
+    *ended = index < document_source->count && document_source->members[index]->ended;
+    return index < document_source->count ? document_source->members[index]->name : NULL;
 }
 
 static const char *metadata_of(const spill_document_source_t *base, size_t index)
 {
     const archive_source_t *document_source = (const archive_source_t *)base;
-    return index < document_source->count ? document_source->members[index].metadata : NULL;
+    return index < document_source->count ? document_source->members[index]->metadata : NULL;
+}
+
+/* The tree borrows its members. */
+static void keep_member(void *member)
+{
+    (void)member;
 }
 
 static void close_source(spill_document_source_t *base)
 {
     archive_source_t *document_source = (archive_source_t *)base;
-    for (size_t i = 0; i < document_source->count; i++) {
-        bson_free(document_source->members[i].name);
-        bson_free(document_source->members[i].metadata);
-    }
+    tdestroy(document_source->by_name, keep_member);
+    for (size_t i = 0; i < document_source->count; i++)
+        free_member(document_source->members[i]);
     bson_free(document_source->members);
     spill_buffer_release(&document_source->window.rest);
     spill_block_release(&document_source->held);
