@@ -227,6 +227,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     spill_folder_unlock(store->folder, &store->lock, code == SPILL_OK);
     bson_free(store->folder);
     bson_free(store->bindings);
+    bson_free(store->numbers.shared);
     clear_caches(store);
     spill_tail_cache_free(store->tails);
     spill_read_ahead_free(store->ahead);
@@ -335,7 +336,10 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     embedded->combiner.ahead = embedded->ahead;
     embedded->combiner.undone = clear_caches;
     embedded->combiner.undone_context = embedded;
-    if (!options->read_only)
+    code = spill_embedded_load_numbers(embedded, error);
+    if (code == SPILL_CORRUPT && options->read_only)
+        code = SPILL_OK; /* the same */
+    if (code == SPILL_OK && !options->read_only)
         code = load_for_writing(embedded, error);
     if (code != SPILL_OK) {
         close_store(&embedded->base, NULL);

@@ -40,6 +40,18 @@
 
 #define SPILL_FORMAT_VERSION 2
 
+/*
+ * The numbers in the records of arrays and collections when the store was opened. Only the counter
+ * gives numbers after that, so they stay unique. Constant while the store is open.
+ */
+typedef struct spill_numbers {
+    uint32_t highest;
+    uint32_t *shared; /* those that several records have, ascending: damage */
+    size_t shared_count;
+    spill_code_t code; /* unless SPILL_OK, the records could not be read, and why */
+    spill_error_t error;
+} spill_numbers_t;
+
 typedef struct spill_embedded {
     spill_store_t base;
     spill_kv_t *kv;
@@ -48,7 +60,8 @@ typedef struct spill_embedded {
     spill_combiner_t combiner;
     spill_tail_cache_t *tails; /* NULL: none */
     spill_read_ahead_t *ahead;
-    /* The defined arrays. Only the combiner's leader uses them. */
+    spill_numbers_t numbers;
+    /* The defined arrays, by number. Only the combiner's leader uses them. */
     spill_binding_t *bindings;
     size_t binding_count;
     spill_head_cache_t heads; /* used by the leader only, as the next two */
@@ -146,8 +159,14 @@ spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_
                                    const spill_binding_t *binding, bool *done,
                                    spill_error_t *error);
 
-/* Is this the number of a defined array? For the combiner's leader. */
+/* Is this the number of a defined array? For the combiner's leader. O(log arrays). */
 bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id);
+
+/*
+ * Fill store->numbers from the records. If they cannot be read, every later use of an array's
+ * number fails with the same error. O(arrays).
+ */
+spill_code_t spill_embedded_load_numbers(spill_embedded_t *store, spill_error_t *error);
 
 /* Fill store->bindings from the records. */
 spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error);

@@ -6,6 +6,7 @@
 #include "store/embedded/records.h"
 #include "util/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -26,50 +27,74 @@ static bool decode_binding(const uint8_t *data, size_t size, spill_binding_t *bi
     return spill_reader_ended(&reader) && binding->array_id != binding->collection_id;
 }
 
-/* Does a record of another name have this number, or (with `least`) a number above it? */
-static spill_code_t find_number(spill_system_access_t *access, spill_system_record_t kind,
-                                const char *name, uint32_t number, bool least, bool *found,
-                                spill_error_t *error)
+static int compare_numbers(const void *left, const void *right)
 {
-    spill_kv_t *kv = access->store->kv;
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static spill_code_t add_numbers(const spill_embedded_t *store, spill_system_record_t kind,
+                                spill_buffer_t *numbers, spill_error_t *error)
+{
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t prefix = SPILL_BUFFER_INIT;
-    char other[SPILL_NAME_SIZE];
+    char name[SPILL_NAME_SIZE];
     spill_system_key(&prefix, kind, "");
-    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    SPILL_SCOPED(spill_kv_iter_release)
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
     iter->ops->seek(iter, prefix.data, prefix.size);
-    for (; spill_system_at_name(iter, &prefix, other, sizeof other); iter->ops->next(iter)) {
+    for (; spill_system_at_name(iter, &prefix, name, sizeof name); iter->ops->next(iter)) {
         spill_reader_t reader = spill_reader_of(iter->value, iter->value_bytes);
-        uint32_t its = read_id(&reader); /* an array's own number comes first */
-        *found = *found || (least ? its >= number : its == number && strcmp(other, name) != 0);
+        uint32_t number = read_id(&reader); /* an array's own number comes first */
+        if (number != 0)
+            spill_buffer_append(numbers, &number, sizeof number);
     }
     return spill_kv_iter_stop(iter, error);
 }
 
+static spill_code_t load_numbers(spill_embedded_t *store, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    SPILL_TRY(add_numbers(store, SPILL_SYSTEM_ARRAY, &bytes, error));
+    SPILL_TRY(add_numbers(store, SPILL_SYSTEM_COLLECTION, &bytes, error));
+    size_t count = bytes.size / sizeof(uint32_t), shared = 0;
+    if (count == 0)
+        return SPILL_OK;
+    uint32_t *numbers = bson_malloc(bytes.size);
+    memcpy(numbers, bytes.data, bytes.size);
+    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    store->numbers.highest = numbers[count - 1];
+    for (size_t i = 1; i < count; i++)
+        if (numbers[i] == numbers[i - 1])
+            numbers[shared++] = numbers[i];
+    store->numbers.shared = numbers;
+    store->numbers.shared_count = shared;
+    return SPILL_OK;
+}
+
+spill_code_t spill_embedded_load_numbers(spill_embedded_t *store, spill_error_t *error)
+{
+    store->numbers.code = load_numbers(store, &store->numbers.error);
+    if (store->numbers.code != SPILL_OK && error)
+        *error = store->numbers.error;
+    return store->numbers.code;
+}
+
 /* Is the array's number its own? If two arrays had one number, each would write into the other. */
-static spill_code_t check_unique(spill_system_access_t *access, const char *name,
+static spill_code_t check_unique(const spill_system_access_t *access, const char *name,
                                  const spill_binding_t *binding, spill_error_t *error)
 {
-    bool found = false;
-    SPILL_TRY(
-        find_number(access, SPILL_SYSTEM_ARRAY, name, binding->array_id, false, &found, error));
-    SPILL_TRY(
-        find_number(access, SPILL_SYSTEM_COLLECTION, "", binding->array_id, false, &found, error));
-    if (found)
+    const spill_numbers_t *numbers = &access->store->numbers;
+    if (numbers->code != SPILL_OK && error)
+        *error = numbers->error;
+    SPILL_TRY(numbers->code);
+    if (numbers->shared_count > 0 &&
+        bsearch(&binding->array_id, numbers->shared, numbers->shared_count, sizeof(uint32_t),
+                compare_numbers))
         return spill_fail(error, SPILL_CORRUPT,
                           "%s: the record of array \"%s\" has a number that another record has; "
                           "restore a backup",
                           access->store->base.uri, name);
     return SPILL_OK;
-}
-
-/* Check that a new number is above all numbers in records: a number used twice mixes two arrays. */
-static spill_code_t check_highest(spill_system_access_t *access, uint32_t number,
-                                  spill_error_t *error)
-{
-    bool found = false;
-    SPILL_TRY(find_number(access, SPILL_SYSTEM_ARRAY, "", number, true, &found, error));
-    SPILL_TRY(find_number(access, SPILL_SYSTEM_COLLECTION, "", number, true, &found, error));
-    return found ? spill_system_corrupt(access, "the numbers given", "", error) : SPILL_OK;
 }
 
 static spill_code_t next_id(spill_system_access_t *access, uint32_t *id, spill_error_t *error)
@@ -82,7 +107,8 @@ static spill_code_t next_id(spill_system_access_t *access, uint32_t *id, spill_e
         if (!spill_reader_ended(&reader) || *id == 0)
             return spill_system_corrupt(access, "the numbers given", "", error);
     }
-    SPILL_TRY(check_highest(access, *id, error));
+    if (*id <= access->store->numbers.highest) /* a number used twice mixes two arrays */
+        return spill_system_corrupt(access, "the numbers given", "", error);
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_buffer_append_varint(&bytes, *id);
     spill_system_put(access, bytes.data, bytes.size);
@@ -108,20 +134,27 @@ static spill_code_t collection_id(spill_system_access_t *access, const char *col
     return SPILL_OK;
 }
 
-/* Add a binding to store->bindings. */
+/* Add a binding to store->bindings, in the order of numbers: a new array has the highest. */
 static void add_binding(spill_embedded_t *store, const spill_binding_t *binding)
 {
-    size_t count = store->binding_count++;
+    size_t at = store->binding_count++;
     store->bindings = bson_realloc(store->bindings, store->binding_count * sizeof *store->bindings);
-    store->bindings[count] = *binding;
+    for (; at > 0 && store->bindings[at - 1].array_id > binding->array_id; at--)
+        store->bindings[at] = store->bindings[at - 1];
+    store->bindings[at] = *binding;
+}
+
+static int compare_arrays(const void *left, const void *right)
+{
+    const spill_binding_t *a = left, *b = right;
+    return compare_numbers(&a->array_id, &b->array_id);
 }
 
 bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id)
 {
-    for (size_t i = 0; i < store->binding_count; i++)
-        if (store->bindings[i].array_id == array_id)
-            return true;
-    return false;
+    const spill_binding_t wanted = {.array_id = array_id};
+    return store->binding_count > 0 &&
+           bsearch(&wanted, store->bindings, store->binding_count, sizeof wanted, compare_arrays);
 }
 
 static void remove_binding(spill_embedded_t *store, uint32_t array_id)
@@ -204,12 +237,20 @@ spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t
     SPILL_SCOPED(spill_kv_iter_release)
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
     iter->ops->seek(iter, prefix.data, prefix.size);
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t found = SPILL_BUFFER_INIT;
     for (; spill_system_at_name(iter, &prefix, name, sizeof name); iter->ops->next(iter)) {
         spill_binding_t binding;
         if (decode_binding(iter->value, iter->value_bytes, &binding))
-            add_binding(store, &binding);
+            spill_buffer_append(&found, &binding, sizeof binding);
     }
-    return spill_kv_iter_stop(iter, error);
+    SPILL_TRY(spill_kv_iter_stop(iter, error));
+    store->binding_count = found.size / sizeof *store->bindings;
+    if (store->binding_count == 0)
+        return SPILL_OK;
+    store->bindings = bson_malloc(found.size);
+    memcpy(store->bindings, found.data, found.size);
+    qsort(store->bindings, store->binding_count, sizeof *store->bindings, compare_arrays);
+    return SPILL_OK;
 }
 
 /* ---- the catalog ----------------------------------------------------------------------------- */
