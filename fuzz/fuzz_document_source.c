@@ -28,7 +28,7 @@ static void make_plan(const spill_scan_result_t *result)
     size_t size = 0;
     spill_plan_t plan = spill_plan_make(result, 1000);
     FILE *to = open_memstream(&text, &size);
-    spill_plan_write_json(&plan, "fuzz", to);
+    spill_plan_write_json(&plan, "fuzz", to, NULL);
     fclose(to);
     free(text);
     spill_plan_release(&plan);

@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t length = 0;
         report(&result, &plan);
         FILE *to = open_memstream(&text, &length);
-        spill_plan_write_json(&plan, "fuzz", to);
+        spill_plan_write_json(&plan, "fuzz", to, NULL);
         spill_scan_write_json(&result, "fuzz", to);
         fclose(to);
         free(text);

@@ -6,6 +6,7 @@
 #include "cli/scan_options.h"
 #include "tools/report/report.h"
 #include "tools/scan/plan.h"
+#include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -246,21 +247,18 @@ static spill_code_t print_or_write(const spill_invocation_t *invocation,
 {
     const plan_options_t *given = invocation->options;
     const char *source = spill_cli_shown_source(invocation, result);
+    SPILL_SCOPED(spill_text_release) spill_text_t text = {0};
+    SPILL_SCOPED(spill_plan_release) spill_plan_t plan = spill_plan_make(result, given->target);
+    SPILL_TRY(spill_text_open(&text, error));
+    SPILL_TRY(spill_plan_write_json(&plan, source, text.to, error));
+    SPILL_TRY(spill_text_close(&text, error));
     spill_code_t code = SPILL_OK;
-    char *text = NULL;
-    size_t size = 0;
-    spill_plan_t plan = spill_plan_make(result, given->target);
-    FILE *to = open_memstream(&text, &size);
-    spill_plan_write_json(&plan, source, to);
-    fclose(to);
     if (given->output)
-        code = spill_file_replace(given->output, text, size, error);
+        code = spill_file_replace(given->output, text.text, text.size_bytes, error);
     if (invocation->json)
-        fwrite(text, 1, size, stdout);
+        fwrite(text.text, 1, text.size_bytes, stdout);
     else
         print_plan(&plan);
-    free(text);
-    spill_plan_release(&plan);
     return code == SPILL_OK ? spill_cli_flush(error) : code;
 }
 
@@ -318,21 +316,18 @@ static spill_code_t write_page(const spill_invocation_t *invocation,
                                const spill_scan_result_t *result, spill_error_t *error)
 {
     const report_options_t *given = invocation->options;
-    char *page = NULL;
-    size_t size = 0;
-    spill_plan_t plan = spill_plan_make(result, given->target);
-    FILE *to = open_memstream(&page, &size);
+    SPILL_SCOPED(spill_text_release) spill_text_t page = {0};
+    SPILL_SCOPED(spill_plan_release) spill_plan_t plan = spill_plan_make(result, given->target);
     const char *shown = spill_cli_shown_source(invocation, result);
-    spill_code_t code =
-        spill_report_write(result, &plan, result->source ? result->source : shown, to, error);
-    fclose(to);
-    if (code == SPILL_OK && given->output)
-        code = spill_file_replace(given->output, page, size, error);
-    else if (code == SPILL_OK)
-        fwrite(page, 1, size, stdout);
-    free(page);
-    spill_plan_release(&plan);
-    return code == SPILL_OK ? spill_cli_flush(error) : code;
+    SPILL_TRY(spill_text_open(&page, error));
+    SPILL_TRY(
+        spill_report_write(result, &plan, result->source ? result->source : shown, page.to, error));
+    SPILL_TRY(spill_text_close(&page, error));
+    if (given->output)
+        SPILL_TRY(spill_file_replace(given->output, page.text, page.size_bytes, error));
+    else
+        fwrite(page.text, 1, page.size_bytes, stdout);
+    return spill_cli_flush(error);
 }
 
 static spill_exit_t run_report(const spill_invocation_t *invocation)

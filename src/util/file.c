@@ -12,6 +12,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+spill_code_t spill_text_open(spill_text_t *text, spill_error_t *error)
+{
+    *text = (spill_text_t){0};
+    text->to = open_memstream(&text->text, &text->size_bytes);
+    return text->to ? SPILL_OK : spill_fail(error, SPILL_NO_MEMORY, "no memory for a text");
+}
+
+spill_code_t spill_text_close(spill_text_t *text, spill_error_t *error)
+{
+    bool failed = ferror(text->to) != 0;
+    failed = fclose(text->to) != 0 || failed;
+    text->to = NULL;
+    if (failed)
+        return spill_fail(error, SPILL_NO_MEMORY, "no memory for a text of more than %zu bytes",
+                          text->size_bytes);
+    return SPILL_OK;
+}
+
+void spill_text_release(spill_text_t *text)
+{
+    if (text->to)
+        fclose(text->to);
+    free(text->text);
+    *text = (spill_text_t){0};
+}
+
 int spill_write_all(int file, const void *data, size_t size_bytes)
 {
     const char *at = data;

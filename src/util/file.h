@@ -1,4 +1,4 @@
-/* Writing files whole. */
+/* Writing files whole, and text in memory as to a file. */
 #ifndef SPILL_UTIL_FILE_H
 #define SPILL_UTIL_FILE_H
 
@@ -21,6 +21,22 @@ spill_code_t spill_file_replace(const char *path, const void *data, size_t size_
  */
 spill_code_t spill_file_replace_itself(const char *path, const void *data, size_t size_bytes,
                                        spill_error_t *error);
+
+/*
+ * A text that is written with stdio and kept in memory. spill_text_open sets `to`. spill_text_close
+ * closes it; then `text` ends with a NUL that `size_bytes` does not count. Either fails with
+ * SPILL_NO_MEMORY; a close reports every write that failed before. Zero it, and release it in every
+ * case. Memory: at most about twice the text.
+ */
+typedef struct spill_text {
+    FILE *to;
+    char *text;
+    size_t size_bytes;
+} spill_text_t;
+
+spill_code_t spill_text_open(spill_text_t *text, spill_error_t *error);
+spill_code_t spill_text_close(spill_text_t *text, spill_error_t *error);
+void spill_text_release(spill_text_t *text);
 
 /*
  * Write all bytes to a file descriptor; continue after a signal and after a partial write. Returns

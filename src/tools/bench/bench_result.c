@@ -291,21 +291,20 @@ static void put_lines(FILE *script, const size_t points[SPILL_BENCH_KINDS])
 static spill_code_t draw(const plot_t *plot, const spill_bench_result_t *result, const char *folder,
                          spill_error_t *error)
 {
-    spill_svg_t svg;
-    char *text = NULL, *path = bson_strdup_printf("%s/%s", folder, plot->file);
-    size_t size = 0, points[SPILL_BENCH_KINDS];
-    spill_svg_begin(&svg, HEIGHT);
-    bool any = put_ranges(svg.script, plot, result);
+    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
+    SPILL_SCOPED(spill_text_release) spill_text_t picture = {0};
+    size_t points[SPILL_BENCH_KINDS];
+    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
+    bool any = put_ranges(script.to, plot, result);
     for (int kind = 0; kind < SPILL_BENCH_KINDS; kind++)
-        points[kind] = put_data(svg.script, plot, result, (spill_bench_kind_t)kind);
+        points[kind] = put_data(script.to, plot, result, (spill_bench_kind_t)kind);
     if (any)
-        put_lines(svg.script, points);
-    FILE *to = open_memstream(&text, &size);
-    spill_code_t code = spill_svg_end(&svg, plot->label, to, error);
-    fclose(to);
-    if (code == SPILL_OK)
-        code = spill_file_replace_itself(path, text, size, error);
-    free(text);
+        put_lines(script.to, points);
+    SPILL_TRY(spill_text_open(&picture, error));
+    SPILL_TRY(spill_svg_end(&script, plot->label, picture.to, error));
+    SPILL_TRY(spill_text_close(&picture, error));
+    char *path = bson_strdup_printf("%s/%s", folder, plot->file);
+    spill_code_t code = spill_file_replace_itself(path, picture.text, picture.size_bytes, error);
     bson_free(path);
     return code;
 }

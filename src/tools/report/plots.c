@@ -2,6 +2,7 @@
 #include "tools/report/report.h"
 
 #include "tools/report/svg.h"
+#include "util/error.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -92,7 +93,7 @@ spill_code_t spill_plot_lengths(const spill_scan_path_t *path, int64_t threshold
                                 FILE *to, spill_error_t *error)
 {
     const spill_scan_histogram_t *histogram = &path->lengths.histogram;
-    spill_svg_t svg;
+    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
     if (histogram->count == 0)
         return SPILL_OK;
     double left = left_of(histogram->bins[0].least);
@@ -103,24 +104,24 @@ spill_code_t spill_plot_lengths(const spill_scan_path_t *path, int64_t threshold
     left = marked && (double)threshold < left ? (double)threshold : left;
     right = marked && (double)threshold > right ? (double)threshold : right;
     widen(&left, &right);
-    spill_svg_begin(&svg, HEIGHT);
-    fprintf(svg.script, "set xrange [%.15g:%.15g]\nset xlabel '%s'\nset ylabel '%s' offset 0.4,0\n",
+    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
+    fprintf(script.to, "set xrange [%.15g:%.15g]\nset xlabel '%s'\nset ylabel '%s' offset 0.4,0\n",
             left, right, path->map ? "keys in a map" : "elements in an array",
             path->map ? "maps" : "arrays");
-    put_counts(svg.script, histogram);
-    spill_axis_log(svg.script, 'x', left, right);
+    put_counts(script.to, histogram);
+    spill_axis_log(script.to, 'x', left, right);
     if (histogram->bins[0].least == 0)
-        fputs("set xtics add ('0' 0.387)\n", svg.script);
+        fputs("set xtics add ('0' 0.387)\n", script.to);
     if (marked)
-        put_line(svg.script, (double)threshold, left, right, text);
-    put_bins(svg.script, histogram);
-    return spill_svg_end(&svg, label, to, error);
+        put_line(script.to, (double)threshold, left, right, text);
+    put_bins(script.to, histogram);
+    return spill_svg_end(&script, label, to, error);
 }
 
 spill_code_t spill_plot_sizes(const spill_scan_histogram_t *sizes, int64_t limit, const char *label,
                               FILE *to, spill_error_t *error)
 {
-    spill_svg_t svg;
+    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
     char text[64];
     if (sizes->count == 0)
         return SPILL_OK;
@@ -129,16 +130,16 @@ spill_code_t spill_plot_sizes(const spill_scan_histogram_t *sizes, int64_t limit
     right = fmax(right, (double)limit);
     widen(&left, &right);
     snprintf(text, sizeof text, "limit %s", spill_size_text(limit).text);
-    spill_svg_begin(&svg, HEIGHT);
-    fprintf(svg.script,
+    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
+    fprintf(script.to,
             "set xrange [%.15g:%.15g]\nset xlabel 'size of a document'\n"
             "set ylabel 'documents' offset 0.4,0\n",
             left, right);
-    put_counts(svg.script, sizes);
-    spill_axis_log_bytes(svg.script, 'x', left, right);
-    put_line(svg.script, (double)limit, left, right, text);
-    put_bins(svg.script, sizes);
-    return spill_svg_end(&svg, label, to, error);
+    put_counts(script.to, sizes);
+    spill_axis_log_bytes(script.to, 'x', left, right);
+    put_line(script.to, (double)limit, left, right, text);
+    put_bins(script.to, sizes);
+    return spill_svg_end(&script, label, to, error);
 }
 
 /* ---- growth ---------------------------------------------------------------------------------- */
@@ -226,33 +227,33 @@ spill_code_t spill_plot_growth(const spill_owner_t *owner, const char *label, FI
                                spill_error_t *error)
 {
     const spill_course_t *course = owner->growth_forecast.course;
-    spill_svg_t svg;
+    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
     if (!course || course->past_count < 2)
         return SPILL_OK;
     view_t view = view_of(owner);
     if (view.to_ms <= view.from_ms)
         return SPILL_OK;
-    spill_svg_begin(&svg, HEIGHT);
-    fprintf(svg.script,
+    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
+    fprintf(script.to,
             "set xrange [%.15g:%.15g]\nset yrange [0:%.15g]\nset ylabel 'elements' offset 0.4,0\n"
             "set key outside top center horizontal maxcols 3 samplen 1.4 width -4 textcolor rgb "
             "'#111111'\n"
             "set rmargin 3\n",
             (double)view.from_ms / 1000, (double)view.to_ms / 1000, view.top);
-    spill_axis_time(svg.script, view.from_ms, view.to_ms);
-    spill_axis_linear(svg.script, 'y', view.top);
-    put_levels(svg.script, owner, &view);
-    put_course(svg.script, course, &view);
-    fputs("plot ", svg.script);
+    spill_axis_time(script.to, view.from_ms, view.to_ms);
+    spill_axis_linear(script.to, 'y', view.top);
+    put_levels(script.to, owner, &view);
+    put_course(script.to, course, &view);
+    fputs("plot ", script.to);
     if (view.coming > 0)
         fputs("$coming using 1:2:4 with filledcurves fillstyle solid 1 linecolor rgb '" PALE
               "' title '80 % interval', "
               "$coming using 1:3 with lines dashtype (8,4) linewidth 2 linecolor rgb '" BLUE
               "' title 'forecast', ",
-              svg.script);
+              script.to);
     fputs("$past using 1:2 with lines linewidth 2.5 linecolor rgb '" DARK "' title 'so far'\n",
-          svg.script);
-    return spill_svg_end(&svg, label, to, error);
+          script.to);
+    return spill_svg_end(&script, label, to, error);
 }
 
 /* ---- shares ---------------------------------------------------------------------------------- */
@@ -274,13 +275,13 @@ static void put_field(FILE *script, const char *name)
 spill_code_t spill_plot_shares(const spill_plot_share_t *shares, size_t count, const char *label,
                                FILE *to, spill_error_t *error)
 {
-    spill_svg_t svg;
+    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
     if (count == 0)
         return SPILL_OK;
     count = count < SPILL_PLOT_SHARES ? count : SPILL_PLOT_SHARES;
     int height = SHARES_ABOVE + SHARE_HEIGHT * (int)count + SHARES_BELOW;
-    spill_svg_begin(&svg, height);
-    fprintf(svg.script,
+    SPILL_TRY(spill_svg_begin(&script, height, error));
+    fprintf(script.to,
             "set border 1 linecolor rgb '#444444'\nunset ytics\nunset grid\n"
             "set grid xtics linetype 1 linewidth 0.7 linecolor rgb '#dddddd'\n"
             "set lmargin 2\nset rmargin 4\nset tmargin at screen %.4f\nset bmargin at screen %.4f\n"
@@ -289,13 +290,13 @@ spill_code_t spill_plot_shares(const spill_plot_share_t *shares, size_t count, c
             "set xlabel 'share of all bytes'\n$shares << END\n",
             1 - (double)SHARES_ABOVE / height, (double)SHARES_BELOW / height, 0.5 - (double)count);
     for (size_t i = 0; i < count; i++) {
-        fprintf(svg.script, "%d\t%.6g\t%.1f %%  ", -(int)i, shares[i].per_cent, shares[i].per_cent);
-        put_field(svg.script, shares[i].name);
+        fprintf(script.to, "%d\t%.6g\t%.1f %%  ", -(int)i, shares[i].per_cent, shares[i].per_cent);
+        put_field(script.to, shares[i].name);
     }
     fputs("END\n"
           "plot $shares using (0):1:(0):2:($1-0.4):($1-0.02) with boxxyerror fillstyle solid 1 "
           "linecolor rgb '" BLUE "', "
           "$shares using (0):($1+0.22):3 with labels left noenhanced\n",
-          svg.script);
-    return spill_svg_end(&svg, label, to, error);
+          script.to);
+    return spill_svg_end(&script, label, to, error);
 }

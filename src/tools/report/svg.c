@@ -151,11 +151,10 @@ void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
 
 /* ---- the picture ----------------------------------------------------------------------------- */
 
-void spill_svg_begin(spill_svg_t *svg, int height)
+spill_code_t spill_svg_begin(spill_text_t *script, int height, spill_error_t *error)
 {
-    *svg = (spill_svg_t){0};
-    svg->script = open_memstream(&svg->text, &svg->size);
-    fprintf(svg->script,
+    SPILL_TRY(spill_text_open(script, error));
+    fprintf(script->to,
             "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,15' "
             "background '#ffffff'\n"
             "set encoding utf8\n"
@@ -165,6 +164,7 @@ void spill_svg_begin(spill_svg_t *svg, int height)
             "set grid ytics linetype 1 linewidth 0.7 linecolor rgb '#dddddd'\n"
             "unset key\n",
             SPILL_SVG_WIDTH, height);
+    return SPILL_OK;
 }
 
 /* The place of the text, or the end. */
@@ -225,12 +225,10 @@ static spill_code_t put_embedded(const spill_buffer_t *out, const char *label, F
     return SPILL_OK;
 }
 
-spill_code_t spill_svg_end(spill_svg_t *svg, const char *label, FILE *to, spill_error_t *error)
+spill_code_t spill_svg_end(spill_text_t *script, const char *label, FILE *to, spill_error_t *error)
 {
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t out = SPILL_BUFFER_INIT;
-    fclose(svg->script);
-    spill_code_t code = spill_gnuplot(svg->text, svg->size, &out, error);
-    free(svg->text);
-    SPILL_TRY(code);
+    SPILL_TRY(spill_text_close(script, error));
+    SPILL_TRY(spill_gnuplot(script->text, script->size_bytes, &out, error));
     return put_embedded(&out, label, to, error);
 }

@@ -3,6 +3,7 @@
 #define SPILL_TOOLS_REPORT_SVG_H
 
 #include "util/buffer.h"
+#include "util/file.h"
 
 #include <spillway/error.h>
 
@@ -27,21 +28,17 @@ spill_code_t spill_gnuplot(const char *script, size_t size_bytes, spill_buffer_t
 /* The width of every picture in its own units, in which texts are 15 high. */
 enum { SPILL_SVG_WIDTH = 480 };
 
-/* A script that is being written. */
-typedef struct spill_svg {
-    FILE *script;
-    char *text;
-    size_t size;
-} spill_svg_t;
-
-/* Begin a picture of that height: set terminal, fonts, colours and borders. */
-void spill_svg_begin(spill_svg_t *svg, int height);
+/*
+ * Begin a picture of that height: open a script that sets terminal, fonts, colours and borders.
+ * SPILL_NO_MEMORY. Release the script in every case.
+ */
+spill_code_t spill_svg_begin(spill_text_t *script, int height, spill_error_t *error);
 
 /*
- * Run the script and write the picture, without what only a separate file needs. Ends the svg in
- * every case. `label` is escaped. Errors: as spill_gnuplot.
+ * Close and run the script, and write the picture, without what only a separate file needs. `label`
+ * is escaped. SPILL_NO_MEMORY; others as spill_gnuplot.
  */
-spill_code_t spill_svg_end(spill_svg_t *svg, const char *label, FILE *to, spill_error_t *error);
+spill_code_t spill_svg_end(spill_text_t *script, const char *label, FILE *to, spill_error_t *error);
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 

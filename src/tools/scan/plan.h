@@ -75,7 +75,8 @@ spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target);
 void spill_plan_release(spill_plan_t *plan);
 
 /* Write it as one JSON document (docs/reference/plan-file.md), one field per line for editors. */
-void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to);
+spill_code_t spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to,
+                                   spill_error_t *error);
 
 /* ---- for the files of the plan --------------------------------------------------------------- */
 

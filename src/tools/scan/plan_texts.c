@@ -5,6 +5,8 @@
 #include "bson/record.h"
 #include "bson/value.h"
 #include "tools/scan/plan.h"
+#include "util/error.h"
+#include "util/file.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -378,15 +380,15 @@ static void print_lines(const char *json, FILE *to)
     }
 }
 
-void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to)
+spill_code_t spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to,
+                                   spill_error_t *error)
 {
     const plan_document_t document = {plan, source, SCHEMA_VERSION};
-    char *json = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&json, &size);
-    spill_record_print(&document_record, &document, false, memory);
-    fclose(memory);
-    print_lines(json, to);
+    SPILL_SCOPED(spill_text_release) spill_text_t json = {0};
+    SPILL_TRY(spill_text_open(&json, error));
+    spill_record_print(&document_record, &document, false, json.to);
+    SPILL_TRY(spill_text_close(&json, error));
+    print_lines(json.text, to);
     fputc('\n', to);
-    free(json);
+    return SPILL_OK;
 }
