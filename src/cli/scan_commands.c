@@ -11,7 +11,6 @@
 #include "util/text.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- scan ------------------------------------------------------------------------------------ */

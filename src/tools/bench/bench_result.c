@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- sentences ------------------------------------------------------------------------------- */
