@@ -4,6 +4,7 @@
  */
 #include "bson/value.h"
 #include "util/buffer.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +29,9 @@ static bool put_string(writer_t *writer, const char *text, size_t size)
     bool plain = true;
     for (size_t i = 0; plain && i < size; i++)
         plain = text[i] >= 0x20 && text[i] < 0x7F && text[i] != '"' && text[i] != '\\';
+    /* libbson reads past the end of a text that ends inside a character. */
+    if (!plain && !spill_utf8_valid((const uint8_t *)text, size))
+        return false;
     char *escaped = plain ? NULL : bson_utf8_escape_for_json(text, (ssize_t)size);
     if (!plain && !escaped)
         return false;

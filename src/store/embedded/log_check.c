@@ -26,11 +26,6 @@ static uint64_t numbered(const char *name, const char *extension)
     return strtoull(name, NULL, 10);
 }
 
-static void free_numbers(uint64_t **numbers)
-{
-    bson_free(*numbers);
-}
-
 static int compare_numbers(const void *left, const void *right)
 {
     const uint64_t *a = left, *b = right;
@@ -80,28 +75,18 @@ char *spill_log_path(const char *folder, uint64_t log)
     return bson_strdup_printf("%s/%06" PRIu64 ".log", folder, log);
 }
 
-/* Has the engine begun this table or value file after the list's last record? */
-static bool is_later_table(const char *name, const spill_manifest_t *manifest)
+/* Has the engine begun a table or value file after the list's last record? */
+static spill_code_t find_later_table(const char *folder, const spill_manifest_t *manifest,
+                                     bool *found, spill_error_t *error)
 {
-    return manifest->next_file > 0 && (numbered(name, ".sst") >= manifest->next_file ||
-                                       numbered(name, ".blob") >= manifest->next_file);
-}
-
-/* Does the folder, or the reader's view, have a table or value file that is not in the list yet? */
-static spill_code_t find_later_table(const char *folder, const spill_pinned_t *pinned,
-                                     const spill_manifest_t *manifest, bool *found,
-                                     spill_error_t *error)
-{
-    *found = false;
-    for (size_t i = 0; pinned && !*found && i < pinned->count; i++)
-        *found = is_later_table(pinned->files[i].name, manifest);
-    if (pinned)
-        return SPILL_OK;
     DIR *entries = opendir(folder);
+    *found = false;
     if (!entries)
         return spill_fail_errno(error, errno, "%s: cannot list the folder", folder);
     for (const struct dirent *entry; !*found && (entry = readdir(entries)) != NULL;)
-        *found = is_later_table(entry->d_name, manifest);
+        *found = (numbered(entry->d_name, ".sst") >= manifest->next_file ||
+                  numbered(entry->d_name, ".blob") >= manifest->next_file) &&
+                 manifest->next_file > 0;
     closedir(entries);
     return SPILL_OK;
 }
@@ -244,45 +229,37 @@ static spill_code_t walk_logs(walk_t *walk, bool *moving, spill_error_t *error)
 /* ---- the check ------------------------------------------------------------------------------- */
 
 /*
- * Does the first log that the list needs still exist? The engine creates it before it writes the
- * record that names it, and deletes it only after it has synced the record of the tables with its
- * content.
+ * Does the first log that the list needs still exist? The engine deletes a log, and the tables that
+ * a compaction read, only after it has synced the record of the new tables.
  */
-static spill_code_t find_first_log(const walk_t *walk, bool *found, spill_error_t *error)
+static bool has_first_log(const walk_t *walk)
 {
-    const spill_manifest_t *manifest = &walk->state->manifest;
-    SPILL_SCOPED(free_numbers) uint64_t *numbers = NULL;
-    size_t count;
-    if (walk->pinned)
-        numbers = pinned_logs(walk->pinned, manifest->log, &count);
-    else
-        SPILL_TRY(spill_log_numbers(walk->folder, manifest->log, &numbers, &count, error));
-    *found = manifest->log_end == 0 || (count > 0 && numbers[0] < manifest->log_end);
-    return SPILL_OK;
+    char name[32];
+    snprintf(name, sizeof name, "%06" PRIu64 ".log", walk->state->manifest.log);
+    FILE *file = spill_manifest_open_file(walk->folder, walk->pinned, name);
+    if (file)
+        fclose(file);
+    return file != NULL;
 }
 
 /*
- * Report a list that has lost its end, in the middle of a record or between two. Then later tables
- * exist, no log has what is in them, and the engine has deleted the list's first log. If that log
- * exists, the lost record was never synced, and the tables are unfinished work.
+ * Classify a list that ends in the middle of a record while later tables exist. If no log has what
+ * is in these tables, and the engine has deleted the list's first log, acknowledged changes are
+ * lost. If that log exists, the record was never synced, and the tables are unfinished work.
  */
 static spill_code_t classify_list(const walk_t *walk, spill_error_t *error)
 {
     const spill_manifest_t *manifest = &walk->state->manifest;
     bool found;
-    if (walk->any)
+    if (!manifest->torn || walk->any || has_first_log(walk))
         return SPILL_OK;
-    SPILL_TRY(find_first_log(walk, &found, error));
-    if (found)
-        return SPILL_OK;
-    SPILL_TRY(find_later_table(walk->folder, walk->pinned, manifest, &found, error));
-    if (!found)
-        return SPILL_OK;
-    return spill_fail(
-        error, SPILL_CORRUPT,
-        "%s/%s: the list of files has lost its end, and there are tables that are not "
-        "in it: restore a backup",
-        walk->folder, manifest->name);
+    spill_code_t code = find_later_table(walk->folder, manifest, &found, error);
+    if (code != SPILL_OK || !found)
+        return code;
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s/%s: the list of files ends in the middle of a record, and there are "
+                      "tables that are not in it: restore a backup",
+                      walk->folder, manifest->name);
 }
 
 spill_code_t spill_log_check_pinned(const spill_pinned_t *pinned, spill_logs_state_t *state,

@@ -309,13 +309,12 @@ enum {
 bool spill_manifest_apply(spill_manifest_t *manifest, const uint8_t *record, size_t bytes)
 {
     spill_reader_t reader = {.at = record, .end = record + bytes};
-    uint64_t log = manifest->log, next_file = 0;
     while (reader.at < reader.end && !reader.bad) {
         uint64_t field = spill_reader_varint(&reader);
         if (field == FIELD_LOG)
             manifest->log = spill_reader_varint(&reader);
         else if (field == FIELD_NEXT_FILE)
-            manifest->next_file = next_file = spill_reader_varint(&reader);
+            manifest->next_file = spill_reader_varint(&reader);
         else if (field == FIELD_SEQUENCE)
             manifest->sequence = spill_reader_varint(&reader);
         else if (field == FIELD_PREVIOUS_LOG || field == FIELD_OLDEST_LOG ||
@@ -326,8 +325,6 @@ bool spill_manifest_apply(spill_manifest_t *manifest, const uint8_t *record, siz
         else
             break; /* fields of single files */
     }
-    if (manifest->log != log || manifest->log_end == 0)
-        manifest->log_end = next_file;
     return !reader.bad;
 }
 

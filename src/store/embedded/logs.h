@@ -126,7 +126,6 @@ bool spill_log_batch_next(spill_log_batch_t *batch, spill_log_change_t *change);
 typedef struct spill_manifest {
     char name[32];      /* "MANIFEST-000005" */
     uint64_t log;       /* the first log that is needed */
-    uint64_t log_end;   /* the first one that exists has a lower number; 0: not known */
     uint64_t sequence;  /* the last change that is in a table file */
     uint64_t next_file; /* files that the engine began later have this number or more */
     int64_t offset;     /* of the end of the last record that was read */
