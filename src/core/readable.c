@@ -248,7 +248,7 @@ static spill_code_t read_all(readable_t *readable, spill_error_t *error)
         } else if (numbers == 1) {
             SPILL_TRY(pass_missing(readable, end, error));
         } else {
-            most = numbers < ELEMENTS_AT_A_TIME ? numbers / 2 : ELEMENTS_AT_A_TIME;
+            most = numbers > ELEMENTS_AT_A_TIME ? ELEMENTS_AT_A_TIME : numbers / 2;
         }
     }
     return SPILL_OK;

@@ -291,6 +291,31 @@ static void damage_is_reported_once(void **state)
     }
 }
 
+/* A read of many elements fails at a damaged one: the store is read in smaller parts, down to one.
+ */
+static void long_owner_of_partial_store_is_read(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_error_t error;
+    spill_verify_summary_t summary;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    open_fixture(&fixture, SPILL_KEEP_NEWEST);
+    assert_int_equal(embedded_append(fixture.feed.array, "ada", 30, 2000, &error), SPILL_OK);
+    fixture.feed.store->options.partial = true;
+    for (int64_t seq = 7; seq < 2000; seq += 993) {
+        element(&fixture, seq);
+        tampered_put(&fixture.feed, "", 0);
+        assert_int_equal(
+            spill_array_verify(fixture.feed.array, &owner, NULL, NULL, &summary, &error), SPILL_OK);
+        assert_int_equal(summary.elements, 2029 - (seq - 7) / 993);
+        assert_true(summary.findings > 0);
+    }
+    bson_destroy(&storage);
+    close_fixture(&fixture);
+}
+
 /* An unreadable head is not a missing head: repair must not delete the pages. */
 static void repair_keeps_pages_of_unreadable_head(void **state)
 {
@@ -564,6 +589,7 @@ int main(void)
         cmocka_unit_test(wrong_index_of_pages_is_rebuilt),
         cmocka_unit_test(engine_read_errors_are_found),
         cmocka_unit_test(damage_is_reported_once),
+        cmocka_unit_test(long_owner_of_partial_store_is_read),
         cmocka_unit_test(repair_keeps_pages_of_unreadable_head),
         cmocka_unit_test(damaged_index_is_not_counted),
         cmocka_unit_test(wrong_index_of_ids_is_found),
