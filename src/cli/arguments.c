@@ -56,12 +56,15 @@ bool spill_cli_parse_size(const char *text, int64_t *size)
     return false;
 }
 
-/* An integer that 64 bits cannot hold is no plain word either. */
-static bool is_integer(const char *text)
+/* The reason if the digits of `text`, which no number of JSON has, are no plain word; else NULL. */
+static const char *no_integer(const char *text)
 {
     size_t sign = text[0] == '-';
     size_t digits = strspn(text + sign, "0123456789");
-    return digits > 0 && text[sign + digits] == '\0';
+    if (digits == 0 || text[sign + digits] != '\0')
+        return NULL;
+    return text[sign] == '0' ? "is not a number, because it begins with 0"
+                             : "does not fit into 64 bits";
 }
 
 bool spill_cli_parse_owner(const spill_invocation_t *invocation, const char *text, bson_t *storage,
@@ -70,11 +73,11 @@ bool spill_cli_parse_owner(const spill_invocation_t *invocation, const char *tex
     spill_error_t error;
     if (spill_value_from_json(text, strlen(text), storage, owner, &error) == SPILL_OK)
         return true;
-    if (is_integer(text)) {
+    const char *reason = no_integer(text);
+    if (reason) {
         spill_cli_usage(invocation,
-                        "OWNER: %s does not fit into 64 bits; if it is meant as text, write it in "
-                        "quotes: '\"%s\"'",
-                        text, text);
+                        "OWNER: %s %s; if it is meant as text, write it in quotes: '\"%s\"'", text,
+                        reason, text);
         return false;
     }
     if (text[0] == '{' || text[0] == '[' || text[0] == '"') {

@@ -196,6 +196,11 @@ spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)
 spill_code_t spill_store_backup(spill_store_t *store, const char *folder, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, store, folder);
+    if (folder[0] != '/' && folder[0] != '.' && spill_resembles_secret_uri(folder))
+        return spill_fail(error, SPILL_INVALID,
+                          "%s resembles a connection string, but a backup is a folder (a path may "
+                          "begin with \"./\"); `spillway copy' copies to a server",
+                          folder);
     if (!store->ops->backup)
         return spill_fail(error, SPILL_INVALID,
                           "%s: a store of kind \"%s\" has no backup; export its arrays instead",

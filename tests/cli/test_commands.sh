@@ -164,6 +164,8 @@ for number in 12345678901234567890 -9223372036854775809; do
     expect 0 drop "$db" events "\"$number\"" --yes
 done
 expect 3 count "$db" events 9223372036854775807
+expect 2 append "$db" events 00012 1
+has err "is not a number, because it begins with 0; if it is meant as text, write it in quotes: '\"00012\"'"
 expect 2 append "$db" events alice '{"broken"'
 has err "Extended JSON"
 expect 2 append "$db" events alice --op ''

@@ -119,8 +119,15 @@ for uri in "${uris[3]}" "${uris[9]}" \
     hidden define ../feeds "$uri" --preset feed
     hidden migrate ../feeds "$uri"
     hidden report "$uri"
+    hidden backup ../feeds "$uri"
     hidden count ../feeds ev alice "$uri"
     hidden count ../feeds ev "--$uri"
+done
+
+for uri in "mongodb:u:$secret@h" "'mongodb:u:$secret@h'" "mongodb:\\\\u:$secret@h"; do
+    hidden backup ../feeds "$uri"
+    hidden copy ../feeds "$uri"
+    hidden define "$uri" ev --preset feed
 done
 
 # ---- files ---------------------------------------------------------------------------------------
