@@ -32,7 +32,7 @@ static int64_t calls_of(spill_store_t *store, failing_kv_plan_t *plan, int from,
     plan->calls = 0;
     plan->armed = true;
     for (int i = from; i < to; i++) {
-        char name[16];
+        char name[32];
         spill_definition_t definition;
         spill_binding_t binding;
         bson_t document;

@@ -397,7 +397,7 @@ spill_code_t spill_mongo_empty_pages(spill_mongo_t *store, const spill_request_t
 {
     bool all = true;
     SPILL_TRY(read_states(store, requests, count, responses, error));
-    bson_t **filters = bson_malloc0(count * sizeof *filters);
+    bson_t **filters = bson_malloc0(count * sizeof(bson_t *));
     size_t deletions = compute_deletions(store, requests, count, responses, filters);
     spill_code_t code = SPILL_OK;
     if (deletions > 0)

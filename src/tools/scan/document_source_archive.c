@@ -121,8 +121,8 @@ static member_t *member_of(archive_source_t *document_source, const char *databa
         return *found;
     }
     if ((made->index & (made->index - 1)) == 0) /* double at each power of two */
-        document_source->members = bson_realloc(
-            document_source->members, (2 * made->index + 1) * sizeof *document_source->members);
+        document_source->members =
+            bson_realloc(document_source->members, (2 * made->index + 1) * sizeof(member_t *));
     document_source->members[document_source->count++] = made;
     return made;
 }

@@ -241,7 +241,6 @@ static void close_sides(checking_t *checking)
     spill_transfer_end(transfer);
     transfer->source.array = NULL;
     transfer->source.definitions = NULL;
-    transfer->target.array = NULL;
     transfer->target.definitions = NULL;
 }
 
@@ -295,6 +294,7 @@ static spill_code_t check_all(spill_transfer_t *transfer, const char *name, spil
         return SPILL_OK;
     spill_code_t code = check_owners(&checking, name, &definition, error);
     close_sides(&checking);
+    transfer->target.array = NULL;
     return code;
 }
 
