@@ -355,8 +355,10 @@ static size_t compute_deletions(spill_mongo_t *store, const spill_request_t *req
         spill_outcome_t outcome =
             spill_transition(step.request, &step.facts, &step.after, &step.effect);
         if (outcome == SPILL_DONE) {
-            filters[deletions] = bson_new();
-            spill_mongo_unchanged(&step, filters[deletions++]);
+            bson_t filter;
+            spill_mongo_unchanged(&step, &filter);
+            filters[deletions++] = bson_copy(&filter);
+            bson_destroy(&filter);
         }
         spill_response_clear(&responses[i]);
         responses[i].outcome = outcome;
