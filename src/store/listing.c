@@ -2,6 +2,7 @@
 
 #include "bson/key.h"
 #include "store/store.h"
+#include "util/buffer.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>
@@ -213,18 +214,12 @@ void spill_window_keys_release(spill_window_keys_t *keys)
     spill_buffer_release(&keys->high);
 }
 
-static int compare(const uint8_t *left, size_t left_bytes, const spill_buffer_t *right)
-{
-    size_t common = left_bytes < right->size ? left_bytes : right->size;
-    int order = common > 0 ? memcmp(left, right->data, common) : 0;
-    return order != 0 ? order : (left_bytes > right->size) - (left_bytes < right->size);
-}
-
 bool spill_window_keys_hold(const spill_window_keys_t *keys, const uint8_t *key, size_t key_bytes)
 {
     return key_bytes > keys->prefix.size + KEY_TAIL &&
            memcmp(key, keys->prefix.data, keys->prefix.size) == 0 &&
-           compare(key, key_bytes, &keys->low) >= 0 && compare(key, key_bytes, &keys->high) < 0;
+           spill_bytes_compare(key, key_bytes, keys->low.data, keys->low.size) >= 0 &&
+           spill_bytes_compare(key, key_bytes, keys->high.data, keys->high.size) < 0;
 }
 
 void spill_window_keys_list(const spill_window_keys_t *keys, const uint8_t *key, size_t key_bytes,

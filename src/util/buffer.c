@@ -73,6 +73,14 @@ bool spill_buffer_equal(const spill_buffer_t *left, const spill_buffer_t *right)
            (left->size == 0 || memcmp(left->data, right->data, left->size) == 0);
 }
 
+int spill_bytes_compare(const uint8_t *left, size_t left_bytes, const uint8_t *right,
+                        size_t right_bytes)
+{
+    size_t common = left_bytes < right_bytes ? left_bytes : right_bytes;
+    int order = common > 0 ? memcmp(left, right, common) : 0;
+    return order != 0 ? order : (left_bytes > right_bytes) - (left_bytes < right_bytes);
+}
+
 spill_reader_t spill_reader_of(const uint8_t *data, size_t size)
 {
     static const uint8_t nothing;

@@ -33,6 +33,10 @@ void spill_buffer_release(spill_buffer_t *buffer); /* memory freed, ready for us
 
 bool spill_buffer_equal(const spill_buffer_t *left, const spill_buffer_t *right);
 
+/* The order of two strings of bytes, as memcmp returns it; a prefix comes before what it begins. */
+int spill_bytes_compare(const uint8_t *left, size_t left_bytes, const uint8_t *right,
+                        size_t right_bytes);
+
 /* A reader of borrowed bytes. A short or malformed read sets `bad`. */
 typedef struct spill_reader {
     const uint8_t *at;

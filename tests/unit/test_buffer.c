@@ -103,6 +103,27 @@ static void test_numbers_read_back(void **state)
     spill_buffer_release(&buffer);
 }
 
+static void check_order(const char *left, size_t left_bytes, const char *right, size_t right_bytes,
+                        int expected)
+{
+    const uint8_t *a = (const uint8_t *)left, *b = (const uint8_t *)right;
+    int order = spill_bytes_compare(a, left_bytes, b, right_bytes);
+    int back = spill_bytes_compare(b, right_bytes, a, left_bytes);
+    assert_int_equal((order > 0) - (order < 0), expected);
+    assert_int_equal((back > 0) - (back < 0), -expected);
+}
+
+static void test_bytes_are_ordered(void **state)
+{
+    (void)state;
+    check_order("ab", 2, "ab", 2, 0);
+    check_order("ab", 2, "abc", 3, -1);
+    check_order("b", 1, "abc", 3, 1);
+    check_order("\x7f", 1, "\x80", 1, -1);
+    check_order(NULL, 0, "", 1, -1);
+    check_order(NULL, 0, NULL, 0, 0);
+}
+
 static void test_known_encodings(void **state)
 {
     (void)state;
@@ -204,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_reserve_makes_room),
         cmocka_unit_test(test_numbers_read_back),
         cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_bytes_are_ordered),
         cmocka_unit_test(test_known_encodings),
         cmocka_unit_test(test_short_reads_are_bad),
         cmocka_unit_test(test_overlong_varint_is_bad),

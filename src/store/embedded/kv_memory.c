@@ -1,5 +1,6 @@
 /* The engine of stores in memory: an ordered map with a lock. */
 #include "store/embedded/kv.h"
+#include "util/buffer.h"
 
 #include <bson/bson.h>
 #include <pthread.h>
@@ -41,22 +42,14 @@ static void free_node(node_t *node)
     bson_free(node);
 }
 
-static int compare(const uint8_t *left, size_t left_bytes, const uint8_t *right, size_t right_bytes)
-{
-    size_t common = left_bytes < right_bytes ? left_bytes : right_bytes;
-    int order = memcmp(left, right, common);
-    if (order != 0)
-        return order;
-    return (left_bytes > right_bytes) - (left_bytes < right_bytes);
-}
-
 /* Find the first node at or after the key; before[] gets the last node before it on each level. */
 static node_t *find(const map_t *map, const uint8_t *key, size_t key_bytes, node_t **before)
 {
     node_t *at = map->head;
     for (int level = HEIGHT_MAX - 1; level >= 0; level--) {
         while (at->next[level] &&
-               compare(at->next[level]->key, at->next[level]->key_bytes, key, key_bytes) < 0)
+               spill_bytes_compare(at->next[level]->key, at->next[level]->key_bytes, key,
+                                   key_bytes) < 0)
             at = at->next[level];
         if (before)
             before[level] = at;
@@ -175,7 +168,7 @@ static void delete_range(map_t *map, const uint8_t *from, size_t from_bytes, con
                          size_t to_bytes)
 {
     node_t *node = find(map, from, from_bytes, NULL);
-    while (node && compare(node->key, node->key_bytes, to, to_bytes) < 0) {
+    while (node && spill_bytes_compare(node->key, node->key_bytes, to, to_bytes) < 0) {
         node_t *next = node->next[0];
         map_delete(map, node->key, node->key_bytes);
         node = next;

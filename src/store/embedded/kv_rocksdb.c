@@ -3,6 +3,7 @@
 
 #include "store/embedded/folder.h"
 #include "store/embedded/logs.h"
+#include "util/buffer.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -101,10 +102,8 @@ static int compare_changes(const void *left, const void *right, void *context)
     const spill_batch_t *batch = context;
     const spill_change_t *a = *(const spill_change_t *const *)left;
     const spill_change_t *b = *(const spill_change_t *const *)right;
-    uint32_t common = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
-    int order = memcmp(spill_batch_key(batch, a), spill_batch_key(batch, b), common);
-    if (order == 0)
-        order = (a->key_bytes > b->key_bytes) - (a->key_bytes < b->key_bytes);
+    int order = spill_bytes_compare(spill_batch_key(batch, a), a->key_bytes,
+                                    spill_batch_key(batch, b), b->key_bytes);
     return order != 0 ? order : (a > b) - (a < b);
 }
 

@@ -169,9 +169,8 @@ static bool is_old(const spill_read_ahead_t *ahead, uint64_t hash, int64_t as_of
 static int compare(const spill_span_t *span, size_t at, const uint8_t *owner, size_t owner_bytes)
 {
     const spill_span_owner_t *other = &span->owners[at];
-    size_t common = other->key_bytes < owner_bytes ? other->key_bytes : owner_bytes;
-    int order = memcmp(spill_span_owner_key(span, other), owner, common);
-    return order != 0 ? order : (other->key_bytes > owner_bytes) - (other->key_bytes < owner_bytes);
+    return spill_bytes_compare(spill_span_owner_key(span, other), other->key_bytes, owner,
+                               owner_bytes);
 }
 
 /* Find the owner: usually the one that was found last, or the next one. */

@@ -2,6 +2,7 @@
 #include "store/embedded/read_ahead.h"
 
 #include "store/embedded/embedded.h"
+#include "util/buffer.h"
 #include "util/error.h"
 
 #include <assert.h>
@@ -141,15 +142,6 @@ static void fill_records(spill_span_t *span, spill_kv_iter_t *iter, const spill_
         cut_owners(span, span->owner_count - 1);
 }
 
-/* Compare owner keys. */
-static int compare_keys(const uint8_t *left, size_t left_bytes, const uint8_t *right,
-                        size_t right_bytes)
-{
-    size_t common = left_bytes < right_bytes ? left_bytes : right_bytes;
-    int order = common > 0 ? memcmp(left, right, common) : 0;
-    return order != 0 ? order : (left_bytes > right_bytes) - (left_bytes < right_bytes);
-}
-
 static bool is_owner_key(const spill_kv_iter_t *iter)
 {
     return spill_owner_key_length(iter->key + 4, iter->key_bytes - 4) == iter->key_bytes - 4;
@@ -161,9 +153,9 @@ static bool add_fields(spill_span_t *span, const spill_kv_iter_t *iter, size_t b
 {
     int order = -1;
     while (*at < span->owner_count &&
-           (order = compare_keys(spill_span_owner_key(span, &span->owners[*at]),
-                                 span->owners[*at].key_bytes, iter->key + 4, iter->key_bytes - 4)) <
-               0)
+           (order = spill_bytes_compare(spill_span_owner_key(span, &span->owners[*at]),
+                                        span->owners[*at].key_bytes, iter->key + 4,
+                                        iter->key_bytes - 4)) < 0)
         ++*at;
     if (order != 0) /* of an owner that has no record in the array */
         return is_owner_key(iter);
@@ -246,8 +238,8 @@ static size_t find_place(const spill_owner_records_t *records, const uint8_t *ke
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const uint8_t *other = records->span->bytes.data + first[middle].key;
-        if (compare_keys(other + prefix, first[middle].key_bytes - prefix, key + prefix,
-                         key_bytes - prefix) < 0)
+        if (spill_bytes_compare(other + prefix, first[middle].key_bytes - prefix, key + prefix,
+                                key_bytes - prefix) < 0)
             low = middle + 1;
         else
             high = middle;
