@@ -34,7 +34,7 @@ void spill_import_checkpoint_release(spill_import_checkpoint_t *checkpoint)
 
 typedef struct stored_checkpoint {
     spill_import_checkpoint_t checkpoint;
-    spill_bytes_t bases; /* the checkpoint's, as they are stored */
+    spill_bytes_t bases; /* the stored form of the checkpoint's bases */
 } stored_checkpoint_t;
 
 #define STORED(type, member, name) SPILL_FIELD(type, stored_checkpoint_t, checkpoint.member, name)
@@ -195,70 +195,83 @@ static void reserve_values(spill_import_writer_t *writer, size_t count)
     writer->values = bson_realloc(writer->values, writer->value_capacity * sizeof *writer->values);
 }
 
+/* Put the values of the owner's records at number `from`. Return their bytes. */
+static int64_t collect_values(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                              const spill_chunk_owner_t *entry, size_t from)
+{
+    int64_t bytes = 0;
+    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next) {
+        writer->values[from] = spill_chunk_element(chunk, &chunk->records[at]);
+        bytes += writer->values[from++].size_bytes;
+    }
+    return bytes;
+}
+
+/* Write the operation id of the chunk's batches. Return its length. */
+static size_t name_operation(const spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                             char id[SPILL_OP_ID_MAX])
+{
+    return (size_t)snprintf(id, SPILL_OP_ID_MAX, "%s:%" PRId64, writer->prefix, chunk->number);
+}
+
 static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                  const spill_chunk_owner_t *entry, int64_t base,
                                  spill_error_t *error)
 {
-    reserve_values(writer, entry->count);
-    size_t count = 0;
-    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next)
-        writer->values[count++] = spill_chunk_element(chunk, &chunk->records[at]);
     char id[SPILL_OP_ID_MAX];
-    int length = snprintf(id, sizeof id, "%s:%" PRId64, writer->prefix, chunk->number);
-    spill_op_t op = {id, (size_t)length, base};
-    spill_value_t owner = spill_chunk_owner_value(chunk, entry);
     spill_append_result_t result;
-    return append_values(writer, &owner, writer->values, count, writer->prefix[0] ? &op : NULL,
-                         &result, error);
+    reserve_values(writer, entry->count);
+    collect_values(writer, chunk, entry, 0);
+    spill_op_t op = {id, name_operation(writer, chunk, id), base};
+    spill_value_t owner = spill_chunk_owner_value(chunk, entry);
+    return append_values(writer, &owner, writer->values, entry->count,
+                         writer->prefix[0] ? &op : NULL, &result, error);
 }
 
 /* ---- batches of several owners --------------------------------------------------------------- */
 
-/* A group ends behind so many owners or bytes of elements: damage of the log loses whole groups. */
+/* A group ends at this many owners, or after this many bytes: damage of the log loses groups. */
 enum { GROUP_OWNERS = SPILL_BATCHES_MAX, GROUP_BYTES = 32 * 1024 };
 
-/* Owners of a chunk whose batches are tried together. */
+/* The batches of several owners of a chunk, which are tried together. */
 typedef struct group {
     spill_owner_batch_t batches[GROUP_OWNERS];
     size_t count;
+    size_t values; /* of all batches, in the writer */
     int64_t bytes;
 } group_t;
 
-/* Add the values of the owner's records behind the first `*used` ones. */
 static void add_to_group(spill_import_writer_t *writer, const spill_chunk_t *chunk,
-                         const spill_chunk_owner_t *entry, int64_t base, const char *id,
-                         group_t *group, size_t *used)
+                         const spill_chunk_owner_t *entry, const spill_op_t *op, group_t *group)
 {
-    spill_owner_batch_t *batch = &group->batches[group->count++];
-    *batch = (spill_owner_batch_t){.owner = spill_chunk_owner_value(chunk, entry),
-                                   .elements = writer->values + *used,
-                                   .count = entry->count,
-                                   .op = {id, strlen(id), base}};
-    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next) {
-        writer->values[*used] = spill_chunk_element(chunk, &chunk->records[at]);
-        group->bytes += writer->values[(*used)++].size_bytes;
-    }
+    group->batches[group->count++] =
+        (spill_owner_batch_t){.owner = spill_chunk_owner_value(chunk, entry),
+                              .elements = writer->values + group->values,
+                              .count = entry->count,
+                              .op = *op};
+    group->bytes += collect_values(writer, chunk, entry, group->values);
+    group->values += entry->count;
 }
 
 /*
- * Append the batches of the next owners in one request to the store. Return how many owners were
- * tried; *left gets the indexes of those that need an append of their own. An error says nothing
- * about a batch: its own append, with the same operation, finds out.
+ * Append the batches of the next owners in one request to the store. Return the number of owners
+ * that were tried. *left gets the indexes of the owners that need their own append. An error does
+ * not show which batches were appended: the own append, with the same operation, finds out.
  */
 static size_t append_group(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                            const int64_t *bases, size_t from, uint32_t left[GROUP_OWNERS],
                            size_t *left_count)
 {
     char id[SPILL_OP_ID_MAX];
-    size_t used = 0, tried = 0;
     spill_error_t ignored;
     group_t group = {.count = 0};
-    snprintf(id, sizeof id, "%s:%" PRId64, writer->prefix, chunk->number);
+    spill_op_t op = {id, name_operation(writer, chunk, id), 0};
     reserve_values(writer, chunk->record_count);
-    while (from + tried < chunk->owner_count && group.count < GROUP_OWNERS &&
+    while (from + group.count < chunk->owner_count && group.count < GROUP_OWNERS &&
            group.bytes < GROUP_BYTES) {
-        uint32_t i = chunk->by_key[from + tried++];
-        add_to_group(writer, chunk, &chunk->owners[i], bases[i], id, &group, &used);
+        uint32_t i = chunk->by_key[from + group.count];
+        op.base = bases[i];
+        add_to_group(writer, chunk, &chunk->owners[i], &op, &group);
     }
     spill_array_append_many(writer->array, group.batches, group.count, &ignored);
     *left_count = 0;
@@ -271,7 +284,7 @@ static size_t append_group(spill_import_writer_t *writer, const spill_chunk_t *c
         writer->records += batch->result.count;
         writer->dropped += batch->result.dropped;
     }
-    return tried;
+    return group.count;
 }
 
 /* ---- one operation per record ---------------------------------------------------------------- */
@@ -344,7 +357,7 @@ static spill_code_t append_owner(spill_import_writer_t *writer, const spill_chun
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error)
 {
-    /* Without an operation, nothing could tell whether a try had succeeded. */
+    /* Without an operation, a second try could append a batch again. */
     bool grouped = bases && writer->prefix[0] && !writer->with_ids;
     uint32_t left[GROUP_OWNERS];
     for (size_t k = 0; k < chunk->owner_count;) {
