@@ -477,13 +477,13 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
 static void after_append(spill_owner_t *owner, const spill_request_t *append,
                          spill_response_t *head)
 {
-    const spill_store_t *store = owner->array->store;
+    spill_store_t *store = owner->array->store;
     spill_error_t error;
     if (!spill_request_is_due(append, spill_state_slots(&head->state)) ||
-        (store->defer_spill && store->defer_spill(owner, head)))
+        (spill_store_defers(store, append) && store->defer_spill(owner, head)))
         return;
     if (spill_until_settled(owner, (need_t){0}, head, &error) != SPILL_OK)
-        spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
+        spill_store_log(store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
 /* The head is full: spill, unless no spill can make enough room, or another thread is spilling. */

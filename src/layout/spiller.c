@@ -1,6 +1,5 @@
 #include "layout/spiller.h"
 
-#include "layout/outlier.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -140,21 +139,10 @@ static bool add_entry(spill_spiller_t *spiller, const spill_owner_t *owner, spil
     return true;
 }
 
-/* The slots of a head beyond the point where a spill is due. */
-static int64_t room_beyond_due(const spill_definition_t *definition)
-{
-    const spill_bounds_t *bounds = &definition->bounds;
-    return spill_head_limits(definition, bounds).slots_max - bounds->threshold -
-           bounds->page_capacity;
-}
-
 /* spill_store_t.defer_spill */
 static bool defer(const spill_owner_t *owner, spill_response_t *head)
 {
-    const spill_store_t *store = owner->array->store;
-    spill_spiller_t *spiller = store->spiller;
-    if (room_beyond_due(&owner->array->definition) < store->defer_room)
-        return false;
+    spill_spiller_t *spiller = owner->array->store->spiller;
     pthread_mutex_lock(&spiller->lock);
     bool added = add_entry(spiller, owner, head);
     pthread_mutex_unlock(&spiller->lock);

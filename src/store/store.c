@@ -28,6 +28,11 @@ void spill_store_base_release(spill_store_t *store)
     store->uri = NULL;
 }
 
+bool spill_store_defers(const spill_store_t *store, const spill_request_t *append)
+{
+    return store->defer_spill && append->limits.slots_max - append->append.due >= store->defer_room;
+}
+
 bool spill_store_stopped(const spill_store_t *store)
 {
     return store->stop && atomic_load_explicit(store->stop, memory_order_relaxed);

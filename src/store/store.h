@@ -220,6 +220,12 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
                            const spill_store_options_t *options);
 void spill_store_base_release(spill_store_t *store);
 
+/*
+ * Does this APPEND leave a spill that it makes due to another thread? The store needs defer_spill,
+ * and the head the room of defer_room.
+ */
+bool spill_store_defers(const spill_store_t *store, const spill_request_t *append);
+
 /* Was the work on this store asked to stop? */
 bool spill_store_stopped(const spill_store_t *store);
 

@@ -154,6 +154,23 @@ static void queue_is_bounded(void **state)
     close_store(store);
 }
 
+/* The head has room for one element more when its spill is due. */
+static void head_with_little_room_is_spilled_by_append(void **state)
+{
+    (void)state;
+    spill_store_t *store = open_store();
+    spill_array_t *array = open_array(store);
+    store->defer_room = 2;
+    append(array, 0, DUE);
+    assert_int_equal(atomic_load(&own_cuts), 1);
+    store->defer_room = 1;
+    append(array, 1, DUE);
+    spill_array_close(array);
+    assert_int_equal(atomic_load(&own_cuts), 1);
+    assert_int_equal(atomic_load(&other_cuts), 1);
+    close_store(store);
+}
+
 /* A spill that fails is logged. An append to the full head performs it. */
 static void failed_spill_is_made_by_append(void **state)
 {
@@ -220,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(append_leaves_spill_to_thread),
         cmocka_unit_test(queue_is_bounded),
+        cmocka_unit_test(head_with_little_room_is_spilled_by_append),
         cmocka_unit_test(failed_spill_is_made_by_append),
         cmocka_unit_test(drop_removes_spill_from_queue),
         cmocka_unit_test(race),

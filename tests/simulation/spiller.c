@@ -30,8 +30,10 @@ static bool defer(const spill_owner_t *owner, spill_response_t *head)
 
 void sim_spiller_open(sim_client_t *client)
 {
-    if (client->world->settings.defers)
-        client->port.defer_spill = defer;
+    if (!client->world->settings.defers)
+        return;
+    client->port.defer_spill = defer;
+    client->port.defer_room = 0;
 }
 
 static void forget(sim_client_t *client, int owner)

@@ -267,7 +267,7 @@ static spill_code_t push(attempt_t *attempt, spill_response_t *response, bool *d
     response->outcome = SPILL_DONE;
     response->seq = spill_state_end(&response->state) - (int64_t)request->append.element_count;
     spill_mongo_hint_learn(attempt->store->hints, document, &response->state,
-                           attempt->store->base.defer_spill != NULL);
+                           spill_store_defers(&attempt->store->base, request));
     return SPILL_OK;
 }
 

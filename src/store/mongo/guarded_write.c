@@ -151,7 +151,7 @@ static spill_code_t append(spill_mongo_step_t *step, bool *done, spill_error_t *
         show_journal(step);
     if (pushed)
         spill_mongo_hint_learn(step->store->hints, &step->document, &response->state,
-                               step->store->base.defer_spill != NULL);
+                               spill_store_defers(&step->store->base, step->request));
     return SPILL_OK;
 }
 
