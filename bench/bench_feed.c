@@ -28,7 +28,7 @@ typedef struct feed {
     mongoc_client_pool_t *pool;
     spill_store_t *store;
     spill_array_t *array;
-    double *popularity; /* the chance of the first n owners, for each n */
+    double *popularity; /* measure_zipf */
     int owners, threads, count, rounds;
     uint64_t seed; /* of the round */
     sums_t sums[THREADS_MAX];
@@ -114,17 +114,6 @@ static void unmanaged_append(const feed_t *feed, mongoc_collection_t *connection
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* Zipf's law: the n-th owner is used 1/n times as often as the first. */
-static double *make_popularity(int owners)
-{
-    double *sums = malloc((size_t)owners * sizeof *sums), sum = 0;
-    for (int i = 0; i < owners; i++)
-        sums[i] = sum += 1.0 / (i + 1);
-    for (int i = 0; i < owners; i++)
-        sums[i] /= sum;
-    return sums;
-}
-
 static uint64_t draw(uint64_t *random)
 {
     *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -134,15 +123,7 @@ static uint64_t draw(uint64_t *random)
 static int draw_owner(const feed_t *feed, uint64_t *random)
 {
     double at = (double)draw(random) / (double)(UINT64_C(1) << 53);
-    int low = 0, high = feed->owners - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (feed->popularity[middle] < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return measure_zipf_draw(feed->popularity, feed->owners, at);
 }
 
 static void name_owner(char name[32], int number)
@@ -294,7 +275,7 @@ static void open_feed(feed_t *feed, const char *server)
     definition.bounds.threshold = definition.bounds.page_capacity = CAPACITY;
     measure_check(spill_store_define(feed->store, &definition, &error), &error);
     measure_check(spill_array_open(feed->store, "feed", &feed->array, &error), &error);
-    feed->popularity = make_popularity(feed->owners);
+    feed->popularity = measure_zipf(feed->owners);
     fill(feed);
 }
 

@@ -140,3 +140,28 @@ int64_t measure_folder_bytes(const char *folder)
     nftw(folder, sum_entry, 16, FTW_PHYS);
     return summed_bytes;
 }
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+double *measure_zipf(int owners)
+{
+    double *sums = malloc((size_t)owners * sizeof *sums), sum = 0;
+    for (int i = 0; i < owners; i++)
+        sums[i] = sum += 1.0 / (i + 1);
+    for (int i = 0; i < owners; i++)
+        sums[i] /= sum;
+    return sums;
+}
+
+int measure_zipf_draw(const double *zipf, int owners, double at)
+{
+    int low = 0, high = owners - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (zipf[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -79,4 +79,11 @@ void measure_remove_folder(char *folder);
 /* The disk space of its files. */
 int64_t measure_folder_bytes(const char *folder);
 
+/*
+ * Zipf's law: the n-th owner is used 1/n times as often as the first. The chance of the first n
+ * owners, for each n; free it. The draw returns the owner, from 0, at a place in [0, 1).
+ */
+double *measure_zipf(int owners);
+int measure_zipf_draw(const double *zipf, int owners, double at);
+
 #endif

@@ -26,7 +26,7 @@ typedef struct task {
     const works_options_t *options;
     double until;
     int64_t from;              /* the number of the first element */
-    const double *popularity;  /* feed: the chance of the first n owners, for each n */
+    const double *popularity;  /* feed: measure_zipf */
     spill_samples_t *reads_us; /* one for each thread */
     spill_samples_t *appends_us;
 } task_t;
@@ -233,30 +233,6 @@ static void run_add(const peer_t *peer, const peer_place_t *place, const works_o
 
 /* ---- a feed ---------------------------------------------------------------------------------- */
 
-/* Zipf's law: the n-th owner is used 1/n times as often as the first. */
-static double *make_popularity(int owners)
-{
-    double *sums = malloc((size_t)owners * sizeof *sums), sum = 0;
-    for (int i = 0; i < owners; i++)
-        sums[i] = sum += 1.0 / (i + 1);
-    for (int i = 0; i < owners; i++)
-        sums[i] /= sum;
-    return sums;
-}
-
-static int draw_owner(const double *popularity, int owners, double at)
-{
-    int low = 0, high = owners - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (popularity[middle] < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void reader(void *context, int thread, int count)
 {
     task_t *task = context;
@@ -266,7 +242,7 @@ static void reader(void *context, int thread, int count)
     for (int i = 0; i < count && measure_now() < task->until; i++) {
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         double at = (double)(random >> 11) / (double)(UINT64_C(1) << 53);
-        name_owner(owner, draw_owner(task->popularity, task->options->owners, at));
+        name_owner(owner, measure_zipf_draw(task->popularity, task->options->owners, at));
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         double began = measure_now();
         if ((random >> 33) % 100 < FEED_READS) {
@@ -316,7 +292,7 @@ static void run_source(const peer_t *peer, const peer_place_t *place,
 {
     enum { COUNT_MAX = 10000000 };
     task_t task = open_filled(peer, place, options);
-    double *popularity = make_popularity(options->owners);
+    double *popularity = measure_zipf(options->owners);
     task.popularity = popularity;
     task.reads_us = calloc((size_t)options->threads, sizeof *task.reads_us);
     task.appends_us = calloc((size_t)options->threads, sizeof *task.appends_us);
