@@ -32,7 +32,7 @@ static int64_t mean_of(const spill_scan_numbers_t *numbers)
 }
 
 /* Print a document's name: its _id, or its place. */
-static void print_owner(const spill_owner_t *owner)
+static void print_owner(const spill_large_owner_t *owner)
 {
     char *json = owner->value.data ? spill_value_to_json(&owner->value, false) : NULL;
     if (json)
@@ -56,7 +56,7 @@ static void print_since(const spill_scan_path_t *path)
 
 static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
 {
-    const spill_owner_t *owner = spill_owners_first_at_limit(&path->owners);
+    const spill_large_owner_t *owner = spill_owners_first_at_limit(&path->owners);
     const spill_growth_forecast_t *growth = &owner->growth_forecast;
     const char *what = path->map ? "keys" : "elements";
     if (path->owners.items[0].growth_forecast.timed && owner != &path->owners.items[0])
@@ -89,7 +89,7 @@ static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
 {
     if (!path || path->owners.count == 0)
         return;
-    const spill_owner_t *owner = &path->owners.items[0];
+    const spill_large_owner_t *owner = &path->owners.items[0];
     printf("    longest: %" PRId64 " %s, %s of a document of %s, _id ", owner->length,
            path->map ? "keys" : "elements", spill_size_text(owner->bytes).text,
            spill_size_text(owner->document_bytes).text);
@@ -114,7 +114,7 @@ static void print_largest(const spill_scan_result_t *result,
 {
     if (collection->largest.count == 0)
         return;
-    const spill_owner_t *owner = &collection->largest.items[0];
+    const spill_large_owner_t *owner = &collection->largest.items[0];
     printf("    largest: %s, %.1f %% of the limit, _id ", spill_size_text(owner->bytes).text,
            per_cent(owner->bytes, result->limits.document_bytes));
     print_owner(owner);

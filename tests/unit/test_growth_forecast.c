@@ -82,7 +82,7 @@ static const spill_path_t *find_path(spill_paths_t *paths, const char *name)
  */
 static void assert_dates(const spill_path_t *path)
 {
-    const spill_owner_t *largest = &path->owners.items[0];
+    const spill_large_owner_t *largest = &path->owners.items[0];
     const spill_growth_forecast_t *growth_forecast = &largest->growth_forecast;
     assert_int_equal(largest->length, 800);
     assert_null(largest->history);
@@ -155,13 +155,13 @@ static void bytes_to_the_limit(void **state)
     spill_paths_init(&paths, &close);
     walk_owners(&paths, 0, OWNERS);
     spill_paths_foresee(&paths, start_ms + 200 * day_ms);
-    const spill_owner_t *feed = &find_path(&paths, "feed")->owners.items[0];
+    const spill_large_owner_t *feed = &find_path(&paths, "feed")->owners.items[0];
     int64_t expected = 20000 / (feed->bytes / feed->length);
     assert_true(llabs(feed->growth_forecast.limit.elements - expected) <= 2);
     double days =
         (double)(feed->growth_forecast.limit.likely_ms - start_ms) / (double)day_ms - DAYS;
     assert_true(fabs(days - (double)expected / 8) < 4);
-    const spill_owner_t *plain = &find_path(&paths, "plain")->owners.items[0];
+    const spill_large_owner_t *plain = &find_path(&paths, "plain")->owners.items[0];
     assert_int_equal(plain->growth_forecast.threshold.elements, 200);
     assert_true(plain->growth_forecast.limit.elements > expected);
     assert_true(plain->growth_forecast.threshold.likely_ms == SPILL_WHEN_UNKNOWN);

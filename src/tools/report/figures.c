@@ -34,9 +34,10 @@ static spill_code_t put_lengths(const spill_report_t *report, const spill_scan_p
 }
 
 /* The owner that reaches the limit first, if its course is known; else the first known one. */
-static const spill_owner_t *shown_owner(const spill_owners_t *owners)
+static const spill_large_owner_t *shown_owner(const spill_owners_t *owners)
 {
-    const spill_owner_t *owner = owners->count > 0 ? spill_owners_first_at_limit(owners) : NULL;
+    const spill_large_owner_t *owner =
+        owners->count > 0 ? spill_owners_first_at_limit(owners) : NULL;
     for (size_t i = 0; i < owners->count && !owner->growth_forecast.course; i++)
         owner = &owners->items[i];
     return owner && owner->growth_forecast.course ? owner : NULL;
@@ -46,7 +47,7 @@ static spill_code_t put_growth(const spill_report_t *report, const spill_scan_pa
                                spill_error_t *error)
 {
     FILE *to = report->to;
-    const spill_owner_t *owner = shown_owner(&path->owners);
+    const spill_large_owner_t *owner = shown_owner(&path->owners);
     if (!owner)
         return SPILL_OK;
     fputs("<figure>", to);

@@ -152,7 +152,7 @@ typedef struct view {
 } view_t;
 
 /* Show half as much future as past, or as much if threshold or limit are reached later. */
-static view_t view_of(const spill_owner_t *owner)
+static view_t view_of(const spill_large_owner_t *owner)
 {
     const spill_course_t *course = owner->growth_forecast.course;
     const spill_when_t *threshold = &owner->growth_forecast.threshold,
@@ -193,7 +193,7 @@ static void put_level(FILE *script, const view_t *view, double elements, bool ab
 }
 
 /* The text of the lower line is below it, so that the texts do not overlap. */
-static void put_levels(FILE *script, const spill_owner_t *owner, const view_t *view)
+static void put_levels(FILE *script, const spill_large_owner_t *owner, const view_t *view)
 {
     int64_t threshold = owner->growth_forecast.threshold.elements;
     int64_t limit = owner->growth_forecast.limit.elements;
@@ -223,7 +223,7 @@ static void put_course(FILE *script, const spill_course_t *course, const view_t 
     fputs("END\n", script);
 }
 
-spill_code_t spill_plot_growth(const spill_owner_t *owner, const char *label, FILE *to,
+spill_code_t spill_plot_growth(const spill_large_owner_t *owner, const char *label, FILE *to,
                                spill_error_t *error)
 {
     const spill_course_t *course = owner->growth_forecast.course;

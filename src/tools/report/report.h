@@ -95,7 +95,7 @@ spill_code_t spill_plot_sizes(const spill_scan_histogram_t *sizes, int64_t limit
                               FILE *to, spill_error_t *error);
 
 /* How an array grew, and how it may continue; nothing if its course is unknown. */
-spill_code_t spill_plot_growth(const spill_owner_t *owner, const char *label, FILE *to,
+spill_code_t spill_plot_growth(const spill_large_owner_t *owner, const char *label, FILE *to,
                                spill_error_t *error);
 
 /* Bars with names. */

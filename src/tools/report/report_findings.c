@@ -15,7 +15,7 @@ static const char *plural(int64_t count, const char *one, const char *many)
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-static void put_owner_name(FILE *to, const spill_owner_t *owner)
+static void put_owner_name(FILE *to, const spill_large_owner_t *owner)
 {
     if (owner->value.data)
         spill_html_value(to, &owner->value);
@@ -47,7 +47,7 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
             "<tbody>\n",
             length);
     for (size_t i = 0; i < path->owners.count && i < SPILL_REPORT_OWNERS; i++) {
-        const spill_owner_t *owner = &path->owners.items[i];
+        const spill_large_owner_t *owner = &path->owners.items[i];
         fputs("<tr><td>", to);
         put_owner_name(to, owner);
         fputs("</td>", to);
@@ -71,7 +71,7 @@ static void put_largest(const spill_report_t *report, const spill_scan_collectio
           "<th>Of the limit</th></tr></thead><tbody>\n",
           to);
     for (size_t i = 0; i < collection->largest.count && i < SPILL_REPORT_OWNERS; i++) {
-        const spill_owner_t *owner = &collection->largest.items[i];
+        const spill_large_owner_t *owner = &collection->largest.items[i];
         fputs("<tr><td>", to);
         put_owner_name(to, owner);
         snprintf(share, sizeof share, "%.1f %%",

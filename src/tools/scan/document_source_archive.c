@@ -24,8 +24,8 @@
 #define MAGIC UINT32_C(0x8199e26d)
 #define END UINT32_MAX
 #define NOWHERE SIZE_MAX
-#define HEAD_BYTES                                                                                 \
-    1024 /* most bytes of a part's head; else heads within heads take long to check */
+/* A part's head has at most this many bytes: heads within heads would take long to check. */
+#define HEAD_BYTES 1024
 
 typedef struct member {
     char *name;    /* "shop.products" */

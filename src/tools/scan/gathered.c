@@ -27,7 +27,7 @@ bool spill_gathered_add(spill_gathered_t *gathered, const spill_path_values_t *v
 void spill_gathered_flush(spill_gathered_t *gathered, spill_paths_t *paths, const uint8_t *document)
 {
     for (uint32_t i = 0; i < gathered->run_count; i++) {
-        const spill_run_t *run = &gathered->runs[i];
+        const spill_gathered_run_t *run = &gathered->runs[i];
         spill_paths_add_elements(paths, run->path, run->size_bytes, run->times);
     }
     for (uint32_t i = 0; i < gathered->value_count; i++)

@@ -13,11 +13,11 @@
 enum { SPILL_GATHERED_VALUES = 16384, SPILL_GATHERED_RUNS = 32768, SPILL_GATHERED_SLOTS = 1024 };
 
 /* Elements of one array path and one size. */
-typedef struct spill_run {
+typedef struct spill_gathered_run {
     uint32_t path; /* an index: a map may absorb the path meanwhile */
     uint32_t size_bytes;
     uint32_t times;
-} spill_run_t;
+} spill_gathered_run_t;
 
 /*
  * Zero it once, and set the counts to 0 for each document. Two numbers identify an item. The slot
@@ -30,7 +30,7 @@ typedef struct spill_gathered {
     uint16_t value_slots[SPILL_GATHERED_SLOTS];
     uint16_t run_slots[SPILL_GATHERED_SLOTS];
     spill_path_values_t values[SPILL_GATHERED_VALUES];
-    spill_run_t runs[SPILL_GATHERED_RUNS];
+    spill_gathered_run_t runs[SPILL_GATHERED_RUNS];
 } spill_gathered_t;
 
 /* Add everything to the table, and forget it. The document begins at `document`. */
@@ -47,7 +47,7 @@ static inline bool spill_gathered_add_run(spill_gathered_t *gathered, uint32_t p
                                           uint32_t size_bytes, uint32_t times)
 {
     uint16_t *slot = &gathered->run_slots[spill_gathered_slot(path, size_bytes)];
-    spill_run_t *run = &gathered->runs[*slot];
+    spill_gathered_run_t *run = &gathered->runs[*slot];
     if (*slot < gathered->run_count && run->path == path && run->size_bytes == size_bytes) {
         run->times += times;
         return true;
@@ -55,13 +55,13 @@ static inline bool spill_gathered_add_run(spill_gathered_t *gathered, uint32_t p
     if (gathered->run_count == SPILL_GATHERED_RUNS)
         return false;
     *slot = (uint16_t)gathered->run_count;
-    gathered->runs[gathered->run_count++] = (spill_run_t){path, size_bytes, times};
+    gathered->runs[gathered->run_count++] = (spill_gathered_run_t){path, size_bytes, times};
     return true;
 }
 
 /*
- * Add arrays or documents. Documents with fewer fields than SPILL_MAP_KEYS_MIN are added to those
- * of the same path and length. False: there is no room; flush first.
+ * Add arrays or documents. Documents of one path and length, with fewer fields than
+ * SPILL_MAP_KEYS_MIN, share an item. False: there is no room; flush first.
  */
 bool spill_gathered_add(spill_gathered_t *gathered, const spill_path_values_t *values,
                         spill_path_kind_t kind);

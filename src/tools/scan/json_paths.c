@@ -156,7 +156,8 @@ static spill_code_t read_owner_growth(void *record, const void *root, const bson
                                       spill_error_t *error)
 {
     (void)root;
-    return read_growth(&owner_growth, &((spill_owner_t *)record)->growth_forecast, iter, error);
+    return read_growth(&owner_growth, &((spill_large_owner_t *)record)->growth_forecast, iter,
+                       error);
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
@@ -167,25 +168,29 @@ static spill_code_t read_owner_value(void *record, const void *root, const bson_
     (void)root;
     (void)error;
     if (!BSON_ITER_HOLDS_NULL(iter))
-        ((spill_owner_t *)record)->value = spill_value_from_iter(iter);
+        ((spill_large_owner_t *)record)->value = spill_value_from_iter(iter);
     return SPILL_OK;
 }
 
 #define OWNER_VALUE                                                                                \
-    SPILL_FIELD(VALUE, spill_owner_t, value, "owner", OPTIONAL, .read = read_owner_value)
-#define OWNER_LENGTH NUMBER(spill_owner_t, length, "length"), NUMBER(spill_owner_t, bytes, "bytes")
+    SPILL_FIELD(VALUE, spill_large_owner_t, value, "owner", OPTIONAL, .read = read_owner_value)
+#define OWNER_LENGTH                                                                               \
+    NUMBER(spill_large_owner_t, length, "length"), NUMBER(spill_large_owner_t, bytes, "bytes")
 #define OWNER_DOCUMENT                                                                             \
-    NUMBER(spill_owner_t, document_bytes, "documentBytes"), NUMBER(spill_owner_t, place, "place")
+    NUMBER(spill_large_owner_t, document_bytes, "documentBytes"),                                  \
+        NUMBER(spill_large_owner_t, place, "place")
 
-static const spill_field_t owner_fields[] = {OWNER_VALUE, OWNER_LENGTH, OWNER_DOCUMENT,
-                                             SPILL_FIELD(RECORD, spill_owner_t, growth_forecast,
-                                                         "growth", .of = &owner_growth, OPTIONAL,
-                                                         .read = read_owner_growth)};
+static const spill_field_t owner_fields[] = {
+    OWNER_VALUE, OWNER_LENGTH, OWNER_DOCUMENT,
+    SPILL_FIELD(RECORD, spill_large_owner_t, growth_forecast, "growth", .of = &owner_growth,
+                OPTIONAL, .read = read_owner_growth)};
 static const spill_field_t heaviest_fields[] = {OWNER_VALUE, OWNER_LENGTH, OWNER_DOCUMENT};
 static const spill_field_t largest_fields[] = {OWNER_VALUE, OWNER_DOCUMENT};
-static const spill_record_t owner_record = SPILL_RECORD("owner", spill_owner_t, owner_fields);
-static const spill_record_t heaviest_record = SPILL_RECORD("owner", spill_owner_t, heaviest_fields);
-static const spill_record_t largest_record = SPILL_RECORD("owner", spill_owner_t, largest_fields);
+static const spill_record_t owner_record = SPILL_RECORD("owner", spill_large_owner_t, owner_fields);
+static const spill_record_t heaviest_record =
+    SPILL_RECORD("owner", spill_large_owner_t, heaviest_fields);
+static const spill_record_t largest_record =
+    SPILL_RECORD("owner", spill_large_owner_t, largest_fields);
 
 static void print_owners(const spill_record_t *type, const spill_owners_t *owners, FILE *to)
 {
@@ -206,7 +211,7 @@ static spill_code_t read_owners(const spill_record_t *type, const bson_iter_t *i
     spill_inner_document(iter, &list);
     bson_iter_init(&items, &list);
     while (bson_iter_next(&items)) {
-        spill_owner_t owner = {.bytes = -1};
+        spill_large_owner_t owner = {.bytes = -1};
         if (!spill_inner_document(&items, &at))
             continue;
         spill_code_t code = spill_record_read(type, &at, &owner, error);

@@ -18,11 +18,8 @@
 
 struct spill_path;
 
-enum {
-    SPILL_OUTLINE_FIELDS = 48,
-    SPILL_OUTLINE_HEAD_MAX =
-        32 /* bytes of a field's type, name and NUL; longer ones are left out */
-};
+/* Fields of an outline; bytes of a field's type, name and NUL. Longer ones are left out. */
+enum { SPILL_OUTLINE_FIELDS = 48, SPILL_OUTLINE_HEAD_MAX = 32 };
 
 /* What the value behind a matching name needs. */
 typedef enum spill_outline_value {

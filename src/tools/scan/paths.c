@@ -288,12 +288,12 @@ static void add_owner(spill_path_t *path, const ended_t *here, const spill_histo
     bool heaviest = spill_owners_wanted(&path->heaviest, path->here_length, path->here_bytes);
     if (!longest && !heaviest)
         return;
-    spill_owner_t owner = {.length = path->here_length,
-                           .bytes = path->here_bytes,
-                           .array_bytes = path->here_size,
-                           .document_bytes = here->bytes,
-                           .place = here->place,
-                           .value = *here->owner};
+    spill_large_owner_t owner = {.length = path->here_length,
+                                 .bytes = path->here_bytes,
+                                 .array_bytes = path->here_size,
+                                 .document_bytes = here->bytes,
+                                 .place = here->place,
+                                 .value = *here->owner};
     if (heaviest)
         spill_owners_add(&path->heaviest, &owner);
     owner.history = history;
@@ -342,7 +342,7 @@ void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uin
     spill_shape_add(&paths->shape, document);
     paths->over_document += size_bytes > paths->limits.document_bytes / 2;
     if (spill_owners_wanted(&paths->largest, 0, size_bytes)) {
-        spill_owner_t largest = {
+        spill_large_owner_t largest = {
             .bytes = size_bytes, .document_bytes = size_bytes, .place = place, .value = *owner};
         spill_owners_add(&paths->largest, &largest);
     }
@@ -468,7 +468,7 @@ static void forecast_path(spill_paths_t *paths, spill_path_t *path, int64_t scan
     if (growth_model)
         spill_growth_predict_all(growth_model, &path->growth_forecast);
     for (size_t i = 0; i < path->owners.count; i++) {
-        spill_owner_t *owner = &path->owners.items[i];
+        spill_large_owner_t *owner = &path->owners.items[i];
         spill_growing_t array = {.length = owner->length,
                                  .bytes = owner->array_bytes,
                                  .room = paths->limits.document_bytes - owner->document_bytes,

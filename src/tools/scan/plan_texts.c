@@ -185,7 +185,7 @@ static void print_array(const spill_plan_item_t *item, FILE *to)
                                        [SPILL_PLAN_END_BACK] = "end",
                                        [SPILL_PLAN_END_FRONT] = "front"};
     const char *collection = item->collection->name;
-    const spill_owner_t *owner = &item->path->owners.items[0];
+    const spill_large_owner_t *owner = &item->path->owners.items[0];
     bson_t definition = BSON_INITIALIZER, original = BSON_INITIALIZER;
     array_entry_t entry = {.collection = collection,
                            .path = item->path->path,

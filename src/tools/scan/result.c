@@ -275,7 +275,8 @@ static const spill_scan_path_t *find_path(const spill_scan_collection_t *collect
     return NULL;
 }
 
-static const spill_owner_t *find_owner(const spill_owners_t *owners, const spill_value_t *value)
+static const spill_large_owner_t *find_owner(const spill_owners_t *owners,
+                                             const spill_value_t *value)
 {
     for (size_t i = 0; value->data && i < owners->count; i++)
         if (owners->items[i].value.data && spill_value_equal(&owners->items[i].value, value))
@@ -322,8 +323,8 @@ void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *ea
             set_comparison(&path->growth_forecast, path->lengths.sum - old->lengths.sum, elapsed_ms,
                            result->scanned_ms);
             for (size_t k = 0; k < path->owners.count; k++) {
-                spill_owner_t *owner = &path->owners.items[k];
-                const spill_owner_t *same = find_owner(&old->owners, &owner->value);
+                spill_large_owner_t *owner = &path->owners.items[k];
+                const spill_large_owner_t *same = find_owner(&old->owners, &owner->value);
                 if (same)
                     set_comparison(&owner->growth_forecast, owner->length - same->length,
                                    elapsed_ms, result->scanned_ms);

@@ -154,19 +154,19 @@ static int compare_names(const spill_value_t *left, const spill_value_t *right)
 }
 
 /* The first and the second sort key of the list. */
-static int64_t first_of(const spill_owners_t *owners, const spill_owner_t *owner)
+static int64_t first_of(const spill_owners_t *owners, const spill_large_owner_t *owner)
 {
     return owners->by_bytes ? owner->bytes : owner->length;
 }
 
-static int64_t second_of(const spill_owners_t *owners, const spill_owner_t *owner)
+static int64_t second_of(const spill_owners_t *owners, const spill_large_owner_t *owner)
 {
     return owners->by_bytes ? owner->length : owner->bytes;
 }
 
 /* Report whether `left` comes before `right`. */
-static bool before(const spill_owners_t *owners, const spill_owner_t *left,
-                   const spill_owner_t *right)
+static bool before(const spill_owners_t *owners, const spill_large_owner_t *left,
+                   const spill_large_owner_t *right)
 {
     if (first_of(owners, left) != first_of(owners, right))
         return first_of(owners, left) > first_of(owners, right);
@@ -180,21 +180,21 @@ bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t b
 {
     if (owners->count < SPILL_OWNERS_MAX)
         return true;
-    const spill_owner_t *last = &owners->items[SPILL_OWNERS_MAX - 1];
-    spill_owner_t one = {.length = length, .bytes = bytes};
+    const spill_large_owner_t *last = &owners->items[SPILL_OWNERS_MAX - 1];
+    spill_large_owner_t one = {.length = length, .bytes = bytes};
     return first_of(owners, &one) > first_of(owners, last) ||
            (first_of(owners, &one) == first_of(owners, last) &&
             second_of(owners, &one) >= second_of(owners, last));
 }
 
-static void release(spill_owner_t *owner)
+static void release(spill_large_owner_t *owner)
 {
     bson_free((void *)(uintptr_t)owner->value.data);
     bson_free(owner->growth_forecast.course);
     spill_owner_forget_history(owner);
 }
 
-void spill_owner_forget_history(spill_owner_t *owner)
+void spill_owner_forget_history(spill_large_owner_t *owner)
 {
     spill_history_t *history = (spill_history_t *)(uintptr_t)owner->history;
     if (history)
@@ -211,9 +211,9 @@ static const spill_history_t *sorted_copy(const spill_history_t *history)
     return copy;
 }
 
-void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner)
+void spill_owners_add(spill_owners_t *owners, const spill_large_owner_t *owner)
 {
-    spill_owner_t item = *owner;
+    spill_large_owner_t item = *owner;
     if (!item.value.data || item.value.size_bytes > SPILL_OWNER_NAME_MAX)
         item.value = (spill_value_t){0};
     size_t at = owners->count;
@@ -252,7 +252,7 @@ void spill_owners_release(spill_owners_t *owners)
     owners->count = 0;
 }
 
-static int64_t soonest_of(const spill_owner_t *owner)
+static int64_t soonest_of(const spill_large_owner_t *owner)
 {
     const spill_when_t *limit = &owner->growth_forecast.limit;
     if (limit->elements == 0)
@@ -260,9 +260,9 @@ static int64_t soonest_of(const spill_owner_t *owner)
     return limit->likely_ms != SPILL_WHEN_UNKNOWN ? limit->likely_ms : limit->earliest_ms;
 }
 
-const spill_owner_t *spill_owners_first_at_limit(const spill_owners_t *owners)
+const spill_large_owner_t *spill_owners_first_at_limit(const spill_owners_t *owners)
 {
-    const spill_owner_t *first = &owners->items[0];
+    const spill_large_owner_t *first = &owners->items[0];
     for (size_t i = 1; i < owners->count; i++)
         if (soonest_of(&owners->items[i]) < soonest_of(first))
             first = &owners->items[i];

@@ -105,8 +105,7 @@ void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data)
             search_value(&search, &element, 0);
 }
 
-/* ---- reading field by field
- * --------------------------------------------------------------------------------- */
+/* ---- reading field by field ------------------------------------------------------------------ */
 
 static uint32_t be32(const uint8_t *data)
 {
