@@ -2,6 +2,7 @@
  * Outlines and templates make a scan faster and change nothing: a walk with them and a walk without
  * them give the same answers and the same JSON, byte for byte.
  */
+#include "support/document.h"
 #include "support/effort.h"
 #include "tools/scan/scan.h"
 #include "unit/random_value.h"
@@ -275,15 +276,6 @@ static const char *const SMALL[] = {
     ","
     "{\"in\":{\"x\":3,\"y\":\"yy\"},\"l\":[]}],\"seventeen_letters\":\"x\",\"n\":null}"};
 
-static bson_t *from_json(const char *text)
-{
-    bson_error_t error;
-    bson_t *document = bson_new_from_json((const uint8_t *)text, -1, &error);
-    if (!document)
-        fail_msg("%s", error.message);
-    return document;
-}
-
 /* Elements whose times are read: 22 of {"k": text, "ok": Boolean, "at": date}. */
 static bson_t *timed_document(void)
 {
@@ -360,7 +352,7 @@ static void damaged_documents(void **state)
     (void)state;
     static const int templates[] = {1, 0, 1};
     for (size_t i = 0; i < sizeof SMALL / sizeof SMALL[0]; i++) {
-        bson_t *document = from_json(SMALL[i]);
+        bson_t *document = document_from_json(SMALL[i]);
         change_and_truncate(document, templates[i]);
         bson_destroy(document);
     }
@@ -498,7 +490,8 @@ static bool scan_both(const uint8_t *data, size_t size)
 static void damaged_files(void **state)
 {
     (void)state;
-    bson_t *documents[] = {from_json(SMALL[0]), timed_document(), from_json(SMALL[2])};
+    bson_t *documents[] = {document_from_json(SMALL[0]), timed_document(),
+                           document_from_json(SMALL[2])};
     random_source_t random = {.state = 7};
     uint8_t data[60000];
     size_t size = 0;

@@ -1,4 +1,5 @@
 /* The walk over a document's bytes, and the table of paths that it fills. */
+#include "support/document.h"
 #include "tools/scan/paths.h"
 
 #include "util/text.h"
@@ -11,15 +12,6 @@
 
 static const spill_scan_limits_t LIMITS = {
     .elements = 100, .bytes = 1000, .document_bytes = 10000, .paid_per_cent = 80};
-
-static bson_t *from_json(const char *text)
-{
-    bson_error_t error;
-    bson_t *document = bson_new_from_json((const uint8_t *)text, -1, &error);
-    if (!document)
-        fail_msg("%s", error.message);
-    return document;
-}
 
 static spill_walker_t *walker;
 
@@ -46,7 +38,7 @@ static spill_walk_t walk_document(spill_paths_t *paths, const bson_t *document)
 
 static void walk_json(spill_paths_t *paths, const char *text)
 {
-    bson_t *document = from_json(text);
+    bson_t *document = document_from_json(text);
     spill_walk_t result = walk_document(paths, document);
     assert_null(result.damage);
     assert_null(result.flaw);
@@ -396,7 +388,7 @@ static void damage_leaves_no_trace(void **state)
     (void)state;
     spill_paths_t paths;
     spill_paths_init(&paths, &LIMITS);
-    bson_t *document = from_json(EVERYTHING);
+    bson_t *document = document_from_json(EVERYTHING);
     size_t size = document->len;
     uint8_t *copy = bson_malloc(size);
     memcpy(copy, bson_get_data(document), size);
@@ -516,10 +508,8 @@ static void utf8(void **state)
 static void times_of(spill_paths_t *paths, const char *json, const char *name, char *text,
                      size_t size)
 {
-    bson_error_t problem;
     bson_iter_t iter;
-    bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &problem);
-    assert_non_null(document);
+    bson_t *document = document_from_json(json);
     assert_true(bson_iter_init_find(&iter, document, name));
     spill_value_t array = spill_value_from_iter(&iter);
     const spill_path_t *path =

@@ -1,4 +1,5 @@
 /* Which collections differ only in an identifier, and which are separate for a reason. */
+#include "support/document.h"
 #include "tools/scan/shape.h"
 
 #include <bson/bson.h>
@@ -32,9 +33,7 @@ static int tear_down(void **state)
 
 static void add_document(spill_shape_t *shape, const char *json)
 {
-    bson_error_t problem;
-    bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &problem);
-    assert_non_null(document);
+    bson_t *document = document_from_json(json);
     spill_shape_add(shape, bson_get_data(document));
     bson_destroy(document);
 }

@@ -1,6 +1,7 @@
 /* Layouts reference and subset: how an element is stored in its document, and read back. */
 #include "definition/schema.h"
 #include "random_value.h"
+#include "support/document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,13 +18,6 @@ static spill_definition_t reviews(const char *element_id_field)
     return definition;
 }
 
-static bson_t *parse(const char *json)
-{
-    bson_t *document = bson_new_from_json((const uint8_t *)json, -1, NULL);
-    assert_non_null(document);
-    return document;
-}
-
 /* ---- elements that can be stored ------------------------------------------------------------- */
 
 /* Check an element; NULL: it can be stored. */
@@ -31,7 +25,7 @@ static void assert_check(const spill_definition_t *definition, const char *json,
                          const char *problem)
 {
     spill_error_t error;
-    bson_t *document = parse(json);
+    bson_t *document = document_from_json(json);
     spill_value_t element = spill_value_from_document(document);
     spill_code_t code = spill_stored_element_check(definition, &element, except, &error);
     assert_int_equal(code, problem == NULL ? SPILL_OK : SPILL_INVALID);
@@ -153,7 +147,8 @@ static void id_keeps_its_position(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("elementId");
-    bson_t *element = parse("{\"a\": 1, \"_id\": {\"_id\": 2}, \"$c\": 3, \"\": 4}"), document;
+    bson_t *element = document_from_json("{\"a\": 1, \"_id\": {\"_id\": 2}, \"$c\": 3, \"\": 4}"),
+           document;
     make_document(&definition, element, &document);
     char *json = bson_as_relaxed_extended_json(&document, NULL);
     assert_string_equal(json,
@@ -191,7 +186,9 @@ static void document_of_removed_element_has_none(void **state)
 {
     (void)state;
     spill_definition_t definition = reviews("elementId");
-    bson_t *document = parse("{\"_id\": {\"owner\": \"p1\"}, \"spill\": {\"first\": 0}}"), element;
+    bson_t *document =
+               document_from_json("{\"_id\": {\"owner\": \"p1\"}, \"spill\": {\"first\": 0}}"),
+           element;
     assert_false(spill_stored_element_read(&definition, document, &element));
     assert_true(bson_empty(&element));
     bson_destroy(&element);

@@ -3,6 +3,7 @@
 #include "bson/value.h"
 
 #include "random_value.h"
+#include "support/document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,19 +12,10 @@
 #include <cmocka.h>
 #include <string.h>
 
-static bson_t *parse_document(const char *json)
-{
-    bson_error_t error;
-    bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &error);
-    if (document == NULL)
-        fail_msg("%s: %s", json, error.message);
-    return document;
-}
-
 /* Compare documents as text, including types. */
 static void assert_documents_equal(const bson_t *actual, const char *expected_json)
 {
-    bson_t *expected = parse_document(expected_json);
+    bson_t *expected = document_from_json(expected_json);
     char *a = bson_as_canonical_extended_json(actual, NULL);
     char *b = bson_as_canonical_extended_json(expected, NULL);
     assert_string_equal(a, b);
@@ -34,8 +26,8 @@ static void assert_documents_equal(const bson_t *actual, const char *expected_js
 
 static void assert_updates(const char *fields, const char *update, const char *expected)
 {
-    bson_t *before = parse_document(fields);
-    bson_t *change = parse_document(update);
+    bson_t *before = document_from_json(fields);
+    bson_t *change = document_from_json(update);
     bson_t after;
     spill_error_t error;
     if (spill_update_apply(before, change, &after, &error) != SPILL_OK)
@@ -50,8 +42,8 @@ static void assert_updates(const char *fields, const char *update, const char *e
 
 static void assert_fails(const char *fields, const char *update, const char *message)
 {
-    bson_t *before = parse_document(fields);
-    bson_t *change = parse_document(update);
+    bson_t *before = document_from_json(fields);
+    bson_t *change = document_from_json(update);
     bson_t after;
     spill_error_t error;
     assert_int_equal(spill_update_apply(before, change, &after, &error), SPILL_INVALID);
@@ -154,7 +146,7 @@ static void test_values_that_do_not_fit(void **state)
 static void assert_check(const char *update, const char *message)
 {
     static const char *const reserved[] = {"activities", "spill", NULL};
-    bson_t *change = parse_document(update);
+    bson_t *change = document_from_json(update);
     spill_error_t error;
     spill_code_t code = spill_update_check(change, reserved, &error);
     if (message == NULL) {
