@@ -1,3 +1,4 @@
+/* The queue of due spills, and the thread that performs them. */
 #include "layout/spiller.h"
 
 #include "util/error.h"
@@ -6,7 +7,7 @@
 
 enum { ENTRIES_MAX = 1024, HEADS_BYTES_MAX = 8 << 20 };
 
-/* An owner whose head is due to be spilled. */
+/* An owner with a head that is due to be spilled. */
 typedef struct entry {
     struct entry *next;
     spill_array_t *array;  /* finish removes its entries before it is closed */

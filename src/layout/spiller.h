@@ -1,12 +1,12 @@
 /*
  * Due spills of a store in which each costs round trips: one thread of the store performs them, so
- * the append that made a spill due returns as soon as it is acknowledged. Where a head has little
- * room beyond that point (spill_store_t.defer_room), the append spills, as in other stores. The
- * thread takes the same steps as any client. If it dies, the next append to a full head spills.
+ * the append that made a spill due returns as soon as it is acknowledged. If a head has little room
+ * beyond that point (spill_store_t.defer_room), the append spills, as in other stores. The thread
+ * takes the same steps as any client. If it dies, the next append to a full head spills.
  *
  * The queue has at most 1024 owners, each once, with at most 2 KiB for its value: 2 MiB. If it is
  * full, appends spill themselves. It keeps the elements that the append has read of the head, up to
- * 8 MiB in all. Of other owners, the thread reads the head when their turn comes.
+ * 8 MiB in all. For other owners, the thread reads the head when their turn comes.
  */
 #ifndef SPILL_LAYOUT_SPILLER_H
 #define SPILL_LAYOUT_SPILLER_H
@@ -25,7 +25,7 @@ void spill_spiller_attach(spill_store_t *store, spill_due_fn spill);
 
 /*
  * Call it before an array is closed: perform its queued spills, up to the first one that fails, and
- * wait for the one in progress. Those that are left are up to later appends.
+ * wait for the one in progress. Later appends perform the spills that are left.
  */
 void spill_spiller_finish(spill_array_t *array);
 

@@ -46,7 +46,7 @@ static bool same_text(const char *left, const char *right)
     return left == right || (left && right && strcmp(left, right) == 0);
 }
 
-/* Walk a copy that ends where the memory ends. Return whether the document is valid. */
+/* Walk a copy at the end of a memory mapping. Return whether the document is valid. */
 static bool walk_both(twins_t *twins, const uint8_t *data, size_t size)
 {
     spill_walk_t fast, plain;
@@ -276,7 +276,7 @@ static const char *const SMALL[] = {
     ","
     "{\"in\":{\"x\":3,\"y\":\"yy\"},\"l\":[]}],\"seventeen_letters\":\"x\",\"n\":null}"};
 
-/* Elements whose times are read: 22 of {"k": text, "ok": Boolean, "at": date}. */
+/* Elements with times that are read: 22 of {"k": text, "ok": Boolean, "at": date}. */
 static bson_t *timed_document(void)
 {
     bson_t *document = bson_new();

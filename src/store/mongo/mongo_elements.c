@@ -199,8 +199,8 @@ static bool wants_newest(const spill_request_t *request)
 }
 
 /*
- * A `find` slices the field itself, at no cost for the server. Where the projection has a field of
- * the array's name, and in an aggregation, an expression makes `run`.
+ * A `find` slices the field itself, at no cost for the server. In an aggregation, or if the
+ * projection has a field with the name of the array, an expression computes `run`.
  */
 static void project_newest(const spill_mongo_document_t *document, bool finds, bson_t *projection)
 {
@@ -318,7 +318,7 @@ static void reverse(spill_run_t *run)
     }
 }
 
-/* Number an ascending run whose first element has rank `from`; skip deleted numbers. */
+/* Number an ascending run. Its first element has rank `from`. Skip deleted numbers. */
 static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
 {
     int64_t seq = spill_seqs_absent(&state->deleted, state->first, from);

@@ -11,11 +11,11 @@ typedef struct bson_source {
     spill_document_source_t base;
     spill_document_source_window_t window;
     spill_resync_t *resync; /* NULL before the first damage */
-    int64_t lost_from;      /* where the damage begins that is being skipped, or NOWHERE */
+    int64_t lost_from;      /* the start of the damage that is being skipped, or NOWHERE */
     char lost[96];          /* what was wrong there */
     int64_t measured_to;    /* fields before this place were measured once without a match */
     bool some;              /* a document was found */
-    bool without;           /* a document was found whose first field is not _id */
+    bool without;           /* a document was found that does not begin with _id */
     bool told;              /* it was reported that the input is empty */
 } bson_source_t;
 

@@ -375,7 +375,7 @@ static void forget_histories(spill_path_t *path)
         spill_owner_forget_history(&path->owners.items[i]);
 }
 
-/* If both found times in different fields, keep those of the path with more of them. */
+/* If both found times in different fields, keep the times of the path that has more. */
 static void choose_rule(spill_path_t *into, spill_path_t *from)
 {
     if (from->times.type == 0 || spill_times_same(&into->times, &from->times))
@@ -411,7 +411,7 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t 
     }
 }
 
-/* With `own`, `from` belongs to this table, and its indexes become those of `into`. */
+/* With `own`, `from` belongs to this table, and its indexes become indexes of `into`. */
 static void merge_subtree(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
 {
     merge_totals(paths, into, from, own);
