@@ -1,5 +1,5 @@
 /* append: elements from the command line, or one per line from stdin. */
-#include "cli/bucket.h"
+#include "cli/cli.h"
 #include "cli/process.h"
 
 #include "util/buffer.h"

@@ -1,4 +1,4 @@
-/* Numbers, sizes, times, owners, elements and names of layouts from the command line. */
+/* The command line: values of arguments, and options from a command's table to an invocation. */
 #include "cli/cli.h"
 
 #include "bson/value.h"
@@ -6,7 +6,10 @@
 #include "util/error.h"
 #include "util/text.h"
 
+#include <argp.h>
 #include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -176,4 +179,216 @@ spill_code_t spill_cli_keep(const char *name, spill_keep_t *keep, spill_error_t 
     if (!name || spill_keep_of_name(name, keep))
         return SPILL_OK;
     return spill_fail(error, SPILL_INVALID, "--keep must be 'newest' or 'oldest', not '%s'", name);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+#define OPTION_KEY_FIRST 0x100 /* above every character: these options have no short form */
+#define OPTIONS_MAX 64
+
+enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY, KEY_PARTIAL, KEY_MODE };
+
+typedef struct parse {
+    spill_invocation_t *invocation;
+    char *options; /* the command's struct, being filled */
+} parse_t;
+
+static error_t store_option(const spill_option_t *option, char *argument, char *options,
+                            struct argp_state *state)
+{
+    void *place = options + option->offset;
+    int64_t number = INT64_MAX;
+    switch (option->kind) {
+    case SPILL_OPTION_FLAG:
+        *(bool *)place = true;
+        return 0;
+    case SPILL_OPTION_TEXT:
+        *(const char **)place = argument;
+        return 0;
+    case SPILL_OPTION_SIZE:
+        if (!spill_cli_parse_size(argument, &number))
+            argp_error(state, "--%s: '%s' is not a size such as 200000, 200KB or 16MiB",
+                       option->name, argument);
+        break;
+    case SPILL_OPTION_LIMIT:
+    case SPILL_OPTION_NUMBER:
+        if (argument && !spill_cli_parse_number(argument, &number))
+            argp_error(state, "--%s: '%s' is not " SPILL_CLI_NUMBER, option->name, argument);
+        break;
+    }
+    *(int64_t *)place = number;
+    return 0;
+}
+
+/*
+ * No option begins with a digit, so "-5" is a number. A blank in front prevents argp from parsing
+ * it as an option; show_number removes the blank.
+ */
+static char *hide_number(const char *argument)
+{
+    bool number = argument[0] == '-' && isdigit((unsigned char)argument[1]);
+    return bson_strdup_printf("%s%s", number ? " " : "", argument);
+}
+
+static char *show_number(char *argument)
+{
+    bool hidden =
+        argument && argument[0] == ' ' && argument[1] == '-' && isdigit((unsigned char)argument[2]);
+    return hidden ? argument + 1 : argument;
+}
+
+static void set_durability(const char *argument, spill_invocation_t *invocation,
+                           struct argp_state *state)
+{
+    if (strcmp(argument, "fsync") == 0)
+        invocation->durability = SPILL_DURABILITY_FSYNC;
+    else if (strcmp(argument, "log") == 0)
+        invocation->durability = SPILL_DURABILITY_LOG;
+    else
+        argp_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
+}
+
+/* The engine creates its files without write permission for other users. */
+static void set_mode(const char *argument, spill_invocation_t *invocation, struct argp_state *state)
+{
+    char *end;
+    unsigned long mode = strtoul(argument, &end, 8);
+    size_t digits = strspn(argument, "01234567");
+    if (digits < 3 || digits > 4 || *end || (mode & 0600) != 0600 || (mode & ~0644UL) != 0)
+        argp_error(state,
+                   "--mode '%s' must be 0600, 0640, 0604 or 0644: the owner reads and writes, "
+                   "others may only read",
+                   argument);
+    invocation->mode = (unsigned)mode;
+    invocation->mode_given = true;
+}
+
+/* The only short form is the one that every tool has. */
+static int key_of(const spill_option_t *option, size_t index)
+{
+    return strcmp(option->name, "output") == 0 ? 'o' : OPTION_KEY_FIRST + (int)index;
+}
+
+static const spill_option_t *option_of(const spill_command_t *command, int key)
+{
+    size_t index = 0;
+    for (const spill_option_t *option = command->options; option && option->name; option++)
+        if (key_of(option, index++) == key)
+            return option;
+    return NULL;
+}
+
+static error_t parse_key(int key, char *argument, struct argp_state *state)
+{
+    parse_t *parse = state->input;
+    spill_invocation_t *invocation = parse->invocation;
+    const spill_command_t *command = invocation->command;
+    const spill_option_t *option;
+    argument = show_number(argument);
+    switch (key) {
+    case KEY_JSON:
+        invocation->json = true;
+        return 0;
+    case KEY_QUIET:
+        invocation->quiet = true;
+        return 0;
+    case KEY_PARTIAL:
+        invocation->partial = true;
+        return 0;
+    case KEY_DURABILITY:
+        set_durability(argument, invocation, state);
+        return 0;
+    case KEY_MODE:
+        set_mode(argument, invocation, state);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (invocation->argument_count == command->arguments_max)
+            argp_error(state, "'%s' is one argument too many: %s", argument, command->arguments);
+        invocation->arguments[invocation->argument_count++] = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (invocation->argument_count < command->arguments_min)
+            argp_error(state, "arguments are missing: %s", command->arguments);
+        return 0;
+    default:
+        option = option_of(command, key);
+        return option ? store_option(option, argument, parse->options, state) : ARGP_ERR_UNKNOWN;
+    }
+}
+
+static size_t add_common(const spill_command_t *command, struct argp_option *rows, size_t count)
+{
+    if (command->common & SPILL_COMMON_JSON)
+        rows[count++] = (struct argp_option){
+            .name = "json", .key = KEY_JSON, .doc = "Print one JSON document per line"};
+    if (command->common & SPILL_COMMON_QUIET)
+        rows[count++] = (struct argp_option){
+            .name = "quiet", .key = KEY_QUIET, .doc = "Print no progress and no remarks"};
+    if (command->common & SPILL_COMMON_DURABILITY)
+        rows[count++] = (struct argp_option){
+            .name = "durability",
+            .key = KEY_DURABILITY,
+            .arg = "fsync|log",
+            .doc = "What a write survives once it is acknowledged: a power loss (fsync) or the "
+                   "death of the process (log)"};
+    if (command->common & SPILL_COMMON_PARTIAL)
+        rows[count++] = (struct argp_option){
+            .name = "partial",
+            .key = KEY_PARTIAL,
+            .doc = "If files of an embedded store are damaged, warn and use what can be read; "
+                   "without this option the command fails (exit code 3)"};
+    if (command->common & SPILL_COMMON_MODE)
+        rows[count++] = (struct argp_option){
+            .name = "mode",
+            .key = KEY_MODE,
+            .arg = "MODE",
+            .doc = "Permissions of created files, in octal (0600); folders also get x "
+                   "where files have r"};
+    return count;
+}
+
+static void fill_rows(const spill_command_t *command, struct argp_option *rows)
+{
+    size_t count = 0;
+    for (const spill_option_t *option = command->options; option && option->name; option++) {
+        rows[count] = (struct argp_option){
+            .name = option->name,
+            .key = key_of(option, count),
+            .arg = option->argument,
+            .flags = option->kind == SPILL_OPTION_LIMIT ? OPTION_ARG_OPTIONAL : 0,
+            .doc = option->help};
+        count++;
+    }
+    count = add_common(command, rows, count);
+    rows[count] = (struct argp_option){0};
+}
+
+spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv)
+{
+    struct argp_option rows[OPTIONS_MAX + 6];
+    fill_rows(command, rows);
+    char *doc = bson_strdup_printf("%s.\v%s", command->summary, command->text);
+    struct argp argp = {
+        .options = rows, .parser = parse_key, .args_doc = command->arguments, .doc = doc};
+    _Alignas(max_align_t) char options[SPILL_OPTIONS_BYTES_MAX] = {0};
+    if (command->options_bytes > 0)
+        memcpy(options, command->defaults, command->options_bytes);
+    spill_invocation_t invocation = {.command = command,
+                                     .arguments = bson_malloc0((size_t)argc * sizeof(char *)),
+                                     .options = options,
+                                     .durability = command->durability,
+                                     .mode = 0600};
+    parse_t parse = {&invocation, options};
+    char **words = bson_malloc0(((size_t)argc + 1) * sizeof(char *));
+    words[0] = bson_strdup_printf("spillway %s", command->name); /* the name that argp prints */
+    for (int i = 1; i < argc; i++)
+        words[i] = hide_number(argv[i]);
+    argp_err_exit_status = SPILL_EXIT_USAGE;
+    argp_parse(&argp, argc, words, 0, NULL, &parse);
+    spill_cli_set_mode(invocation.mode);
+    spill_exit_t result = command->run(&invocation);
+    bson_free(invocation.arguments);
+    bson_strfreev(words);
+    bson_free(doc);
+    return result;
 }

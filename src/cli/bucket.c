@@ -1,5 +1,5 @@
 /* Commands on a definition of layout bucket: an owner's elements are in its windows. */
-#include "cli/bucket.h"
+#include "cli/cli.h"
 
 #include "core/array.h"
 #include "definition/schema.h"

@@ -1,5 +1,5 @@
 /* drop and trim: remove an array, a definition with all its data, or the oldest elements. */
-#include "cli/bucket.h"
+#include "cli/cli.h"
 #include "tools/definition_jobs.h"
 #include "util/clock.h"
 #include "util/error.h"

@@ -1,5 +1,5 @@
 /* edit and remove: change or remove single elements, or those that match a filter. */
-#include "cli/bucket.h"
+#include "cli/cli.h"
 #include "util/error.h"
 
 #include <inttypes.h>

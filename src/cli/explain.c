@@ -1,5 +1,5 @@
 /* explain: the documents that store an owner's elements. */
-#include "cli/bucket.h"
+#include "cli/cli.h"
 
 #include "cli/draw.h"
 #include "definition/schema.h"

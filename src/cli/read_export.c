@@ -1,5 +1,5 @@
 /* read, count and export: a page of an owner's elements, their number, and all arrays. */
-#include "cli/bucket.h"
+#include "cli/cli.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* stats and threshold: numbers, lengths and sizes of arrays, and how many elements a head should
  * hold. */
-#include "cli/bucket.h"
 #include "cli/cli.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"

@@ -2,7 +2,6 @@
  * verify, repair and backup: check the invariants of definitions, complete what clients left half
  * done, correct counts, and copy an embedded store.
  */
-#include "cli/bucket.h"
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "util/error.h"

@@ -1,6 +1,5 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
-#include "core/append_parts.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
@@ -27,8 +26,8 @@ static spill_code_t check_stored(const spill_owner_t *owner, const spill_value_t
     return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "element %zu", index);
 }
 
-spill_code_t spill_append_check_elements(const spill_owner_t *owner, const spill_value_t *elements,
-                                         size_t count, spill_error_t *error)
+static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
+                                   size_t count, spill_error_t *error)
 {
     if (count == 0)
         return spill_fail(error, SPILL_INVALID, "there is nothing to append");
@@ -53,7 +52,7 @@ spill_code_t spill_append_check_elements(const spill_owner_t *owner, const spill
     return SPILL_OK;
 }
 
-spill_code_t spill_append_check_op(const spill_op_t *op, spill_error_t *error)
+static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
 {
     if (op != NULL && (op->id == NULL || op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
         return spill_fail(error, SPILL_INVALID, "an operation id has 1 to %d bytes, not %zu",
@@ -66,8 +65,8 @@ spill_code_t spill_append_check_op(const spill_op_t *op, spill_error_t *error)
     return SPILL_OK;
 }
 
-spill_part_t spill_append_next_part(const spill_owner_t *owner, const spill_value_t *elements,
-                                    size_t count)
+static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *elements,
+                              size_t count)
 {
     spill_part_t part = {.elements = elements};
     while (part.count < count && spill_part_fits(owner, (int64_t)part.count + 1,
@@ -78,8 +77,18 @@ spill_part_t spill_append_next_part(const spill_owner_t *owner, const spill_valu
     return part;
 }
 
-spill_code_t spill_part_op_init(spill_part_op_t *part, const spill_op_t *whole, size_t at,
-                                int64_t index, spill_error_t *error)
+/*
+ * The parts of a split batch have the ids "ID", "ID\0K", ...: K is how many elements are in the
+ * parts before. Each part that was applied has raised n by one, so base + i was a value of n before
+ * the first try of the i-th.
+ */
+typedef struct part_op {
+    spill_op_t op;
+    char id[SPILL_OP_ID_MAX + 24];
+} part_op_t;
+
+static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, size_t at, int64_t index,
+                                 spill_error_t *error)
 {
     int suffix = 0;
     memcpy(part->id, whole->id, whole->id_bytes);
@@ -101,9 +110,9 @@ spill_code_t spill_part_op_init(spill_part_op_t *part, const spill_op_t *whole, 
 static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *first, size_t count,
                                    spill_error_t *error)
 {
-    spill_part_op_t last;
+    part_op_t last;
     bool split = first->count < count || (first->fill && count > 1);
-    return op != NULL && split ? spill_part_op_init(&last, op, count, 0, error) : SPILL_OK;
+    return op != NULL && split ? part_op_init(&last, op, count, 0, error) : SPILL_OK;
 }
 
 /*
@@ -159,15 +168,15 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
     spill_code_t code = SPILL_OK;
     result->repeated = true;
     for (int64_t index = 0; code == SPILL_OK && at < count; index++) {
-        spill_part_t part = spill_append_next_part(owner, elements + at, count - at);
-        spill_part_op_t op;
+        spill_part_t part = next_part(owner, elements + at, count - at);
+        part_op_t op;
         spill_append_result_t done = {0};
         part.update = index == 0 ? options->update : NULL;
         part.fill = fill;
         if (index == 0)
             code = check_split_id(options->op, &part, count, error);
         if (code == SPILL_OK && options->op != NULL) {
-            code = spill_part_op_init(&op, options->op, at, index, error);
+            code = part_op_init(&op, options->op, at, index, error);
             part.op = &op.op;
         }
         if (code == SPILL_OK)
@@ -208,12 +217,82 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
-    SPILL_TRY(spill_append_check_elements(&own, elements, count, error));
-    SPILL_TRY(spill_append_check_op(options->op, error));
+    SPILL_TRY(check_elements(&own, elements, count, error));
+    SPILL_TRY(check_op(options->op, error));
     if (options->update != NULL)
         SPILL_TRY(spill_array_check_update(array, options->update, error));
     spill_code_t code = append_parts(&own, elements, count, options, result, error);
     if (own.grew) /* also after an error */
         spill_windows_retain(array, owner);
+    return code;
+}
+
+/* ---- several owners, in one request to the store ----------------------------------------------
+ */
+
+/* The batches that go into the request, in one array for each part of them. */
+typedef struct group {
+    spill_owner_t owners[SPILL_BATCHES_MAX];
+    spill_part_t parts[SPILL_BATCHES_MAX];
+    part_op_t ops[SPILL_BATCHES_MAX];
+    spill_append_result_t results[SPILL_BATCHES_MAX];
+    spill_owner_batch_t *batches[SPILL_BATCHES_MAX];
+    size_t count;
+} group_t;
+
+/* Check the batch, and make its only part. Its own append reports what is wrong with it. */
+static bool add_batch(group_t *group, spill_array_t *array, spill_owner_batch_t *batch)
+{
+    spill_error_t error;
+    size_t at = group->count;
+    spill_owner_t *owner = &group->owners[at];
+    if (spill_owner_init(owner, array, &batch->owner, &error) != SPILL_OK ||
+        check_elements(owner, batch->elements, batch->count, &error) != SPILL_OK ||
+        check_op(&batch->op, &error) != SPILL_OK) {
+        spill_owner_release(owner);
+        return false;
+    }
+    spill_part_t part = next_part(owner, batch->elements, batch->count);
+    if (part.count < batch->count ||
+        part_op_init(&group->ops[at], &batch->op, 0, 0, &error) != SPILL_OK) {
+        spill_owner_release(owner);
+        return false;
+    }
+    part.op = &group->ops[at].op;
+    group->parts[at] = part;
+    group->batches[at] = batch;
+    group->count++;
+    return true;
+}
+
+static void end_batch(spill_array_t *array, spill_owner_batch_t *batch,
+                      const spill_append_result_t *result)
+{
+    batch->done = true;
+    batch->result = *result;
+    if (result->first == 0 && spill_schema_of(&array->definition)->has_windows)
+        spill_windows_retain(array, &batch->owner);
+}
+
+spill_code_t spill_array_append_many(spill_array_t *array, spill_owner_batch_t *batches,
+                                     size_t count, spill_error_t *error)
+{
+    group_t *group = bson_malloc(sizeof *group);
+    group->count = 0;
+    spill_code_t code = spill_array_check_built(array, error);
+    for (size_t i = 0; i < count; i++) {
+        batches[i].done = false;
+        if (code == SPILL_OK)
+            add_batch(group, array, &batches[i]);
+    }
+    if (code == SPILL_OK && group->count > 0)
+        code = spill_layout_append_many(group->owners, group->parts, group->count, group->results,
+                                        error);
+    for (size_t i = 0; i < group->count; i++) {
+        if (code == SPILL_OK && group->results[i].count > 0)
+            end_batch(array, group->batches[i], &group->results[i]);
+        spill_owner_release(&group->owners[i]);
+    }
+    bson_free(group);
     return code;
 }

@@ -4,7 +4,7 @@
  * The folder's files, in the order to read:
  *   define.c         save and find definitions
  *   array.c          open an array; calls for one owner; checks of arguments
- *   append.c         append; append_parts.h, append_many.c: to several owners at once
+ *   append.c         append, to one owner or to several at once
  *   reading.c        the documents of a read; read.c chooses them
  *   change.c         edit, remove and trim
  *   walk.c           all elements of an owner, a bounded run at a time
@@ -188,6 +188,30 @@ spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner
  * again. (bucket_change.c)
  */
 void spill_windows_retain(spill_array_t *array, const spill_value_t *window);
+
+/* ---- appends to several owners (append.c) -----------------------------------------------------
+ */
+
+enum { SPILL_BATCHES_MAX = 64 };
+
+/* A batch for one owner, with its operation. */
+typedef struct spill_owner_batch {
+    spill_value_t owner;
+    const spill_value_t *elements;
+    size_t count;
+    spill_op_t op;
+    bool done; /* it is appended, and `result` is filled */
+    spill_append_result_t result;
+} spill_owner_batch_t;
+
+/*
+ * Try to append each of at most SPILL_BATCHES_MAX batches, of different owners, to the owner's
+ * head, in one atomic write. A batch that is not `done` needs an append of its own with the same
+ * operation, also after an error: its head is full, it was appended before, something is wrong
+ * with it, or store or layout cannot append in this way.
+ */
+spill_code_t spill_array_append_many(spill_array_t *array, spill_owner_batch_t *batches,
+                                     size_t count, spill_error_t *error);
 
 /* ---- definitions under construction ---------------------------------------------------------- */
 

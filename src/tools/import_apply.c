@@ -1,6 +1,6 @@
 /* Apply chunks, each exactly once: the job checkpoint of an import, and the appends of a chunk. */
 #include "bson/record.h"
-#include "core/append_parts.h"
+#include "core/array.h"
 #include "store/store.h"
 #include "tools/import_chunk.h"
 #include "util/buffer.h"

@@ -1,7 +1,7 @@
 /* Spans of consecutive owners in memory, absent owners, and first tries for several owners. */
 #include "store/embedded/read_ahead.h"
 
-#include "core/append_parts.h"
+#include "core/array.h"
 #include "support/embedded.h"
 
 #include <setjmp.h>

@@ -9,9 +9,8 @@
  *
  * Numbers are little-endian; the checksums are masked as in logs (logs.h).
  */
-#include "store/embedded/backup_check.h"
-
 #include "store/embedded/kv_rocksdb.h"
+
 #include "store/embedded/logs.h"
 #include "util/buffer.h"
 #include "util/error.h"

@@ -1,7 +1,6 @@
 /* Open, close and copy a store; the table of its functions. */
 #include "store/embedded/embedded.h"
 
-#include "store/embedded/backup_check.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/kv.h"

@@ -61,6 +61,16 @@ spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const ch
  */
 spill_code_t spill_engine_check(const char *path, const char *name, spill_error_t *error);
 
+/* ---- backup_check.c: the files of a copy ----------------------------------------------------- */
+
+/*
+ * Compare the checksums of all table files and files of large values in `folder`, a copy of the
+ * store in the folder `store`. SPILL_CORRUPT: the message names the first damaged file, as a file
+ * of the store: on the same file system, it is the same file. Memory: one stored element, or 256
+ * KiB. Cost: reads these files once.
+ */
+spill_code_t spill_backup_check(const char *folder, const char *store, spill_error_t *error);
+
 /* ---- engine_files.cpp: the file systems of readers and writers ------------------------------- */
 
 typedef struct spill_engine_files spill_engine_files_t;

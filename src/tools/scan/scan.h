@@ -9,13 +9,11 @@
  *   scan.c     the inputs, the workers, and the collections of a scan
  *   inputs.c   the files of a source; document_source*.c read documents from each
  *   resync.c   find documents again behind damage
- *   walk.c     one pass over the bytes of a document; gathered.c keeps what it finds there
- *   outline.c  the fields that a path's documents had, to recognize them; template.c recognizes
- *              whole documents
- *   paths.c    the table of paths; times.c reads the times of elements
- *   sketch.c   distributions, and the largest owners
- *   growth.c   how arrays grew; forecast.c and growth_forecast.c how they may continue
- *   shape.c    fields and indexes of a collection; sprawl.c groups collections by them
+ *   walk.c     one pass over the bytes of a document; gathered.h keeps what it finds there
+ *   outline.c  what a path's documents had, to recognize the next ones field by field, or as a
+ * whole paths.c    the table of paths; times.c reads the times of elements sketch.c distributions,
+ * and the largest owners growth.c   how arrays grew; forecast.c and growth_forecast.c how they may
+ * continue shape.c    fields and indexes of a collection; sprawl.c groups collections by them
  *   result.c   the result; findings.c derives the findings
  *   json.c     the result as JSON (json_paths.c, json_values.c)
  *   plan.c     a plan for the findings (plan_sprawl.c, plan_texts.c)
