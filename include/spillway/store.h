@@ -51,9 +51,9 @@ typedef struct spill_store_options {
     bool must_exist; /* do not create a store */
     spill_durability_t durability;
     /*
-     * Of an embedded store; default 32 MiB. A quarter of it keeps the newest elements of owners
-     * that were read lately (up to 64 elements, 32 KiB each), the rest is the engine's block cache.
-     * A store in memory uses only the quarter. 0: no caches.
+     * Of an embedded store; default 64 MiB. One half of it keeps the newest elements of owners that
+     * were read lately (up to 64 elements, 32 KiB each), the other is the engine's block cache. A
+     * store in memory uses only the first half. 0: no caches.
      */
     int64_t cache_bytes;
     /*

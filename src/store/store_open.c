@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { CACHE_BYTES_DEFAULT = 32 * 1024 * 1024 };
+enum { CACHE_BYTES_DEFAULT = 64 * 1024 * 1024 };
 
 void spill_store_options_init(spill_store_options_t *options)
 {

@@ -74,7 +74,7 @@ static spill_store_t *open_disk(void)
     spill_error_t error;
     spill_store_t *store;
     spill_store_options_init(&options);
-    options.cache_bytes = (int64_t)48 * 1024; /* so small that the tail cache evicts entries */
+    options.cache_bytes = (int64_t)24 * 1024; /* so small that the tail cache evicts entries */
     spill_kv_t *kv = disk_open(disk);
     spill_code_t code = spill_embedded_open_kv(kv, "memory", &options, &store, &error);
     return must(code, store, &error);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -447,6 +448,52 @@ static void memory_store_has_no_backup(void **state)
     disk_free(disk);
 }
 
+/* ---- merges ---------------------------------------------------------------------------------- */
+
+/* The priority of this process's thread that merges tables, as steps of nice(); -1: none. */
+static int priority_of_merges(void)
+{
+    int priority = -1;
+    DIR *threads = opendir("/proc/self/task");
+    assert_non_null(threads);
+    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+        char path[320], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(name, sizeof name, file) && strcmp(name, "rocksdb:low\n") == 0)
+            priority = getpriority(PRIO_PROCESS, (id_t)strtol(entry->d_name, NULL, 10));
+        if (file)
+            fclose(file);
+    }
+    closedir(threads);
+    return priority;
+}
+
+/* Each close writes a table. The engine merges them, at a lower priority than the readers have. */
+static void merges_have_a_lower_priority(void **state)
+{
+    (void)state;
+    enum { TABLES = 6, TRIES_MAX = 3000, PAUSE_US = 10000 };
+    const char *folder = embedded_new_folder();
+    spill_error_t error;
+    int own = getpriority(PRIO_PROCESS, 0);
+    make_store(folder);
+    for (int i = 0; i < TABLES; i++) {
+        spill_store_t *store = embedded_in_folder(folder, NULL);
+        spill_array_t *array = embedded_array(store, "feed", 3, 4);
+        assert_int_equal(embedded_append(array, "ada", 30 + i, 1, &error), SPILL_OK);
+        spill_array_close(array);
+        embedded_close(store);
+    }
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    int tries = 0;
+    while (priority_of_merges() <= own && tries++ < TRIES_MAX)
+        usleep(PAUSE_US);
+    assert_true(priority_of_merges() > own);
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), own);
+    embedded_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +510,7 @@ int main(void)
         cmocka_unit_test(backup_is_independent_store),
         cmocka_unit_test(folder_has_requested_mode),
         cmocka_unit_test(memory_store_has_no_backup),
+        cmocka_unit_test(merges_have_a_lower_priority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -394,7 +394,7 @@ static void a_failed_write_drops_the_entry(void **state)
 
 static void set_owner(fixture_t *fixture, int number)
 {
-    char name[16];
+    char name[24];
     bson_t storage = BSON_INITIALIZER;
     spill_buffer_t key = SPILL_BUFFER_INIT;
     snprintf(name, sizeof name, "owner %d", number);
@@ -416,6 +416,8 @@ static void evicts_at_its_bound(void **state)
     for (int i = 0; i < OWNERS; i++) {
         set_owner(&fixture, i);
         miss_and_fill(&fixture, 10);
+        if (!hits(&fixture, 10))
+            miss_and_fill(&fixture, 10);
         assert_true(hits(&fixture, 10));
         assert_true(fixture.counts.tail_bytes <= BYTES_MAX);
         set_owner(&fixture, i % READ);
@@ -427,6 +429,35 @@ static void evicts_at_its_bound(void **state)
         cached += hits(&fixture, 10);
     }
     assert_in_range(cached, BYTES_MAX / ELEMENT_BYTES / 20, BYTES_MAX / ELEMENT_BYTES / 10);
+    close_cache(&fixture);
+}
+
+/* An owner that is read once evicts none. An owner that is missed again is admitted. */
+static void a_full_cache_admits_owners_that_are_missed_again(void **state)
+{
+    (void)state;
+    enum { BYTES_MAX = 64 * 1024, CACHED = 20, ONCE = 500 };
+    fixture_t fixture;
+    open_cache(&fixture, BYTES_MAX);
+    int filled = 0;
+    for (bool full = false; !full; filled++) {
+        set_owner(&fixture, filled);
+        miss_and_fill(&fixture, 10);
+        full = !hits(&fixture, 10);
+    }
+    assert_true(filled > CACHED);
+    for (int i = 0; i < ONCE; i++) {
+        set_owner(&fixture, filled + i);
+        miss_and_fill(&fixture, 10);
+        assert_false(hits(&fixture, 10));
+    }
+    for (int i = 0; i < filled - 1; i++) {
+        set_owner(&fixture, i);
+        assert_true(hits(&fixture, 10));
+    }
+    set_owner(&fixture, filled + ONCE - 1);
+    miss_and_fill(&fixture, 10);
+    assert_true(hits(&fixture, 10));
     close_cache(&fixture);
 }
 
@@ -475,6 +506,7 @@ int main(void)
         cmocka_unit_test(refuses_old_answers),
         cmocka_unit_test(a_failed_write_drops_the_entry),
         cmocka_unit_test(evicts_at_its_bound),
+        cmocka_unit_test(a_full_cache_admits_owners_that_are_missed_again),
         cmocka_unit_test(does_not_keep_what_is_too_large),
         cmocka_unit_test(no_bytes_no_cache),
     };

@@ -307,7 +307,7 @@ static spill_code_t load_for_writing(spill_embedded_t *store, spill_error_t *err
 /* The tail cache's share of the caches. */
 static int64_t tail_bytes(const spill_store_options_t *options)
 {
-    return options->cache_bytes / 4;
+    return options->cache_bytes / 2;
 }
 
 spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <bson/bson.h>
 #include <rocksdb/c.h>
 #include <rocksdb/env.h>
@@ -230,11 +232,48 @@ void register_env()
     });
 }
 
+/*
+ * The engine merges tables at a lower priority, so that a merge delays no read. Writers wait for
+ * merges that are far behind, so a merge cannot starve. Flushes keep their priority: memory is
+ * freed by them. The threads belong to the process, as all threads of RocksDB's default
+ * environment; a thread cannot raise its priority again.
+ */
+class CalmEnv : public rocksdb::EnvWrapper
+{
+  public:
+    explicit CalmEnv(const std::shared_ptr<rocksdb::Env> &files) : EnvWrapper(files)
+    {
+        file_system_ = files->GetFileSystem();
+        system_clock_ = files->GetSystemClock();
+    }
+    const char *Name() const override
+    {
+        return kName;
+    }
+    void Schedule(void (*function)(void *), void *argument, Priority priority, void *tag,
+                  void (*unschedule)(void *)) override
+    {
+        if (priority == LOW)
+            target()->Schedule(lower_priority, nullptr, priority, nullptr, nullptr);
+        target()->Schedule(function, argument, priority, tag, unschedule);
+    }
+
+  private:
+    static void lower_priority(void * /*argument*/)
+    {
+        enum { STEPS = 10 };
+        static thread_local bool lowered = false;
+        if (!lowered)
+            (void)!nice(STEPS); /* on Linux: of this thread alone */
+        lowered = true;
+    }
+};
+
 } // namespace
 
 struct spill_engine_files {
     explicit spill_engine_files(const std::shared_ptr<rocksdb::FileSystem> &files)
-        : env(rocksdb::NewCompositeEnv(files))
+        : env(std::make_unique<CalmEnv>(rocksdb::NewCompositeEnv(files)))
     {
     }
     std::unique_ptr<rocksdb::Env> env;

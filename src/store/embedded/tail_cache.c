@@ -14,6 +14,12 @@
  */
 enum { SHARDS_MAX = 64, SHARD_BYTES_MIN = 256 * 1024, STAMPS = 64, BUCKETS_MIN = 64 };
 
+/*
+ * A full shard admits an owner when it is missed again, so an owner that is read once evicts none.
+ * It remembers this many missed owners.
+ */
+enum { MISSED = 512 };
+
 /* What malloc adds to an entry, and the elements that an entry at least has room for. */
 enum { MALLOC_BYTES = 16, WANTED_MIN = 8, STATE_SLACK = 16 };
 
@@ -53,7 +59,8 @@ typedef struct shard {
     size_t bucket_count;
     size_t entry_count;
     size_t bytes;
-    size_t hand; /* the bucket to look at next, if the shard must evict an entry */
+    size_t hand;             /* the bucket to look at next, if the shard must evict an entry */
+    uint32_t missed[MISSED]; /* hashes of owners that were missed, each in one possible place */
 } shard_t;
 
 struct spill_tail_cache {
@@ -406,6 +413,20 @@ static bool has_items(const entry_t *entry, const content_t *content)
     return same;
 }
 
+/* Is there room for the entry, or was the owner missed before? If not, remember that it was. */
+static bool admits(const spill_tail_cache_t *cache, shard_t *shard, const content_t *content)
+{
+    size_t bytes = sizeof(entry_t) + content->state_bytes;
+    for (size_t i = 0; i < content->item_count; i++)
+        bytes += content->items[i].size_bytes + sizeof(spill_run_entry_t);
+    uint32_t *missed = &shard->missed[(content->hash >> 16) % MISSED];
+    uint32_t mark = (uint32_t)content->hash;
+    if (shard->bytes + bytes <= cache->shard_bytes_max || *missed == mark)
+        return true;
+    *missed = mark;
+    return false;
+}
+
 /* Is it the key of an owner? The leader finds the owners of a batch's records only by such keys. */
 static bool is_owner(const spill_record_key_t *owner)
 {
@@ -441,7 +462,8 @@ void spill_tail_cache_fill(spill_tail_cache_t *cache, const spill_record_key_t *
     const stamp_t *stamp = stamp_of(shard, content.hash);
     const entry_t *entry = find_entry(shard, owner, content.hash);
     bool current = stamp->pending == 0 && stamp->version == ticket->version;
-    if (current && !(entry && has_items(entry, &content)))
+    bool better = !(entry && has_items(entry, &content));
+    if (current && better && (entry || admits(cache, shard, &content)))
         put_entry(cache, shard, &content, false);
     pthread_mutex_unlock(&shard->lock);
 }

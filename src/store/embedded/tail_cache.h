@@ -26,9 +26,9 @@ typedef struct spill_tail_ticket {
 } spill_tail_ticket_t;
 
 /*
- * A cache of at most `bytes_max` bytes, besides at most 80 KiB for its locks and versions. 0: NULL,
- * which all functions below accept as a cache that is always empty. It adds to the counters
- * tail_... of `counts`, which are borrowed.
+ * A cache of at most `bytes_max` bytes, besides at most 210 KiB for its locks, versions and missed
+ * owners. 0: NULL, which all functions below accept as a cache that is always empty. It adds to the
+ * counters tail_... of `counts`, which are borrowed.
  */
 spill_tail_cache_t *spill_tail_cache_new(int64_t bytes_max, spill_counts_t *counts);
 void spill_tail_cache_free(spill_tail_cache_t *cache);
