@@ -105,12 +105,20 @@ void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **
 
 /* ---- mongo_state.c --------------------------------------------------------------------------- */
 
+/* What a server answers if it is asked for the length of a field that is not an array. */
+enum { SPILL_MONGO_NO_ARRAY = 17124 };
+
 /*
  * Append to a projection the fields that spill_mongo_state reads (`state`, `live` and so on). The
- * server computes them from the document.
+ * server computes them from the document. `finds`: a cheaper projection for a `find`, which may
+ * fail with SPILL_MONGO_NO_ARRAY if the array's field is not an array.
  */
-void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
+void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bool finds,
                                bson_t *projection);
+
+/* Find the numbers of the state in the answer. */
+bool spill_mongo_find_state(const spill_mongo_document_t *document, const bson_t *projected,
+                            bson_iter_t *state);
 
 /* The same for the answer to an append, but cheaper: only incarnation, first, op_count, deleted and
  * live. */
@@ -171,6 +179,12 @@ bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *
 /* Append to the operands of $set: the array without `count` elements from that rank on. */
 void spill_mongo_append_without(const spill_mongo_document_t *document, int64_t rank, int64_t count,
                                 bson_t *set);
+
+/*
+ * Does a `find` answer a READ with the array's own field, cut to its newest elements? Not if a
+ * projection has another field of that name.
+ */
+bool spill_mongo_is_sliced(const spill_mongo_document_t *document);
 
 /*
  * Append to a projection the elements that a READ wants: `run`, in the order of the array, and

@@ -198,6 +198,18 @@ static bool wants_newest(const spill_request_t *request)
            !spill_schema_of(request->definition)->keeps_top_n;
 }
 
+bool spill_mongo_is_sliced(const spill_mongo_document_t *document)
+{
+    static const char *const others[] = {"state",      "live",      "page",   "tally",
+                                         "ops",        "top",       "shown",  "now",
+                                         "arrayBytes", "rootBytes", "topRun", "ownBytes"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(document->array, others[i]) == 0)
+            return false;
+    return !document->referenced && document->request->kind == SPILL_REQUEST_READ &&
+           wants_newest(document->request);
+}
+
 /*
  * A `find` slices the field itself, at no cost for the server. In an aggregation, or if the
  * projection has a field with the name of the array, an expression computes `run`.
@@ -209,7 +221,7 @@ static void project_newest(const spill_mongo_document_t *document, bool finds, b
     bool front = spill_grows_at_front(request->definition);
     int64_t limit = front ? request->read.limit : -request->read.limit;
     snprintf(array, sizeof array, "$%s", document->array);
-    if (finds && !document->referenced && !bson_has_field(projection, document->array))
+    if (finds && spill_mongo_is_sliced(document))
         BCON_APPEND(projection, document->array, "{", "$slice", BCON_INT64(limit), "}");
     else
         BCON_APPEND(projection, "run", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}",

@@ -75,24 +75,38 @@ static bool is_sized(const spill_request_t *request)
     return request->kind != SPILL_REQUEST_READ || !request->read.unsized;
 }
 
-/* Append `live`: the array's length, or the name of the field's type if it is not an array. */
-static void project_live(const spill_mongo_document_t *document, bson_t *projection)
+/*
+ * Append `live`: the array's length, or the name of the field's type if it is not an array. If the
+ * answer has the field itself, the length is enough, which a server computes faster: it fails if
+ * the field is not an array, and null is in the answer.
+ */
+static void project_live(const spill_mongo_document_t *document, bool finds, bson_t *projection)
 {
     char array[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
+    if (finds && spill_mongo_is_sliced(document)) {
+        spill_mongo_append_length(array, "live", projection);
+        return;
+    }
     BCON_APPEND(projection, "live", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{",
                 "$size", BCON_UTF8(array), "}", "{", "$type", BCON_UTF8(array), "}", "]", "}");
 }
 
-/* Append `state`: the fields that the document may have. A server computes each, even an absent
- * one.
+/*
+ * Append `state`: the fields that the document may have. A server computes each, even an absent
+ * one. A `find` returns them where they are, in `spill`, so that the server computes nothing.
  */
 static void project_numbers(const spill_mongo_document_t *document, const number_t *list,
-                            size_t count, bson_t *projection)
+                            size_t count, bool finds, bson_t *projection)
 {
     char path[SPILL_MONGO_PATH_SIZE];
     bson_t state;
     BSON_APPEND_INT32(projection, "_id", 0);
+    for (size_t i = 0; finds && i < count; i++)
+        if (may_hold(document, list[i].of))
+            BSON_APPEND_INT32(projection, spill_mongo_path(document, list[i].name, path), 1);
+    if (finds)
+        return;
     BSON_APPEND_DOCUMENT_BEGIN(projection, "state", &state);
     for (size_t i = 0; i < count; i++)
         if (may_hold(document, list[i].of))
@@ -100,10 +114,11 @@ static void project_numbers(const spill_mongo_document_t *document, const number
     bson_append_document_end(projection, &state);
 }
 
-void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bson_t *projection)
+void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bool finds,
+                               bson_t *projection)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    project_numbers(document, numbers, sizeof numbers / sizeof *numbers, projection);
+    project_numbers(document, numbers, sizeof numbers / sizeof *numbers, finds, projection);
     if (spill_mongo_is_bucket(document)) {
         BCON_APPEND(projection, "page", "{", "$subtract", "[", "$_id.part", BCON_INT64(1), "]",
                     "}");
@@ -115,7 +130,7 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
         spill_mongo_project_referenced(projection);
         return;
     }
-    project_live(document, projection);
+    project_live(document, finds, projection);
     if (ops)
         BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
     spill_mongo_project_top(document, projection);
@@ -132,7 +147,7 @@ void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *pro
 {
     static const number_t end[] = {
         {"epoch", EVERY}, {"first", EVERY}, {"n", EVERY}, {"gone", EVERY}, {"gaps", TOP_N}};
-    project_numbers(document, end, sizeof end / sizeof *end, projection);
+    project_numbers(document, end, sizeof end / sizeof *end, false, projection);
     /* After an append the field is an array. */
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
@@ -339,6 +354,19 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
     spill_ops_release(&newest_first);
 }
 
+/* The name of the type of a field that is not an array; else NULL. See project_live. */
+static const char *wrong_type(const spill_mongo_document_t *document, const bson_t *projected,
+                              const bson_iter_t *live)
+{
+    bson_iter_t array;
+    if (BSON_ITER_HOLDS_UTF8(live))
+        return bson_iter_utf8(live, NULL);
+    bool null = spill_mongo_is_sliced(document) &&
+                bson_iter_init_find(&array, projected, document->array) &&
+                BSON_ITER_HOLDS_NULL(&array);
+    return null ? "null" : NULL;
+}
+
 /* If the array's field is not an array, the document is unmanaged or the field was overwritten. */
 static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_state_t *state,
                               spill_error_t *error)
@@ -348,8 +376,8 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
     state->live = 0;
     if (!bson_iter_init_find(&iter, projected, "live"))
         return SPILL_OK;
-    if (BSON_ITER_HOLDS_UTF8(&iter)) {
-        const char *type = bson_iter_utf8(&iter, NULL);
+    const char *type = wrong_type(document, projected, &iter);
+    if (type) {
         if (strcmp(type, "missing") == 0)
             return SPILL_OK;
         return spill_fail(error, state->present ? SPILL_CORRUPT : SPILL_REFUSED,
@@ -380,14 +408,26 @@ static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t
         fail_field(parser, "tally", "what statistics are made of");
 }
 
+bool spill_mongo_find_state(const spill_mongo_document_t *document, const bson_t *projected,
+                            bson_iter_t *state)
+{
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, projected, "spill"))
+        return bson_iter_init(&iter, projected) &&
+               bson_iter_find_descendant(&iter, document->spill, state);
+    return bson_iter_init_find(state, projected, "state") && BSON_ITER_HOLDS_DOCUMENT(state);
+}
+
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error)
 {
     parser_t parser = {.document = document, .error = error};
     bson_iter_t iter, fields;
     spill_state_clear(state);
-    if (bson_iter_init_find(&iter, projected, "state") && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
-        bson_iter_recurse(&iter, &fields))
+    bool found = spill_mongo_find_state(document, projected, &iter);
+    if (found && BSON_ITER_HOLDS_ARRAY(&iter))
+        fail_field(&parser, "epoch", "a number from 0");
+    if (found && BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &fields))
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
     state->present = state->incarnation > 0;

@@ -19,6 +19,7 @@ typedef struct search {
     const spill_mongo_document_t *document;
     int64_t over;  /* SPILL_PAGE_HOLDING: pages that begin above this number */
     bool in_parts; /* the answer is several documents; see append_parts */
+    bool computed; /* the server computes every field, whatever type the array's field has */
 } search_t;
 
 /* The documents of a search: `order` is empty if at most one matches, `limit` 0 if any number may.
@@ -122,7 +123,7 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bool finds
 {
     const spill_request_t *request = document->request;
     bool ops = request->kind == SPILL_REQUEST_READ && (request->read.op || request->read.want_ops);
-    spill_mongo_project_state(document, ops, projection);
+    spill_mongo_project_state(document, ops, finds, projection);
     if (request->read.want_now)
         BSON_APPEND_UTF8(projection, "now", "$$NOW");
     spill_mongo_project_run(document, finds, projection);
@@ -230,7 +231,7 @@ static bool needs_stages(const search_t *search)
 {
     const spill_mongo_document_t *document = search->document;
     const spill_request_t *request = document->request;
-    return search->in_parts || (request->read.want_fields && document->head) ||
+    return search->in_parts || search->computed || (request->read.want_fields && document->head) ||
            (request->page == SPILL_PAGE_WITH_ID && !document->referenced);
 }
 
@@ -385,23 +386,23 @@ static spill_code_t read_found(const findings_t *findings, const bson_t *project
 }
 
 /* Is it the requested document, and not the one beyond it? */
-static bool is_meant(const spill_request_t *request, const bson_t *projected)
+static bool is_meant(const spill_mongo_document_t *document, const bson_t *projected)
 {
-    bson_iter_t iter, first;
+    const spill_request_t *request = document->request;
+    bson_iter_t iter, field;
     if (!request->read.want_beyond)
         return true;
     if (request->page >= 0)
         return bson_iter_init_find(&iter, projected, "page") &&
                spill_iter_int64(&iter) == request->page;
-    return bson_iter_init(&iter, projected) &&
-           bson_iter_find_descendant(&iter, "state.first", &first) &&
-           spill_iter_int64(&first) <= request->read.seq;
+    return spill_mongo_find_state(document, projected, &iter) && bson_iter_recurse(&iter, &field) &&
+           bson_iter_find(&field, "first") && spill_iter_int64(&field) <= request->read.seq;
 }
 
 static bool add_document(void *context, const bson_t *projected)
 {
     findings_t *findings = context;
-    if (!findings->response->state.present && is_meant(findings->document->request, projected))
+    if (!findings->response->state.present && is_meant(findings->document, projected))
         findings->code = read_found(findings, projected);
     else
         findings->code = read_beyond(findings, projected);
@@ -429,14 +430,29 @@ static spill_code_t find_in_parts(spill_mongo_t *store, const search_t *search,
     return joined.count > 0 ? read_found(&findings, &joined.projected) : SPILL_OK;
 }
 
+/* Did the server refuse a cheap projection, because a document's array is not an array? */
+static bool is_no_array(spill_code_t code, const spill_error_t *cause)
+{
+    return code == SPILL_IO && cause->native == SPILL_MONGO_NO_ARRAY;
+}
+
 static spill_code_t run_search(spill_mongo_t *store, const search_t *search,
                                spill_response_t *response, spill_error_t *error)
 {
     const spill_mongo_document_t *document = search->document;
     findings_t findings = {.document = document, .response = response, .error = error};
-    spill_code_t code = visit_found(store, search, add_document, &findings, error);
+    spill_error_t cause = {0};
+    spill_code_t code = visit_found(store, search, add_document, &findings, &cause);
+    if (is_no_array(code, &cause)) {
+        search_t computed = *search;
+        computed.computed = true;
+        spill_response_clear(response);
+        code = visit_found(store, &computed, add_document, &findings, &cause);
+    }
     if (code == SPILL_TOO_BIG)
         return find_in_parts(store, search, response, error);
+    if (code != SPILL_OK && error)
+        *error = cause;
     SPILL_TRY(code);
     return findings.code;
 }
@@ -511,6 +527,20 @@ static bool add_page(void *context, const bson_t *projected)
     return reading->code == SPILL_OK;
 }
 
+/* `finds`: with the cheap projection of a find. */
+static spill_code_t find_pages(spill_mongo_t *store, bool finds, reading_t *reading,
+                               spill_error_t *error)
+{
+    const spill_mongo_document_t *document = reading->document;
+    SPILL_SCOPED(bson_destroy) bson_t projection = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
+    spill_mongo_select_pages(document, reading->pages, reading->count, &filter);
+    spill_mongo_project_read(document, finds, &projection);
+    const spill_mongo_query_t query = {&filter, NULL, &projection, (int64_t)reading->count};
+    return spill_mongo_find(store, document->collection, &query, document->request->read.may_be_old,
+                            add_page, reading, error);
+}
+
 /* For SPILL_SCOPED. */
 static void free_numbers(int64_t **numbers)
 {
@@ -521,19 +551,24 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
                                     size_t count, spill_response_t *responses, spill_error_t *error)
 {
     spill_mongo_document_t document;
-    SPILL_SCOPED(bson_destroy) bson_t projection = BSON_INITIALIZER;
-    SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(free_numbers) int64_t *pages = bson_malloc0(count * sizeof *pages);
     reading_t reading = {&document, pages, count, responses, SPILL_OK, error};
+    spill_error_t cause = {0};
     for (size_t i = 0; i < count; i++) {
         pages[i] = requests[i].page;
         responses[i].outcome = SPILL_DONE;
     }
     spill_mongo_document_init(&document, store, requests);
-    spill_mongo_select_pages(&document, pages, count, &filter);
-    spill_mongo_project_read(&document, true, &projection);
-    const spill_mongo_query_t query = {&filter, NULL, &projection, (int64_t)count};
-    SPILL_TRY(spill_mongo_find(store, document.collection, &query, requests->read.may_be_old,
-                               add_page, &reading, error));
+    spill_code_t code = find_pages(store, true, &reading, &cause);
+    if (is_no_array(code, &cause)) {
+        for (size_t i = 0; i < count; i++) {
+            spill_response_clear(&responses[i]);
+            responses[i].outcome = SPILL_DONE;
+        }
+        code = find_pages(store, false, &reading, &cause);
+    }
+    if (code != SPILL_OK && error)
+        *error = cause;
+    SPILL_TRY(code);
     return reading.code;
 }
