@@ -92,7 +92,7 @@ def documents(collection):
     if collection.startswith("spillway."):
         return []
     elements = [{"id": j} for j in range(3)]
-    computed = {"state": STATE, "live": 3, "arrayBytes": 60, "rootBytes": 300, "ownBytes": 200,
+    computed = {"spillwayState": STATE, "live": 3, "arrayBytes": 60, "rootBytes": 300, "ownBytes": 200,
                 "from": Int64(0), "run": elements, "elements": 3, "bytes": 60, "ours": True,
                 "full": False, "page": 0, "incarnations": [{"epoch": Int64(3), "pages": 1}]}
     return [{"_id": owner, "activities": elements, "spill": {"activities": STATE}, **computed}
@@ -112,7 +112,7 @@ def plausible(name, collection, database):
         batch = "nextBatch" if name == "getMore" else "firstBatch"
         return {"cursor": {"id": Int64(0), "ns": namespace, batch: found}, "ok": 1.0}
     if name == "findAndModify":
-        return {"value": {"_id": "ada", "state": STATE, "live": 4},
+        return {"value": {"_id": "ada", "spillwayState": STATE, "live": 4},
                 "lastErrorObject": {"n": 1, "updatedExisting": True}, "ok": 1.0}
     return {"n": 1, "nModified": 1, "count": 5, "indexSizes": {"_id_": 4096}, "ok": 1.0}
 

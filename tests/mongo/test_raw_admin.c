@@ -1,6 +1,6 @@
 /*
- * Unmanaged documents in which the array's field is not an array: every call reports that clearly
- * and changes nothing.
+ * Documents that other programs write. If the array's field is not an array, every call reports
+ * that clearly and changes nothing. Other fields may have any name.
  */
 #include "support/server.h"
 
@@ -150,9 +150,37 @@ static void an_array_that_was_overwritten(void **state)
     fixture_close(&fixture);
 }
 
+/* The document's other fields have the names that answers of the store use. */
+static void other_fields_of_any_name(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_error_t error;
+    bson_error_t cause;
+    static const char *const names[] = {"state", "live", "page", "from", "run", "now", "ops"};
+    fixture_open(&fixture);
+    assert_int_equal(append(&fixture, &error), SPILL_OK);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bson_t *filter = BCON_NEW("_id", "ada");
+        bson_t *update = BCON_NEW("$set", "{", names[i], "[", "a", "{", "b", "c", "}", "]", "}");
+        assert_true(
+            mongoc_collection_update_one(fixture.heads, filter, update, NULL, NULL, &cause));
+        bson_destroy(filter);
+        bson_destroy(update);
+        spill_count_t count;
+        assert_int_equal(append(&fixture, &error), SPILL_OK);
+        assert_int_equal(read_newest(&fixture, &error), SPILL_OK);
+        assert_int_equal(spill_array_count(fixture.array, &fixture.owner, &count, &error),
+                         SPILL_OK);
+        assert_int_equal(count.count, i + 2);
+    }
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_fields_of_any_name),
         cmocka_unit_test(a_field_that_is_no_array),
         cmocka_unit_test(a_document_without_the_field),
         cmocka_unit_test(an_array_that_was_overwritten),

@@ -397,6 +397,23 @@ static spill_code_t write_documents(spill_raw_admin_t *base, const char *name,
     return code;
 }
 
+/* Add an index to an array of them, unless it is there. */
+static void add_index(bson_t *indexes, const bson_iter_t *index)
+{
+    bson_iter_t iter;
+    char buffer[16];
+    const char *key;
+    spill_value_t wanted = spill_value_from_iter(index);
+    bson_iter_init(&iter, indexes);
+    while (bson_iter_next(&iter)) {
+        spill_value_t value = spill_value_from_iter(&iter);
+        if (spill_value_equal(&value, &wanted))
+            return;
+    }
+    bson_uint32_to_string(bson_count_keys(indexes), &key, buffer, sizeof buffer);
+    bson_append_iter(indexes, key, -1, index);
+}
+
 static spill_code_t create(spill_raw_admin_t *base, const char *name, const bson_t *made,
                            spill_error_t *error)
 {
@@ -406,8 +423,10 @@ static spill_code_t create(spill_raw_admin_t *base, const char *name, const bson
     if (!begin(of(base), &code, error))
         return code;
     foreign_collection_t *collection = make(of(base), name);
-    bson_destroy(collection->indexes);
-    collection->indexes = bson_copy(made);
+    bson_iter_t iter;
+    bson_iter_init(&iter, made);
+    while (bson_iter_next(&iter))
+        add_index(collection->indexes, &iter);
     return code;
 }
 

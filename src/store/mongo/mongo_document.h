@@ -109,7 +109,7 @@ void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **
 enum { SPILL_MONGO_NO_ARRAY = 17124 };
 
 /*
- * Append to a projection the fields that spill_mongo_state reads (`state`, `live` and so on). The
+ * Append to a projection the fields that spill_mongo_state reads (the numbers, `live` and so on). The
  * server computes them from the document. `finds`: a cheaper projection for a `find`, which may
  * fail with SPILL_MONGO_NO_ARRAY if the array's field is not an array.
  */

@@ -200,9 +200,9 @@ static bool wants_newest(const spill_request_t *request)
 
 bool spill_mongo_is_sliced(const spill_mongo_document_t *document)
 {
-    static const char *const others[] = {"state",      "live",      "page",   "tally",
-                                         "ops",        "top",       "shown",  "now",
-                                         "arrayBytes", "rootBytes", "topRun", "ownBytes"};
+    static const char *const others[] = {"live",      "page",   "tally",   "ops",
+                                         "top",       "shown",  "now",     "arrayBytes",
+                                         "rootBytes", "topRun", "ownBytes"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(document->array, others[i]) == 0)
             return false;

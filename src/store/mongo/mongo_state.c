@@ -27,6 +27,12 @@ typedef struct number {
     holder_t of;
 } number_t;
 
+/*
+ * The field of the computed numbers. A server computes it within each element of an array that the
+ * document has under that name, so it is a name that no application gives.
+ */
+#define COMPUTED "spillwayState"
+
 static const number_t numbers[] = {
     {"epoch", EVERY},  {"rev", EVERY},   {"first", EVERY},     {"n", EVERY},
     {"gone", EVERY},   {"gaps", TOP_N},  {"pages", HEAD},      {"low", HEAD},
@@ -93,7 +99,7 @@ static void project_live(const spill_mongo_document_t *document, bool finds, bso
 }
 
 /*
- * Append `state`: the fields that the document may have. A server computes each, even an absent
+ * Append COMPUTED: the fields that the document may have. A server computes each, even an absent
  * one. A `find` returns them where they are, in `spill`, so that the server computes nothing.
  */
 static void project_numbers(const spill_mongo_document_t *document, const number_t *list,
@@ -107,7 +113,7 @@ static void project_numbers(const spill_mongo_document_t *document, const number
             BSON_APPEND_INT32(projection, spill_mongo_path(document, list[i].name, path), 1);
     if (finds)
         return;
-    BSON_APPEND_DOCUMENT_BEGIN(projection, "state", &state);
+    BSON_APPEND_DOCUMENT_BEGIN(projection, COMPUTED, &state);
     for (size_t i = 0; i < count; i++)
         if (may_hold(document, list[i].of))
             BSON_APPEND_UTF8(&state, list[i].name, spill_mongo_ref(document, list[i].name, path));
@@ -415,7 +421,7 @@ bool spill_mongo_find_state(const spill_mongo_document_t *document, const bson_t
     if (bson_iter_init_find(&iter, projected, "spill"))
         return bson_iter_init(&iter, projected) &&
                bson_iter_find_descendant(&iter, document->spill, state);
-    return bson_iter_init_find(state, projected, "state") && BSON_ITER_HOLDS_DOCUMENT(state);
+    return bson_iter_init_find(state, projected, COMPUTED) && BSON_ITER_HOLDS_DOCUMENT(state);
 }
 
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,

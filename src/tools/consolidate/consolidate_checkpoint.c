@@ -145,12 +145,44 @@ spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_err
     return code;
 }
 
-spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error)
+/* Does the first pass need the index? Only a unique one can refuse a document. */
+static bool is_unique(const bson_t *index)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, index, "unique") && bson_iter_as_bool(&iter);
+}
+
+/* A command for each index, so that none takes longer than it must. */
+static spill_code_t create_indexes(spill_consolidate_run_t *run, bool only_unique,
+                                   spill_error_t *error)
 {
     bson_t indexes;
+    bson_iter_t iter;
     bson_init_static(&indexes, run->checkpoint.indexes.data, run->checkpoint.indexes.size_bytes);
-    SPILL_TRY(spill_consolidate_check_own(run, error));
-    return run->admin->ops->create(run->admin, run->group->into, &indexes, error);
+    bson_iter_init(&iter, &indexes);
+    while (bson_iter_next(&iter)) {
+        bson_t index;
+        spill_value_t value = spill_value_from_iter(&iter);
+        if (!bson_init_static(&index, value.data, value.size_bytes) ||
+            (only_unique && !is_unique(&index)))
+            continue;
+        SPILL_SCOPED(bson_destroy) bson_t one = BSON_INITIALIZER;
+        BSON_APPEND_DOCUMENT(&one, "0", &index);
+        SPILL_TRY(spill_consolidate_check_own(run, error));
+        SPILL_TRY(run->admin->ops->create(run->admin, run->group->into, &one, error));
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    bool copies = run->place.pass == 1 && run->throttle.options.latency_max_s == 0;
+    return create_indexes(run, copies, error);
+}
+
+spill_code_t spill_consolidate_create_rest(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    return create_indexes(run, false, error);
 }
 
 spill_code_t spill_consolidate_create_view(spill_consolidate_run_t *run, const char *name,

@@ -220,6 +220,7 @@ static spill_code_t copy_documents(spill_consolidate_run_t *run, spill_error_t *
         return spill_fail(error, SPILL_REFUSED,
                           "'%s' is past its copy (%s): its documents belong to the application now",
                           run->group->into, spill_consolidate_phase_name(run->checkpoint.phase));
+    SPILL_TRY(spill_consolidate_place_load(run, error));
     SPILL_TRY(spill_consolidate_create(run, error));
     SPILL_TRY(spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error));
     if (run->result->changing > 0 || run->checkpoint.copied)

@@ -96,9 +96,15 @@ spill_code_t spill_consolidate_checkpoint_delete(spill_consolidate_run_t *run,
  */
 spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_error_t *error);
 
-/* As the ops of these names, after spill_consolidate_check_own. Create makes the joint collection.
+/*
+ * Create the indexes of the joint collection. In a first pass that need not spare the server's
+ * latency, create only unique ones: the others cost a server most of the time of an insert. The
+ * pass ends with the rest. Load the place before.
  */
 spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error);
+spill_code_t spill_consolidate_create_rest(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* As the ops of these names, after spill_consolidate_check_own. */
 spill_code_t spill_consolidate_create_view(spill_consolidate_run_t *run, const char *name,
                                            const bson_t *pipeline, spill_error_t *error);
 spill_code_t spill_consolidate_rename(spill_consolidate_run_t *run, const char *from,

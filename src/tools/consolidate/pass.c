@@ -193,8 +193,10 @@ static spill_code_t pass_members(spill_consolidate_run_t *run, const spill_conso
     run->progress.collections = place->member;
     run->progress.collections_all = spill_consolidate_members(run, way);
     run->result->documents = 0;
-    return place->pass == 1 ? spill_consolidate_first_pass(run, way, pause_us, error)
-                            : compare_members(run, way, pause_us, error);
+    if (place->pass > 1)
+        return compare_members(run, way, pause_us, error);
+    SPILL_TRY(spill_consolidate_first_pass(run, way, pause_us, error));
+    return way->back ? SPILL_OK : spill_consolidate_create_rest(run, error);
 }
 
 spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
