@@ -128,14 +128,13 @@ static bool add(void *connection, const char *owner, int64_t id, const uint8_t *
     bson_t storage = BSON_INITIALIZER, id_storage = BSON_INITIALIZER;
     bson_iter_t at;
     int64_t seq;
-    spill_error_t error;
     spill_value_t name = spill_value_from_utf8(&storage, owner);
     BSON_APPEND_DATE_TIME(&id_storage, "", id);
     bson_iter_init_find(&at, &id_storage, "");
     spill_value_t value = spill_value_from_iter(&at);
-    spill_code_t code = spill_array_find_id(ours->array, &name, &value, &seq, &error);
+    spill_code_t code = spill_array_find_id(ours->array, &name, &value, &seq, NULL);
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)
-        measure_check(code, &error);
+        measure_stop("an id cannot be found: %s", spill_code_text(code));
     bson_destroy(&id_storage);
     bson_destroy(&storage);
     if (code == SPILL_NOT_FOUND)

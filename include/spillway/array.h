@@ -251,6 +251,9 @@ SPILL_API spill_code_t spill_array_remove(spill_array_t *array, const spill_valu
  * pages), else two. An index finds it, so the array's length does not matter. Edit: two more.
  * Remove: one more in the head, three in a page.
  *
+ * To learn only whether an element has the id, pass NULL as `error`: a message takes longer than
+ * the look-up of an id that is in memory.
+ *
  * Errors: SPILL_NOT_FOUND: no element has the id. SPILL_INVALID: the definition has no id_field, or
  * the value cannot be an id. After SPILL_UNKNOWN a removal may have been made, and a second call
  * would remove the next element with that id. Remove by the number *seq instead. If one client

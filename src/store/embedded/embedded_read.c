@@ -506,7 +506,8 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
     if (request->page == SPILL_ELEMENTS)
         return request->read.want == SPILL_WANT_TOP_N ? read_top_n(reading, error)
                                                       : read_elements(reading, error);
-    SPILL_TRY(spill_view_find_document(reading, error));
+    if (!reading->response->state.present) /* else the cache had it */
+        SPILL_TRY(spill_view_find_document(reading, error));
     if (!reading->response->state.present)
         return request->read.unmanaged ? read_unmanaged(reading, error) : SPILL_OK;
     if (request->read.want == SPILL_WANT_ID)
@@ -546,15 +547,30 @@ static spill_code_t read_engine(spill_view_t *reading, spill_error_t *error)
     return read_view(reading, store->kv, error);
 }
 
-/* Read the engine, or for the newest elements the cache. */
+/*
+ * Read the engine, or for the newest elements the cache. If an element is wanted by its id, the
+ * cache has only the head's state, and the index is then of the same moment or a later one. The id
+ * is found if an element has it at the later moment and had its number at the first. It is absent
+ * if no element has it at the later moment, or the owner was dropped since the first one.
+ */
 static spill_code_t read_one(spill_view_t *reading, spill_error_t *error)
 {
     spill_tail_ticket_t ticket;
     spill_tail_cache_t *tails = reading->store->tails;
-    if (spill_tail_cache_read(tails, &reading->key, reading->request, reading->response, &ticket))
+    const spill_request_t *cached = reading->request;
+    spill_request_t head;
+    bool by_id = cached->read.want == SPILL_WANT_ID;
+    if (by_id) {
+        head = *cached;
+        head.read.want = SPILL_WANT_NONE;
+        cached = &head;
+    }
+    bool hit = spill_tail_cache_read(tails, &reading->key, cached, reading->response, &ticket);
+    if (hit && !by_id)
         return SPILL_OK;
     SPILL_TRY(read_engine(reading, error));
-    spill_tail_cache_fill(tails, &reading->key, reading->request, reading->response, &ticket);
+    if (!hit)
+        spill_tail_cache_fill(tails, &reading->key, cached, reading->response, &ticket);
     return SPILL_OK;
 }
 
