@@ -167,7 +167,23 @@ static void remember_op(const making_t *making, int64_t ordinal, const spill_op_
                            making->request->definition->op_window);
 }
 
-/* Record the operation as the owner's newest, and delete the one that leaves the window. */
+/*
+ * Delete operations that have left the window, OPS_AT_ONCE together: the engine inserts deletions
+ * of neighbouring keys in less time. Nothing looks for an operation that is not in the window.
+ */
+static void delete_old_ops(const making_t *making, int64_t ordinal)
+{
+    enum { OPS_AT_ONCE = 64 };
+    int64_t end = ordinal - making->request->definition->op_window + 1;
+    if (end <= 0 || end % OPS_AT_ONCE != 0)
+        return;
+    for (int64_t old = end - OPS_AT_ONCE; old < end; old++) {
+        spill_record_key_op(making->key, making->state->incarnation, old);
+        spill_batch_delete(making->batch, making->key->data, making->key->size);
+    }
+}
+
+/* Record the operation as the owner's newest. */
 static void record_op(const making_t *making, int64_t seq)
 {
     const spill_op_t *op = making->request->append.op;
@@ -180,11 +196,7 @@ static void record_op(const making_t *making, int64_t seq)
     memcpy(entry.id, op->id, op->id_bytes);
     put_op(making, ordinal, &entry);
     remember_op(making, ordinal, &entry);
-    if (ordinal < making->request->definition->op_window)
-        return;
-    spill_record_key_op(making->key, making->state->incarnation,
-                        ordinal - making->request->definition->op_window);
-    spill_batch_delete(making->batch, making->key->data, making->key->size);
+    delete_old_ops(making, ordinal);
 }
 
 /*

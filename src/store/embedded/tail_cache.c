@@ -23,6 +23,9 @@ enum { MISSED = 512 };
 /* What malloc adds to an entry, and the elements that an entry at least has room for. */
 enum { MALLOC_BYTES = 16, WANTED_MIN = 8, STATE_SLACK = 16 };
 
+/* Bytes of an entry that a reader fetches at once: for 20 elements all except the arena. */
+enum { FETCHED = 640 };
+
 /*
  * An owner's head and some of its newest elements, in one block of memory. What a read compares
  * first lies next to each other:
@@ -176,6 +179,23 @@ static entry_t **find_place(const shard_t *shard, const spill_record_key_t *owne
     return place;
 }
 
+/* Let the processor fetch memory that is needed soon: in a large cache, most of it is in no cache
+ * of the processor. */
+static void fetch(const void *start, size_t bytes)
+{
+    enum { LINE = 64 };
+    for (size_t at = 0; at < bytes; at += LINE)
+        __builtin_prefetch((const uint8_t *)start + at);
+}
+
+/* Fetch the first entry of the owner's bucket, as far as a hit compares it. */
+static void fetch_bucket(const shard_t *shard, uint64_t hash)
+{
+    const entry_t *entry = shard->buckets ? shard->buckets[hash & (shard->bucket_count - 1)] : NULL;
+    if (entry)
+        fetch(entry, FETCHED);
+}
+
 static entry_t *find_entry(const shard_t *shard, const spill_record_key_t *owner, uint64_t hash)
 {
     entry_t **place = find_place(shard, owner, hash);
@@ -207,10 +227,10 @@ static void evict(const spill_tail_cache_t *cache, shard_t *shard, size_t bytes)
     }
 }
 
-/* Make the table larger if it has more entries than buckets. */
+/* Make the table larger if it has more than one entry for two buckets: few entries share one. */
 static void grow_table(const spill_tail_cache_t *cache, shard_t *shard)
 {
-    if (shard->buckets && shard->entry_count < shard->bucket_count)
+    if (shard->buckets && shard->entry_count < shard->bucket_count / 2)
         return;
     size_t count = shard->buckets ? shard->bucket_count * 2 : BUCKETS_MIN;
     entry_t **buckets = bson_malloc0(count * sizeof(void *));
@@ -375,8 +395,11 @@ bool spill_tail_cache_read(spill_tail_cache_t *cache, const spill_record_key_t *
     uint64_t hash = spill_hash(owner->data, owner->prefix);
     shard_t *shard = shard_of(cache, hash);
     pthread_mutex_lock(&shard->lock);
+    fetch_bucket(shard, hash);
     const stamp_t *stamp = stamp_of(shard, hash);
     entry_t *entry = stamp->pending == 0 ? find_entry(shard, owner, hash) : NULL;
+    if (entry)
+        fetch(arena_of(entry), entry->arena_bytes);
     bool hit = entry && copy_entry(entry, &request->read, response);
     if (hit)
         entry->used = true;
