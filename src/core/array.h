@@ -79,6 +79,10 @@ spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *co
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);
 
+/* spill_array_export of one owner, for which spill_each_owner calls. (walk.c) */
+spill_code_t spill_walk_owner(spill_array_t *array, const spill_value_t *owner,
+                              spill_element_fn visit, void *context, spill_error_t *error);
+
 /*
  * Call a function for every incarnation that has pages and no head, of all owners or of one, until
  * the function fails. (owners.c)

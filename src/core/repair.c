@@ -16,6 +16,7 @@
 
 typedef struct repair {
     spill_array_t *array;
+    bool whole; /* all owners, which are listed */
     bool look_only;
     spill_finding_fn report;
     void *context;
@@ -192,6 +193,7 @@ static spill_code_t repair_owner(void *context, const spill_value_t *value, spil
     SPILL_SCOPED(spill_inspection_release) spill_inspection_t inspection = {0};
     repair->owner = value;
     SPILL_TRY(spill_owner_init(&owner, repair->array, value, error));
+    owner.walked = repair->whole;
     SPILL_TRY(fix_indexes(repair, &owner, &inspection, error));
     return repair_documents(repair, &owner, &inspection, error);
 }
@@ -241,6 +243,7 @@ spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner
     spill_repair_summary_t ignored;
     repair_t repair = {
         .array = array,
+        .whole = !owner,
         .look_only = look_only,
         .report = report,
         .context = context,

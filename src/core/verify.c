@@ -8,6 +8,7 @@
 
 typedef struct verify {
     spill_array_t *array;
+    bool whole; /* all owners, which are listed */
     spill_finding_fn report;
     void *context;
     spill_verify_summary_t *summary;
@@ -103,6 +104,7 @@ static spill_code_t verify_owner(void *context, const spill_value_t *value, spil
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     SPILL_SCOPED(spill_inspection_release) spill_inspection_t inspection = {0};
     SPILL_TRY(spill_owner_init(&owner, verify->array, value, error));
+    owner.walked = verify->whole;
     SPILL_TRY(inspect(&owner, false, &inspection, error));
     if (inspection.found > 0 && verify->array->store->options.partial)
         SPILL_TRY(count_readable(&owner, &inspection, error));
@@ -184,6 +186,7 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
     spill_verify_summary_t ignored;
     verify_t verify = {
         .array = array,
+        .whole = !owner,
         .report = report,
         .context = context,
         .summary = summary != NULL ? summary : &ignored,

@@ -280,6 +280,22 @@ static void from_store(void *context, const spill_store_finding_t *finding)
     spill_inspection_fix(inspection, &anew);
 }
 
+/* Pages that are read together. */
+enum { TOGETHER = 2 };
+
+/* Read the states of consecutive pages together; if that fails, one by one, for the message. */
+static spill_code_t read_states(const spill_owner_t *owner, int64_t first,
+                                spill_response_t pages[TOGETHER], spill_error_t *error)
+{
+    spill_request_t reads[TOGETHER];
+    for (size_t i = 0; i < TOGETHER; i++)
+        reads[i] = spill_owner_request(owner, SPILL_REQUEST_READ, first + (int64_t)i);
+    spill_code_t code = spill_owner_call_all(owner, reads, TOGETHER, pages, NULL);
+    for (size_t i = 0; code != SPILL_OK && i < TOGETHER; i++)
+        SPILL_TRY(spill_owner_read_state(owner, first + (int64_t)i, &pages[i], error));
+    return SPILL_OK;
+}
+
 /*
  * Keep newest: the pages after the last counted one are copies that a spill has put and not cut
  * yet, or that a dead or refused spill has left. A later spill replaces them. They copy this head,
@@ -287,19 +303,24 @@ static void from_store(void *context, const spill_store_finding_t *finding)
  * yet, or refused) before a page that exists. Two absent pages end the search.
  */
 static spill_code_t inspect_uncut(spill_inspection_t *inspection, const spill_state_t *head,
-                                  spill_response_t *response, spill_error_t *error)
+                                  spill_error_t *error)
 {
+    spill_response_t pages[TOGETHER] = {SPILL_RESPONSE_INIT, SPILL_RESPONSE_INIT};
     spill_code_t code = SPILL_OK;
     int absent = 0;
     for (int64_t page = head->pages; code == SPILL_OK && absent < 2; page++) {
-        code = spill_owner_read_state(inspection->owner, page, response, error);
-        const spill_state_t *state = &response->state;
+        int64_t at = (page - head->pages) % TOGETHER;
+        if (at == 0)
+            code = read_states(inspection->owner, page, pages, error);
+        const spill_state_t *state = &pages[at].state;
         bool exists = code == SPILL_OK && state->present && state->incarnation == head->incarnation;
         absent = exists ? 0 : absent + 1;
         if (exists && state->source_rev > head->rev)
             spill_inspection_add(inspection, page, 7,
                                  "is a copy of a head that was changed more often than this one");
     }
+    for (size_t i = 0; i < TOGETHER; i++)
+        spill_response_release(&pages[i]);
     return code;
 }
 
@@ -310,17 +331,13 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
     const spill_definition_t *definition = &inspection->owner->array->definition;
     spill_response_t response = SPILL_RESPONSE_INIT;
     int64_t page = head->pages;
-    spill_code_t code;
     if (!spill_schema_of(definition)->has_pages)
         return SPILL_OK;
     if (spill_schema_of(definition)->has_referenced_elements)
         page = spill_state_end(head); /* each element of the head may have been put as a page */
-    else if (spill_schema_of(definition)->appends_to_head) {
-        code = inspect_uncut(inspection, head, &response, error);
-        spill_response_release(&response);
-        return code;
-    }
-    code = spill_owner_read_state(inspection->owner, page, &response, error);
+    else if (spill_schema_of(definition)->appends_to_head)
+        return inspect_uncut(inspection, head, error);
+    spill_code_t code = spill_owner_read_state(inspection->owner, page, &response, error);
     if (code == SPILL_OK && response.state.present &&
         response.state.incarnation == head->incarnation)
         spill_inspection_add(inspection, page, 7,

@@ -11,6 +11,7 @@ enum { ELEMENTS_AT_A_TIME = 1000 };
 
 typedef struct walk {
     spill_array_t *array;
+    bool whole; /* over all owners, which are listed */
     spill_element_fn visit;
     void *context;
 } walk_t;
@@ -180,6 +181,7 @@ static spill_code_t export_owner(void *context, const spill_value_t *owner, spil
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_SCOPED(spill_stretch_release) spill_stretch_t stretch = {.last = false};
     SPILL_TRY(spill_owner_init(&own, walk->array, owner, error));
+    own.walked = walk->whole;
     if (walk->array->store->options.partial)
         return spill_readable_walk(&own, walk->visit, walk->context, &elements, error);
     while (!stretch.last) {
@@ -193,12 +195,19 @@ static spill_code_t export_owner(void *context, const spill_value_t *owner, spil
     return SPILL_OK;
 }
 
+spill_code_t spill_walk_owner(spill_array_t *array, const spill_value_t *owner,
+                              spill_element_fn visit, void *context, spill_error_t *error)
+{
+    walk_t walk = {.array = array, .whole = true, .visit = visit, .context = context};
+    return export_owner(&walk, owner, error);
+}
+
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                 spill_element_fn visit, void *context, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array);
     SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
-    walk_t walk = {.array = array, .visit = visit, .context = context};
+    walk_t walk = {.array = array, .whole = !owner, .visit = visit, .context = context};
     if (owner != NULL)
         return export_owner(&walk, owner, error);
     return spill_each_owner(array, export_owner, &walk, true, error);

@@ -36,7 +36,7 @@ void spill_owner_release(spill_owner_t *owner)
 spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_kind_t kind,
                                     int64_t page)
 {
-    return (spill_request_t){
+    spill_request_t request = {
         .kind = kind,
         .definition = &owner->array->definition,
         .array_id = owner->array->binding.array_id,
@@ -46,6 +46,9 @@ spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_ki
         .key_bytes = owner->key.size,
         .page = page,
     };
+    if (kind == SPILL_REQUEST_READ && page == SPILL_HEAD)
+        request.read.ahead = owner->walked;
+    return request;
 }
 
 /* "owner {...} of 'feed', page 3: " before a store's message. */

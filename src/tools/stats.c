@@ -138,8 +138,7 @@ static spill_code_t count_owner(void *context, const spill_value_t *owner, spill
     collector_t *collector = context;
     begin_owner(collector, owner);
     int64_t elements = collector->elements, bytes = collector->bytes;
-    spill_code_t code =
-        spill_array_export(collector->array, owner, count_element, collector, error);
+    spill_code_t code = spill_walk_owner(collector->array, owner, count_element, collector, error);
     bool counts =
         code == SPILL_OK || (code == SPILL_CORRUPT && collector->array->store->options.partial &&
                              collector->elements > elements);

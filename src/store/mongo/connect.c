@@ -1,5 +1,5 @@
 /* The URI, the pool of clients, and the check of the server's abilities. */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "util/error.h"
 #include "util/text.h"
@@ -259,6 +259,16 @@ static void watch(spill_mongo_t *store, bool count_bytes)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
+static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
+                           spill_response_t *response, spill_error_t *error)
+{
+    if (request->kind == SPILL_REQUEST_ADOPT || request->kind == SPILL_REQUEST_ADOPT_SPLIT)
+        return spill_mongo_adopt(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_UNMANAGE)
+        return spill_mongo_unmanage(store, request, response, error);
+    return spill_mongo_guarded(store, request, response, error);
+}
+
 static spill_code_t call(spill_store_t *base, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error)
 {
@@ -268,11 +278,9 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
         return spill_mongo_read(store, request, response, error);
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
-    if (request->kind == SPILL_REQUEST_ADOPT || request->kind == SPILL_REQUEST_ADOPT_SPLIT)
-        return spill_mongo_adopt(store, request, response, error);
-    if (request->kind == SPILL_REQUEST_UNMANAGE)
-        return spill_mongo_unmanage(store, request, response, error);
-    return spill_mongo_guarded(store, request, response, error);
+    spill_code_t code = change(store, request, response, error);
+    spill_mongo_ahead_changed(store->ahead, request->owner);
+    return code;
 }
 
 static spill_code_t call_all(spill_store_t *base, const spill_request_t *requests, size_t count,
@@ -281,6 +289,7 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
     spill_mongo_t *store = (spill_mongo_t *)base;
     for (size_t i = 0; i < count; i++)
         spill_response_clear(&responses[i]);
+    spill_mongo_ahead_changed(store->ahead, requests->owner);
     if (requests->kind == SPILL_REQUEST_READ)
         return spill_mongo_read_pages(store, requests, count, responses, error);
     if (base->options.read_only)
@@ -298,6 +307,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
         mongoc_client_pool_destroy(store->pool);
     mongoc_read_prefs_destroy(store->primary);
     spill_mongo_hints_free(store->hints);
+    spill_mongo_ahead_free(store->ahead);
     bson_free(store->database);
     bson_free(store->place);
     spill_store_base_release(base);
@@ -331,6 +341,7 @@ static spill_mongo_t *make_store(const mongoc_uri_t *uri, const spill_store_opti
     spill_mongo_t *store = bson_malloc0(sizeof *store);
     store->place = place_of(uri);
     store->hints = spill_mongo_hints_new();
+    store->ahead = spill_mongo_ahead_new();
     store->retries = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
     store->primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
     store->database = bson_strdup(mongoc_uri_get_database(uri));

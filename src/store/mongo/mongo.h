@@ -27,6 +27,7 @@
  *   owners.c            list owners, and heads that need a reshape
  *   obstacle.c          can the array of a document of nearly the size limit be adopted?
  *   lists.c             list the windows of an owner, and pages without a head
+ *   ahead.c             heads that a walk reads soon
  *   raw_reader.c        read any collection (store/raw_reader.h)
  *   raw_admin.c         write, rename and drop any collection (store/raw_admin.h)
  *
@@ -43,6 +44,7 @@
 #include "store/transition.h"
 
 typedef struct spill_mongo_hints spill_mongo_hints_t;
+typedef struct spill_mongo_ahead spill_mongo_ahead_t;
 
 typedef struct spill_mongo {
     spill_store_t base;
@@ -52,6 +54,7 @@ typedef struct spill_mongo {
     bool sharded;
     bool retries; /* the driver may send a write twice, and reports the second one's result */
     spill_mongo_hints_t *hints;
+    spill_mongo_ahead_t *ahead;
     char *place; /* "HOST/DATABASE", for messages; without user or password */
 } spill_mongo_t;
 

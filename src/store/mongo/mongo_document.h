@@ -109,8 +109,8 @@ void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **
 enum { SPILL_MONGO_NO_ARRAY = 17124 };
 
 /*
- * Append to a projection the fields that spill_mongo_state reads (the numbers, `live` and so on). The
- * server computes them from the document. `finds`: a cheaper projection for a `find`, which may
+ * Append to a projection the fields that spill_mongo_state reads (the numbers, `live` and so on).
+ * The server computes them from the document. `finds`: a cheaper projection for a `find`, which may
  * fail with SPILL_MONGO_NO_ARRAY if the array's field is not an array.
  */
 void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bool finds,
@@ -268,6 +268,28 @@ void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
 
 /* Find element `seq` in a run. */
 bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value);
+
+/* ---- ahead.c --------------------------------------------------------------------------------- */
+
+spill_mongo_ahead_t *spill_mongo_ahead_new(void);
+void spill_mongo_ahead_free(spill_mongo_ahead_t *ahead); /* NULL is allowed */
+
+/* The calling thread has listed these owners, which are the next of its walk. */
+void spill_mongo_ahead_list(spill_mongo_ahead_t *ahead, const spill_definition_t *definition,
+                            const spill_listing_t *listing);
+
+/*
+ * Answer a READ of a head with request.read.ahead, by a `find` with that projection: *head, to be
+ * destroyed, or NULL if there is no head. False: send the READ alone.
+ */
+bool spill_mongo_ahead_read(spill_mongo_t *store, const spill_mongo_document_t *document,
+                            const bson_t *projection, bson_t **head);
+
+/*
+ * The next READs of the owner's head are sent alone. Call it after every change of the owner,
+ * before the change is acknowledged, and before every READ of its pages.
+ */
+void spill_mongo_ahead_changed(spill_mongo_ahead_t *ahead, const spill_value_t *owner);
 
 /* ---- read.c, rank.c -------------------------------------------------------------------------- */
 

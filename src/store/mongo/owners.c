@@ -2,7 +2,7 @@
  * List the owners of an array, and those whose head needs a reshape: a range of documents of the
  * heads' collection, in the order of _id.
  */
-#include "store/mongo/mongo.h"
+#include "store/mongo/mongo_document.h"
 
 #include "definition/schema.h"
 #include "store/render.h"
@@ -228,6 +228,8 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
                        .listing = listing,
                        .add = add_owner};
     spill_code_t code = find_after(&search, error);
+    if (code == SPILL_OK)
+        spill_mongo_ahead_list(search.store->ahead, definition, listing);
     bson_destroy(conditions);
     bson_destroy(projection);
     return code;

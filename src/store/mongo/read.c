@@ -293,6 +293,14 @@ static spill_code_t visit_found(spill_mongo_t *store, const search_t *search,
     bool finds = !needs_stages(search);
     query_init(&query, search);
     spill_mongo_project_read(document, finds, &projection);
+    if (finds && document->head && document->request->read.ahead && !may_be_old) {
+        SPILL_SCOPED(spill_mongo_destroy) bson_t *head;
+        if (spill_mongo_ahead_read(store, document, &projection, &head)) {
+            if (head)
+                visit(context, head);
+            return SPILL_OK;
+        }
+    }
     if (!finds) {
         SPILL_SCOPED(spill_mongo_destroy)
         bson_t *pipeline = make_pipeline(search, &query, &projection);
@@ -488,6 +496,8 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
+    if (request->page != SPILL_HEAD) /* a head that is read afterwards is no older */
+        spill_mongo_ahead_changed(store->ahead, request->owner);
     if (request->page == SPILL_ELEMENTS)
         return spill_mongo_read_elements(store, request, response, error);
     spill_mongo_document_t document;
