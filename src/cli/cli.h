@@ -106,6 +106,13 @@ enum { SPILL_CLI_URI = 4096 };
 spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error);
 
 /*
+ * If the URI is a server's, find the server and run one command there. Call it before interrupts
+ * are caught: nothing else ends the driver's search for a server, which may take its whole timeout.
+ * `preference` is a read preference, or NULL.
+ */
+spill_code_t spill_cli_reach_server(const char *uri, const char *preference, spill_error_t *error);
+
+/*
  * Close both (either may be NULL). If `code` is an error, report `error`, else the error of
  * closing. Returns the exit code.
  */

@@ -283,6 +283,10 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
         refused = spill_cli_operate_threads(invocation, &given->operate, &run.options.threads);
     if (refused != SPILL_EXIT_DONE)
         return refused;
+    char uri[SPILL_CLI_URI];
+    if (spill_cli_store_uri(invocation->arguments[0], uri, &error) == SPILL_OK &&
+        spill_cli_reach_server(uri, NULL, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
     run.options.passes = given->passes;
     run.options.views = given->views;
     run.options.pause_s = given->max_pause;

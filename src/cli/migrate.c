@@ -229,7 +229,10 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
     if (run->planned)
         SPILL_TRY(
             spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error));
-    return begins ? check_source(run, error) : SPILL_OK;
+    /* A finished migration has moved the arrays out of the collection. */
+    return begins ? check_source(run, error)
+                  : spill_migrate_check_source_collection(run->uri[0] != '\0' ? run->uri : NULL,
+                                                          run->entry, error);
 }
 
 /* Migrate one entry. An embedded store knows what it matches only once the definition is saved. */

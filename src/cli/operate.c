@@ -356,6 +356,9 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
         return refused;
     spill_throttle_options_t throttle = {0};
     spill_error_t error, closing;
+    if (spill_cli_store_uri(invocation->arguments[0], run.uri, &error) == SPILL_OK &&
+        spill_cli_reach_server(run.uri, NULL, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
     throttle.latency = latency_s;
     spill_throttle_init(&run.throttle, &throttle);

@@ -112,6 +112,8 @@ spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
         return wrong;
     spill_code_t code = read_earlier(given->since, &earlier, &error);
     if (code == SPILL_OK)
+        code = spill_cli_reach_server(source, given->read_preference, &error);
+    if (code == SPILL_OK)
         code = run_scan(invocation, given, source, result, &error);
     if (code == SPILL_OK && given->since)
         spill_scan_since(result, &earlier);

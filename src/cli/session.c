@@ -1,6 +1,7 @@
 /* Opening and closing the store and array of a command. */
 #include "cli/cli.h"
 
+#include "store/raw_reader.h"
 #include "util/error.h"
 
 #include <errno.h>
@@ -103,6 +104,21 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     if (mode != SPILL_CLI_READ)
         follow_store(invocation, uri);
     return spill_store_open(uri, &options, store, error);
+}
+
+spill_code_t spill_cli_reach_server(const char *uri, const char *preference, spill_error_t *error)
+{
+    spill_raw_reader_t *reader = NULL;
+    char **names = NULL;
+    if (!spill_raw_reader_serves(uri))
+        return SPILL_OK;
+    spill_code_t code = spill_raw_reader_open(uri, preference, &reader, error);
+    if (code == SPILL_OK)
+        code = spill_raw_reader_collections(reader, &names, error);
+    bson_strfreev(names);
+    spill_raw_reader_close(reader);
+    return code == SPILL_DENIED ? SPILL_OK
+                                : code; /* a server that refuses the command is reached */
 }
 
 /* STORE NAME: open both. On an error both are NULL. */

@@ -148,6 +148,13 @@ spill_code_t spill_migrate_check_collection(const char *uri, const char *collect
                                             spill_error_t *error);
 
 /*
+ * Check that the entry's collection exists on the server at `uri` (NULL: an embedded store), unless
+ * the entry has "mayBeEmpty": true. SPILL_NOT_FOUND: the message says how to correct the entry.
+ */
+spill_code_t spill_migrate_check_source_collection(const char *uri, const spill_planned_t *planned,
+                                                   spill_error_t *error);
+
+/*
  * Check that the entry's collection has an array. `uri` is the server's, or NULL on an embedded
  * store. SPILL_NOT_FOUND: the collection is missing. SPILL_REFUSED: none of its documents has the
  * array. The message says how to correct the entry. An entry with "mayBeEmpty": true always passes.

@@ -220,17 +220,22 @@ static spill_code_t fail_source(const spill_definition_t *source, spill_code_t c
                       cause.message, advice);
 }
 
+spill_code_t spill_migrate_check_source_collection(const char *uri, const spill_planned_t *planned,
+                                                   spill_error_t *error)
+{
+    const spill_definition_t *source = source_of(planned);
+    if (!uri || planned->may_be_empty)
+        return SPILL_OK;
+    spill_code_t code = spill_migrate_check_collection(uri, source->collection, error);
+    return code == SPILL_NOT_FOUND ? fail_source(source, code, error) : code;
+}
+
 spill_code_t spill_migrate_check_source(spill_store_t *store, const char *uri,
                                         const spill_planned_t *planned, spill_error_t *error)
 {
     const spill_definition_t *source = source_of(planned);
     bool any = planned->may_be_empty, known = true;
-    spill_code_t code = SPILL_OK;
-    if (!any && uri) {
-        code = spill_migrate_check_collection(uri, source->collection, error);
-        if (code == SPILL_NOT_FOUND)
-            return fail_source(source, code, error);
-    }
+    spill_code_t code = spill_migrate_check_source_collection(uri, planned, error);
     if (code == SPILL_OK && !any)
         code = has_managed(store, source->name, &any, &known, error);
     if (code == SPILL_OK && known && !any)

@@ -162,12 +162,13 @@ static spill_code_t find_begun_stage(const spill_staged_t *staged, const spill_b
 static spill_code_t find_ended_stage(const spill_staged_t *staged, spill_stage_t *stage,
                                      spill_error_t *error)
 {
-    bool finished = false;
+    bool finished = false, defined;
     *stage = SPILL_STAGE_NONE;
     SPILL_TRY(spill_convert_finished(staged->store, original_name(staged), planned_name(staged),
                                      &finished, error));
     if (!finished)
         return check_new(staged, error);
+    SPILL_TRY(check_same(staged, &staged->planned->definition, &defined, error));
     *stage = SPILL_STAGE_FINISHED;
     return SPILL_OK;
 }

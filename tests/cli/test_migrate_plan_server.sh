@@ -84,6 +84,16 @@ clean @uri
 expect 0 migrate @uri oldest.json --execute --finish --yes --quiet
 has out '"step":"finished","owners":0'
 has err "an earlier run finished the migration to 'things-list'"
+sed 's/\([".]\)things"/\1thing"/' oldest.json >absent.json
+sed 's/"pageCollection": "thingsFeedPages"/"pageCollection": "others"/' oldest.json >other.json
+for options in "" "--finish --execute --yes"; do
+    # shellcheck disable=SC2086
+    expect 3 migrate @uri absent.json $options --quiet
+    has err "has no collection 'thing'"
+    # shellcheck disable=SC2086
+    expect 4 migrate @uri other.json $options --quiet
+    has err "the migration was begun with another plan"
+done
 
 # ---- plans for other databases --------------------------------------------------------------------
 

@@ -118,3 +118,34 @@ cmp -s before out || fail "a reader changed the store, or reads other data"
 counts "$uri" ev alice 5
 expect 3 count "$uri" ev bob
 clean "$uri"
+
+# ---- interrupted while the driver waits for a server ---------------------------------------------
+
+# A server that accepts connections and never answers. It creates `reached` at the first one.
+python3 - <<'END' &
+import os, socket
+with socket.create_server(("127.0.0.1", 0)) as server:
+    with open("port.new", "w") as file:
+        print(server.getsockname()[1], file=file)
+    os.rename("port.new", "port")
+    connections = []
+    while True:
+        connections.append(server.accept())
+        open("reached", "w").close()
+END
+cleanups+=("kill $! 2>/dev/null")
+await "the silent server listens" test -e port
+mute="mongodb://127.0.0.1:$(cat port)/db?serverSelectionTimeoutMS=600000&connectTimeoutMS=600000"
+echo '{"spillwayPlan": 1, "arrays": []}' >plan.json
+for command in "scan $mute" "plan $mute" "migrate $mute plan.json" "sweep $mute ev"; do
+    rm -f reached
+    # shellcheck disable=SC2086 # words
+    "$SPILLWAY" $command >out 2>err &
+    pid=$!
+    await "the program connects" test -e reached
+    kill -TERM "$pid"
+    ended() { ! kill -0 "$pid" 2>/dev/null; }
+    await "${command%% *} ends after SIGTERM" ended
+    wait "$pid"
+    [ $? = 143 ] || fail "${command%% *} was not ended by SIGTERM"
+done

@@ -34,6 +34,8 @@ typedef struct scanner {
     spill_raw_reader_t *reader; /* of a server, else NULL */
     const char *browsed;        /* the collection that it reads */
     collection_t **collections; /* by the source's index; NULL: not begun, or in the result */
+    size_t *begun;              /* the indexes of those that are not NULL, ascending */
+    size_t begun_count;
     size_t count;
     int64_t bytes_before; /* of the files before this one */
     int64_t bytes_total;
@@ -163,6 +165,15 @@ static void ensure_table(const worker_t *worker, collection_t *collection)
     collection->tables[worker->number] = paths;
 }
 
+static void note_begun(scanner_t *scanner, size_t index)
+{
+    size_t at = scanner->begun_count++;
+    scanner->begun = bson_realloc(scanner->begun, scanner->begun_count * sizeof *scanner->begun);
+    for (; at > 0 && scanner->begun[at - 1] > index; at--)
+        scanner->begun[at] = scanner->begun[at - 1];
+    scanner->begun[at] = index;
+}
+
 /* The collection of the worker's block, with a table for the worker. */
 static collection_t *collection_of(worker_t *worker)
 {
@@ -184,6 +195,7 @@ static collection_t *collection_of(worker_t *worker)
                 : scanner->input->collection;
         collection = new_collection(name);
         scanner->collections[index] = collection;
+        note_begun(scanner, index);
     }
     ensure_table(worker, collection);
     return collection;
@@ -250,18 +262,30 @@ static void finish_collection(scanner_t *scanner, size_t index)
 /* Add the ended collections to the result, so that only those of the current input are kept. */
 static void finish_ended(scanner_t *scanner, bool all)
 {
-    for (size_t i = 0; i < scanner->count; i++) {
-        collection_t *collection = scanner->collections[i];
-        if (!collection || collection->busy > 0)
+    size_t left = 0;
+    for (size_t i = 0; i < scanner->begun_count; i++) {
+        size_t index = scanner->begun[i];
+        bool busy = scanner->collections[index]->busy > 0, ended = all;
+        if (!all && !busy && scanner->document_source->ops->collection)
+            scanner->document_source->ops->collection(scanner->document_source, index, &ended);
+        if (busy || !ended) {
+            scanner->begun[left++] = index;
             continue;
-        bool ended = all;
-        if (!all && scanner->document_source->ops->collection)
-            scanner->document_source->ops->collection(scanner->document_source, i, &ended);
-        if (ended) {
-            finish_collection(scanner, i);
-            scanner->collections[i] = NULL;
         }
+        finish_collection(scanner, index);
+        scanner->collections[index] = NULL;
     }
+    scanner->begun_count = left;
+}
+
+static void free_collections(scanner_t *scanner)
+{
+    bson_free(scanner->collections);
+    bson_free(scanner->begun);
+    scanner->collections = NULL;
+    scanner->begun = NULL;
+    scanner->count = 0;
+    scanner->begun_count = 0;
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -356,9 +380,7 @@ static void scan_source(scanner_t *scanner)
         spill_block_release(&workers[i].block);
     }
     finish_ended(scanner, true);
-    bson_free(scanner->collections);
-    scanner->collections = NULL;
-    scanner->count = 0;
+    free_collections(scanner);
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
@@ -524,6 +546,7 @@ static collection_t *collection_named(worker_t *worker, const char *definition, 
         scanner->collections = bson_realloc(scanner->collections, (i + 1) * sizeof(collection_t *));
         scanner->collections[i] = new_collection(full);
         scanner->count++;
+        note_begun(scanner, i);
     }
     bson_free(full);
     return scanner->collections[i];
@@ -585,7 +608,7 @@ static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
     finish_ended(scanner, true);
     scanner->document_source = NULL;
     scanner->input = NULL;
-    bson_free(scanner->collections);
+    free_collections(scanner);
     bson_free(definitions);
     bson_free(input.path);
     return code;
