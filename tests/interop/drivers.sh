@@ -2,8 +2,9 @@
 # The pinned drivers that the tests use. They are fetched once and kept in a cache.
 # shellcheck disable=SC2034 # used where it is sourced
 
-PYMONGO=4.10.1
-NODE_MONGODB=6.22.0
+PYMONGO=4.20.0
+NODE_MONGODB=7.9.0
+MONGOOSE=9.12.1
 MONGOSH=2.12.0
 
 case "$(id -u)" in
@@ -45,6 +46,11 @@ fetch_java() {
     mvn -q -B -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2"
 }
 
+# Keeps modules outside the user's own cache, and builds the program that uses them.
+fetch_go() {
+    (cd "$1" && GOFLAGS=-modcacherw GOMODCACHE=$2/modules go build -o "$2/program" .)
+}
+
 # Each of these prints the folder of a driver.
 
 fetched_pymongo() {
@@ -60,4 +66,9 @@ fetched_npm() {
 # fetched_java RECIPE: the dependencies named by the pom.xml in that folder.
 fetched_java() {
     fetched "java-$(cksum <"$1/pom.xml" | tr ' ' -)" fetch_java "$1"
+}
+
+# fetched_go PROGRAM: the Go program in that folder, built; named `program`.
+fetched_go() {
+    fetched "go-$(cat "$1/go.sum" "$1"/*.go | cksum | tr ' ' -)" fetch_go "$1"
 }
