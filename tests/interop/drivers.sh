@@ -38,6 +38,19 @@ fetch_pymongo() {
     python3 -m pip install --disable-pip-version-check "pymongo==$PYMONGO" --target "$1"
 }
 
+# The source distribution, which has pymongo's own tests. They ask the server for a parameter that not
+# every server has.
+fetch_pymongo_source() {
+    (
+        cd "$1" &&
+            python3 -m pip download --disable-pip-version-check --no-deps --no-binary :all: \
+                "pymongo==$PYMONGO" &&
+            tar xzf "pymongo-$PYMONGO.tar.gz" --strip-components=1 &&
+            sed -i 's/server_parameters\["enableTestCommands"\]/server_parameters.get("enableTestCommands")/' \
+                test/__init__.py
+    )
+}
+
 fetch_npm() {
     npm install --no-audit --no-fund --prefix "$2" "$1"
 }
@@ -57,6 +70,10 @@ fetched_pymongo() {
     local version
     version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     fetched "pymongo-$PYMONGO-python$version" fetch_pymongo
+}
+
+fetched_pymongo_source() {
+    fetched "pymongo-$PYMONGO-source" fetch_pymongo_source
 }
 
 fetched_npm() {
