@@ -133,16 +133,15 @@ static void free_parts(running_t *running)
 
 /* ---- what is served -------------------------------------------------------------------------- */
 
-typedef struct listing {
-    FILE *out;
-    int count;
-} listing_t;
-
-static void print_served(void *context, const spill_served_collection_t *collection)
+/* Print the served collections, and those that have a definition of another layout. */
+static void print_collections(const spill_served_t *served, FILE *out)
 {
-    listing_t *listing = context;
-    fprintf(listing->out, "%s%s.%s", listing->count++ == 0 ? "; serves arrays of " : ", ",
-            collection->database, collection->collection);
+    const spill_served_collection_t *const *all = spill_served_all(served);
+    if (!*all)
+        fprintf(out, "; no collection has a definition, so everything is relayed");
+    for (size_t i = 0; all[i]; i++)
+        fprintf(out, "%s%s%s", i == 0 ? "; arrays in " : ", ", all[i]->collection,
+                all[i]->array ? "" : " (not served: its layout)");
 }
 
 static void print_start(const running_t *running, FILE *out)
@@ -152,13 +151,10 @@ static void print_start(const running_t *running, FILE *out)
                                         [SPILL_UPSTREAM_REPLICA_SET] = "a replica set",
                                         [SPILL_UPSTREAM_ROUTER] = "a sharded cluster"};
     spill_target_t *target = spill_targets_get(gateway->targets);
-    listing_t listing = {out, 0};
     fprintf(out, "spillway: listening on mongodb://%s/%s in front of %s (%s)", running->address,
             gateway->tls ? "?tls=true" : "", spill_targets_place(gateway->targets),
             kinds[target->primary.kind]);
-    spill_served_each(gateway->served, print_served, &listing);
-    if (listing.count == 0)
-        fprintf(out, "; no collection has a definition, so everything is relayed");
+    print_collections(gateway->served, out);
     if (running->metrics)
         fprintf(out, "; metrics on port %u", (unsigned)spill_metrics_port(running->metrics));
     fprintf(out, "\n");

@@ -36,13 +36,12 @@ spill_code_t spill_served_reload(spill_served_t *served, spill_error_t *error);
 const spill_served_collection_t *spill_served_find(const spill_served_t *served,
                                                    const char *database, const char *collection);
 
+/* The collections that have definitions, ended by NULL. Any thread. */
+const spill_served_collection_t *const *spill_served_all(const spill_served_t *served);
+
 /* Is it a collection of pages or of bookkeeping, which clients must not see? */
 bool spill_served_hidden(const spill_served_t *served, const char *database,
                          const char *collection);
-
-/* Call `each` for every served collection, in the order of their names. */
-typedef void (*spill_served_each_fn)(void *context, const spill_served_collection_t *collection);
-void spill_served_each(const spill_served_t *served, spill_served_each_fn each, void *context);
 
 spill_rights_t *spill_rights_new(void);
 void spill_rights_free(spill_rights_t *rights); /* NULL is allowed */

@@ -48,11 +48,11 @@ bool spill_served_hidden(const spill_served_t *served, const char *database, con
     return false;
 }
 
-void spill_served_each(const spill_served_t *served, spill_served_each_fn each, void *context)
+const spill_served_collection_t *const *spill_served_all(const spill_served_t *served)
 {
+    static const spill_served_collection_t *const none = NULL;
     (void)served;
-    (void)each;
-    (void)context;
+    return &none;
 }
 
 spill_rights_t *spill_rights_new(void)
