@@ -36,6 +36,9 @@ spill_code_t spill_served_reload(spill_served_t *served, spill_error_t *error);
 const spill_served_collection_t *spill_served_find(const spill_served_t *served,
                                                    const char *database, const char *collection);
 
+/* The collections that have definitions, ended by NULL. Any thread. */
+const spill_served_collection_t *const *spill_served_all(const spill_served_t *served);
+
 /* Is it a collection of pages or of bookkeeping, which clients must not see? */
 bool spill_served_hidden(const spill_served_t *served, const char *database,
                          const char *collection);
