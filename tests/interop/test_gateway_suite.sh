@@ -4,7 +4,7 @@
 # reads and writes.
 # shellcheck disable=SC1091,SC2154 # lib.sh and gateway.sh are not followed
 source "$(dirname "$0")/lib.sh"
-source "$(dirname "$0")/gateway.sh"
+source "$here/gateway.sh"
 
 modules=(test_command_monitoring test_sessions_unified test_retryable_reads
     test_retryable_reads_unified test_versioned_api_integration)
