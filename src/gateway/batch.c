@@ -8,9 +8,9 @@
 /* Besides the documents of a reply: its other fields, and what upstream adds to it. */
 enum { REPLY_ROOM = 16 * 1024 };
 
-static void free_cursor(spill_cursor_t **cursor)
+static void free_cursor(spill_read_cursor_t **cursor)
 {
-    spill_cursor_free(*cursor);
+    spill_read_cursor_free(*cursor);
 }
 
 /* Documents of one batch of upstream, in order. */
@@ -31,7 +31,7 @@ static int64_t find_cursor_id(const bson_t *reply)
 }
 
 /* Keep the documents of a batch until they are sent. */
-static void keep_pending(const bson_t *batch, spill_cursor_t *cursor)
+static void keep_pending(const bson_t *batch, spill_read_cursor_t *cursor)
 {
     bson_iter_t each;
     spill_buffer_clear(&cursor->pending);
@@ -48,7 +48,7 @@ static void keep_pending(const bson_t *batch, spill_cursor_t *cursor)
     }
 }
 
-static bool next_pending(const spill_cursor_t *cursor, bson_t *document)
+static bool next_pending(const spill_read_cursor_t *cursor, bson_t *document)
 {
     size_t left = cursor->pending.size - cursor->pending_at;
     uint32_t size;
@@ -63,7 +63,7 @@ static bool next_pending(const spill_cursor_t *cursor, bson_t *document)
 
 typedef struct batch {
     spill_translation_t *translation;
-    spill_cursor_t *cursor;
+    spill_read_cursor_t *cursor;
     size_t bytes_max; /* of the reply's documents */
     bool single;
     bson_t documents; /* the reply's */
@@ -111,7 +111,7 @@ static bool fill(batch_t *batch)
 {
     bson_t document;
     bool full = false;
-    spill_cursor_t *cursor = batch->cursor;
+    spill_read_cursor_t *cursor = batch->cursor;
     while (!full && next_pending(cursor, &document)) {
         if (!append_document(batch, &document, &full))
             return false;
@@ -149,7 +149,7 @@ static void copy_rest(const bson_t *from, bson_t *reply)
 }
 
 /* Keep the cursor if it has more. *id: its id for the client; 0: it has ended. */
-static bool keep_cursor(batch_t *batch, spill_cursor_t **cursor, int64_t *id)
+static bool keep_cursor(batch_t *batch, spill_read_cursor_t **cursor, int64_t *id)
 {
     bson_t ignored;
     spill_translation_t *translation = batch->translation;
@@ -165,7 +165,7 @@ static bool keep_cursor(batch_t *batch, spill_cursor_t **cursor, int64_t *id)
 }
 
 /* Fill a batch from the cursor's pending documents and make the reply. `from` may be NULL. */
-static bool reply_batch(spill_translation_t *translation, spill_cursor_t **cursor,
+static bool reply_batch(spill_translation_t *translation, spill_read_cursor_t **cursor,
                         const char *name, bool single, const bson_t *from, bson_t *reply)
 {
     bson_t document;
@@ -198,8 +198,8 @@ bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spi
                        bool single, bson_t *reply)
 {
     bson_t documents;
-    SPILL_SCOPED(free_cursor) spill_cursor_t *cursor =
-        spill_cursor_new(translation->at, translation->connection->user);
+    SPILL_SCOPED(free_cursor) spill_read_cursor_t *cursor =
+        spill_read_cursor_new(translation->at, translation->connection->user);
     cursor->shape = *shape;
     *shape = (spill_shape_t){0};
     cursor->upstream = find_cursor_id(from);
@@ -210,7 +210,7 @@ bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spi
 
 /* ---- getMore, killCursors -------------------------------------------------------------------- */
 
-static bool ask_upstream(spill_translation_t *translation, spill_cursor_t *cursor, bson_t *reply)
+static bool ask_upstream(spill_translation_t *translation, spill_read_cursor_t *cursor, bson_t *reply)
 {
     static const char *const except[] = {"getMore", NULL};
     SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
@@ -241,7 +241,7 @@ bool spill_batch_get_more(spill_translation_t *translation, bson_t *reply)
                          BSON_ITER_HOLDS_NUMBER(&iter)
                      ? bson_iter_as_int64(&iter)
                      : 0;
-    SPILL_SCOPED(free_cursor) spill_cursor_t *cursor = spill_cursors_take(
+    SPILL_SCOPED(free_cursor) spill_read_cursor_t *cursor = spill_cursors_take(
         spill_served_cursors(translation->served), id, translation->connection->user);
     if (cursor == NULL)
         return no_cursor(translation, id);
@@ -257,7 +257,7 @@ bool spill_batch_get_more(spill_translation_t *translation, bson_t *reply)
 }
 
 /* Kill upstream's cursor. Its reply does not matter: upstream ends idle cursors. */
-static void kill_upstream(spill_translation_t *translation, const spill_cursor_t *cursor)
+static void kill_upstream(spill_translation_t *translation, const spill_read_cursor_t *cursor)
 {
     bson_t reply;
     if (cursor->upstream == 0)
@@ -285,13 +285,13 @@ bool spill_batch_kill(spill_translation_t *translation, bson_t *reply)
             char text[16];
             const char *key;
             int64_t number = bson_iter_as_int64(&id);
-            spill_cursor_t *cursor = spill_cursors_take(spill_served_cursors(translation->served),
+            spill_read_cursor_t *cursor = spill_cursors_take(spill_served_cursors(translation->served),
                                                         number, translation->connection->user);
             bson_uint32_to_string(cursor != NULL ? kills++ : misses++, &key, text, sizeof text);
             BSON_APPEND_INT64(cursor != NULL ? &killed : &missing, key, number);
             if (cursor != NULL)
                 kill_upstream(translation, cursor);
-            spill_cursor_free(cursor);
+            spill_read_cursor_free(cursor);
         }
     bson_init(reply);
     BCON_APPEND(reply, "cursorsKilled", BCON_ARRAY(&killed), "cursorsNotFound",

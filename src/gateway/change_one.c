@@ -97,27 +97,12 @@ static bool check_append(spill_change_t *change)
            spill_translation_require(translation, SPILL_RIGHT_UPDATE);
 }
 
-/* The operation that makes a retry of the client exact. False: the client numbers no writes. */
-static bool make_session(spill_change_t *change, const spill_value_t *owner,
-                         spill_session_op_t *session)
-{
-    const spill_client_command_t *command = change->translation->command;
-    if (command->session == NULL || command->txn_number < 0)
-        return false;
-    *session = (spill_session_op_t){.txn = command->txn_number, .number = change->number};
-    if (change->number < 0)
-        session->number = spill_numbers_take(change->numbers, owner, change->statement->count);
-    memcpy(session->session, command->session, sizeof session->session);
-    memcpy(session->user, change->translation->connection->user, sizeof session->user);
-    return true;
-}
-
 /* Store an error of the library. *matched is false if the head does not match, and that is no error. */
 static bool judge(spill_change_t *change, spill_code_t code, const spill_error_t *error,
                   bool *matched)
 {
     *matched = code == SPILL_OK;
-    if (code == SPILL_OK || error->reason == SPILL_REASON_NO_MATCH ||
+    if (code == SPILL_OK ||
         error->reason == SPILL_REASON_UNMANAGED)
         return true;
     return spill_translation_fail_library(change->translation, code, error);
@@ -128,15 +113,13 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
 {
     const spill_statement_t *statement = change->statement;
     const spill_served_collection_t *at = change->translation->at;
-    spill_session_op_t session;
     spill_error_t error = {0};
     spill_append_options_t options;
     spill_code_t code = SPILL_OK;
-    bool numbered = make_session(change, owner, &session);
+    if (!bson_empty(match))
+        return spill_change_refuse(change->translation, statement);
     spill_append_options_init(&options);
     options.update = update;
-    options.match = match;
-    options.session = numbered ? &session : NULL;
     if (statement->count > 0) {
         spill_value_t *elements = spill_statement_elements(
             statement, at->definition->order == SPILL_ARRAY_NEWEST_FIRST);
@@ -144,11 +127,7 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
                                   &change->result, &error);
         bson_free(elements);
     } else if (update != NULL) {
-        spill_update_options_t changes;
-        spill_update_options_init(&changes);
-        changes.match = match;
-        changes.session = options.session;
-        code = spill_array_update_with(at->array, owner, update, &changes, NULL, &error);
+        code = spill_array_update(at->array, owner, update, &error);
     }
     return judge(change, code, &error, matched);
 }

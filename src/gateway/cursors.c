@@ -7,7 +7,7 @@
 
 struct spill_cursors {
     pthread_mutex_t lock;
-    spill_cursor_t *kept[SPILL_CURSORS_MAX];
+    spill_read_cursor_t *kept[SPILL_CURSORS_MAX];
     size_t count;
     size_t bytes;
 };
@@ -19,15 +19,15 @@ static int64_t now_seconds(void)
     return now.tv_sec;
 }
 
-spill_cursor_t *spill_cursor_new(const spill_served_collection_t *at, const uint8_t user[8])
+spill_read_cursor_t *spill_read_cursor_new(const spill_served_collection_t *at, const uint8_t user[8])
 {
-    spill_cursor_t *cursor = bson_malloc0(sizeof *cursor);
+    spill_read_cursor_t *cursor = bson_malloc0(sizeof *cursor);
     cursor->at = at;
     memcpy(cursor->user, user, sizeof cursor->user);
     return cursor;
 }
 
-void spill_cursor_free(spill_cursor_t *cursor)
+void spill_read_cursor_free(spill_read_cursor_t *cursor)
 {
     if (cursor == NULL)
         return;
@@ -48,15 +48,15 @@ void spill_cursors_free(spill_cursors_t *cursors)
     if (cursors == NULL)
         return;
     for (size_t i = 0; i < cursors->count; i++)
-        spill_cursor_free(cursors->kept[i]);
+        spill_read_cursor_free(cursors->kept[i]);
     pthread_mutex_destroy(&cursors->lock);
     bson_free(cursors);
 }
 
 /* The lock is held. */
-static spill_cursor_t *remove_at(spill_cursors_t *cursors, size_t index)
+static spill_read_cursor_t *remove_at(spill_cursors_t *cursors, size_t index)
 {
-    spill_cursor_t *cursor = cursors->kept[index];
+    spill_read_cursor_t *cursor = cursors->kept[index];
     cursors->bytes -= cursor->pending.size;
     cursors->kept[index] = cursors->kept[--cursors->count];
     return cursor;
@@ -66,7 +66,7 @@ static void remove_idle(spill_cursors_t *cursors, int64_t now)
 {
     for (size_t i = cursors->count; i > 0; i--)
         if (cursors->kept[i - 1]->used + SPILL_CURSOR_IDLE_SECONDS < now)
-            spill_cursor_free(remove_at(cursors, i - 1));
+            spill_read_cursor_free(remove_at(cursors, i - 1));
 }
 
 /* A positive number that others cannot guess. */
@@ -81,7 +81,7 @@ static int64_t make_id(void)
     return (int64_t)random;
 }
 
-bool spill_cursors_put(spill_cursors_t *cursors, spill_cursor_t *cursor)
+bool spill_cursors_put(spill_cursors_t *cursors, spill_read_cursor_t *cursor)
 {
     pthread_mutex_lock(&cursors->lock);
     cursor->used = now_seconds();
@@ -98,9 +98,9 @@ bool spill_cursors_put(spill_cursors_t *cursors, spill_cursor_t *cursor)
     return fits;
 }
 
-spill_cursor_t *spill_cursors_take(spill_cursors_t *cursors, int64_t id, const uint8_t user[8])
+spill_read_cursor_t *spill_cursors_take(spill_cursors_t *cursors, int64_t id, const uint8_t user[8])
 {
-    spill_cursor_t *taken = NULL;
+    spill_read_cursor_t *taken = NULL;
     pthread_mutex_lock(&cursors->lock);
     for (size_t i = 0; i < cursors->count && taken == NULL; i++)
         if (cursors->kept[i]->id == id && memcmp(cursors->kept[i]->user, user, 8) == 0)

@@ -87,7 +87,8 @@ static const char *find_target(const bson_iter_t *spec)
 /* ---- stages ---------------------------------------------------------------------------------- */
 
 typedef enum stage {
-    STAGE_KEEPS,    /* the documents stay, with new or changed other fields */
+    STAGE_KEEPS,    /* the documents stay */
+    STAGE_SETS,     /* $set */
     STAGE_FILTERS,  /* $match */
     STAGE_PROJECTS, /* $project */
     STAGE_UNSETS,   /* $unset */
@@ -107,8 +108,8 @@ static stage_t stage_of(const char *name)
     } stages[] = {
         {"$match", STAGE_FILTERS},        {"$sort", STAGE_KEEPS},
         {"$limit", STAGE_KEEPS},          {"$skip", STAGE_KEEPS},
-        {"$sample", STAGE_KEEPS},         {"$set", STAGE_KEEPS},
-        {"$addFields", STAGE_KEEPS},      {"$unwind", STAGE_KEEPS},
+        {"$sample", STAGE_KEEPS},         {"$set", STAGE_SETS},
+        {"$addFields", STAGE_SETS},       {"$unwind", STAGE_KEEPS},
         {"$project", STAGE_PROJECTS},     {"$unset", STAGE_UNSETS},
         {"$group", STAGE_REPLACES},       {"$count", STAGE_REPLACES},
         {"$bucket", STAGE_REPLACES},      {"$bucketAuto", STAGE_REPLACES},
@@ -189,15 +190,16 @@ static void read_other(stage_t stage, const bson_iter_t *spec,
                        unsigned mentions, spill_pipeline_t *pipeline)
 {
     switch (stage) {
-    case STAGE_KEEPS:
+    case STAGE_SETS:
         pipeline->uses_array = pipeline->uses_array || mentions != 0 || has_key(spec, "_id");
+        break;
+    case STAGE_KEEPS:
+    case STAGE_JOINS:
+        pipeline->uses_array = pipeline->uses_array || mentions != 0;
         break;
     case STAGE_REPLACES:
         pipeline->uses_array = pipeline->uses_array || mentions != 0;
         pipeline->has_array = false;
-        break;
-    case STAGE_JOINS:
-        pipeline->uses_array = pipeline->uses_array || mentions != 0;
         break;
     default:
         pipeline->uses_array = true;

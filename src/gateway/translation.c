@@ -170,8 +170,7 @@ bool spill_translation_refuse(spill_translation_t *translation, const char *fiel
 {
     bson_t details;
     spill_translation_fail(translation, SPILL_SERVER_NOT_SUPPORTED,
-                           "spillway: %s on '%s' of an array with pages is not supported: %s",
-                           operation, field, reason);
+                           "spillway: %s is refused for '%s': %s", operation, field, reason);
     BSON_APPEND_DOCUMENT_BEGIN(&translation->failure, "spillway", &details);
     BSON_APPEND_UTF8(&details, "field", field);
     BSON_APPEND_UTF8(&details, "operator", operation);
@@ -183,7 +182,7 @@ bool spill_translation_refuse(spill_translation_t *translation, const char *fiel
 bool spill_translation_refuse_spill(spill_translation_t *translation, const char *place)
 {
     return spill_translation_refuse(translation, "spill", place,
-                                    "the field belongs to Spillway: leave it out");
+                                    "this field belongs to Spillway; leave it out");
 }
 
 static void append_labels(spill_translation_t *translation, const char *first, const char *second)
@@ -227,11 +226,6 @@ static spill_server_code_t code_of(spill_code_t code)
 bool spill_translation_fail_library(spill_translation_t *translation, spill_code_t code,
                                     const spill_error_t *error)
 {
-    if (error->reason == SPILL_REASON_SESSIONS)
-        return spill_translation_overloaded(translation, error->message);
-    if (error->reason == SPILL_REASON_TOO_OLD)
-        return spill_translation_fail(translation, SPILL_SERVER_TRANSACTION_TOO_OLD, "spillway: %s",
-                                      error->message);
     spill_translation_fail(translation, code_of(code), "spillway: %s", error->message);
     if (code == SPILL_UNKNOWN && translation->command->txn_number >= 0) {
         append_labels(translation, "RetryableWriteError", NULL);
@@ -331,12 +325,12 @@ static bool finds(spill_translation_t *translation, const char *collection, cons
 bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any)
 {
     char path[SPILL_NAME_SIZE + 16];
-    bson_iter_t id;
+    bson_iter_t id, collation;
     SPILL_SCOPED(bson_destroy) bson_t heads = BSON_INITIALIZER;
     const spill_definition_t *definition = translation->at->definition;
     *any = false;
     if (filter == NULL || !spill_filter_find_id(filter, &id) ||
-        spill_translation_find(translation, "collation", &id))
+        spill_translation_find(translation, "collation", &collation))
         return finds(translation, definition->page_collection, &heads, any);
     snprintf(path, sizeof path, "spill.%s.pages", definition->array);
     bson_append_iter(&heads, "_id", -1, &id);
