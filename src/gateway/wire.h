@@ -65,11 +65,14 @@ spill_code_t spill_wire_read_header(const uint8_t *bytes, int32_t most, spill_wi
 spill_code_t spill_wire_read(const uint8_t *bytes, size_t length, spill_wire_message_t *message,
                              spill_error_t *error);
 
-/* Append an OP_MSG to `out`. `flags` must not have the checksum's bit. False: no memory. */
+/*
+ * Append an OP_MSG to `out`. `flags` must not have the checksum's bit. False: it would be longer
+ * than a message can be.
+ */
 bool spill_wire_write(spill_buffer_t *out, int32_t request_id, int32_t response_to, uint32_t flags,
                       const bson_t *body, const spill_wire_sequence_t *sequences, size_t count);
 
-/* Append an OP_REPLY with one document to `out`. False: no memory. */
+/* Append an OP_REPLY with one document to `out`. False: as above. */
 bool spill_wire_write_reply(spill_buffer_t *out, int32_t request_id, int32_t response_to,
                             const bson_t *body);
 
