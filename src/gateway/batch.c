@@ -56,7 +56,8 @@ static bool next_pending(const spill_read_cursor_t *cursor, bson_t *document)
         return false;
     memcpy(&size, cursor->pending.data + cursor->pending_at, sizeof size);
     size = BSON_UINT32_FROM_LE(size);
-    return size <= left && bson_init_static(document, cursor->pending.data + cursor->pending_at, size);
+    return size <= left &&
+           bson_init_static(document, cursor->pending.data + cursor->pending_at, size);
 }
 
 /* ---- one batch ------------------------------------------------------------------------------- */
@@ -87,9 +88,10 @@ static bool append_document(batch_t *batch, const bson_t *document, bool *full)
     const spill_shape_t *shape = &batch->cursor->shape;
     *full = !has_room(batch, spill_shape_estimate(translation, shape, document));
     if (*full && batch->single)
-        return spill_translation_fail(translation, SPILL_SERVER_DOCUMENT_TOO_LARGE,
-                                      "spillway: the documents do not fit one reply: read fewer, or "
-                                      "a part of the arrays with $slice");
+        return spill_translation_fail(
+            translation, SPILL_SERVER_DOCUMENT_TOO_LARGE,
+            "spillway: the documents do not fit one reply: read fewer, or "
+            "a part of the arrays with $slice");
     if (*full)
         return true;
     if (!spill_shape_document(translation, shape, document, batch->bytes_max, INT64_MAX, &made,
@@ -131,7 +133,7 @@ static bool check_pages(spill_translation_t *translation, const spill_shape_t *s
         return false;
     return !any || spill_translation_refuse(
                        translation, translation->array, "a filter, a sort or an expression",
-                       "other arrays have pages that upstream does not search: give the _id, or "
+                       "other arrays have pages that the server does not search: give the _id, or "
                        "read the arrays and choose in the application");
 }
 
@@ -198,7 +200,8 @@ bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spi
                        bool single, bson_t *reply)
 {
     bson_t documents;
-    SPILL_SCOPED(free_cursor) spill_read_cursor_t *cursor =
+    SPILL_SCOPED(free_cursor)
+    spill_read_cursor_t *cursor =
         spill_read_cursor_new(translation->at, translation->connection->user);
     cursor->shape = *shape;
     *shape = (spill_shape_t){0};
@@ -210,7 +213,8 @@ bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spi
 
 /* ---- getMore, killCursors -------------------------------------------------------------------- */
 
-static bool ask_upstream(spill_translation_t *translation, spill_read_cursor_t *cursor, bson_t *reply)
+static bool ask_upstream(spill_translation_t *translation, spill_read_cursor_t *cursor,
+                         bson_t *reply)
 {
     static const char *const except[] = {"getMore", NULL};
     SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
@@ -237,12 +241,13 @@ bool spill_batch_get_more(spill_translation_t *translation, bson_t *reply)
 {
     bson_iter_t iter;
     bson_t ignored, answer;
-    int64_t id = spill_translation_find(translation, "getMore", &iter) &&
-                         BSON_ITER_HOLDS_NUMBER(&iter)
-                     ? bson_iter_as_int64(&iter)
-                     : 0;
-    SPILL_SCOPED(free_cursor) spill_read_cursor_t *cursor = spill_cursors_take(
-        spill_served_cursors(translation->served), id, translation->connection->user);
+    int64_t id =
+        spill_translation_find(translation, "getMore", &iter) && BSON_ITER_HOLDS_NUMBER(&iter)
+            ? bson_iter_as_int64(&iter)
+            : 0;
+    SPILL_SCOPED(free_cursor)
+    spill_read_cursor_t *cursor = spill_cursors_take(spill_served_cursors(translation->served), id,
+                                                     translation->connection->user);
     if (cursor == NULL)
         return no_cursor(translation, id);
     translation->at = cursor->at; /* the definition that the read began with */
@@ -285,8 +290,8 @@ bool spill_batch_kill(spill_translation_t *translation, bson_t *reply)
             char text[16];
             const char *key;
             int64_t number = bson_iter_as_int64(&id);
-            spill_read_cursor_t *cursor = spill_cursors_take(spill_served_cursors(translation->served),
-                                                        number, translation->connection->user);
+            spill_read_cursor_t *cursor = spill_cursors_take(
+                spill_served_cursors(translation->served), number, translation->connection->user);
             bson_uint32_to_string(cursor != NULL ? kills++ : misses++, &key, text, sizeof text);
             BSON_APPEND_INT64(cursor != NULL ? &killed : &missing, key, number);
             if (cursor != NULL)

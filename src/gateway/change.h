@@ -7,8 +7,8 @@
 #ifndef SPILL_GATEWAY_CHANGE_H
 #define SPILL_GATEWAY_CHANGE_H
 
-#include "gateway/statement.h"
 #include "gateway/shape.h"
+#include "gateway/statement.h"
 #include "util/buffer.h"
 
 /* Which numbers of the session's operation each owner has used in this command. */
@@ -19,6 +19,16 @@ typedef struct spill_numbers {
 /* The owner's next number, of which the statement uses `count`. */
 int32_t spill_numbers_take(spill_numbers_t *numbers, const spill_value_t *owner, int64_t count);
 void spill_numbers_release(spill_numbers_t *numbers);
+
+/* What a look at a document that the filter finds shows. */
+typedef struct spill_look {
+    bool found;
+    bool managed;
+    int64_t pages;
+    int64_t length;    /* of the array in the head; -1: there is none */
+    bson_t id;         /* {_id: ...} */
+    spill_book_t book; /* without `gone` */
+} spill_look_t;
 
 typedef struct spill_change spill_change_t;
 struct spill_change {
@@ -31,7 +41,9 @@ struct spill_change {
      * add to n, modified and upserted.
      */
     bool (*attempt)(spill_change_t *change, const bson_t *guards, bool upsert, bool many);
-    void *context; /* attempt's */
+    /* Called before the library changes the document that was found; or NULL. */
+    bool (*prepare)(spill_change_t *change, const spill_look_t *look);
+    void *context; /* of both */
     int64_t n, modified;
     bson_t upserted; /* {_id: ...}, or empty */
     /* Set if the library has appended the elements. */
@@ -48,16 +60,6 @@ void spill_change_release(spill_change_t *change);
 bool spill_change_one(spill_change_t *change);
 bool spill_change_many(spill_change_t *change);
 
-/* What a look at a document that the filter finds shows. */
-typedef struct spill_look {
-    bool found;
-    bool managed;
-    int64_t pages;
-    int64_t length; /* of the array in the head; -1: there is none */
-    bson_t id;      /* {_id: ...} */
-    spill_book_t book; /* without `gone` */
-} spill_look_t;
-
 /* Look at the first document that `filter` finds in the order of `sort` (may be NULL). */
 bool spill_look(spill_translation_t *translation, const bson_t *filter, const bson_t *sort,
                 spill_look_t *look);
@@ -70,6 +72,10 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
 void spill_guard_plain(const spill_translation_t *translation, bson_t *guards);
 void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards);
 void spill_guard_short(const spill_translation_t *translation, int64_t count, bson_t *guards);
+
+/* Refuse a statement on `spill`, and one on the fields of a layout that is not served. */
+bool spill_change_check_served(spill_translation_t *translation,
+                               const spill_statement_t *statement);
 
 /* Refuse the statement for a managed array. */
 bool spill_change_refuse(spill_translation_t *translation, const spill_statement_t *statement);

@@ -47,10 +47,8 @@ void spill_change_init(spill_change_t *change, spill_translation_t *translation,
                        const spill_statement_t *statement, spill_numbers_t *numbers)
 {
     bson_iter_t id;
-    *change = (spill_change_t){.translation = translation,
-                               .statement = statement,
-                               .numbers = numbers,
-                               .number = -1};
+    *change = (spill_change_t){
+        .translation = translation, .statement = statement, .numbers = numbers, .number = -1};
     bson_init(&change->upserted);
     bson_init(&change->owner);
     if (spill_filter_find_id(&statement->q, &id)) {
@@ -74,8 +72,18 @@ bool spill_change_refuse(spill_translation_t *translation, const spill_statement
         return spill_translation_refuse(translation, statement->field, statement->operation,
                                         statement->reason != NULL ? statement->reason : reason);
     return spill_translation_refuse(translation, translation->array, "a filter",
-                                    "upstream does not search the pages: give the _id alone, or "
+                                    "the server does not search the pages: give the _id alone, or "
                                     "conditions on other fields");
+}
+
+bool spill_change_check_served(spill_translation_t *translation, const spill_statement_t *statement)
+{
+    if (statement->kind == SPILL_CHANGE_SPILL)
+        return spill_translation_refuse_spill(translation, translation->command->name);
+    if (translation->at->array != NULL || statement->kind == SPILL_CHANGE_OTHER)
+        return true;
+    return spill_translation_refuse(translation, statement->field, statement->operation,
+                                    "the gateway does not serve this layout: use the library");
 }
 
 /* ---- appends by the library ------------------------------------------------------------------ */
@@ -97,13 +105,13 @@ static bool check_append(spill_change_t *change)
            spill_translation_require(translation, SPILL_RIGHT_UPDATE);
 }
 
-/* Store an error of the library. *matched is false if the head does not match, and that is no error. */
+/* Store an error of the library. *matched is false if the head does not match, and that is no
+ * error. */
 static bool judge(spill_change_t *change, spill_code_t code, const spill_error_t *error,
                   bool *matched)
 {
     *matched = code == SPILL_OK;
-    if (code == SPILL_OK ||
-        error->reason == SPILL_REASON_UNMANAGED)
+    if (code == SPILL_OK || error->reason == SPILL_REASON_UNMANAGED)
         return true;
     return spill_translation_fail_library(change->translation, code, error);
 }
@@ -121,8 +129,8 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
     spill_append_options_init(&options);
     options.update = update;
     if (statement->count > 0) {
-        spill_value_t *elements = spill_statement_elements(
-            statement, at->definition->order == SPILL_ARRAY_NEWEST_FIRST);
+        spill_value_t *elements =
+            spill_statement_elements(statement, at->definition->order == SPILL_ARRAY_NEWEST_FIRST);
         code = spill_array_append(at->array, owner, elements, (size_t)statement->count, &options,
                                   &change->result, &error);
         bson_free(elements);
@@ -156,23 +164,29 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
     return done;
 }
 
+static bool prepare(spill_change_t *change, const spill_look_t *look)
+{
+    return change->prepare == NULL || change->prepare(change, look);
+}
+
 /*
  * Adopt a long plain array, and append to it. A change by another client is no error: the caller
  * looks again.
  */
-static bool adopt_and_append(spill_change_t *change, const bson_t *id)
+static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
 {
     bool matched;
     bson_iter_t iter;
     spill_error_t error;
-    if (!check_append(change) || !bson_iter_init_find(&iter, id, "_id"))
+    if (!check_append(change) || !bson_iter_init_find(&iter, &look->id, "_id"))
         return false;
     spill_value_t owner = spill_value_from_iter(&iter);
     spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, NULL, &error);
     if (code == SPILL_NOT_FOUND)
         return true;
-    return code == SPILL_OK ? spill_change_append(change, id, &matched)
-                            : spill_translation_fail_library(change->translation, code, &error);
+    if (code != SPILL_OK)
+        return spill_translation_fail_library(change->translation, code, &error);
+    return prepare(change, look) && spill_change_append(change, &look->id, &matched);
 }
 
 /* ---- one statement --------------------------------------------------------------------------- */
@@ -214,7 +228,7 @@ static bool change_managed(spill_change_t *change, const spill_look_t *look)
     bool matched;
     const spill_statement_t *statement = change->statement;
     if (statement->kind == SPILL_CHANGE_PUSH)
-        return spill_change_append(change, &look->id, &matched);
+        return prepare(change, look) && spill_change_append(change, &look->id, &matched);
     if (statement->kind == SPILL_CHANGE_OTHER && look->pages == 0)
         return true; /* the next attempt changes it */
     return spill_change_refuse(change->translation, statement);
@@ -229,7 +243,7 @@ static bool change_found(spill_change_t *change, const spill_look_t *look, bool 
         return change_managed(change, look);
     if (statement->kind == SPILL_CHANGE_PUSH && look->length > 0 &&
         look->length + statement->count > threshold)
-        return adopt_and_append(change, &look->id);
+        return adopt_and_append(change, look);
     *cautious = false;
     return true;
 }
@@ -248,40 +262,78 @@ static bool insert(spill_change_t *change, bool *tried)
     return true;
 }
 
+/*
+ * No document matches q now. Perhaps that is so because the driver repeats a statement that was
+ * made. The owner's entry of the session knows.
+ */
+static bool find_repeated(spill_change_t *change)
+{
+    bool matched, done;
+    bson_iter_t id;
+    spill_look_t look;
+    spill_translation_t *translation = change->translation;
+    const spill_statement_t *statement = change->statement;
+    if (statement->kind != SPILL_CHANGE_PUSH || statement->q_mentions != 0 ||
+        translation->command->txn_number < 0 || spill_filter_is_id(&statement->q) ||
+        !spill_filter_find_id(&statement->q, &id))
+        return true;
+    bson_t filter = BSON_INITIALIZER;
+    bson_append_iter(&filter, "_id", -1, &id);
+    done = spill_look(translation, &filter, NULL, &look);
+    if (done && look.managed)
+        done = prepare(change, &look) && spill_change_append(change, &look.id, &matched);
+    if (done)
+        spill_look_release(&look);
+    bson_destroy(&filter);
+    return done;
+}
+
+/* Nothing matches q. *again: a document was inserted meanwhile. */
+static bool change_none(spill_change_t *change, bool duplicate, bool *tried, bool *again)
+{
+    *again = false;
+    if (duplicate || !check_unmatched(change) || !find_repeated(change))
+        return false;
+    if (is_settled(change) || !change->statement->upsert)
+        return true;
+    *again = true;
+    return insert(change, tried);
+}
+
+/* Look at the document that q finds and change it. *again: another try is needed. */
+static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried, bool *again)
+{
+    spill_look_t look;
+    spill_translation_t *translation = change->translation;
+    bool duplicate = translation->failed; /* kept for the case that nothing is found */
+    *again = true;
+    if (!spill_look(translation, &change->statement->q, NULL, &look))
+        return false;
+    bool found = look.found, done = true;
+    if (found) {
+        spill_translation_recover(translation);
+        done = change_found(change, &look, cautious);
+    }
+    spill_look_release(&look);
+    if (!found)
+        return change_none(change, duplicate, tried, again);
+    return done && (is_settled(change) || attempt_plain(change, *cautious, false));
+}
+
 bool spill_change_one(spill_change_t *change)
 {
     bson_iter_t id;
     spill_translation_t *translation = change->translation;
     const spill_statement_t *statement = change->statement;
     bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
-    bool cautious = true, tried = false;
-    if (statement->upsert && by_id ? !insert(change, &tried)
-                                   : !attempt_plain(change, true, false))
+    bool cautious = true, tried = false, again = true;
+    if (statement->upsert && by_id ? !insert(change, &tried) : !attempt_plain(change, true, false))
         return false;
-    for (int tries = 0; tries < TRIES; tries++) {
-        spill_look_t look;
-        if (is_settled(change))
-            return true;
-        bool duplicate = translation->failed; /* kept for the case that nothing is found */
-        if (!spill_look(translation, &statement->q, NULL, &look))
+    for (int tries = 0; tries < TRIES && again && !is_settled(change); tries++)
+        if (!look_and_change(change, &cautious, &tried, &again))
             return false;
-        bool found = look.found, done = true;
-        if (found) {
-            spill_translation_recover(translation);
-            done = change_found(change, &look, &cautious);
-        }
-        spill_look_release(&look);
-        if (!done || (!found && duplicate))
-            return false;
-        if (!found && !check_unmatched(change))
-            return false;
-        if (!found && (!statement->upsert || tried))
-            return true;
-        if (is_settled(change))
-            return true;
-        if (!found ? !insert(change, &tried) : !attempt_plain(change, cautious, false))
-            return false;
-    }
+    if (is_settled(change) || !again)
+        return true;
     return spill_translation_fail(translation, SPILL_SERVER_WRITE_CONFLICT,
                                   "spillway: the document changed at every try: try again");
 }

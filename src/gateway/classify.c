@@ -81,7 +81,8 @@ bool spill_sequence_next(const spill_wire_sequence_t *sequence, size_t *at, bson
         return false;
     memcpy(&size, sequence->documents + *at, sizeof size);
     size = BSON_UINT32_FROM_LE(size);
-    if (size > sequence->bytes - *at || !bson_init_static(document, sequence->documents + *at, size))
+    if (size > sequence->bytes - *at ||
+        !bson_init_static(document, sequence->documents + *at, size))
         return false;
     *at += size;
     return true;

@@ -10,12 +10,12 @@ typedef enum spill_command_kind {
     SPILL_COMMAND_READ,
     SPILL_COMMAND_AGGREGATE,
     SPILL_COMMAND_INSERT,
-    SPILL_COMMAND_WRITE,    /* translated on served collections, refused on hidden ones */
-    SPILL_COMMAND_CHANGE,   /* relayed on served collections, refused on hidden ones */
+    SPILL_COMMAND_WRITE,  /* translated on served collections, refused on hidden ones */
+    SPILL_COMMAND_CHANGE, /* relayed on served collections, refused on hidden ones */
     SPILL_COMMAND_CREATE,
     SPILL_COMMAND_DATABASE, /* of the whole database */
     SPILL_COMMAND_RENAME,
-    SPILL_COMMAND_BULK, /* names its collections as "ns" of documents */
+    SPILL_COMMAND_BULK,  /* names its collections as "ns" of documents */
     SPILL_COMMAND_OUTPUT /* mapReduce */
 } spill_command_kind_t;
 

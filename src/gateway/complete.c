@@ -166,8 +166,7 @@ static outcome_t append_head(completion_t *completion, const bson_iter_t *field)
     int64_t count = all ? 0 : (int64_t)bson_count_keys(&elements);
     for (int64_t at = 0; bson_iter_next(&element); at++) {
         spill_value_t value = spill_value_from_iter(&element);
-        int64_t number =
-            all ? 0 : number_at(book, completion->newest_first ? count - 1 - at : at);
+        int64_t number = all ? 0 : number_at(book, completion->newest_first ? count - 1 - at : at);
         bool shown = all || (number >= book->low && number < completion->end);
         if (shown && !append_element(completion, &value))
             return OUTCOME_FAILED;
@@ -194,10 +193,11 @@ static bool count_now(completion_t *completion, int64_t *count)
 {
     spill_count_t counted;
     spill_error_t error;
-    spill_code_t code = spill_array_count(completion->translation->at->array, &completion->owner,
-                                          &counted, &error);
+    spill_code_t code =
+        spill_array_count(completion->translation->at->array, &completion->owner, &counted, &error);
     *count = counted.count;
-    return code == SPILL_OK || spill_translation_fail_library(completion->translation, code, &error);
+    return code == SPILL_OK ||
+           spill_translation_fail_library(completion->translation, code, &error);
 }
 
 static outcome_t append_slice(completion_t *completion, const bson_iter_t *field)
@@ -335,8 +335,7 @@ static outcome_t complete(completion_t *completion)
 }
 
 bool spill_shape_document(spill_translation_t *translation, const spill_shape_t *shape,
-                          const bson_t *document, size_t room, int64_t end, bson_t *out,
-                          bool *gone)
+                          const bson_t *document, size_t room, int64_t end, bson_t *out, bool *gone)
 {
     bson_t again = BSON_INITIALIZER;
     completion_t completion = {.translation = translation,
@@ -389,9 +388,8 @@ size_t spill_shape_estimate(const spill_translation_t *translation, const spill_
     spill_book_t book;
     bson_iter_t field;
     bson_t elements;
-    if (shape->kind != SPILL_SHAPE_WHOLE ||
-        !spill_book_read(document, translation->array, &book) || book.pages == 0 ||
-        !bson_iter_init_find(&field, document, translation->array) ||
+    if (shape->kind != SPILL_SHAPE_WHOLE || !spill_book_read(document, translation->array, &book) ||
+        book.pages == 0 || !bson_iter_init_find(&field, document, translation->array) ||
         !spill_iter_document(&field, &elements))
         return document->len;
     size_t length = bson_count_keys(&elements);

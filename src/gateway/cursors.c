@@ -19,7 +19,8 @@ static int64_t now_seconds(void)
     return now.tv_sec;
 }
 
-spill_read_cursor_t *spill_read_cursor_new(const spill_served_collection_t *at, const uint8_t user[8])
+spill_read_cursor_t *spill_read_cursor_new(const spill_served_collection_t *at,
+                                           const uint8_t user[8])
 {
     spill_read_cursor_t *cursor = bson_malloc0(sizeof *cursor);
     cursor->at = at;

@@ -29,7 +29,8 @@ typedef struct spill_cursors spill_cursors_t;
 spill_cursors_t *spill_cursors_new(void);
 void spill_cursors_free(spill_cursors_t *cursors); /* NULL is allowed */
 
-spill_read_cursor_t *spill_read_cursor_new(const spill_served_collection_t *at, const uint8_t user[8]);
+spill_read_cursor_t *spill_read_cursor_new(const spill_served_collection_t *at,
+                                           const uint8_t user[8]);
 void spill_read_cursor_free(spill_read_cursor_t *cursor); /* NULL is allowed */
 
 /*
@@ -39,6 +40,7 @@ void spill_read_cursor_free(spill_read_cursor_t *cursor); /* NULL is allowed */
 bool spill_cursors_put(spill_cursors_t *cursors, spill_read_cursor_t *cursor);
 
 /* Take the cursor out of the table; NULL: there is none of this user. Any thread. */
-spill_read_cursor_t *spill_cursors_take(spill_cursors_t *cursors, int64_t id, const uint8_t user[8]);
+spill_read_cursor_t *spill_cursors_take(spill_cursors_t *cursors, int64_t id,
+                                        const uint8_t user[8]);
 
 #endif

@@ -45,9 +45,9 @@ static unsigned in_text(const char *text, const char *array)
 
 /* Operators that reach fields by computed names, by code, or all of them. */
 static const char *const opaque_operators[] = {
-    "$getField",    "$setField", "$unsetField", "$function", "$accumulator", "$where",
-    "$jsonSchema",  "$text",     "$redact",     "$search",   "$searchMeta",  "$vectorSearch",
-    "$geoNear",     NULL};
+    "$getField",   "$setField",     "$unsetField", "$function", "$accumulator",
+    "$where",      "$jsonSchema",   "$text",       "$redact",   "$search",
+    "$searchMeta", "$vectorSearch", "$geoNear",    NULL};
 
 static unsigned in_value(const bson_iter_t *value, const char *array, int depth);
 

@@ -105,20 +105,32 @@ static stage_t stage_of(const char *name)
     static const struct {
         const char *name;
         stage_t stage;
-    } stages[] = {
-        {"$match", STAGE_FILTERS},        {"$sort", STAGE_KEEPS},
-        {"$limit", STAGE_KEEPS},          {"$skip", STAGE_KEEPS},
-        {"$sample", STAGE_KEEPS},         {"$set", STAGE_SETS},
-        {"$addFields", STAGE_SETS},       {"$unwind", STAGE_KEEPS},
-        {"$project", STAGE_PROJECTS},     {"$unset", STAGE_UNSETS},
-        {"$group", STAGE_REPLACES},       {"$count", STAGE_REPLACES},
-        {"$bucket", STAGE_REPLACES},      {"$bucketAuto", STAGE_REPLACES},
-        {"$sortByCount", STAGE_REPLACES}, {"$replaceRoot", STAGE_REPLACES},
-        {"$replaceWith", STAGE_REPLACES}, {"$lookup", STAGE_JOINS},
-        {"$graphLookup", STAGE_JOINS},    {"$unionWith", STAGE_JOINS},
-        {"$out", STAGE_WRITES},           {"$merge", STAGE_WRITES},
-        {"$indexStats", STAGE_REPORTS},   {"$collStats", STAGE_REPORTS},
-        {"$planCacheStats", STAGE_REPORTS}, {"$changeStream", STAGE_WATCHES}};
+    } stages[] = {{"$match", STAGE_FILTERS},
+                  {"$sort", STAGE_KEEPS},
+                  {"$limit", STAGE_KEEPS},
+                  {"$skip", STAGE_KEEPS},
+                  {"$sample", STAGE_KEEPS},
+                  {"$set", STAGE_SETS},
+                  {"$addFields", STAGE_SETS},
+                  {"$unwind", STAGE_KEEPS},
+                  {"$project", STAGE_PROJECTS},
+                  {"$unset", STAGE_UNSETS},
+                  {"$group", STAGE_REPLACES},
+                  {"$count", STAGE_REPLACES},
+                  {"$bucket", STAGE_REPLACES},
+                  {"$bucketAuto", STAGE_REPLACES},
+                  {"$sortByCount", STAGE_REPLACES},
+                  {"$replaceRoot", STAGE_REPLACES},
+                  {"$replaceWith", STAGE_REPLACES},
+                  {"$lookup", STAGE_JOINS},
+                  {"$graphLookup", STAGE_JOINS},
+                  {"$unionWith", STAGE_JOINS},
+                  {"$out", STAGE_WRITES},
+                  {"$merge", STAGE_WRITES},
+                  {"$indexStats", STAGE_REPORTS},
+                  {"$collStats", STAGE_REPORTS},
+                  {"$planCacheStats", STAGE_REPORTS},
+                  {"$changeStream", STAGE_WATCHES}};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (strcmp(stages[i].name, name) == 0)
             return stages[i].stage;
@@ -177,8 +189,8 @@ static void read_unset(const bson_iter_t *spec, const char *array, unsigned ment
         while (bson_iter_next(&child)) {
             itself = itself || (BSON_ITER_HOLDS_UTF8(&child) &&
                                 strcmp(bson_iter_utf8(&child, NULL), array) == 0);
-            id = id || (BSON_ITER_HOLDS_UTF8(&child) &&
-                        strcmp(bson_iter_utf8(&child, NULL), "_id") == 0);
+            id = id ||
+                 (BSON_ITER_HOLDS_UTF8(&child) && strcmp(bson_iter_utf8(&child, NULL), "_id") == 0);
         }
     if (itself)
         pipeline->has_array = false;
@@ -186,8 +198,8 @@ static void read_unset(const bson_iter_t *spec, const char *array, unsigned ment
         pipeline->uses_array = true;
 }
 
-static void read_other(stage_t stage, const bson_iter_t *spec,
-                       unsigned mentions, spill_pipeline_t *pipeline)
+static void read_other(stage_t stage, const bson_iter_t *spec, unsigned mentions,
+                       spill_pipeline_t *pipeline)
 {
     switch (stage) {
     case STAGE_SETS:
@@ -208,8 +220,8 @@ static void read_other(stage_t stage, const bson_iter_t *spec,
 }
 
 /* A stage, where the documents may still be the collection's. */
-static void read_own(stage_t stage, const bson_iter_t *spec,
-                     const char *array, spill_pipeline_t *pipeline)
+static void read_own(stage_t stage, const bson_iter_t *spec, const char *array,
+                     spill_pipeline_t *pipeline)
 {
     bson_t filter;
     unsigned mentions = spill_mentions_in_value(spec, array);

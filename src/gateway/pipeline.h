@@ -7,10 +7,10 @@
 typedef struct spill_pipeline {
     /* The results are the collection's documents, with F as it is in the head. */
     bool has_array;
-    bool uses_array;  /* some stage needs F, or the document as a whole */
-    bool names_spill; /* some stage names Spillway's bookkeeping */
-    bool watches;     /* $changeStream */
-    bool writes;      /* $out or $merge */
+    bool uses_array;                         /* some stage needs F, or the document as a whole */
+    bool names_spill;                        /* some stage names Spillway's bookkeeping */
+    bool watches;                            /* $changeStream */
+    bool writes;                             /* $out or $merge */
     const char *hidden_target;               /* $out or $merge into a hidden collection */
     const spill_served_collection_t *target; /* ... into a served one */
     int filters;                             /* number of $match stages at the front */

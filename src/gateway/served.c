@@ -69,7 +69,8 @@ static size_t add_fields(const spill_definition_t *definition, const char **fiel
     return count;
 }
 
-/* Make the entry of the collection that definition `first` names, unless an earlier one names it. */
+/* Make the entry of the collection that definition `first` names, unless an earlier one names it.
+ */
 static spill_code_t add_collection(const spill_served_t *served, table_t *table, size_t first,
                                    size_t *collections, size_t *fields, spill_error_t *error)
 {

@@ -45,7 +45,8 @@ void spill_served_free(spill_served_t *served); /* NULL is allowed */
 /* Read the definitions again. On an error the old table stays. Blocks. One thread at a time. */
 spill_code_t spill_served_reload(spill_served_t *served, spill_error_t *error);
 
-/* Find a collection that has a definition; NULL: none. Any thread. Valid until spill_served_free. */
+/* Find a collection that has a definition; NULL: none. Any thread. Valid until spill_served_free.
+ */
 const spill_served_collection_t *spill_served_find(const spill_served_t *served,
                                                    const char *database, const char *collection);
 

@@ -120,7 +120,7 @@ static bool survey_field(const bson_iter_t *field, const char *array, survey_t *
 }
 
 static bool names_spill(const bson_t *projection, survey_t *survey, spill_shape_t *shape,
-                         const char *array)
+                        const char *array)
 {
     bson_iter_t field;
     if (!bson_iter_init(&field, projection))

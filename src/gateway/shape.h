@@ -18,12 +18,12 @@ typedef enum spill_shape_kind {
 /* Owned by a find or a cursor; spill_shape_release. */
 typedef struct spill_shape {
     spill_shape_kind_t kind;
-    int64_t skip;   /* $slice: elements passed over; below 0: counted from the end */
-    int64_t limit;  /* $slice: most elements; without a skip, below 0: the last ones */
-    bool skips;     /* $slice: [skip, limit] */
-    bool hides_id;  /* the client asked for no _id; upstream is asked for it */
-    bool recounts;  /* the filter uses F: check after each batch that there are no pages */
-    char *operation; /* of a refusal: "$elemMatch" */
+    int64_t skip;       /* $slice: elements passed over; below 0: counted from the end */
+    int64_t limit;      /* $slice: most elements; without a skip, below 0: the last ones */
+    bool skips;         /* $slice: [skip, limit] */
+    bool hides_id;      /* the client asked for no _id; upstream is asked for it */
+    bool recounts;      /* the filter uses F: check after each batch that there are no pages */
+    char *operation;    /* of a refusal: "$elemMatch" */
     bson_t *projection; /* as upstream gets it; NULL: none */
     bson_t *filter;     /* the client's; NULL: none */
     bson_t *options;    /* collation and let; NULL: a document cannot be read again */

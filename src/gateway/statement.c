@@ -167,13 +167,12 @@ static void read_update(const spill_served_collection_t *at, spill_statement_t *
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-bool spill_statement_read(const spill_served_collection_t *at, const bson_iter_t *q,
-                          const bson_iter_t *u, spill_statement_t *statement)
+bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, const bson_t *u,
+                          bool pipeline, spill_statement_t *statement)
 {
-    *statement = (spill_statement_t){.kind = SPILL_CHANGE_OTHER};
-    statement->pipeline = BSON_ITER_HOLDS_ARRAY(u);
-    if (!BSON_ITER_HOLDS_DOCUMENT(q) || !spill_iter_document(q, &statement->q) ||
-        !spill_iter_document(u, &statement->u) ||
+    *statement = (spill_statement_t){.kind = SPILL_CHANGE_OTHER, .pipeline = pipeline};
+    if (!bson_init_static(&statement->q, bson_get_data(q), q->len) ||
+        !bson_init_static(&statement->u, bson_get_data(u), u->len) ||
         !bson_validate(&statement->q, BSON_VALIDATE_NONE, NULL) ||
         !bson_validate(&statement->u, BSON_VALIDATE_NONE, NULL))
         return false;
@@ -186,6 +185,11 @@ bool spill_statement_read(const spill_served_collection_t *at, const bson_iter_t
     else
         read_update(at, statement);
     return true;
+}
+
+bool spill_statement_is_relayed(const spill_statement_t *statement)
+{
+    return statement->kind == SPILL_CHANGE_OTHER && statement->q_mentions == 0;
 }
 
 /* Copy the operator without the path. */

@@ -17,7 +17,7 @@ typedef struct spill_statement {
     bson_t whole;  /* static: the statement's document; or empty */
     bool pipeline; /* u is one */
     bool upsert, multi;
-    bool has_filters;    /* arrayFilters */
+    bool has_filters; /* arrayFilters */
     bool has_collation;
     unsigned q_mentions; /* mention.h */
     spill_change_kind_t kind;
@@ -29,11 +29,15 @@ typedef struct spill_statement {
     int64_t count; /* of these values */
 } spill_statement_t;
 
-/* Read the parts. False: u is neither a document nor an array, or something is malformed. */
-bool spill_statement_read(const spill_served_collection_t *at, const bson_iter_t *q,
-                          const bson_iter_t *u, spill_statement_t *statement);
+/* Read the parts, which must stay in memory. False: one is malformed. `pipeline`: u is an array. */
+bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, const bson_t *u,
+                          bool pipeline, spill_statement_t *statement);
 
-/* u without the push to F and without $setOnInsert; `others` is initialized. False: nothing is left. */
+/* Does neither q nor u name F, another field of the definition, or `spill`? */
+bool spill_statement_is_relayed(const spill_statement_t *statement);
+
+/* u without the push to F and without $setOnInsert; `others` is initialized. False: nothing is
+ * left. */
 bool spill_statement_others(const spill_statement_t *statement, const char *array, bson_t *others);
 
 /* The elements of the push, oldest first. Free them with bson_free; they borrow. */

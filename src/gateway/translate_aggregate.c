@@ -38,8 +38,8 @@ static bool check_joined(spill_translation_t *translation)
     bool known = true;
     for (size_t i = 0; known && with_pages == NULL && all[i] != NULL; i++) {
         bool any = false;
-        if (all[i]->array == NULL || !spill_pipeline_reads(&translation->command->message->body,
-                                                           all[i]->collection))
+        if (all[i]->array == NULL ||
+            !spill_pipeline_reads(&translation->command->message->body, all[i]->collection))
             continue;
         translation->at = all[i];
         known = spill_translation_find_pages(translation, NULL, &any);

@@ -142,8 +142,7 @@ static bool drop_listed(spill_translation_t *translation, const bson_t *reply)
             continue;
         const char *text = bson_iter_utf8(&name, NULL);
         if (strncmp(text, "spillway.", strlen("spillway.")) != 0 &&
-            strncmp(text, "system.", strlen("system.")) != 0 &&
-            !drop_collection(translation, text))
+            strncmp(text, "system.", strlen("system.")) != 0 && !drop_collection(translation, text))
             return false;
     }
     return true;
@@ -164,8 +163,7 @@ bool spill_translate_drop_database(spill_translation_t *translation, bson_t *rep
             return false;
         bool dropped = drop_listed(translation, &answer);
         more = bson_iter_init(&iter, &answer) &&
-               bson_iter_find_descendant(&iter, "cursor.id", &id) &&
-               bson_iter_as_int64(&id) != 0;
+               bson_iter_find_descendant(&iter, "cursor.id", &id) && bson_iter_as_int64(&id) != 0;
         bson_destroy(&answer);
         if (!dropped)
             return false;

@@ -71,8 +71,8 @@ bool spill_translate_find(spill_translation_t *translation, bson_t *reply)
     keep_query(translation, filters ? &filter : NULL, &shape);
     if (!ask(translation, &shape, &answer))
         return false;
-    bool one = spill_translation_find(translation, "singleBatch", &single) &&
-               spill_iter_is_true(&single);
+    bool one =
+        spill_translation_find(translation, "singleBatch", &single) && spill_iter_is_true(&single);
     bool done = spill_batch_begin(translation, &answer, &shape, one, reply);
     bson_destroy(&answer);
     return done;
@@ -98,13 +98,13 @@ bool spill_translate_count(spill_translation_t *translation, bson_t *reply)
     if (!spill_translation_forward(translation, reply))
         return false;
     /* Afterwards: an array that got its first page meanwhile was complete before. */
-    bool known = mentions == 0 ||
-                 spill_translation_find_pages(translation, filters ? &filter : NULL, &any);
+    bool known =
+        mentions == 0 || spill_translation_find_pages(translation, filters ? &filter : NULL, &any);
     if (known && !any)
         return true;
     bson_destroy(reply);
     return known && spill_translation_refuse(
                         translation, translation->array, translation->command->name,
-                        "other arrays have pages that upstream does not search: give the _id, or "
+                        "other arrays have pages that the server does not search: give the _id, or "
                         "read the arrays and count in the application");
 }

@@ -74,9 +74,9 @@ void spill_translation_copy_body(const spill_translation_t *translation, const c
 
 void spill_translation_finish_step(const spill_translation_t *translation, bson_t *step)
 {
-    static const char *const names[] = {
-        "$db", "lsid", "$clusterTime", "apiVersion", "apiStrict", "apiDeprecationErrors",
-        "comment", NULL};
+    static const char *const names[] = {"$db",        "lsid",      "$clusterTime",
+                                        "apiVersion", "apiStrict", "apiDeprecationErrors",
+                                        "comment",    NULL};
     bson_iter_t field;
     if (!bson_iter_init(&field, &translation->command->message->body))
         return;
@@ -92,9 +92,9 @@ bool spill_translation_check_concern(spill_translation_t *translation)
     if (!spill_translation_find_document(translation, "writeConcern", &concern) ||
         !bson_iter_init_find(&w, &concern, "w"))
         return true;
-    bool known = BSON_ITER_HOLDS_NUMBER(&w)
-                     ? bson_iter_as_double(&w) <= 1
-                     : BSON_ITER_HOLDS_UTF8(&w) && strcmp(bson_iter_utf8(&w, NULL), "majority") == 0;
+    bool known = BSON_ITER_HOLDS_NUMBER(&w) ? bson_iter_as_double(&w) <= 1
+                                            : BSON_ITER_HOLDS_UTF8(&w) &&
+                                                  strcmp(bson_iter_utf8(&w, NULL), "majority") == 0;
     return known || spill_translation_fail(
                         translation, SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN,
                         "spillway: writes to an array with pages wait for the majority, and for no "
@@ -307,9 +307,9 @@ static bool finds(spill_translation_t *translation, const char *collection, cons
 {
     bson_t reply;
     bson_iter_t iter, batch;
-    bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter),
-                            "projection", "{", "_id", BCON_INT32(1), "}", "limit", BCON_INT64(1),
-                            "singleBatch", BCON_BOOL(true));
+    bson_t *find =
+        BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter), "projection", "{",
+                 "_id", BCON_INT32(1), "}", "limit", BCON_INT64(1), "singleBatch", BCON_BOOL(true));
     spill_translation_finish_step(translation, find);
     bool done = spill_translation_call(translation, find, &reply);
     if (done) {

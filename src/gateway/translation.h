@@ -117,7 +117,8 @@ bool spill_translation_check_concern(spill_translation_t *translation);
  * Have pages that may hold elements which `filter` concerns? With a condition on _id only that
  * owner's head is looked at, else the page collection. False: a failure.
  */
-bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any);
+bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter,
+                                  bool *any);
 
 /* ---- rights (rights.c) ----------------------------------------------------------------------- */
 

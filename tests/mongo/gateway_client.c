@@ -224,8 +224,7 @@ bson_t *gateway_run(gateway_client_t *client, const bson_t *command)
     bool close;
     add_fields(client, command, &message.body);
     spill_client_command_t read = read_command(&message);
-    client->relayed =
-        spill_translate_classify(client->served, &read) == SPILL_TRANSLATION_RELAY;
+    client->relayed = spill_translate_classify(client->served, &read) == SPILL_TRANSLATION_RELAY;
     if (client->relayed) {
         result = gateway_direct(client, command);
     } else {

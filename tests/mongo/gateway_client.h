@@ -12,10 +12,10 @@ typedef struct gateway_client {
     char *database;
     int socket;
     int32_t request_id;
-    int64_t calls;     /* commands sent to the server */
-    int64_t reserved;  /* bytes */
+    int64_t calls;      /* commands sent to the server */
+    int64_t reserved;   /* bytes */
     int64_t txn_number; /* -1: commands have none */
-    bool relayed;      /* the last command was passed on unchanged */
+    bool relayed;       /* the last command was passed on unchanged */
 } gateway_client_t;
 
 /* A URI without a password. The definitions of its database are read. */
