@@ -65,6 +65,9 @@ bool spill_look(spill_translation_t *translation, const bson_t *filter, const bs
                 spill_look_t *look);
 void spill_look_release(spill_look_t *look);
 
+/* Can the library make the statement in one step, and may the client? Else refuse it. */
+bool spill_change_may_append(spill_change_t *change);
+
 /* Append the statement's elements to the owner's managed array. *matched: it still matches q. */
 bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched);
 

@@ -193,6 +193,8 @@ bool spill_change_many(spill_change_t *change)
     bool pushes = statement->kind == SPILL_CHANGE_PUSH && statement->q_mentions == 0;
     if (owners.managed_count > 0 && !pushes)
         return spill_change_refuse(translation, statement);
+    if (owners.managed_count > 0 && !spill_change_may_append(change))
+        return false;
     if (owners.plain_count + owners.managed_count > 0 || !statement->upsert)
         return change_plain(change, &owners) && change_managed(change, &owners);
     bson_init(&guards);

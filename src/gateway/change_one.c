@@ -88,12 +88,11 @@ bool spill_change_check_served(spill_translation_t *translation, const spill_sta
 
 /* ---- appends by the library ------------------------------------------------------------------ */
 
-/* What the library cannot do in one step with the append. */
-static bool check_append(spill_change_t *change)
+bool spill_change_may_append(spill_change_t *change)
 {
     const spill_statement_t *statement = change->statement;
     spill_translation_t *translation = change->translation;
-    if (statement->q_mentions != 0)
+    if (statement->q_mentions != 0 || !spill_filter_is_id(&statement->q)) /* TODO L2 */
         return spill_change_refuse(translation, statement);
     if (statement->has_filters)
         return spill_translation_refuse(translation, translation->array, "arrayFilters",
@@ -124,8 +123,7 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
     spill_error_t error = {0};
     spill_append_options_t options;
     spill_code_t code = SPILL_OK;
-    if (!bson_empty(match))
-        return spill_change_refuse(change->translation, statement);
+    (void)match;
     spill_append_options_init(&options);
     options.update = update;
     if (statement->count > 0) {
@@ -147,7 +145,7 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
     const spill_statement_t *statement = change->statement;
     bool any = spill_statement_others(statement, change->translation->array, &others);
     const bson_t *match = spill_filter_is_id(&statement->q) ? &nothing : &statement->q;
-    bool done = check_append(change) && bson_iter_init_find(&iter, id, "_id");
+    bool done = spill_change_may_append(change) && bson_iter_init_find(&iter, id, "_id");
     if (done) {
         spill_value_t owner = spill_value_from_iter(&iter);
         done = append(change, &owner, any ? &others : NULL, match, matched);
@@ -178,7 +176,7 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
     bool matched;
     bson_iter_t iter;
     spill_error_t error;
-    if (!check_append(change) || !bson_iter_init_find(&iter, &look->id, "_id"))
+    if (!spill_change_may_append(change) || !bson_iter_init_find(&iter, &look->id, "_id"))
         return false;
     spill_value_t owner = spill_value_from_iter(&iter);
     spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, NULL, &error);

@@ -59,12 +59,19 @@ static bool forward(modification_t *modification, const bson_t *guards, bool ups
     return true;
 }
 
+/*
+ * 1 if the server has found or inserted a document. The DocumentDB engine counts n: 0 if the update
+ * leaves the document as it was.
+ */
 static int64_t changed(const bson_t *answer)
 {
     bson_iter_t iter, n;
+    if (bson_iter_init_find(&iter, answer, "value") && BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return 1;
     return bson_iter_init(&iter, answer) &&
-                   bson_iter_find_descendant(&iter, "lastErrorObject.n", &n)
-               ? bson_iter_as_int64(&n)
+                   bson_iter_find_descendant(&iter, "lastErrorObject.n", &n) &&
+                   bson_iter_as_int64(&n) > 0
+               ? 1
                : 0;
 }
 
@@ -213,7 +220,8 @@ static bool check_return(modification_t *modification, const spill_look_t *look)
     if (shape->kind == SPILL_SHAPE_REFUSE)
         return spill_translation_refuse(translation, translation->array, shape->operation,
                                         "return the whole array, or leave it out");
-    if (shape->kind == SPILL_SHAPE_SLICE && old && !modification->removes)
+    bool appends = !modification->removes && !spill_statement_is_relayed(&modification->statement);
+    if (shape->kind == SPILL_SHAPE_SLICE && old && appends)
         return spill_translation_refuse(translation, translation->array, "$slice",
                                         "return the new document, or leave the array out");
     if (!read_document(modification, &look->id, &modification->before))
@@ -398,6 +406,33 @@ static bool run_removal(modification_t *modification, bson_t *reply)
                                   "spillway: the document changed at every try: try again");
 }
 
+/*
+ * The statement does not touch F, but the document that is returned may have it. So the server
+ * makes the change on a document without pages; on one with pages only if the document can be
+ * returned.
+ */
+static bool run_relayed(spill_change_t *change)
+{
+    spill_look_t look;
+    modification_t *modification = change->context;
+    spill_translation_t *translation = modification->translation;
+    const spill_statement_t *statement = change->statement;
+    bson_t nothing = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t guards = BSON_INITIALIZER;
+    if (modification->shape.kind <= SPILL_SHAPE_STRIP)
+        return attempt(change, &nothing, statement->upsert, false);
+    spill_guard_no_pages(translation, &guards);
+    if (!attempt(change, &guards, false, false))
+        return false;
+    if (change->n > 0)
+        return true;
+    if (!spill_look(translation, &modification->query, NULL, &look))
+        return false;
+    bool done = look.pages == 0 || check_return(modification, &look);
+    spill_look_release(&look);
+    return done && attempt(change, &nothing, statement->upsert, false);
+}
+
 static bool run_unserved(modification_t *modification, const bson_t *query, bson_t *reply)
 {
     spill_translation_t *translation = modification->translation;
@@ -412,15 +447,13 @@ static bool run_update(modification_t *modification, bson_t *reply)
 {
     spill_change_t change;
     spill_numbers_t numbers = {0};
-    bson_t nothing = BSON_INITIALIZER;
     const spill_statement_t *statement = &modification->statement;
     spill_change_init(&change, modification->translation, statement, &numbers);
     change.attempt = attempt;
     change.prepare = prepare;
     change.context = modification;
-    bool done = spill_statement_is_relayed(statement)
-                    ? attempt(&change, &nothing, statement->upsert, false)
-                    : spill_change_one(&change);
+    bool done =
+        spill_statement_is_relayed(statement) ? run_relayed(&change) : spill_change_one(&change);
     if (done)
         done = change.appended ? reply_appended(modification, &change, reply)
                                : reply_answer(modification, reply);
