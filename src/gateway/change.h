@@ -7,18 +7,18 @@
 #ifndef SPILL_GATEWAY_CHANGE_H
 #define SPILL_GATEWAY_CHANGE_H
 
-#include "gateway/shape.h"
+#include "gateway/asked.h"
 #include "gateway/statement.h"
 #include "util/buffer.h"
 
 /* Which numbers of the session's operation each owner has used in this command. */
-typedef struct spill_numbers {
+typedef struct spill_statement_numbers {
     spill_buffer_t owners; /* of used_t */
-} spill_numbers_t;
+} spill_statement_numbers_t;
 
 /* The owner's next number, of which the statement uses `count`. */
-int32_t spill_numbers_take(spill_numbers_t *numbers, const spill_value_t *owner, int64_t count);
-void spill_numbers_release(spill_numbers_t *numbers);
+int32_t spill_statement_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner, int64_t count);
+void spill_numbers_release(spill_statement_numbers_t *numbers);
 
 /* What a look at a document that the filter finds shows. */
 typedef struct spill_look {
@@ -34,7 +34,7 @@ typedef struct spill_change spill_change_t;
 struct spill_change {
     spill_translation_t *translation;
     const spill_statement_t *statement;
-    spill_numbers_t *numbers;
+    spill_statement_numbers_t *numbers;
     int32_t number; /* of this statement, if q names the owner; else -1 */
     /*
      * Send the statement with `guards` added to its filter, as an update of many if `many`, and
@@ -53,7 +53,7 @@ struct spill_change {
 };
 
 void spill_change_init(spill_change_t *change, spill_translation_t *translation,
-                       const spill_statement_t *statement, spill_numbers_t *numbers);
+                       const spill_statement_t *statement, spill_statement_numbers_t *numbers);
 void spill_change_release(spill_change_t *change);
 
 /* A statement for one document, or for many. */

@@ -190,7 +190,7 @@ bool spill_change_many(spill_change_t *change)
         return spill_change_refuse(translation, statement);
     if (!find_owners(change, &owners))
         return false;
-    bool pushes = statement->kind == SPILL_CHANGE_PUSH && statement->q_mentions == 0;
+    bool pushes = statement->kind == SPILL_STATEMENT_PUSH && statement->q_mentions == 0;
     if (owners.managed_count > 0 && !pushes)
         return spill_change_refuse(translation, statement);
     if (owners.managed_count > 0 && !spill_change_may_append(change))

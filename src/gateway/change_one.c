@@ -15,7 +15,7 @@ typedef struct used {
     int32_t count;
 } used_t;
 
-int32_t spill_numbers_take(spill_numbers_t *numbers, const spill_value_t *owner, int64_t count)
+int32_t spill_statement_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner, int64_t count)
 {
     uint64_t key = spill_hash(owner->data, owner->size_bytes) ^ owner->type;
     size_t length = numbers->owners.size / sizeof(used_t);
@@ -36,7 +36,7 @@ int32_t spill_numbers_take(spill_numbers_t *numbers, const spill_value_t *owner,
     return first;
 }
 
-void spill_numbers_release(spill_numbers_t *numbers)
+void spill_numbers_release(spill_statement_numbers_t *numbers)
 {
     spill_buffer_release(&numbers->owners);
 }
@@ -44,7 +44,7 @@ void spill_numbers_release(spill_numbers_t *numbers)
 /* ---- changes --------------------------------------------------------------------------------- */
 
 void spill_change_init(spill_change_t *change, spill_translation_t *translation,
-                       const spill_statement_t *statement, spill_numbers_t *numbers)
+                       const spill_statement_t *statement, spill_statement_numbers_t *numbers)
 {
     bson_iter_t id;
     *change = (spill_change_t){
@@ -53,7 +53,7 @@ void spill_change_init(spill_change_t *change, spill_translation_t *translation,
     bson_init(&change->owner);
     if (spill_filter_find_id(&statement->q, &id)) {
         spill_value_t owner = spill_value_from_iter(&id);
-        change->number = spill_numbers_take(numbers, &owner, statement->count);
+        change->number = spill_statement_numbers_take(numbers, &owner, statement->count);
     }
 }
 
@@ -68,7 +68,7 @@ bool spill_change_refuse(spill_translation_t *translation, const spill_statement
     static const char reason[] =
         "append with $push, and change other fields; other operators work on arrays that have no "
         "pages";
-    if (statement->kind == SPILL_CHANGE_ARRAY)
+    if (statement->kind == SPILL_STATEMENT_ARRAY)
         return spill_translation_refuse(translation, statement->field, statement->operation,
                                         statement->reason != NULL ? statement->reason : reason);
     return spill_translation_refuse(translation, translation->array, "a filter",
@@ -78,9 +78,9 @@ bool spill_change_refuse(spill_translation_t *translation, const spill_statement
 
 bool spill_change_check_served(spill_translation_t *translation, const spill_statement_t *statement)
 {
-    if (statement->kind == SPILL_CHANGE_SPILL)
+    if (statement->kind == SPILL_STATEMENT_SPILL)
         return spill_translation_refuse_spill(translation, translation->command->name);
-    if (translation->at->array != NULL || statement->kind == SPILL_CHANGE_OTHER)
+    if (translation->at->array != NULL || statement->kind == SPILL_STATEMENT_OTHER)
         return true;
     return spill_translation_refuse(translation, statement->field, statement->operation,
                                     "the gateway does not serve this layout: use the library");
@@ -193,9 +193,9 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
 static bool attempt_plain(spill_change_t *change, bool cautious, bool upsert)
 {
     bson_t guards = BSON_INITIALIZER;
-    if (cautious && change->statement->kind == SPILL_CHANGE_PUSH)
+    if (cautious && change->statement->kind == SPILL_STATEMENT_PUSH)
         spill_guard_short(change->translation, change->statement->count, &guards);
-    else if (change->statement->kind == SPILL_CHANGE_OTHER)
+    else if (change->statement->kind == SPILL_STATEMENT_OTHER)
         spill_guard_no_pages(change->translation, &guards);
     else
         spill_guard_plain(change->translation, &guards);
@@ -225,9 +225,9 @@ static bool change_managed(spill_change_t *change, const spill_look_t *look)
 {
     bool matched;
     const spill_statement_t *statement = change->statement;
-    if (statement->kind == SPILL_CHANGE_PUSH)
+    if (statement->kind == SPILL_STATEMENT_PUSH)
         return prepare(change, look) && spill_change_append(change, &look->id, &matched);
-    if (statement->kind == SPILL_CHANGE_OTHER && look->pages == 0)
+    if (statement->kind == SPILL_STATEMENT_OTHER && look->pages == 0)
         return true; /* the next attempt changes it */
     return spill_change_refuse(change->translation, statement);
 }
@@ -239,7 +239,7 @@ static bool change_found(spill_change_t *change, const spill_look_t *look, bool 
     int64_t threshold = change->translation->at->definition->bounds.threshold;
     if (look->managed)
         return change_managed(change, look);
-    if (statement->kind == SPILL_CHANGE_PUSH && look->length > 0 &&
+    if (statement->kind == SPILL_STATEMENT_PUSH && look->length > 0 &&
         look->length + statement->count > threshold)
         return adopt_and_append(change, look);
     *cautious = false;
@@ -271,7 +271,7 @@ static bool find_repeated(spill_change_t *change)
     spill_look_t look;
     spill_translation_t *translation = change->translation;
     const spill_statement_t *statement = change->statement;
-    if (statement->kind != SPILL_CHANGE_PUSH || statement->q_mentions != 0 ||
+    if (statement->kind != SPILL_STATEMENT_PUSH || statement->q_mentions != 0 ||
         translation->command->txn_number < 0 || spill_filter_is_id(&statement->q) ||
         !spill_filter_find_id(&statement->q, &id))
         return true;

@@ -1,5 +1,5 @@
 /* Complete the array of a head that has pages. */
-#include "gateway/shape.h"
+#include "gateway/asked.h"
 
 #include "gateway/mention.h"
 
@@ -59,7 +59,7 @@ typedef enum outcome {
 
 typedef struct completion {
     spill_translation_t *translation;
-    const spill_shape_t *shape;
+    const spill_asked_t *asked;
     const bson_t *document;
     spill_book_t book;
     spill_value_t owner;
@@ -202,14 +202,14 @@ static bool count_now(completion_t *completion, int64_t *count)
 
 static outcome_t append_slice(completion_t *completion, const bson_iter_t *field)
 {
-    const spill_shape_t *shape = completion->shape;
+    const spill_asked_t *asked = completion->asked;
     spill_read_options_t options;
-    int64_t shown = 0, count, limit = shape->limit, skip = shape->skip;
+    int64_t shown = 0, count, limit = asked->limit, skip = asked->skip;
     bson_t elements;
     if (BSON_ITER_HOLDS_ARRAY(field) && spill_iter_document(field, &elements))
         shown = (int64_t)bson_count_keys(&elements);
     /* The head has the end of the array where elements are appended. */
-    if (!shape->skips && limit != 0 && (limit < 0) != completion->newest_first &&
+    if (!asked->skips && limit != 0 && (limit < 0) != completion->newest_first &&
         shown == (limit < 0 ? -limit : limit))
         return append_head(completion, field);
     if (skip < 0 || limit < 0) {
@@ -230,20 +230,20 @@ static outcome_t append_slice(completion_t *completion, const bson_iter_t *field
 static outcome_t append_array(completion_t *completion, const bson_iter_t *field)
 {
     bson_append_array_begin(completion->out, bson_iter_key(field), -1, &completion->array);
-    outcome_t outcome = completion->shape->kind == SPILL_SHAPE_SLICE
+    outcome_t outcome = completion->asked->kind == SPILL_ASKED_SLICE
                             ? append_slice(completion, field)
                             : append_whole(completion, field);
     bson_append_array_end(completion->out, &completion->array);
     return outcome;
 }
 
-static bool is_hidden(const spill_shape_t *shape, const char *key)
+static bool is_hidden(const spill_asked_t *asked, const char *key)
 {
-    return strcmp(key, "spill") == 0 || (shape->hides_id && strcmp(key, "_id") == 0);
+    return strcmp(key, "spill") == 0 || (asked->hides_id && strcmp(key, "_id") == 0);
 }
 
 /* Copy the document, without what is hidden. `completion` is NULL if F needs no completion. */
-static outcome_t copy_fields(const spill_translation_t *translation, const spill_shape_t *shape,
+static outcome_t copy_fields(const spill_translation_t *translation, const spill_asked_t *asked,
                              const bson_t *document, completion_t *completion, bson_t *out)
 {
     bson_iter_t field;
@@ -254,20 +254,20 @@ static outcome_t copy_fields(const spill_translation_t *translation, const spill
         const char *key = bson_iter_key(&field);
         if (completion != NULL && strcmp(key, translation->array) == 0)
             outcome = append_array(completion, &field);
-        else if (!is_hidden(shape, key))
+        else if (!is_hidden(asked, key))
             bson_append_iter(out, NULL, -1, &field);
     }
     return outcome;
 }
 
 /* A read concern that cannot hold for head and pages. */
-static bool check_read(spill_translation_t *translation, const spill_shape_t *shape)
+static bool check_read(spill_translation_t *translation, const spill_asked_t *asked)
 {
     bson_t concern;
     bson_iter_t level;
-    if (shape->kind == SPILL_SHAPE_REFUSE)
+    if (asked->kind == SPILL_ASKED_REFUSE)
         return spill_translation_refuse(
-            translation, translation->array, shape->operation,
+            translation, translation->array, asked->operation,
             "read the whole array or {$slice: ...} of it, and choose in the application");
     if (spill_translation_find_document(translation, "readConcern", &concern) &&
         bson_iter_init_find(&level, &concern, "level") && BSON_ITER_HOLDS_UTF8(&level) &&
@@ -280,7 +280,7 @@ static bool check_read(spill_translation_t *translation, const spill_shape_t *sh
 }
 
 /* Read the head again. *found is false if it is gone, or matches no longer. */
-static bool read_again(spill_translation_t *translation, const spill_shape_t *shape,
+static bool read_again(spill_translation_t *translation, const spill_asked_t *asked,
                        const spill_value_t *id, bson_t *document, bool *found)
 {
     bson_t reply, filter = BSON_INITIALIZER, find = BSON_INITIALIZER, only;
@@ -288,11 +288,11 @@ static bool read_again(spill_translation_t *translation, const spill_shape_t *sh
     *found = false;
     spill_value_append(id, &filter, "_id");
     BCON_APPEND(&find, "find", BCON_UTF8(translation->at->collection), "filter", "{", "$and", "[",
-                BCON_DOCUMENT(&filter), BCON_DOCUMENT(shape->filter), "]", "}", "limit",
+                BCON_DOCUMENT(&filter), BCON_DOCUMENT(asked->filter), "]", "}", "limit",
                 BCON_INT64(1), "singleBatch", BCON_BOOL(true));
-    if (shape->projection != NULL)
-        BSON_APPEND_DOCUMENT(&find, "projection", shape->projection);
-    bson_concat(&find, shape->options);
+    if (asked->projection != NULL)
+        BSON_APPEND_DOCUMENT(&find, "projection", asked->projection);
+    bson_concat(&find, asked->options);
     spill_translation_finish_step(translation, &find);
     bool done = spill_translation_call(translation, &find, &reply);
     if (done) {
@@ -323,23 +323,23 @@ static outcome_t complete(completion_t *completion)
     completion->length = 0;
     if (!spill_book_read(completion->document, translation->array, &completion->book) ||
         (completion->book.pages == 0 && completion->end == INT64_MAX))
-        return copy_fields(translation, completion->shape, completion->document, NULL,
+        return copy_fields(translation, completion->asked, completion->document, NULL,
                            completion->out);
-    if (completion->book.pages > 0 && !check_read(translation, completion->shape))
+    if (completion->book.pages > 0 && !check_read(translation, completion->asked))
         return OUTCOME_FAILED;
     if (!bson_iter_init_find(&id, completion->document, "_id"))
         return OUTCOME_CHANGED;
     completion->owner = spill_value_from_iter(&id);
-    return copy_fields(translation, completion->shape, completion->document, completion,
+    return copy_fields(translation, completion->asked, completion->document, completion,
                        completion->out);
 }
 
-bool spill_shape_document(spill_translation_t *translation, const spill_shape_t *shape,
+bool spill_asked_document(spill_translation_t *translation, const spill_asked_t *asked,
                           const bson_t *document, size_t room, int64_t end, bson_t *out, bool *gone)
 {
     bson_t again = BSON_INITIALIZER;
     completion_t completion = {.translation = translation,
-                               .shape = shape,
+                               .asked = asked,
                                .document = document,
                                .room = room,
                                .end = end,
@@ -348,20 +348,20 @@ bool spill_shape_document(spill_translation_t *translation, const spill_shape_t 
                                    translation->at->definition->order == SPILL_ARRAY_NEWEST_FIRST};
     bool found = true;
     *gone = false;
-    if (shape->kind <= SPILL_SHAPE_STRIP) {
+    if (asked->kind <= SPILL_ASKED_STRIP) {
         bson_init(out);
-        copy_fields(translation, shape, document, NULL, out);
+        copy_fields(translation, asked, document, NULL, out);
         return true;
     }
     outcome_t outcome = complete(&completion);
     for (int attempt = 1; outcome == OUTCOME_CHANGED && attempt < TRIES && found; attempt++) {
         bson_destroy(out);
         bson_init(out);
-        if (shape->filter == NULL || shape->options == NULL)
+        if (asked->filter == NULL || asked->options == NULL)
             break;
         bson_t next;
         pause_before(attempt);
-        if (!read_again(translation, shape, &completion.owner, &next, &found)) {
+        if (!read_again(translation, asked, &completion.owner, &next, &found)) {
             outcome = OUTCOME_FAILED;
         } else if (found) {
             bson_destroy(&again);
@@ -382,13 +382,13 @@ bool spill_shape_document(spill_translation_t *translation, const spill_shape_t 
     return done;
 }
 
-size_t spill_shape_estimate(const spill_translation_t *translation, const spill_shape_t *shape,
+size_t spill_asked_estimate(const spill_translation_t *translation, const spill_asked_t *asked,
                             const bson_t *document)
 {
     spill_book_t book;
     bson_iter_t field;
     bson_t elements;
-    if (shape->kind != SPILL_SHAPE_WHOLE || !spill_book_read(document, translation->array, &book) ||
+    if (asked->kind != SPILL_ASKED_WHOLE || !spill_book_read(document, translation->array, &book) ||
         book.pages == 0 || !bson_iter_init_find(&field, document, translation->array) ||
         !spill_iter_document(&field, &elements))
         return document->len;

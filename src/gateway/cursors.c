@@ -32,7 +32,7 @@ void spill_read_cursor_free(spill_read_cursor_t *cursor)
 {
     if (cursor == NULL)
         return;
-    spill_shape_release(&cursor->shape);
+    spill_asked_release(&cursor->asked);
     spill_buffer_release(&cursor->pending);
     bson_free(cursor);
 }

@@ -5,7 +5,7 @@
 #ifndef SPILL_GATEWAY_CURSORS_H
 #define SPILL_GATEWAY_CURSORS_H
 
-#include "gateway/shape.h"
+#include "gateway/asked.h"
 
 #include "util/buffer.h"
 
@@ -18,7 +18,7 @@ typedef struct spill_read_cursor {
     int64_t upstream; /* 0: upstream has no more documents */
     uint8_t user[8];
     const spill_served_collection_t *at;
-    spill_shape_t shape;
+    spill_asked_t asked;
     spill_buffer_t pending; /* upstream's documents that the client has not got yet */
     size_t pending_at;      /* the first of them */
     int64_t used;           /* seconds of the monotonic clock */

@@ -7,9 +7,9 @@
 static void set_array(spill_statement_t *statement, const char *field, const char *operation,
                       const char *reason)
 {
-    if (statement->kind == SPILL_CHANGE_SPILL)
+    if (statement->kind == SPILL_STATEMENT_SPILL)
         return;
-    statement->kind = SPILL_CHANGE_ARRAY;
+    statement->kind = SPILL_STATEMENT_ARRAY;
     statement->field = field;
     statement->operation = operation;
     statement->reason = reason;
@@ -69,8 +69,8 @@ static void read_push(const bson_iter_t *field, bool newest_first, spill_stateme
     else if (newest_first && !first)
         set_array(statement, bson_iter_key(field), "$push",
                   "the array grows at its front: push with $position: 0");
-    else if (statement->kind == SPILL_CHANGE_OTHER)
-        statement->kind = SPILL_CHANGE_PUSH;
+    else if (statement->kind == SPILL_STATEMENT_OTHER)
+        statement->kind = SPILL_STATEMENT_PUSH;
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -88,7 +88,7 @@ static void read_path(const spill_served_collection_t *at, const char *path, con
                       spill_statement_t *statement)
 {
     if (spill_path_begins(path, "spill"))
-        statement->kind = SPILL_CHANGE_SPILL;
+        statement->kind = SPILL_STATEMENT_SPILL;
     else if (find_field(at, path) != NULL)
         set_array(statement, path, operation, NULL);
 }
@@ -121,7 +121,7 @@ static void read_replacement(const spill_served_collection_t *at, spill_statemen
     set_array(statement, at->definition->array, "a replacement",
               "change single fields with $set, and append with $push");
     if (bson_iter_init_find(&field, &statement->u, "spill"))
-        statement->kind = SPILL_CHANGE_SPILL;
+        statement->kind = SPILL_STATEMENT_SPILL;
 }
 
 static void read_pipeline(const spill_served_collection_t *at, spill_statement_t *statement)
@@ -140,7 +140,7 @@ static void read_pipeline(const spill_served_collection_t *at, spill_statement_t
                      strcmp(bson_iter_key(&stage), "$addFields") == 0 ||
                      strcmp(bson_iter_key(&stage), "$unset") == 0);
         if ((mentions & SPILL_MENTIONS_SPILL) && mentions != SPILL_MENTIONS_ANY)
-            statement->kind = SPILL_CHANGE_SPILL;
+            statement->kind = SPILL_STATEMENT_SPILL;
         else if (mentions != 0 || !sets)
             set_array(statement, array, "an update pipeline",
                       "use update operators, or stages $set and $unset that do not name it");
@@ -170,7 +170,7 @@ static void read_update(const spill_served_collection_t *at, spill_statement_t *
 bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, const bson_t *u,
                           bool pipeline, spill_statement_t *statement)
 {
-    *statement = (spill_statement_t){.kind = SPILL_CHANGE_OTHER, .pipeline = pipeline};
+    *statement = (spill_statement_t){.kind = SPILL_STATEMENT_OTHER, .pipeline = pipeline};
     if (!bson_init_static(&statement->q, bson_get_data(q), q->len) ||
         !bson_init_static(&statement->u, bson_get_data(u), u->len) ||
         !bson_validate(&statement->q, BSON_VALIDATE_NONE, NULL) ||
@@ -179,7 +179,7 @@ bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, 
     statement->q_mentions = spill_mentions_in_filter(&statement->q, at->definition->array);
     if ((statement->q_mentions & SPILL_MENTIONS_SPILL) &&
         statement->q_mentions != SPILL_MENTIONS_ANY)
-        statement->kind = SPILL_CHANGE_SPILL;
+        statement->kind = SPILL_STATEMENT_SPILL;
     if (statement->pipeline)
         read_pipeline(at, statement);
     else
@@ -189,7 +189,7 @@ bool spill_statement_read(const spill_served_collection_t *at, const bson_t *q, 
 
 bool spill_statement_is_relayed(const spill_statement_t *statement)
 {
-    return statement->kind == SPILL_CHANGE_OTHER && statement->q_mentions == 0;
+    return statement->kind == SPILL_STATEMENT_OTHER && statement->q_mentions == 0;
 }
 
 /* Copy the operator without the path. */

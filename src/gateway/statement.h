@@ -4,12 +4,12 @@
 
 #include "gateway/served.h"
 
-typedef enum spill_change_kind {
-    SPILL_CHANGE_OTHER, /* fields other than the definition's */
-    SPILL_CHANGE_PUSH,  /* append elements to F, perhaps with changes of other fields */
-    SPILL_CHANGE_ARRAY, /* F in another way, or another field of the definition */
-    SPILL_CHANGE_SPILL  /* Spillway's bookkeeping: refused */
-} spill_change_kind_t;
+typedef enum spill_statement_kind {
+    SPILL_STATEMENT_OTHER, /* fields other than the definition's */
+    SPILL_STATEMENT_PUSH,  /* append elements to F, perhaps with changes of other fields */
+    SPILL_STATEMENT_ARRAY, /* F in another way, or another field of the definition */
+    SPILL_STATEMENT_SPILL  /* Spillway's bookkeeping: refused */
+} spill_statement_kind_t;
 
 /* Borrows from the command. */
 typedef struct spill_statement {
@@ -20,11 +20,11 @@ typedef struct spill_statement {
     bool has_filters; /* arrayFilters */
     bool has_collation;
     unsigned q_mentions; /* mention.h */
-    spill_change_kind_t kind;
-    const char *field;     /* SPILL_CHANGE_ARRAY: what it changes */
+    spill_statement_kind_t kind;
+    const char *field;     /* SPILL_STATEMENT_ARRAY: what it changes */
     const char *operation; /* ... and by which operator */
     const char *reason;    /* ... and what to do instead; NULL: nothing in particular */
-    bson_iter_t values;    /* SPILL_CHANGE_PUSH: at the array of $each, or at the one value */
+    bson_iter_t values;    /* SPILL_STATEMENT_PUSH: at the array of $each, or at the one value */
     bool each;
     int64_t count; /* of these values */
 } spill_statement_t;

@@ -13,7 +13,7 @@ typedef struct spill_sums {
     bson_t rest;   /* other fields of the server's last reply */
     int32_t index; /* of the present statement */
     size_t count;  /* of the command's statements */
-    spill_numbers_t numbers;
+    spill_statement_numbers_t numbers;
 } spill_sums_t;
 
 /* Carry out one statement and add to the sums. False: a failure is stored. */

@@ -1,7 +1,7 @@
 /* Carry out a command: choose its translation, and make an error reply after a failure. */
 #include "gateway/translate.h"
 
-#include "gateway/batch.h"
+#include "gateway/reply_batch.h"
 #include "gateway/classify.h"
 #include "gateway/mention.h"
 #include "util/error.h"

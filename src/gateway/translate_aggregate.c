@@ -1,5 +1,5 @@
 /* aggregate, on a served collection or with stages that reach one. */
-#include "gateway/batch.h"
+#include "gateway/reply_batch.h"
 #include "gateway/mention.h"
 #include "gateway/pipeline.h"
 #include "gateway/translations.h"
@@ -84,14 +84,14 @@ static void hide_spill(const spill_translation_t *translation, const spill_pipel
 
 /* The pipeline needs F in the documents: right as long as no owner that it reads has pages. */
 static bool run_on_heads(spill_translation_t *translation, const spill_pipeline_t *pipeline,
-                         spill_shape_t *shape, bson_t *answer)
+                         spill_asked_t *asked, bson_t *answer)
 {
     bool any = false;
     SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
-    shape->kind = SPILL_SHAPE_STRIP;
-    shape->recounts = true;
-    shape->filter = pipeline->filters > 0 ? bson_copy(&pipeline->first_filter) : bson_new();
-    if (!spill_translation_find_pages(translation, shape->filter, &any))
+    asked->kind = SPILL_ASKED_STRIP;
+    asked->recounts = true;
+    asked->filter = pipeline->filters > 0 ? bson_copy(&pipeline->first_filter) : bson_new();
+    if (!spill_translation_find_pages(translation, asked->filter, &any))
         return false;
     if (any)
         return spill_translation_refuse(translation, translation->array, "aggregate", use_find);
@@ -105,13 +105,13 @@ bool spill_translate_aggregate(spill_translation_t *translation, bson_t *reply)
     bson_iter_t cursor;
     spill_pipeline_t pipeline;
     bool own = translation->at != NULL && translation->at->array != NULL;
-    SPILL_SCOPED(spill_shape_release) spill_shape_t shape = {.kind = SPILL_SHAPE_STRIP};
+    SPILL_SCOPED(spill_asked_release) spill_asked_t asked = {.kind = SPILL_ASKED_STRIP};
     spill_pipeline_read(translation->served, &translation->command->message->body,
                         own ? translation->array : NULL, &pipeline);
     if (!check(translation, &pipeline) || !check_joined(translation))
         return false;
     bool heads = own && pipeline.uses_array;
-    if (heads ? !run_on_heads(translation, &pipeline, &shape, &answer)
+    if (heads ? !run_on_heads(translation, &pipeline, &asked, &answer)
               : !spill_translation_forward(translation, &answer))
         return false;
     if (!check_joined(translation)) {
@@ -124,8 +124,8 @@ bool spill_translate_aggregate(spill_translation_t *translation, bson_t *reply)
         return true;
     }
     if (!heads && pipeline.has_array)
-        shape.kind = SPILL_SHAPE_WHOLE;
-    bool done = spill_batch_begin(translation, &answer, &shape, false, reply);
+        asked.kind = SPILL_ASKED_WHOLE;
+    bool done = spill_batch_begin(translation, &answer, &asked, false, reply);
     bson_destroy(&answer);
     return done;
 }

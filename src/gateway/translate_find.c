@@ -1,5 +1,5 @@
 /* find, count and distinct on a served collection. */
-#include "gateway/batch.h"
+#include "gateway/reply_batch.h"
 #include "gateway/mention.h"
 #include "gateway/translations.h"
 #include "util/error.h"
@@ -36,22 +36,22 @@ static void copy_option(const spill_translation_t *translation, const char *name
 
 /* Keep what is needed to read a document again. */
 static void keep_query(const spill_translation_t *translation, const bson_t *filter,
-                       spill_shape_t *shape)
+                       spill_asked_t *asked)
 {
-    shape->filter = filter != NULL ? bson_copy(filter) : bson_new();
-    shape->options = bson_new();
-    copy_option(translation, "collation", shape->options);
-    copy_option(translation, "let", shape->options);
+    asked->filter = filter != NULL ? bson_copy(filter) : bson_new();
+    asked->options = bson_new();
+    copy_option(translation, "collation", asked->options);
+    copy_option(translation, "let", asked->options);
 }
 
-static bool ask(spill_translation_t *translation, const spill_shape_t *shape, bson_t *answer)
+static bool ask(spill_translation_t *translation, const spill_asked_t *asked, bson_t *answer)
 {
     static const char *const except[] = {"projection", NULL};
-    if (shape->projection == NULL)
+    if (asked->projection == NULL)
         return spill_translation_forward(translation, answer);
     SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
     spill_translation_copy_body(translation, except, &body);
-    BSON_APPEND_DOCUMENT(&body, "projection", shape->projection);
+    BSON_APPEND_DOCUMENT(&body, "projection", asked->projection);
     return spill_translation_call(translation, &body, answer);
 }
 
@@ -60,20 +60,20 @@ bool spill_translate_find(spill_translation_t *translation, bson_t *reply)
     bson_t filter, projection, answer;
     bson_iter_t single;
     unsigned mentions;
-    SPILL_SCOPED(spill_shape_release) spill_shape_t shape = {0};
+    SPILL_SCOPED(spill_asked_release) spill_asked_t asked = {0};
     bool filters = spill_translation_find_document(translation, "filter", &filter);
     bool projects = spill_translation_find_document(translation, "projection", &projection);
     if (!survey_filter(translation, filters ? &filter : NULL, &mentions))
         return false;
-    if (!spill_shape_read(translation->array, projects ? &projection : NULL, &shape))
+    if (!spill_asked_read(translation->array, projects ? &projection : NULL, &asked))
         return spill_translation_refuse_spill(translation, "a projection");
-    shape.recounts = mentions != 0 || orders_by_array(translation);
-    keep_query(translation, filters ? &filter : NULL, &shape);
-    if (!ask(translation, &shape, &answer))
+    asked.recounts = mentions != 0 || orders_by_array(translation);
+    keep_query(translation, filters ? &filter : NULL, &asked);
+    if (!ask(translation, &asked, &answer))
         return false;
     bool one =
         spill_translation_find(translation, "singleBatch", &single) && spill_iter_is_true(&single);
-    bool done = spill_batch_begin(translation, &answer, &shape, one, reply);
+    bool done = spill_batch_begin(translation, &answer, &asked, one, reply);
     bson_destroy(&answer);
     return done;
 }

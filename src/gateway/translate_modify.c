@@ -12,7 +12,7 @@ enum { TRIES = 20 };
 typedef struct modification {
     spill_translation_t *translation;
     spill_statement_t statement; /* q alone for a removal */
-    spill_shape_t shape;         /* of the document that is returned */
+    spill_asked_t asked;         /* of the document that is returned */
     bson_t query;                /* the client's, with the _id that sort chooses */
     bool chosen;                 /* sort has chosen one */
     bool removes, returns_new;
@@ -25,7 +25,7 @@ typedef struct modification {
 
 static void release(modification_t *modification)
 {
-    spill_shape_release(&modification->shape);
+    spill_asked_release(&modification->asked);
     bson_destroy(&modification->query);
     bson_destroy(&modification->before);
     bson_destroy(&modification->made);
@@ -46,8 +46,8 @@ static bool forward(modification_t *modification, const bson_t *guards, bool ups
     bson_concat(&query, &modification->query);
     bson_concat(&query, guards);
     bson_append_document_end(&body, &query);
-    if (modification->shape.projection != NULL)
-        BSON_APPEND_DOCUMENT(&body, "fields", modification->shape.projection);
+    if (modification->asked.projection != NULL)
+        BSON_APPEND_DOCUMENT(&body, "fields", modification->asked.projection);
     if (upsert)
         BSON_APPEND_BOOL(&body, "upsert", true);
     if (!spill_translation_call(translation, &body, &reply))
@@ -113,7 +113,7 @@ static bool append_value(modification_t *modification, const bson_t *document, i
     bson_t made;
     bool gone;
     spill_translation_t *translation = modification->translation;
-    if (!spill_shape_document(translation, &modification->shape, document, room(translation), end,
+    if (!spill_asked_document(translation, &modification->asked, document, room(translation), end,
                               &made, &gone))
         return translation->close ? false : fail_written(translation);
     if (gone)
@@ -177,8 +177,8 @@ static bool read_document(modification_t *modification, const bson_t *id, bson_t
     SPILL_SCOPED(bson_destroy) bson_t find = BSON_INITIALIZER;
     BCON_APPEND(&find, "find", BCON_UTF8(translation->at->collection), "filter", BCON_DOCUMENT(id),
                 "limit", BCON_INT64(1), "singleBatch", BCON_BOOL(true));
-    if (modification->shape.projection != NULL)
-        BSON_APPEND_DOCUMENT(&find, "projection", modification->shape.projection);
+    if (modification->asked.projection != NULL)
+        BSON_APPEND_DOCUMENT(&find, "projection", modification->asked.projection);
     spill_translation_finish_step(translation, &find);
     if (!spill_translation_call(translation, &find, &reply))
         return false;
@@ -202,7 +202,7 @@ static bool make_old(modification_t *modification)
     bson_reinit(&modification->made);
     if (bson_empty(&modification->before))
         return true;
-    if (!spill_shape_document(translation, &modification->shape, &modification->before,
+    if (!spill_asked_document(translation, &modification->asked, &modification->before,
                               room(translation), INT64_MAX, &made, &gone))
         return false;
     bson_concat(&modification->made, &made);
@@ -214,21 +214,21 @@ static bool make_old(modification_t *modification)
  */
 static bool check_return(modification_t *modification, const spill_look_t *look)
 {
-    const spill_shape_t *shape = &modification->shape;
+    const spill_asked_t *asked = &modification->asked;
     spill_translation_t *translation = modification->translation;
     bool old = modification->removes || !modification->returns_new;
-    if (shape->kind == SPILL_SHAPE_REFUSE)
-        return spill_translation_refuse(translation, translation->array, shape->operation,
+    if (asked->kind == SPILL_ASKED_REFUSE)
+        return spill_translation_refuse(translation, translation->array, asked->operation,
                                         "return the whole array, or leave it out");
     bool appends = !modification->removes && !spill_statement_is_relayed(&modification->statement);
-    if (shape->kind == SPILL_SHAPE_SLICE && old && appends)
+    if (asked->kind == SPILL_ASKED_SLICE && old && appends)
         return spill_translation_refuse(translation, translation->array, "$slice",
                                         "return the new document, or leave the array out");
     if (!read_document(modification, &look->id, &modification->before))
         return false;
     if (old)
         return make_old(modification);
-    return spill_shape_estimate(translation, shape, &modification->before) <= room(translation) ||
+    return spill_asked_estimate(translation, asked, &modification->before) <= room(translation) ||
            spill_translation_fail(translation, SPILL_SERVER_DOCUMENT_TOO_LARGE,
                                   "spillway: the document with the whole array '%s' would exceed "
                                   "the message size: ask for it without, {\"%s\": 0}. Nothing was "
@@ -248,7 +248,7 @@ static int64_t end_of(const modification_t *modification, const bson_t *document
     bson_iter_t field;
     bson_t elements;
     const char *array = modification->translation->array;
-    if (modification->shape.kind != SPILL_SHAPE_WHOLE || !spill_book_read(document, array, &book) ||
+    if (modification->asked.kind != SPILL_ASKED_WHOLE || !spill_book_read(document, array, &book) ||
         !bson_iter_init_find(&field, document, array) || !spill_iter_document(&field, &elements))
         return -1;
     int64_t gone = book.has_gone ? (int64_t)bson_count_keys(&book.gone) : 0;
@@ -267,7 +267,7 @@ static bool reply_appended(modification_t *modification, const spill_change_t *c
     bool numbered = change->statement->count > 0 && result->first >= 0;
     int64_t end = modification->returns_new ? result->first + result->count : result->first;
     if (!modification->returns_new && !bson_empty(&modification->made) &&
-        (!numbered || modification->shape.kind == SPILL_SHAPE_PASS ||
+        (!numbered || modification->asked.kind == SPILL_ASKED_PASS ||
          end_of(modification, &modification->before) == result->first))
         return reply_old(modification, reply);
     bool done = read_document(modification, &change->owner, &now);
@@ -335,8 +335,8 @@ static bool read_statement(modification_t *modification)
     if (!spill_statement_read(translation->at, &modification->query, &update, pipeline, statement))
         return spill_translation_fail(translation, SPILL_SERVER_INVALID_BSON,
                                       "spillway: the query or the update is malformed");
-    if (modification->removes && statement->kind != SPILL_CHANGE_SPILL)
-        statement->kind = SPILL_CHANGE_OTHER;
+    if (modification->removes && statement->kind != SPILL_STATEMENT_SPILL)
+        statement->kind = SPILL_STATEMENT_OTHER;
     statement->upsert = flag(translation, "upsert") && !modification->chosen;
     statement->has_filters = spill_translation_find(translation, "arrayFilters", &iter);
     statement->has_collation = spill_translation_find(translation, "collation", &iter);
@@ -350,10 +350,10 @@ static bool read_fields(modification_t *modification)
     bool projects = spill_translation_find_document(translation, "fields", &fields);
     modification->removes = flag(translation, "remove");
     modification->returns_new = flag(translation, "new");
-    if (!spill_shape_read(translation->array, projects ? &fields : NULL, &modification->shape))
+    if (!spill_asked_read(translation->array, projects ? &fields : NULL, &modification->asked))
         return spill_translation_refuse_spill(translation, "fields");
-    modification->shape.filter = bson_new();
-    modification->shape.options = bson_new();
+    modification->asked.filter = bson_new();
+    modification->asked.options = bson_new();
     return true;
 }
 
@@ -419,7 +419,7 @@ static bool run_relayed(spill_change_t *change)
     const spill_statement_t *statement = change->statement;
     bson_t nothing = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t guards = BSON_INITIALIZER;
-    if (modification->shape.kind <= SPILL_SHAPE_STRIP)
+    if (modification->asked.kind <= SPILL_ASKED_STRIP)
         return attempt(change, &nothing, statement->upsert, false);
     spill_guard_no_pages(translation, &guards);
     if (!attempt(change, &guards, false, false))
@@ -446,7 +446,7 @@ static bool run_unserved(modification_t *modification, const bson_t *query, bson
 static bool run_update(modification_t *modification, bson_t *reply)
 {
     spill_change_t change;
-    spill_numbers_t numbers = {0};
+    spill_statement_numbers_t numbers = {0};
     const spill_statement_t *statement = &modification->statement;
     spill_change_init(&change, modification->translation, statement, &numbers);
     change.attempt = attempt;

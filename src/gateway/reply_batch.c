@@ -1,4 +1,4 @@
-#include "gateway/batch.h"
+#include "gateway/reply_batch.h"
 
 #include "gateway/mention.h"
 #include "util/error.h"
@@ -85,8 +85,8 @@ static bool append_document(batch_t *batch, const bson_t *document, bool *full)
     bson_t made;
     bool gone;
     spill_translation_t *translation = batch->translation;
-    const spill_shape_t *shape = &batch->cursor->shape;
-    *full = !has_room(batch, spill_shape_estimate(translation, shape, document));
+    const spill_asked_t *asked = &batch->cursor->asked;
+    *full = !has_room(batch, spill_asked_estimate(translation, asked, document));
     if (*full && batch->single)
         return spill_translation_fail(
             translation, SPILL_SERVER_DOCUMENT_TOO_LARGE,
@@ -94,7 +94,7 @@ static bool append_document(batch_t *batch, const bson_t *document, bool *full)
             "a part of the arrays with $slice");
     if (*full)
         return true;
-    if (!spill_shape_document(translation, shape, document, batch->bytes_max, INT64_MAX, &made,
+    if (!spill_asked_document(translation, asked, document, batch->bytes_max, INT64_MAX, &made,
                               &gone))
         return false;
     *full = batch->count > 0 && batch->documents.len + made.len > batch->bytes_max;
@@ -124,12 +124,12 @@ static bool fill(batch_t *batch)
 }
 
 /* The filter or the sort uses F: upstream's answer is right only while no owner has pages. */
-static bool check_pages(spill_translation_t *translation, const spill_shape_t *shape)
+static bool check_pages(spill_translation_t *translation, const spill_asked_t *asked)
 {
     bool any;
-    if (!shape->recounts)
+    if (!asked->recounts)
         return true;
-    if (!spill_translation_find_pages(translation, shape->filter, &any))
+    if (!spill_translation_find_pages(translation, asked->filter, &any))
         return false;
     return !any || spill_translation_refuse(
                        translation, translation->array, "a filter, a sort or an expression",
@@ -180,7 +180,7 @@ static bool reply_batch(spill_translation_t *translation, spill_read_cursor_t **
     bson_init(reply);
     BSON_APPEND_DOCUMENT_BEGIN(reply, "cursor", &document);
     BSON_APPEND_ARRAY_BEGIN(&document, name, &batch.documents);
-    bool done = check_pages(translation, &(*cursor)->shape) && fill(&batch);
+    bool done = check_pages(translation, &(*cursor)->asked) && fill(&batch);
     bson_append_array_end(&document, &batch.documents);
     done = done && keep_cursor(&batch, cursor, &id);
     BSON_APPEND_INT64(&document, "id", id);
@@ -196,15 +196,15 @@ static bool reply_batch(spill_translation_t *translation, spill_read_cursor_t **
     return done;
 }
 
-bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spill_shape_t *shape,
+bool spill_batch_begin(spill_translation_t *translation, const bson_t *from, spill_asked_t *asked,
                        bool single, bson_t *reply)
 {
     bson_t documents;
     SPILL_SCOPED(free_cursor)
     spill_read_cursor_t *cursor =
         spill_read_cursor_new(translation->at, translation->connection->user);
-    cursor->shape = *shape;
-    *shape = (spill_shape_t){0};
+    cursor->asked = *asked;
+    *asked = (spill_asked_t){0};
     cursor->upstream = find_cursor_id(from);
     if (find_batch(from, "cursor.firstBatch", &documents))
         keep_pending(&documents, cursor);

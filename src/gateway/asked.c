@@ -1,18 +1,18 @@
 /* Read a projection. */
-#include "gateway/shape.h"
+#include "gateway/asked.h"
 
 #include "gateway/mention.h"
 #include "util/error.h"
 
 #include <string.h>
 
-void spill_shape_release(spill_shape_t *shape)
+void spill_asked_release(spill_asked_t *asked)
 {
-    bson_free(shape->operation);
-    bson_destroy(shape->projection);
-    bson_destroy(shape->filter);
-    bson_destroy(shape->options);
-    *shape = (spill_shape_t){0};
+    bson_free(asked->operation);
+    bson_destroy(asked->projection);
+    bson_destroy(asked->filter);
+    bson_destroy(asked->options);
+    *asked = (spill_asked_t){0};
 }
 
 /* ---- $slice ---------------------------------------------------------------------------------- */
@@ -29,22 +29,22 @@ static bool find_slice(const bson_iter_t *value, bson_iter_t *slice)
 }
 
 /* n, or [skip, limit]. Other operands are upstream's to refuse, or expressions. */
-static bool read_slice(const bson_iter_t *slice, spill_shape_t *shape)
+static bool read_slice(const bson_iter_t *slice, spill_asked_t *asked)
 {
     bson_iter_t number;
     if (BSON_ITER_HOLDS_NUMBER(slice)) {
-        shape->limit = bson_iter_as_int64(slice);
+        asked->limit = bson_iter_as_int64(slice);
         return true;
     }
     if (!BSON_ITER_HOLDS_ARRAY(slice) || !bson_iter_recurse(slice, &number) ||
         !bson_iter_next(&number) || !BSON_ITER_HOLDS_NUMBER(&number))
         return false;
-    shape->skip = bson_iter_as_int64(&number);
-    shape->skips = true;
+    asked->skip = bson_iter_as_int64(&number);
+    asked->skips = true;
     if (!bson_iter_next(&number) || !BSON_ITER_HOLDS_NUMBER(&number))
         return false;
-    shape->limit = bson_iter_as_int64(&number);
-    return shape->limit > 0 && !bson_iter_next(&number);
+    asked->limit = bson_iter_as_int64(&number);
+    return asked->limit > 0 && !bson_iter_next(&number);
 }
 
 /* ---- the projection -------------------------------------------------------------------------- */
@@ -76,14 +76,14 @@ static const char *name_of(const bson_iter_t *field)
 
 /* A field that is F or in F. */
 static void survey_array(const bson_iter_t *field, const char *array, survey_t *survey,
-                         spill_shape_t *shape)
+                         spill_asked_t *asked)
 {
     bson_iter_t slice;
     bool itself = strcmp(bson_iter_key(field), array) == 0;
     if (itself && is_flag(field)) {
         survey->array_in = spill_iter_is_true(field);
         survey->array_out = !survey->array_in;
-    } else if (itself && find_slice(field, &slice) && read_slice(&slice, shape)) {
+    } else if (itself && find_slice(field, &slice) && read_slice(&slice, asked)) {
         survey->sliced = true;
     } else {
         survey->other = name_of(field);
@@ -92,7 +92,7 @@ static void survey_array(const bson_iter_t *field, const char *array, survey_t *
 
 /* One field of the projection. False: it names `spill`. */
 static bool survey_field(const bson_iter_t *field, const char *array, survey_t *survey,
-                         spill_shape_t *shape)
+                         spill_asked_t *asked)
 {
     const char *path = bson_iter_key(field);
     bson_iter_t slice;
@@ -104,7 +104,7 @@ static bool survey_field(const bson_iter_t *field, const char *array, survey_t *
         return true;
     }
     if (mentions & SPILL_MENTIONS_ARRAY)
-        survey_array(field, array, survey, shape);
+        survey_array(field, array, survey, asked);
     else if (!is_flag(field) && !find_slice(field, &slice)) {
         mentions = spill_mentions_in_value(field, array);
         if (mentions & SPILL_MENTIONS_SPILL)
@@ -119,50 +119,50 @@ static bool survey_field(const bson_iter_t *field, const char *array, survey_t *
     return true;
 }
 
-static bool names_spill(const bson_t *projection, survey_t *survey, spill_shape_t *shape,
+static bool names_spill(const bson_t *projection, survey_t *survey, spill_asked_t *asked,
                         const char *array)
 {
     bson_iter_t field;
     if (!bson_iter_init(&field, projection))
         return true;
     while (bson_iter_next(&field))
-        if (!survey_field(&field, array, survey, shape))
+        if (!survey_field(&field, array, survey, asked))
             return true;
     return false;
 }
 
-static spill_shape_kind_t kind_of(const survey_t *survey)
+static spill_asked_kind_t kind_of(const survey_t *survey)
 {
     if (survey->other != NULL)
-        return SPILL_SHAPE_REFUSE;
+        return SPILL_ASKED_REFUSE;
     if (survey->sliced)
-        return SPILL_SHAPE_SLICE;
+        return SPILL_ASKED_SLICE;
     if (survey->array_out)
-        return SPILL_SHAPE_PASS;
-    return survey->includes && !survey->array_in ? SPILL_SHAPE_PASS : SPILL_SHAPE_WHOLE;
+        return SPILL_ASKED_PASS;
+    return survey->includes && !survey->array_in ? SPILL_ASKED_PASS : SPILL_ASKED_WHOLE;
 }
 
-bool spill_shape_read(const char *array, const bson_t *projection, spill_shape_t *shape)
+bool spill_asked_read(const char *array, const bson_t *projection, spill_asked_t *asked)
 {
     survey_t survey = {0};
     bson_iter_t field;
-    *shape = (spill_shape_t){.kind = SPILL_SHAPE_WHOLE};
+    *asked = (spill_asked_t){.kind = SPILL_ASKED_WHOLE};
     if (projection == NULL)
         return true;
-    if (names_spill(projection, &survey, shape, array))
+    if (names_spill(projection, &survey, asked, array))
         return false;
-    shape->kind = kind_of(&survey);
-    shape->operation = survey.other != NULL ? bson_strdup(survey.other) : NULL;
-    shape->projection = bson_new();
+    asked->kind = kind_of(&survey);
+    asked->operation = survey.other != NULL ? bson_strdup(survey.other) : NULL;
+    asked->projection = bson_new();
     /* Without _id an array cannot be completed. */
-    shape->hides_id = survey.hides_id && shape->kind > SPILL_SHAPE_STRIP;
+    asked->hides_id = survey.hides_id && asked->kind > SPILL_ASKED_STRIP;
     if (bson_iter_init(&field, projection))
         while (bson_iter_next(&field))
-            if (!shape->hides_id || strcmp(bson_iter_key(&field), "_id") != 0)
-                bson_append_iter(shape->projection, NULL, -1, &field);
-    if (survey.array_out && shape->kind == SPILL_SHAPE_PASS)
-        BSON_APPEND_INT32(shape->projection, "spill", 0);
-    if (survey.includes && shape->kind > SPILL_SHAPE_STRIP)
-        BSON_APPEND_INT32(shape->projection, "spill", 1);
+            if (!asked->hides_id || strcmp(bson_iter_key(&field), "_id") != 0)
+                bson_append_iter(asked->projection, NULL, -1, &field);
+    if (survey.array_out && asked->kind == SPILL_ASKED_PASS)
+        BSON_APPEND_INT32(asked->projection, "spill", 0);
+    if (survey.includes && asked->kind > SPILL_ASKED_STRIP)
+        BSON_APPEND_INT32(asked->projection, "spill", 1);
     return true;
 }

@@ -2,22 +2,22 @@
  * What a client asked of documents with a served array, and how a document of upstream becomes the
  * one that the client gets: `spill` is removed, and an array with pages is completed.
  */
-#ifndef SPILL_GATEWAY_SHAPE_H
-#define SPILL_GATEWAY_SHAPE_H
+#ifndef SPILL_GATEWAY_ASKED_H
+#define SPILL_GATEWAY_ASKED_H
 
 #include "gateway/translation.h"
 
-typedef enum spill_shape_kind {
-    SPILL_SHAPE_PASS,  /* the documents have neither F nor `spill` */
-    SPILL_SHAPE_STRIP, /* remove `spill` */
-    SPILL_SHAPE_WHOLE, /* F with all elements */
-    SPILL_SHAPE_SLICE, /* {F: {$slice: ...}} */
-    SPILL_SHAPE_REFUSE /* a projection that is not supported for an array with pages */
-} spill_shape_kind_t;
+typedef enum spill_asked_kind {
+    SPILL_ASKED_PASS,  /* the documents have neither F nor `spill` */
+    SPILL_ASKED_STRIP, /* remove `spill` */
+    SPILL_ASKED_WHOLE, /* F with all elements */
+    SPILL_ASKED_SLICE, /* {F: {$slice: ...}} */
+    SPILL_ASKED_REFUSE /* a projection that is not supported for an array with pages */
+} spill_asked_kind_t;
 
-/* Owned by a find or a cursor; spill_shape_release. */
-typedef struct spill_shape {
-    spill_shape_kind_t kind;
+/* Owned by a find or a cursor; spill_asked_release. */
+typedef struct spill_asked {
+    spill_asked_kind_t kind;
     int64_t skip;       /* $slice: elements passed over; below 0: counted from the end */
     int64_t limit;      /* $slice: most elements; without a skip, below 0: the last ones */
     bool skips;         /* $slice: [skip, limit] */
@@ -27,15 +27,15 @@ typedef struct spill_shape {
     bson_t *projection; /* as upstream gets it; NULL: none */
     bson_t *filter;     /* the client's; NULL: none */
     bson_t *options;    /* collation and let; NULL: a document cannot be read again */
-} spill_shape_t;
+} spill_asked_t;
 
-void spill_shape_release(spill_shape_t *shape);
+void spill_asked_release(spill_asked_t *asked);
 
 /*
  * Read the client's projection (may be NULL) and decide what to ask of upstream. False: it names
- * `spill`. (shape.c)
+ * `spill`. (asked.c)
  */
-bool spill_shape_read(const char *array, const bson_t *projection, spill_shape_t *shape);
+bool spill_asked_read(const char *array, const bson_t *projection, spill_asked_t *asked);
 
 /*
  * Make the client's document of upstream's. *out is initialized by the call if the result is true,
@@ -43,12 +43,12 @@ bool spill_shape_read(const char *array, const bson_t *projection, spill_shape_t
  * no longer. `room`: the most bytes that it may have. `end`: only elements with lower numbers
  * (INT64_MAX: all); for findAndModify. (complete.c)
  */
-bool spill_shape_document(spill_translation_t *translation, const spill_shape_t *shape,
+bool spill_asked_document(spill_translation_t *translation, const spill_asked_t *asked,
                           const bson_t *document, size_t room, int64_t end, bson_t *out,
                           bool *gone);
 
 /* About how many bytes the client's document will have. */
-size_t spill_shape_estimate(const spill_translation_t *translation, const spill_shape_t *shape,
+size_t spill_asked_estimate(const spill_translation_t *translation, const spill_asked_t *asked,
                             const bson_t *document);
 
 /* The bookkeeping of F in a document; false: the array is plain, or the document has none. */
