@@ -46,7 +46,13 @@ typedef enum spill_code {
 typedef enum spill_reason {
     SPILL_REASON_NONE, /* the code says all */
     /* SPILL_REFUSED: a program without Spillway wrote the array (see spill_array_adopt). */
-    SPILL_REASON_UNMANAGED
+    SPILL_REASON_UNMANAGED,
+    SPILL_REASON_NO_MATCH, /* SPILL_NOT_FOUND: the head does not match options->match */
+    /* SPILL_CONFLICT: the session has made a statement of a later transaction (spill_session_op).
+     */
+    SPILL_REASON_TOO_OLD,
+    /* SPILL_CONFLICT, retryable: too many sessions have written to the owner lately. */
+    SPILL_REASON_SESSIONS
 } spill_reason_t;
 
 /*
