@@ -144,6 +144,25 @@ SPILL_API spill_code_t spill_array_op_base(spill_array_t *array, const spill_val
 SPILL_API spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
                                           const bson_t *update, spill_error_t *error);
 
+/*
+ * Adopt the array that a program without Spillway has stored in this owner's document, and spill it
+ * below its threshold. Appends to such an array are refused with SPILL_REASON_UNMANAGED. Layout
+ * outlier with keep newest; SPILL_INVALID: another layout. *adopted (may be NULL): this call has
+ * adopted it. It is false if the array is managed already.
+ *
+ * Other programs may push to the array meanwhile, and edit or pull elements
+ * (docs/reference/allowed-writes.md). Any number of clients may adopt one array at the same time.
+ * After an error the array is unmanaged, or it is adopted and later appends spill it.
+ *
+ * Errors: SPILL_NOT_FOUND (there is no array, or an empty one), SPILL_REFUSED (a field of the
+ * document is in the way, or pages without a head may have the only copy of their elements),
+ * SPILL_TOO_BIG (the document is full, and its elements cannot be moved), SPILL_CONFLICT (another
+ * program changed the array, or another client is at work on a full document; retry later). Cost:
+ * three store operations, and what spill_array_append costs for each page.
+ */
+SPILL_API spill_code_t spill_array_adopt(spill_array_t *array, const spill_value_t *owner,
+                                         bool *adopted, spill_error_t *error);
+
 /* ---- read ------------------------------------------------------------------------------------ */
 
 typedef enum spill_order { SPILL_NEWEST_FIRST, SPILL_OLDEST_FIRST } spill_order_t;
