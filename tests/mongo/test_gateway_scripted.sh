@@ -5,4 +5,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 source "$here/../cli/lib.sh"
 
 python=$(python_with_pymongo) || exit $?
-PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$python" "$here/gateway_scripted.py" || fail "see above"
+PYTHONDONTWRITEBYTECODE=1 "$python" "$here/gateway_scripted.py" || fail "see above"
