@@ -81,7 +81,7 @@ _spillway_values() {
     case $1 in
     --durability) echo 'fsync log' ;;
     --mode) echo '0600 0640 0644' ;;
-    --preset) echo 'feed feed-recent sales reviews-separate reviews-subset reviews-bucket' ;;
+    --preset) echo 'feed feed-recent sales reviews-separate reviews-subset reviews-bucket gateway' ;;
     --layout) echo 'outlier capped reference subset bucket' ;;
     --window) echo 'hour day week month year field' ;;
     --keep) echo 'newest oldest' ;;
