@@ -118,7 +118,7 @@ static void a_front_array_has_the_newest_element_first(void **state)
                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
                "{\"$each\": [1, 2], \"$position\": 0}}}, \"upsert\": true}]}",
                "n", "1");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"owner\": 1}}", "n", "3");
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"owner\": 1}}", "n", "2");
     expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 1, 2, 1, 2, 1, 2, 1, 2 ]");
     expect(fixture, "{\"find\": \"c\", \"projection\": {\"f\": {\"$slice\": -3}}}",
            "cursor.firstBatch.0.f", "[ 2, 1, 2 ]");
@@ -440,7 +440,7 @@ static void a_drop_leaves_the_definition(void **state)
     expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
     expect_direct(fixture, "{\"count\": \"c\"}", "n", "0");
     push(fixture, 1, 0, 6);
-    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "2");
+    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "1");
     close_fixture(fixture);
 }
 
