@@ -24,7 +24,7 @@ def main():
     count = 0
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            element = json.loads(line)
+            element = json.loads(line)["element"]
             sha.update(f"{number(element['n'])}:{element['payload']}".encode())
             count += 1
     expected = f"elements {count} sha256 {sha.hexdigest()}"
