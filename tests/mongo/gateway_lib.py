@@ -142,8 +142,9 @@ class Server:
         if name in ("saslStart", "saslContinue"):
             return [message({"conversationId": 1, "done": True, "payload": b"", "ok": 1.0},
                             response=request)]
-        cursor = {"cursor": {"id": bson.Int64(0), "ns": "d.c", "firstBatch": []}, "ok": 1.0}
-        return [message(cursor, response=request)]
+        namespace = f"{body['$db']}.{body[name]}"
+        cursor = {"id": bson.Int64(0), "ns": namespace, "firstBatch": []}
+        return [message({"cursor": cursor, "ok": 1.0}, response=request)]
 
     @staticmethod
     def authentication(body):
