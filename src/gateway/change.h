@@ -17,7 +17,8 @@ typedef struct spill_statement_numbers {
 } spill_statement_numbers_t;
 
 /* The owner's next number, of which the statement uses `count`. */
-int32_t spill_statement_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner, int64_t count);
+int32_t spill_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner,
+                           int64_t count);
 void spill_numbers_release(spill_statement_numbers_t *numbers);
 
 /* What a look at a document that the filter finds shows. */

@@ -15,7 +15,8 @@ typedef struct used {
     int32_t count;
 } used_t;
 
-int32_t spill_statement_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner, int64_t count)
+int32_t spill_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner,
+                           int64_t count)
 {
     uint64_t key = spill_hash(owner->data, owner->size_bytes) ^ owner->type;
     size_t length = numbers->owners.size / sizeof(used_t);
@@ -53,7 +54,7 @@ void spill_change_init(spill_change_t *change, spill_translation_t *translation,
     bson_init(&change->owner);
     if (spill_filter_find_id(&statement->q, &id)) {
         spill_value_t owner = spill_value_from_iter(&id);
-        change->number = spill_statement_numbers_take(numbers, &owner, statement->count);
+        change->number = spill_numbers_take(numbers, &owner, statement->count);
     }
 }
 
@@ -92,7 +93,7 @@ bool spill_change_may_append(spill_change_t *change)
 {
     const spill_statement_t *statement = change->statement;
     spill_translation_t *translation = change->translation;
-    if (statement->q_mentions != 0 || !spill_filter_is_id(&statement->q)) /* TODO L2 */
+    if (statement->q_mentions != 0)
         return spill_change_refuse(translation, statement);
     if (statement->has_filters)
         return spill_translation_refuse(translation, translation->array, "arrayFilters",
@@ -104,13 +105,29 @@ bool spill_change_may_append(spill_change_t *change)
            spill_translation_require(translation, SPILL_RIGHT_UPDATE);
 }
 
+/* The operation that makes a retry of the client exact. False: the client numbers no writes. */
+static bool make_session(spill_change_t *change, const spill_value_t *owner,
+                         spill_session_op_t *session)
+{
+    const spill_client_command_t *command = change->translation->command;
+    if (command->session == NULL || command->txn_number < 0)
+        return false;
+    *session = (spill_session_op_t){.txn = command->txn_number, .number = change->number};
+    if (change->number < 0)
+        session->number = spill_numbers_take(change->numbers, owner, change->statement->count);
+    memcpy(session->session, command->session, sizeof session->session);
+    memcpy(session->user, change->translation->connection->user, sizeof session->user);
+    return true;
+}
+
 /* Store an error of the library. *matched is false if the head does not match, and that is no
  * error. */
 static bool judge(spill_change_t *change, spill_code_t code, const spill_error_t *error,
                   bool *matched)
 {
     *matched = code == SPILL_OK;
-    if (code == SPILL_OK || error->reason == SPILL_REASON_UNMANAGED)
+    if (code == SPILL_OK || error->reason == SPILL_REASON_NO_MATCH ||
+        error->reason == SPILL_REASON_UNMANAGED)
         return true;
     return spill_translation_fail_library(change->translation, code, error);
 }
@@ -120,12 +137,15 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
 {
     const spill_statement_t *statement = change->statement;
     const spill_served_collection_t *at = change->translation->at;
+    spill_session_op_t session;
     spill_error_t error = {0};
     spill_append_options_t options;
     spill_code_t code = SPILL_OK;
-    (void)match;
+    bool numbered = make_session(change, owner, &session);
     spill_append_options_init(&options);
     options.update = update;
+    options.match = match;
+    options.session = numbered ? &session : NULL;
     if (statement->count > 0) {
         spill_value_t *elements =
             spill_statement_elements(statement, at->definition->order == SPILL_ARRAY_NEWEST_FIRST);
@@ -133,7 +153,11 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
                                   &change->result, &error);
         bson_free(elements);
     } else if (update != NULL) {
-        code = spill_array_update(at->array, owner, update, &error);
+        spill_update_options_t changes;
+        spill_update_options_init(&changes);
+        changes.match = match;
+        changes.session = options.session;
+        code = spill_array_update_with(at->array, owner, update, &changes, NULL, &error);
     }
     return judge(change, code, &error, matched);
 }

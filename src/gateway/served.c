@@ -5,7 +5,6 @@
 #include "store/raw_reader.h"
 #include "util/error.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +26,7 @@ struct spill_served {
     spill_store_t *store;
     char *database;
     spill_cursors_t *cursors;
+    atomic_bool numbers_statements;
     _Atomic(table_t *) table;
 };
 
@@ -164,6 +164,7 @@ spill_code_t spill_served_open(const char *uri, spill_served_t **served, spill_e
     spill_served_t *opened = bson_malloc0(sizeof *opened);
     *served = NULL;
     opened->cursors = spill_cursors_new();
+    atomic_init(&opened->numbers_statements, true);
     spill_code_t code = read_database(uri, &opened->database, error);
     if (code == SPILL_OK)
         code = spill_store_open(uri, NULL, &opened->store, error);
@@ -224,6 +225,11 @@ const char *spill_served_database(const spill_served_t *served)
 spill_cursors_t *spill_served_cursors(const spill_served_t *served)
 {
     return served->cursors;
+}
+
+atomic_bool *spill_served_numbers_statements(spill_served_t *served)
+{
+    return &served->numbers_statements;
 }
 
 bool spill_served_hidden(const spill_served_t *served, const char *database, const char *collection)

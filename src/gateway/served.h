@@ -10,6 +10,8 @@
 
 #include "core/array.h"
 
+#include <stdatomic.h>
+
 typedef struct spill_served spill_served_t;
 
 /* What a probe of a client's connection has shown, for 60 s; dropped after any authentication. */
@@ -59,6 +61,9 @@ const char *const *spill_served_pages(const spill_served_t *served);
 /* The database that the URI names. */
 const char *spill_served_database(const spill_served_t *served);
 struct spill_cursors *spill_served_cursors(const spill_served_t *served);
+
+/* Does the server know `stmtIds`? True until it has refused them. */
+atomic_bool *spill_served_numbers_statements(spill_served_t *served);
 
 /* Is it a collection of pages or of bookkeeping, which clients must not see? */
 bool spill_served_hidden(const spill_served_t *served, const char *database,

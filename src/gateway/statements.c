@@ -61,6 +61,25 @@ void spill_sums_keep(spill_sums_t *sums, const bson_t *reply)
             bson_append_iter(&sums->rest, NULL, -1, &field);
 }
 
+bool spill_sums_call(spill_translation_t *translation, const spill_sums_t *sums, const bson_t *body,
+                     bson_t *reply)
+{
+    enum { UNKNOWN_FIELD = 40415 };
+    atomic_bool *numbered = spill_served_numbers_statements(translation->served);
+    if (translation->command->txn_number < 0 || sums->count == 1 || !atomic_load(numbered))
+        return spill_translation_call(translation, body, reply);
+    bson_t with = BSON_INITIALIZER;
+    bson_concat(&with, body);
+    BCON_APPEND(&with, "stmtIds", "[", BCON_INT32(sums->index), "]");
+    bool done = spill_translation_call(translation, &with, reply);
+    bson_destroy(&with);
+    if (done || spill_translation_failure_code(translation) != UNKNOWN_FIELD)
+        return done;
+    atomic_store(numbered, false);
+    spill_translation_recover(translation);
+    return spill_translation_call(translation, body, reply);
+}
+
 static void make_reply(const spill_sums_t *sums, bson_t *reply)
 {
     bson_init(reply);

@@ -35,6 +35,13 @@ bool spill_statements_all(spill_translation_t *translation, const char *name,
 /* Add {index, <fields>} to the list of upserted documents. */
 void spill_sums_upserted(spill_sums_t *sums, const bson_t *fields);
 
+/*
+ * Send a command with the present statement alone, under the statement's own number. A server that
+ * does not know such numbers keeps no promise about retries, and gets the command without.
+ */
+bool spill_sums_call(spill_translation_t *translation, const spill_sums_t *sums, const bson_t *body,
+                     bson_t *reply);
+
 /* Keep the fields of the server's reply that are not sums. */
 void spill_sums_keep(spill_sums_t *sums, const bson_t *reply);
 

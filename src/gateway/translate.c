@@ -1,9 +1,9 @@
 /* Carry out a command: choose its translation, and make an error reply after a failure. */
 #include "gateway/translate.h"
 
-#include "gateway/reply_batch.h"
 #include "gateway/classify.h"
 #include "gateway/mention.h"
+#include "gateway/reply_batch.h"
 #include "util/error.h"
 
 #include <string.h>

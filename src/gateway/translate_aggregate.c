@@ -1,7 +1,7 @@
 /* aggregate, on a served collection or with stages that reach one. */
-#include "gateway/reply_batch.h"
 #include "gateway/mention.h"
 #include "gateway/pipeline.h"
+#include "gateway/reply_batch.h"
 #include "gateway/translations.h"
 #include "util/error.h"
 

@@ -53,9 +53,7 @@ static bool attempt(deletion_t *deletion, spill_sums_t *sums)
     BSON_APPEND_INT32(&statement, "limit", deletion->many ? 0 : 1);
     bson_append_document_end(&list, &statement);
     bson_append_array_end(&body, &list);
-    if (translation->command->txn_number >= 0 && sums->count > 1)
-        BCON_APPEND(&body, "stmtIds", "[", BCON_INT32(sums->index), "]");
-    if (!spill_translation_call(translation, &body, &reply))
+    if (!spill_sums_call(translation, sums, &body, &reply))
         return false;
     spill_sums_keep(sums, &reply);
     deletion->n += bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;

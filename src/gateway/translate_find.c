@@ -1,6 +1,6 @@
 /* find, count and distinct on a served collection. */
-#include "gateway/reply_batch.h"
 #include "gateway/mention.h"
+#include "gateway/reply_batch.h"
 #include "gateway/translations.h"
 #include "util/error.h"
 

@@ -40,9 +40,7 @@ static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, b
         BSON_APPEND_BOOL(&statement, "multi", true);
     bson_append_document_end(&list, &statement);
     bson_append_array_end(&body, &list);
-    if (change->translation->command->txn_number >= 0 && sums->count > 1)
-        BCON_APPEND(&body, "stmtIds", "[", BCON_INT32(sums->index), "]");
-    if (!spill_translation_call(change->translation, &body, &reply))
+    if (!spill_sums_call(change->translation, sums, &body, &reply))
         return false;
     spill_sums_keep(sums, &reply);
     bool done = read_reply(change, &reply);

@@ -226,6 +226,11 @@ static spill_server_code_t code_of(spill_code_t code)
 bool spill_translation_fail_library(spill_translation_t *translation, spill_code_t code,
                                     const spill_error_t *error)
 {
+    if (error->reason == SPILL_REASON_SESSIONS)
+        return spill_translation_overloaded(translation, error->message);
+    if (error->reason == SPILL_REASON_TOO_OLD)
+        return spill_translation_fail(translation, SPILL_SERVER_TRANSACTION_TOO_OLD, "spillway: %s",
+                                      error->message);
     spill_translation_fail(translation, code_of(code), "spillway: %s", error->message);
     if (code == SPILL_UNKNOWN && translation->command->txn_number >= 0) {
         append_labels(translation, "RetryableWriteError", NULL);

@@ -101,7 +101,7 @@ static const char *make_others(program_t *program)
                                         ",\"$set\":{\"b\":{\"c\":2}},\"$inc\":{\"n\":3}",
                                         ",\"$unset\":{\"b\":1},\"$max\":{\"m\":7}",
                                         ",\"$setOnInsert\":{\"s\":1}",
-                                        ",\"$min\":{\"m\":2},\"$set\":{\"b.d\":5}"};
+                                        ",\"$min\":{\"m\":2},\"$set\":{\"d.e\":5}"};
     return PICK(program, texts);
 }
 
@@ -289,13 +289,37 @@ static void make_command(program_t *program, char *text)
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-/* Copy the document with its fields sorted by name: updates may add them in another order. */
+static void sort_fields(const bson_t *document, bson_t *sorted);
+
+static void append_sorted(const bson_iter_t *field, bson_t *sorted)
+{
+    const char *key = bson_iter_key(field);
+    const uint8_t *data;
+    uint32_t size;
+    bson_t document, inner, array;
+    bson_iter_t each;
+    if (BSON_ITER_HOLDS_DOCUMENT(field)) {
+        bson_iter_document(field, &size, &data);
+        bson_init_static(&document, data, size);
+        bson_init(&inner);
+        sort_fields(&document, &inner);
+        BSON_APPEND_DOCUMENT(sorted, key, &inner);
+        bson_destroy(&inner);
+    } else if (BSON_ITER_HOLDS_ARRAY(field) && bson_iter_recurse(field, &each)) {
+        BSON_APPEND_ARRAY_BEGIN(sorted, key, &array);
+        while (bson_iter_next(&each))
+            append_sorted(&each, &array);
+        bson_append_array_end(sorted, &array);
+    } else {
+        bson_append_iter(sorted, NULL, -1, field);
+    }
+}
+
+/* Copy the fields, sorted by name: updates may add them in another order. */
 static void sort_fields(const bson_t *document, bson_t *sorted)
 {
     bson_iter_t field;
-    const char *last = "";
-    bson_init(sorted);
-    while (true) {
+    for (const char *last = "";;) {
         const char *next = NULL;
         bson_iter_t at = {0};
         bson_iter_init(&field, document);
@@ -307,7 +331,7 @@ static void sort_fields(const bson_t *document, bson_t *sorted)
             }
         if (next == NULL)
             return;
-        bson_append_iter(sorted, next, -1, &at);
+        append_sorted(&at, sorted);
         last = next;
     }
 }
@@ -319,6 +343,7 @@ static char *document_text(const bson_iter_t *iter)
     bson_t document, sorted;
     bson_iter_document(iter, &size, &data);
     bson_init_static(&document, data, size);
+    bson_init(&sorted);
     sort_fields(&document, &sorted);
     char *text = bson_as_canonical_extended_json(&sorted, NULL);
     bson_destroy(&sorted);

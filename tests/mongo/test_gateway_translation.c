@@ -118,7 +118,7 @@ static void a_front_array_has_the_newest_element_first(void **state)
                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
                "{\"$each\": [1, 2], \"$position\": 0}}}, \"upsert\": true}]}",
                "n", "1");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"owner\": 1}}", "n", "3");
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"owner\": 1}}", "n", "2");
     expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 1, 2, 1, 2, 1, 2, 1, 2 ]");
     expect(fixture, "{\"find\": \"c\", \"projection\": {\"f\": {\"$slice\": -3}}}",
            "cursor.firstBatch.0.f", "[ 2, 1, 2 ]");
@@ -266,6 +266,68 @@ static void a_document_past_16_mb_is_read_whole(void **state)
     assert_true(bson_iter_init_find(&message, reply, "errmsg"));
     assert_non_null(strstr(bson_iter_utf8(&message, NULL), "$slice"));
     bson_destroy(reply);
+    close_fixture(fixture);
+}
+
+/* ---- retries --------------------------------------------------------------------------------- */
+
+static void repeat(fixture_t *fixture, const char *command, const char *path, const char *json)
+{
+    gateway_client_t *other = gateway_client_new(fixture->uri); /* another gateway */
+    other->txn_number = ++fixture->client->txn_number;
+    for (int i = 0; i < 3; i++) {
+        bson_t *reply = gateway_run_json(i < 2 ? fixture->client : other, command);
+        gateway_expect(reply, path, json);
+        bson_destroy(reply);
+    }
+    gateway_client_free(other);
+}
+
+static void a_repeated_push_is_made_once(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_small();
+    expect(fixture,
+           "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"v\": 0, \"f\": [0, 1, 2]}]}", "n",
+           "1");
+    fixture->client->txn_number = 0;
+    /* It adopts the array. */
+    repeat(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+           "3}}}]}",
+           "n", "1");
+    /* The filter no longer matches after the first time. */
+    repeat(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1, \"v\": 0}, \"u\": {\"$push\": "
+           "{\"f\": 4}, \"$inc\": {\"v\": 1}}}]}",
+           "n", "1");
+    repeat(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+           "{\"$each\": [5, 6]}}}}, {\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": 7}}}, {\"q\": "
+           "{\"_id\": 1}, \"u\": {\"$push\": {\"f\": {\"$each\": []}}, \"$inc\": {\"v\": 1}}}]}",
+           "n", "3");
+    repeat(fixture,
+           "{\"findAndModify\": \"c\", \"query\": {\"_id\": 1}, \"update\": {\"$push\": {\"f\": "
+           "8}}, \"new\": true}",
+           "value.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    fixture->client->txn_number = -1;
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+           "[ { \"_id\" : 1, \"v\" : 2, \"f\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ] } ]");
+    close_fixture(fixture);
+}
+
+static void a_command_of_an_older_transaction_is_refused(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_small();
+    push(fixture, 1, 0, 4);
+    fixture->client->txn_number = 7;
+    push(fixture, 1, 4, 5);
+    fixture->client->txn_number = 6;
+    expect(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+           "9}}}]}",
+           "writeErrors.0.code", "225");
     close_fixture(fixture);
 }
 
@@ -440,7 +502,7 @@ static void a_drop_leaves_the_definition(void **state)
     expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
     expect_direct(fixture, "{\"count\": \"c\"}", "n", "0");
     push(fixture, 1, 0, 6);
-    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "2");
+    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "1");
     close_fixture(fixture);
 }
 
@@ -476,6 +538,8 @@ int main(void)
         cmocka_unit_test(a_cursor_completes_each_batch),
         cmocka_unit_test(a_killed_cursor_is_gone),
         cmocka_unit_test(a_document_past_16_mb_is_read_whole),
+        cmocka_unit_test(a_repeated_push_is_made_once),
+        cmocka_unit_test(a_command_of_an_older_transaction_is_refused),
         cmocka_unit_test(pages_and_bookkeeping_belong_to_spillway),
         cmocka_unit_test(what_could_be_wrong_is_refused_with_a_reason),
         cmocka_unit_test(without_pages_all_is_answered),
