@@ -161,7 +161,7 @@ class Server:
             yield part
 
     def answer_app(self, name, data, request):
-        if struct.unpack("<I", data[16:20])[0] & MORE_TO_COME:
+        if struct.unpack("<I", data[16:20])[0] & MORE_TO_COME and name != "talkative":
             return []
         if name == "cut":
             raise EOFError
