@@ -74,19 +74,19 @@ static spill_code_t read_options(const spill_invocation_t *invocation, char uri[
                                          .memory_bytes = given->memory_bytes,
                                          .reply_bytes_max = given->reply_bytes_max,
                                          .header_seconds = given->header_seconds,
-                                         .drain_seconds = given->drain_seconds,
-                                         .check = given->check};
+                                         .drain_seconds = given->drain_seconds};
     return SPILL_OK;
 }
 
 spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
 {
     char uri[SPILL_CLI_URI];
+    const spill_cli_serve_options_t *given = invocation->options;
     spill_gateway_options_t options;
     spill_error_t error;
     spill_code_t code = read_options(invocation, uri, &options, &error);
     if (code == SPILL_OK)
-        code = spill_gateway_run(&options, stdout, &error);
+        code = (given->check ? spill_gateway_check : spill_gateway_run)(&options, stdout, &error);
     return code == SPILL_OK ? SPILL_EXIT_DONE : spill_cli_fail(&error);
 }
 

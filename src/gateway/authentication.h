@@ -9,7 +9,7 @@
 
 #define SPILL_USER_BYTES 8
 
-/* What is known of a connection. Zeroed: nobody. */
+/* What is known of a connection. Zeroed: not authenticated. */
 typedef struct spill_authentication {
     uint8_t user[SPILL_USER_BYTES];    /* digest of database and name; zeros: not authenticated */
     uint8_t pending[SPILL_USER_BYTES]; /* the authentication that has begun */

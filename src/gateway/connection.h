@@ -9,7 +9,7 @@
  *
  * At any time, one command of a client is in progress. Its further messages wait.
  *
- * Threads: that of the loop.
+ * Threads: the thread of the loop alone.
  */
 #ifndef SPILL_GATEWAY_CONNECTION_H
 #define SPILL_GATEWAY_CONNECTION_H

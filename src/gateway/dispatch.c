@@ -86,7 +86,7 @@ static void collect(spill_connection_t *connection, spill_collecting_t collectin
     connection->awaiting = true;
     connection->request_id = message->header.request_id;
     connection->by_query = message->header.opcode == SPILL_WIRE_QUERY;
-    spill_link_expect_collected(connection->link);
+    spill_link_expect_collected(connection->link, connection->request_id);
 }
 
 static void relay_hello(spill_connection_t *connection, const spill_wire_message_t *message,
@@ -152,21 +152,24 @@ static void dispatch_query(spill_connection_t *connection, const spill_wire_mess
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-void spill_dispatch_expect_relayed(spill_connection_t *connection, bool unanswered)
+void spill_dispatch_expect_relayed(spill_connection_t *connection, int32_t request_id,
+                                   bool unanswered)
 {
     spill_metrics_add(&connection->gateway->metrics.relayed, 1);
+    connection->awaiting = !unanswered;
     if (unanswered)
-        return;
-    connection->awaiting = true;
-    spill_link_expect_relayed(connection->link);
+        spill_link_expect_none(connection->link);
+    else
+        spill_link_expect_relayed(connection->link, request_id);
 }
 
 static void relay(spill_connection_t *connection, const uint8_t *bytes, size_t size,
-                  bool unanswered)
+                  const spill_client_command_t *command)
 {
     if (!spill_connection_need_link(connection))
         return;
-    spill_dispatch_expect_relayed(connection, unanswered);
+    spill_dispatch_expect_relayed(connection, command->message->header.request_id,
+                                  command->unanswered);
     spill_link_write(connection->link, bytes, size);
 }
 
@@ -186,7 +189,7 @@ static void relay_authentication(spill_connection_t *connection, const uint8_t *
     spill_authentication_begin(&connection->authentication, &message->body, command->database);
     snprintf(connection->command, sizeof connection->command, "%s", command->name);
     if (command->unanswered)
-        connection->awaiting = false;
+        spill_link_expect_none(connection->link);
     else
         collect(connection, SPILL_COLLECTING_AUTHENTICATION, message);
     spill_link_write(connection->link, bytes, size);
@@ -248,7 +251,7 @@ void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes
              SPILL_TRANSLATION_RUN)
         translate(connection, bytes, size);
     else
-        relay(connection, bytes, size, command.unanswered);
+        relay(connection, bytes, size, &command);
 }
 
 bool spill_dispatch_streams(const spill_connection_t *connection, const spill_command_peek_t *peek)

@@ -11,8 +11,9 @@ void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes
 /* May the rest of this message be passed on before it has arrived? */
 bool spill_dispatch_streams(const spill_connection_t *connection, const spill_command_peek_t *peek);
 
-/* Expect the reply of a command that is relayed; count it. */
-void spill_dispatch_expect_relayed(spill_connection_t *connection, bool unanswered);
+/* A command is relayed: count it, and expect its reply. */
+void spill_dispatch_expect_relayed(spill_connection_t *connection, int32_t request_id,
+                                   bool unanswered);
 
 /* Answer a message that the limit of memory refused, and whose bytes were dropped. */
 void spill_dispatch_overloaded(spill_connection_t *connection);

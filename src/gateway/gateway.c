@@ -275,7 +275,7 @@ spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out
     if (code == SPILL_OK)
         code = serve(running, out, &signals, error);
     bool ended = end_loops(running, &signals);
-    if (code == SPILL_OK && !options->check)
+    if (code == SPILL_OK)
         spill_gateway_log("end", NULL);
     if (ended) {
         free_parts(running);

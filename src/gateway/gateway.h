@@ -25,7 +25,6 @@ typedef struct spill_gateway_options {
     int64_t reply_bytes_max; /* 0: the server's */
     int64_t header_seconds;
     int64_t drain_seconds;
-    bool check; /* print what would be served, and end */
 } spill_gateway_options_t;
 
 #define SPILL_GATEWAY_PORT 27018
@@ -37,5 +36,12 @@ typedef struct spill_gateway_options {
  */
 spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out,
                                spill_error_t *error);
+
+/*
+ * Connect to the server, print on `out` what would be served, and end. SPILL_DENIED: the URI's user
+ * lacks a right that served collections need.
+ */
+spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out,
+                                 spill_error_t *error);
 
 #endif

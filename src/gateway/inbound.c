@@ -82,7 +82,7 @@ static bool begin_long(spill_connection_t *connection, const spill_wire_header_t
         return collect_long(connection, header, peek.unanswered);
     if (!spill_connection_need_link(connection))
         return false;
-    spill_dispatch_expect_relayed(connection, peek.unanswered);
+    spill_dispatch_expect_relayed(connection, header->request_id, peek.unanswered);
     connection->passing = (size_t)header->length;
     return true;
 }

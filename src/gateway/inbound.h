@@ -8,7 +8,7 @@
 /* Bytes have arrived. */
 void spill_inbound_received(spill_connection_t *connection, const uint8_t *bytes, size_t size);
 
-/* Something that messages waited for has ended: go on. */
+/* Something that messages waited for has ended: continue. */
 void spill_inbound_continue(spill_connection_t *connection);
 
 #endif

@@ -26,6 +26,10 @@ struct spill_link {
     bool closing;
 
     expected_t expected;
+    int32_t request_id;       /* whose reply is expected */
+    size_t unanswered;        /* requests without a reply, to which the server might reply */
+    bool dropping;            /* the message that is arriving is such a reply */
+    bool follows;             /* the message that is arriving follows another one of its reply */
     uint8_t head[HEAD_BYTES]; /* of the message that is arriving */
     size_t head_bytes;
     size_t left; /* of the message behind its head */
@@ -143,17 +147,39 @@ void spill_link_close(spill_link_t *link)
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
-void spill_link_expect_relayed(spill_link_t *link)
+void spill_link_expect_relayed(spill_link_t *link, int32_t request_id)
 {
     link->expected = EXPECT_RELAYED;
+    link->request_id = request_id;
 }
 
-void spill_link_expect_collected(spill_link_t *link)
+void spill_link_expect_collected(spill_link_t *link, int32_t request_id)
 {
     link->expected = EXPECT_COLLECTED;
+    link->request_id = request_id;
 }
 
-/* The head of a reply has arrived. False: it is malformed, or too large to be collected. */
+void spill_link_expect_none(spill_link_t *link)
+{
+    link->unanswered++;
+}
+
+/* A reply is to be collected: reserve memory for it. */
+static bool begin_collecting(spill_link_t *link, size_t length, const char **why)
+{
+    *why = "the server sent several messages for one reply";
+    if (link->more || link->reserved > 0)
+        return false;
+    *why = "--memory is reached by the reply of the server";
+    if (!spill_limits_reserve(link->limits, length))
+        return false;
+    link->reserved = length;
+    spill_buffer_reserve(&link->collected, length);
+    return true;
+}
+
+/* The head of a message has arrived. False: it is malformed, unexpected, or too large to collect.
+ */
 static bool read_head(spill_link_t *link, const char **why)
 {
     spill_wire_header_t header;
@@ -165,53 +191,17 @@ static bool read_head(spill_link_t *link, const char **why)
     link->left = (size_t)header.length - HEAD_BYTES;
     link->more = header.opcode == SPILL_WIRE_MSG &&
                  (link->head[SPILL_WIRE_HEADER_BYTES] & SPILL_WIRE_MORE_TO_COME) != 0;
-    if (link->expected != EXPECT_COLLECTED)
-        return true;
-    if (link->more || link->reserved > 0)
-        return false; /* nobody has asked for several */
-    *why = "--memory is reached by the reply of the server";
-    if (!spill_limits_reserve(link->limits, (size_t)header.length))
-        return false;
-    link->reserved = (size_t)header.length;
-    spill_buffer_reserve(&link->collected, (size_t)header.length);
-    return true;
+    bool other = link->expected == EXPECT_NOTHING || header.response_to != link->request_id;
+    link->dropping = !link->follows && other && link->unanswered > 0;
+    *why = "the server sent a message that nobody asked for";
+    if (link->dropping || link->expected != EXPECT_COLLECTED)
+        return link->dropping || link->expected == EXPECT_RELAYED;
+    return begin_collecting(link, (size_t)header.length, why);
 }
 
-/*
- * Follow the frames of the reply. *used: the bytes that belong to it; *ended: they have its end.
- * False: it is malformed.
- */
-static bool follow_reply(spill_link_t *link, const uint8_t *bytes, size_t size, size_t *used,
-                         bool *ended, const char **why)
+static void end_reply(spill_link_t *link)
 {
-    size_t at = 0;
-    *ended = false;
-    while (at < size && !*ended) {
-        if (link->head_bytes < HEAD_BYTES) {
-            size_t part = HEAD_BYTES - link->head_bytes;
-            part = part < size - at ? part : size - at;
-            memcpy(link->head + link->head_bytes, bytes + at, part);
-            link->head_bytes += part;
-            at += part;
-            if (link->head_bytes < HEAD_BYTES)
-                break;
-            if (!read_head(link, why))
-                return false;
-        }
-        size_t part = link->left < size - at ? link->left : size - at;
-        link->left -= part;
-        at += part;
-        if (link->left == 0) {
-            link->head_bytes = 0;
-            *ended = !link->more;
-        }
-    }
-    *used = at;
-    return true;
-}
-
-static void end_reply(spill_link_t *link, expected_t expected)
-{
+    expected_t expected = link->expected;
     link->expected = EXPECT_NOTHING;
     if (expected == EXPECT_RELAYED) {
         link->events->reply_end(link->owner);
@@ -225,29 +215,81 @@ static void end_reply(spill_link_t *link, expected_t expected)
     spill_buffer_release(&message);
 }
 
+static void end_message(spill_link_t *link)
+{
+    link->head_bytes = 0;
+    if (link->dropping) {
+        link->unanswered--;
+        return;
+    }
+    link->follows = link->more;
+    if (!link->more)
+        end_reply(link);
+}
+
+/* Pass a piece of the message on, or collect it, or drop it. */
+static void take_piece(spill_link_t *link, const uint8_t *bytes, size_t size)
+{
+    if (link->dropping)
+        return;
+    if (link->expected == EXPECT_RELAYED)
+        link->events->reply_part(link->owner, bytes, size);
+    else
+        spill_buffer_append(&link->collected, bytes, size);
+}
+
+/*
+ * Take a piece that begins with a head, or with the rest of one. Returns the bytes to skip: those
+ * of a head that arrived in parts, which was taken from link->head. *why is set: the link breaks.
+ */
+static size_t take_head(spill_link_t *link, const uint8_t *bytes, size_t size, size_t *head,
+                        const char **why)
+{
+    size_t before = link->head_bytes;
+    size_t part = HEAD_BYTES - before < size ? HEAD_BYTES - before : size;
+    memcpy(link->head + before, bytes, part);
+    link->head_bytes += part;
+    *head = 0;
+    if (link->head_bytes < HEAD_BYTES)
+        return part;
+    const char *cause;
+    if (!read_head(link, &cause)) {
+        *why = cause;
+        return part;
+    }
+    if (before == 0) {
+        *head = part; /* it is passed on together with what follows */
+        return 0;
+    }
+    take_piece(link, link->head, HEAD_BYTES);
+    return part;
+}
+
 static void stream_received(spill_stream_t *stream, const uint8_t *bytes, size_t size)
 {
     spill_link_t *link = stream->owner;
-    expected_t expected = link->expected;
-    size_t used;
-    bool ended;
-    const char *why;
-    if (expected == EXPECT_NOTHING) {
-        break_link(link, "the server sent bytes that nobody asked for");
-        return;
+    const char *why = NULL;
+    while (size > 0 && !link->closing) {
+        size_t head = 0;
+        if (link->head_bytes < HEAD_BYTES) {
+            size_t skipped = take_head(link, bytes, size, &head, &why);
+            bytes += skipped;
+            size -= skipped;
+            if (why)
+                break;
+            if (link->head_bytes < HEAD_BYTES)
+                return;
+        }
+        size_t part = link->left < size - head ? link->left : size - head;
+        take_piece(link, bytes, head + part);
+        link->left -= part;
+        bytes += head + part;
+        size -= head + part;
+        if (link->left == 0 && !link->closing)
+            end_message(link);
     }
-    if (!follow_reply(link, bytes, size, &used, &ended, &why)) {
+    if (why)
         break_link(link, why);
-        return;
-    }
-    if (expected == EXPECT_RELAYED)
-        link->events->reply_part(link->owner, bytes, used);
-    else
-        spill_buffer_append(&link->collected, bytes, used);
-    if (ended && !link->closing)
-        end_reply(link, expected);
-    if (used < size)
-        break_link(link, "the server sent bytes that nobody asked for");
 }
 
 static void stream_drained(spill_stream_t *stream)

@@ -104,13 +104,13 @@ static const spill_link_events_t link_events = {.reply_part = link_reply_part,
 
 /* ---- the worker ------------------------------------------------------------------------------ */
 
-static bool job_send(void *owner, const uint8_t *bytes, size_t size)
+static bool job_send(void *owner, int32_t request_id, const uint8_t *bytes, size_t size)
 {
     spill_connection_t *connection = owner;
     if (connection->closing || !spill_connection_need_link(connection))
         return false;
     connection->collecting = SPILL_COLLECTING_JOB;
-    spill_link_expect_collected(connection->link);
+    spill_link_expect_collected(connection->link, request_id);
     spill_link_write(connection->link, bytes, size);
     return true;
 }

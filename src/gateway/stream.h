@@ -2,7 +2,7 @@
  * One TCP connection on a loop, with or without TLS. Its owner gets bytes by callbacks and writes
  * without waiting: what the socket does not accept at once is kept, and `unsent` counts it.
  *
- * Threads: that of the stream's loop.
+ * Threads: the thread of the stream's loop alone.
  */
 #ifndef SPILL_GATEWAY_STREAM_H
 #define SPILL_GATEWAY_STREAM_H
@@ -22,7 +22,7 @@ typedef struct spill_stream spill_stream_t;
 typedef struct spill_stream_events {
     void (*opened)(spill_stream_t *stream); /* connected, and TLS is set up; may be NULL */
     void (*received)(spill_stream_t *stream, const uint8_t *bytes, size_t size);
-    void (*drained)(spill_stream_t *stream); /* nothing is unsent any more */
+    void (*drained)(spill_stream_t *stream); /* all bytes are sent */
     /* The peer ended, or an error: at most once, and not after spill_stream_close. */
     void (*broken)(spill_stream_t *stream, const char *why);
     void (*closed)(spill_stream_t *stream); /* its memory may be freed */

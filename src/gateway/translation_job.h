@@ -16,7 +16,7 @@ typedef struct spill_translation_job spill_translation_job_t;
 /* What the job needs of its connection; called on the loop's thread. */
 typedef struct spill_translation_host {
     /* Send a message on the upstream connection and collect its reply. False: it is broken. */
-    bool (*send)(void *owner, const uint8_t *bytes, size_t size);
+    bool (*send)(void *owner, int32_t request_id, const uint8_t *bytes, size_t size);
     /* The worker has ended: spill_translation_job_take reads the result. */
     void (*done)(void *owner);
 } spill_translation_host_t;

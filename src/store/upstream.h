@@ -59,4 +59,12 @@ const spill_upstream_tls_t *spill_upstream_tls(const spill_upstream_t *upstream)
 spill_code_t spill_upstream_find(spill_upstream_t *upstream, spill_upstream_primary_t *primary,
                                  spill_error_t *error);
 
+/*
+ * May the URI's user read and write the collection of the URI's database? Sends a find, an update
+ * and a delete that match nothing. SPILL_DENIED, or what else the server answers, names the
+ * collection.
+ */
+spill_code_t spill_upstream_probe(spill_upstream_t *upstream, const char *collection,
+                                  spill_error_t *error);
+
 #endif

@@ -142,8 +142,9 @@ class Server:
         if name in ("saslStart", "saslContinue"):
             return [message({"conversationId": 1, "done": True, "payload": b"", "ok": 1.0},
                             response=request)]
-        cursor = {"cursor": {"id": bson.Int64(0), "ns": "d.c", "firstBatch": []}, "ok": 1.0}
-        return [message(cursor, response=request)]
+        namespace = f"{body['$db']}.{body[name]}"
+        cursor = {"id": bson.Int64(0), "ns": namespace, "firstBatch": []}
+        return [message({"cursor": cursor, "ok": 1.0}, response=request)]
 
     @staticmethod
     def authentication(body):
@@ -160,7 +161,7 @@ class Server:
             yield part
 
     def answer_app(self, name, data, request):
-        if struct.unpack("<I", data[16:20])[0] & MORE_TO_COME:
+        if struct.unpack("<I", data[16:20])[0] & MORE_TO_COME and name != "talkative":
             return []
         if name == "cut":
             raise EOFError

@@ -2,11 +2,11 @@
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
-import bson
 import pymongo
 
-from gateway_lib import Gateway, run
+from gateway_lib import Gateway, run, wait_until
 
 URI = os.environ["SPILLWAY_TEST_AUTH_URI"]
 DATABASE = f"gateway_{os.getpid()}"
@@ -54,20 +54,22 @@ def documents_are_written_and_read():
 
 
 def cursors_and_sessions():
-    with client() as through:
+    with client() as through, pymongo.MongoClient(URI) as direct:
         things = through[DATABASE].things
         with through.start_session() as session:
             cursor = things.find({}, batch_size=10, session=session)
             assert len([next(cursor) for _ in range(35)]) == 35
             cursor.close()
-        left = things.find({}, batch_size=10, cursor_type=pymongo.CursorType.EXHAUST)
-        assert sum(1 for _ in left) == things.count_documents({})
+        # A server need not support exhaust cursors: the relay gives what the server gives.
+        counts = [sum(1 for _ in one[DATABASE].things.find(
+            {}, batch_size=10, cursor_type=pymongo.CursorType.EXHAUST)) for one in (through, direct)]
+        assert counts[0] == counts[1] > 0, counts
 
 
 def long_messages():
     with client() as through:
         long = through[DATABASE].long
-        data = [{"_id": i, "x": bson.Binary(os.urandom(2 << 20))} for i in range(24)]
+        data = [{"_id": i, "x": os.urandom(2 << 20)} for i in range(24)]
         long.insert_many(data)  # 48 MB, in several messages
         assert list(long.find(sort=[("_id", 1)])) == data
 
@@ -75,19 +77,13 @@ def long_messages():
 def unacknowledged_writes():
     with client() as through:
         things = through[DATABASE].get_collection("w", write_concern=pymongo.WriteConcern(w=0))
-        with through.start_session() as session:
-            for i in range(100):
-                things.insert_one({"_id": i}, session=None)
-            del session
+        for i in range(100):
+            things.insert_one({"_id": i})
         acknowledged = through[DATABASE].w
-        end = 0
-        while acknowledged.count_documents({}) < 100 and end < 1000:
-            end += 1
-        assert acknowledged.count_documents({}) == 100
+        wait_until("all are written", lambda: acknowledged.count_documents({}) == 100)
 
 
 def many_threads():
-    from concurrent.futures import ThreadPoolExecutor
     with client(maxPoolSize=50) as through:
         counter = through[DATABASE].counter
         counter.insert_one({"_id": 1, "n": 0})

@@ -75,6 +75,18 @@ def unanswered_and_exhaust():
     gateway.stop()
 
 
+def replies_to_unanswered_are_dropped():
+    """FerretDB 2.7 replies to a message with moreToCome; then the client would be one reply behind."""
+    _, gateway = pair()
+    with gateway.connect() as end:
+        for i in range(5):
+            end.sendall(message({"talkative": 1, "$db": "app"}, flags=MORE_TO_COME, request=10 + i))
+            end.sendall(message({"slowly": 1, "$db": "app"}, request=20 + i))
+            data = receive(end)
+            assert struct.unpack("<i", data[8:12])[0] == 20 + i and "text" in body_of(data)
+    gateway.stop()
+
+
 NEVER = ("setName", "hosts", "me", "primary", "tags", "electionId", "lastWrite", "topologyVersion",
          "setVersion", "compression", "secondary")
 
@@ -342,7 +354,8 @@ def metrics():
     gateway.stop()
 
 
-run([bytes_pass_unchanged, pieces_make_messages, unanswered_and_exhaust, hello_is_the_gateways,
+run([bytes_pass_unchanged, pieces_make_messages, unanswered_and_exhaust,
+     replies_to_unanswered_are_dropped, hello_is_the_gateways,
      hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, malformed_messages_close,
      slow_clients_are_closed, broken_upstream_closes, memory_is_bounded,
      slow_readers_do_not_fill_memory, connections_are_limited, drain_lets_commands_end, drain_ends,

@@ -131,3 +131,41 @@ spill_code_t spill_upstream_find(spill_upstream_t *upstream, spill_upstream_prim
     primary->kind = kind_of(&primary->hello);
     return code;
 }
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+static spill_code_t probe_command(spill_upstream_t *upstream, const char *collection,
+                                  bson_t *command, spill_error_t *error)
+{
+    spill_mongo_t *store = upstream->store;
+    bson_error_t cause;
+    bson_t reply;
+    bool done = mongoc_client_command_simple(upstream->client, store->database, command, NULL,
+                                             &reply, &cause);
+    spill_code_t code =
+        done ? SPILL_OK : spill_mongo_fail(store, collection, false, &cause, &reply, error);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return code;
+}
+
+/* {_id: {$in: []}}, which no document matches. */
+#define MATCHES_NOTHING "{", "_id", "{", "$in", "[", "]", "}", "}"
+
+spill_code_t spill_upstream_probe(spill_upstream_t *upstream, const char *collection,
+                                  spill_error_t *error)
+{
+    SPILL_TRY(probe_command(
+        upstream, collection,
+        BCON_NEW("find", BCON_UTF8(collection), "filter", MATCHES_NOTHING, "limit", BCON_INT32(1)),
+        error));
+    SPILL_TRY(probe_command(upstream, collection,
+                            BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q",
+                                     MATCHES_NOTHING, "u", "{", "$set", "{", "spill", BCON_INT32(0),
+                                     "}", "}", "}", "]"),
+                            error));
+    return probe_command(upstream, collection,
+                         BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q",
+                                  MATCHES_NOTHING, "limit", BCON_INT32(1), "}", "]"),
+                         error);
+}
