@@ -76,7 +76,13 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
 /* Conditions on the head. The call appends to `guards`. */
 void spill_guard_plain(const spill_translation_t *translation, bson_t *guards);
 void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards);
-void spill_guard_short(const spill_translation_t *translation, int64_t count, bson_t *guards);
+void spill_guard_short(const spill_translation_t *translation, int64_t longest, bson_t *guards);
+
+/*
+ * The length up to which a plain array may grow by this push: the threshold, or fewer elements of
+ * the push's size if they fill head_bytes_max. (A condition cannot ask for a document's size.)
+ */
+int64_t spill_change_longest(const spill_change_t *change);
 
 /* Refuse a statement on `spill`, and one on the fields of a layout that is not served. */
 bool spill_change_check_served(spill_translation_t *translation,

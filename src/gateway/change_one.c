@@ -218,7 +218,8 @@ static bool attempt_plain(spill_change_t *change, bool cautious, bool upsert)
 {
     bson_t guards = BSON_INITIALIZER;
     if (cautious && change->statement->kind == SPILL_STATEMENT_PUSH)
-        spill_guard_short(change->translation, change->statement->count, &guards);
+        spill_guard_short(change->translation,
+                          spill_change_longest(change) - change->statement->count, &guards);
     else if (change->statement->kind == SPILL_STATEMENT_OTHER)
         spill_guard_no_pages(change->translation, &guards);
     else
@@ -260,11 +261,10 @@ static bool change_managed(spill_change_t *change, const spill_look_t *look)
 static bool change_found(spill_change_t *change, const spill_look_t *look, bool *cautious)
 {
     const spill_statement_t *statement = change->statement;
-    int64_t threshold = change->translation->at->definition->bounds.threshold;
     if (look->managed)
         return change_managed(change, look);
     if (statement->kind == SPILL_STATEMENT_PUSH && look->length > 0 &&
-        look->length + statement->count > threshold)
+        look->length + statement->count > spill_change_longest(change))
         return adopt_and_append(change, look);
     *cautious = false;
     return true;

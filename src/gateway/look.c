@@ -26,13 +26,22 @@ void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards
     BCON_APPEND(guards, path, "{", "$not", "{", "$gt", BCON_INT64(0), "}", "}");
 }
 
-void spill_guard_short(const spill_translation_t *translation, int64_t count, bson_t *guards)
+int64_t spill_change_longest(const spill_change_t *change)
+{
+    const spill_statement_t *statement = change->statement;
+    const spill_bounds_t *bounds = &change->translation->at->definition->bounds;
+    int64_t count = statement->count > 0 ? statement->count : 1;
+    int64_t bytes = spill_statement_bytes(statement);
+    if (bytes * bounds->threshold <= bounds->head_bytes_max * count)
+        return bounds->threshold;
+    return bounds->head_bytes_max * count / bytes;
+}
+
+void spill_guard_short(const spill_translation_t *translation, int64_t longest, bson_t *guards)
 {
     char path[PATH_SIZE];
-    int64_t threshold = translation->at->definition->bounds.threshold;
-    int64_t last = threshold > count ? threshold - count : 0;
     spill_guard_plain(translation, guards);
-    snprintf(path, sizeof path, "%s.%" PRId64, translation->array, last);
+    snprintf(path, sizeof path, "%s.%" PRId64, translation->array, longest > 0 ? longest : 0);
     BCON_APPEND(guards, path, "{", "$exists", BCON_BOOL(false), "}");
 }
 

@@ -221,6 +221,11 @@ bool spill_statement_others(const spill_statement_t *statement, const char *arra
     return !bson_empty(others);
 }
 
+int64_t spill_statement_bytes(const spill_statement_t *statement)
+{
+    return (int64_t)spill_value_from_iter(&statement->values).size_bytes + 1;
+}
+
 spill_value_t *spill_statement_elements(const spill_statement_t *statement, bool newest_first)
 {
     bson_iter_t element;

@@ -40,6 +40,9 @@ bool spill_statement_is_relayed(const spill_statement_t *statement);
  * left. */
 bool spill_statement_others(const spill_statement_t *statement, const char *array, bson_t *others);
 
+/* The size of the push's elements; at least 1. */
+int64_t spill_statement_bytes(const spill_statement_t *statement);
+
 /* The elements of the push, oldest first. Free them with bson_free; they borrow. */
 spill_value_t *spill_statement_elements(const spill_statement_t *statement, bool newest_first);
 
