@@ -10,6 +10,9 @@ foreach(source IN LISTS bench_sources)
     # Benchmarks compare with the engine itself, so they may call it.
     target_link_libraries(${name} PRIVATE spillway_internal PkgConfig::SPILLWAY_ROCKSDB
         PkgConfig::SPILLWAY_MONGOC)
+    if(name STREQUAL bench_gateway)
+        target_link_libraries(${name} PRIVATE spillway_gateway)
+    endif()
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
 endforeach()
 

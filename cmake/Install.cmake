@@ -22,7 +22,9 @@ configure_file(cmake/spillway.pc.in spillway.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/spillway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS spillway_program)
+install(TARGETS spillway_serve RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/spillway)
 
+install(FILES service/spillway-serve.service DESTINATION ${CMAKE_INSTALL_DATADIR}/spillway)
 install(FILES man/spillway.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES completions/spillway.bash RENAME spillway
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan plan report migrate sweep consolidate drop convert copy backup bench help'
+    threshold scan plan report migrate sweep consolidate drop convert copy backup bench serve help'
 
 _spillway_options() {
     local common='--help'
@@ -73,6 +73,11 @@ _spillway_options() {
         echo "$common --lengths= --large --layouts= --threads= --rounds= --element= --threshold=
             --page= --tune --plots= --clean --json --quiet --durability= --mode="
         ;;
+    serve)
+        echo "$common --listen= --check --metrics= --tls-cert= --tls-key= --tls-ca= --tls-client= --present=
+            --max-connections= --max-per-address= --max-workers= --loops= --memory= --max-reply=
+            --header-timeout= --drain="
+        ;;
     esac
 }
 
@@ -81,13 +86,15 @@ _spillway_values() {
     case $1 in
     --durability) echo 'fsync log' ;;
     --mode) echo '0600 0640 0644' ;;
-    --preset) echo 'feed feed-recent sales reviews-separate reviews-subset reviews-bucket' ;;
+    --preset) echo 'feed feed-recent sales reviews-separate reviews-subset reviews-bucket gateway' ;;
     --layout) echo 'outlier capped reference subset bucket' ;;
     --window) echo 'hour day week month year field' ;;
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;
     --read-preference) echo 'primary primaryPreferred secondary secondaryPreferred nearest' ;;
     --fail-on) echo 'any critical unbounded-array unbounded-map overgrown-index paid-by-array large-document' ;;
+    --present) echo 'auto mongos standalone' ;;
+    --tls-client) echo 'none ask require' ;;
     --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;
     esac
 }

@@ -60,13 +60,44 @@ typedef struct spill_op {
 
 #define SPILL_OP_BASE_MAX (INT64_MAX / 2)
 
-#define SPILL_APPEND_OPTIONS_VERSION 1
+/*
+ * An operation of a session, as clients of MongoDB number them: a client raises `txn` with each
+ * command that writes, and repeats a command with the same one. It replaces an operation id for
+ * callers that have no base: one that has just started, or one of several that serve a client.
+ *
+ * A head has one entry for each session (`session` and `user` together): its last `txn`, and which
+ * numbers of it were applied. A later `txn` replaces the entry. An entry that is younger than the
+ * horizon, by the store's clock, is never removed. So a retry within the horizon is exact, no
+ * matter what other clients write. After the horizon, the operation may be applied once more.
+ *
+ * `number` counts what the command does to this owner, from 0: each appended element, and each
+ * update of other fields, is one number. An append of 3 elements with number 5 uses 5, 6 and 7; the
+ * command's next statement for this owner has number 8. An entry holds SPILL_SESSION_RUNS_MAX runs
+ * of adjacent numbers, so a command must not leave many gaps.
+ *
+ * All writers of an array use the same horizon.
+ */
+typedef struct spill_session_op {
+    uint8_t session[16];
+    uint8_t user[8];    /* a digest of the user's name: sessions of different users are different */
+    int64_t txn;        /* 0 or more */
+    int32_t number;     /* 0 or more */
+    int64_t horizon_us; /* 0: SPILL_SESSION_HORIZON_US */
+    int32_t entries_max; /* 0: SPILL_SESSION_ENTRIES_MAX */
+} spill_session_op_t;
+
+#define SPILL_SESSION_HORIZON_US 120000000
+#define SPILL_SESSION_ENTRIES_MAX 1024
+#define SPILL_SESSION_RUNS_MAX 8
+
+#define SPILL_APPEND_OPTIONS_VERSION 2
 
 typedef struct spill_append_options {
-    int version;          /* SPILL_APPEND_OPTIONS_VERSION */
+    int version;          /* SPILL_APPEND_OPTIONS_VERSION; 1: without the fields after `fill` */
     const spill_op_t *op; /* NULL: none; a lost answer is then SPILL_UNKNOWN for good */
     /*
-     * Updates of the head's other fields ($set, $unset, $inc, $min, $max), or NULL. With keep
+     * Updates of the head's other fields ($set, $unset, $inc, $min, $max; on a server any
+     * operator), or NULL. With keep
      * newest they are one atomic step with the append. With keep oldest and pages they are a second
      * step. If its answer is lost, the result is SPILL_UNKNOWN and counts the elements. A repeated
      * append does not make the update again.
@@ -77,13 +108,27 @@ typedef struct spill_append_options {
      * only, split the batch there, even if it fits a page. Keep newest always fills documents.
      */
     bool fill;
+    /*
+     * Layout outlier with keep newest, instead of `op`; or NULL. The errors' reasons are
+     * SPILL_REASON_TOO_OLD and SPILL_REASON_SESSIONS; both leave the array unchanged. A repeated
+     * append has result->first = -1, because an entry has no sequence numbers.
+     */
+    const spill_session_op_t *session;
+    /*
+     * Layout outlier with keep newest: a filter on the head's other fields, or NULL. The head is
+     * not created, and must match at the moment of the append; otherwise the result is
+     * SPILL_NOT_FOUND with SPILL_REASON_NO_MATCH. {}: the head must exist. A batch that is split
+     * matches for its first part. An embedded store has the operators of spill_array_remove_where;
+     * a server has its own. `match` cannot name the array.
+     */
+    const bson_t *match;
 } spill_append_options_t;
 
 /* The defaults: no operation, no update, a batch that fits a page in one piece. */
 SPILL_API void spill_append_options_init(spill_append_options_t *options);
 
 typedef struct spill_append_result {
-    int64_t first;   /* sequence number of the first element given */
+    int64_t first;   /* sequence number of the first element given; -1: repeated in a session */
     int64_t count;   /* elements acknowledged (all of them, unless an error was returned) */
     bool repeated;   /* the operation id was known: nothing was written this time */
     int64_t op_base; /* a base for the owner's next operation */
@@ -143,6 +188,44 @@ SPILL_API spill_code_t spill_array_op_base(spill_array_t *array, const spill_val
 /* Update the head's other fields as in spill_append_options; creates the owner. One atomic step. */
 SPILL_API spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
                                           const bson_t *update, spill_error_t *error);
+
+#define SPILL_UPDATE_OPTIONS_VERSION 1
+
+typedef struct spill_update_options {
+    int version;                       /* SPILL_UPDATE_OPTIONS_VERSION */
+    const spill_session_op_t *session; /* as in spill_append_options; or NULL */
+    const bson_t *match;               /* as in spill_append_options; or NULL */
+} spill_update_options_t;
+
+SPILL_API void spill_update_options_init(spill_update_options_t *options);
+
+/*
+ * The same with options, which may be NULL. With a session or a match the head is not created.
+ * *repeated (may be NULL): the operation was known, and nothing was written this time.
+ */
+SPILL_API spill_code_t spill_array_update_with(spill_array_t *array, const spill_value_t *owner,
+                                               const bson_t *update,
+                                               const spill_update_options_t *options,
+                                               bool *repeated, spill_error_t *error);
+
+/*
+ * Adopt the array that a program without Spillway has stored in this owner's document, and spill it
+ * below its threshold. Appends to such an array are refused with SPILL_REASON_UNMANAGED. Layout
+ * outlier with keep newest; SPILL_INVALID: another layout. *adopted (may be NULL): this call has
+ * adopted it. It is false if the array is managed already.
+ *
+ * Other programs may push to the array meanwhile, and edit or pull elements
+ * (docs/reference/allowed-writes.md). Any number of clients may adopt one array at the same time.
+ * After an error the array is unmanaged, or it is adopted and later appends spill it.
+ *
+ * Errors: SPILL_NOT_FOUND (there is no array, or an empty one), SPILL_REFUSED (a field of the
+ * document is in the way, or pages without a head may have the only copy of their elements),
+ * SPILL_TOO_BIG (the document is full, and its elements cannot be moved), SPILL_CONFLICT (another
+ * program changed the array, or another client is at work on a full document; retry later). Cost:
+ * three store operations, and what spill_array_append costs for each page.
+ */
+SPILL_API spill_code_t spill_array_adopt(spill_array_t *array, const spill_value_t *owner,
+                                         bool *adopted, spill_error_t *error);
 
 /* ---- read ------------------------------------------------------------------------------------ */
 

@@ -169,6 +169,7 @@ SPILL_API void spill_definition_init(spill_definition_t *definition, const char 
  *   reviews-separate  product reviews in a collection of their own
  *   reviews-subset    the same, with the 3 best reviews by rating in the product
  *   reviews-bucket    product reviews by month, with statistics
+ *   gateway           for `spillway serve`: heads have no fields besides the application's
  * SPILL_NOT_FOUND: there is no such preset; the message lists them.
  */
 SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,

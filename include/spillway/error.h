@@ -40,6 +40,22 @@ typedef enum spill_code {
 #define SPILL_ERROR_MESSAGE_SIZE 512
 
 /*
+ * Why a call on an array was refused, for callers that handle some refusals themselves. The code
+ * says what kind of error it is; several reasons may have one code.
+ */
+typedef enum spill_reason {
+    SPILL_REASON_NONE, /* the code says all */
+    /* SPILL_REFUSED: a program without Spillway wrote the array (see spill_array_adopt). */
+    SPILL_REASON_UNMANAGED,
+    SPILL_REASON_NO_MATCH, /* SPILL_NOT_FOUND: the head does not match options->match */
+    /* SPILL_CONFLICT: the session has made a statement of a later transaction (spill_session_op).
+     */
+    SPILL_REASON_TOO_OLD,
+    /* SPILL_CONFLICT, retryable: too many sessions have written to the owner lately. */
+    SPILL_REASON_SESSIONS
+} spill_reason_t;
+
+/*
  * A failure. The caller owns it; it needs no initialization and no release.
  *
  *   message    a whole sentence for a person; it names the place (owner, page, file, line)
@@ -48,11 +64,13 @@ typedef enum spill_code {
  *   retryable  the same call may succeed later: another process has the store (SPILL_BUSY), all
  *              tries met other writers (SPILL_CONFLICT), or a server did not answer. After
  *              SPILL_UNKNOWN, repeat an append only with an operation id.
+ *   reason     see spill_reason_t
  */
 typedef struct spill_error {
     spill_code_t code;
     int native;
     bool retryable;
+    spill_reason_t reason;
     char message[SPILL_ERROR_MESSAGE_SIZE];
 } spill_error_t;
 

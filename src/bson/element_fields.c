@@ -365,3 +365,10 @@ bool spill_match(const bson_t *filter, const spill_value_t *element)
             return false;
     return true;
 }
+
+bool spill_match_fields(const bson_t *filter, const bson_t *document)
+{
+    spill_value_t value = {
+        .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
+    return bson_empty(filter) || spill_match(filter, &value);
+}

@@ -59,4 +59,7 @@ spill_code_t spill_match_check(const bson_t *filter, spill_error_t *error);
 /* The filter has passed the check, and the element is well-formed. O(sizes of both). */
 bool spill_match(const bson_t *filter, const spill_value_t *element);
 
+/* Does a document match? An empty filter matches every document. */
+bool spill_match_fields(const bson_t *filter, const bson_t *document);
+
 #endif

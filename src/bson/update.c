@@ -108,8 +108,7 @@ static const char *problem_of_path(const char *path)
     }
 }
 
-/* Is `name` the first part of the path? */
-static bool starts_with_part(const char *path, const char *name)
+bool spill_starts_with_part(const char *path, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(path, name, length) == 0 && (path[length] == '\0' || path[length] == '.');
@@ -121,10 +120,10 @@ static spill_code_t check_change(const change_t *change, const char *const *rese
     const char *problem = problem_of_path(change->path);
     if (problem != NULL)
         return fail_change(change, problem, error);
-    if (starts_with_part(change->path, "_id"))
+    if (spill_starts_with_part(change->path, "_id"))
         return fail_change(change, "would change the owner's _id", error);
     for (size_t i = 0; reserved != NULL && reserved[i] != NULL; i++)
-        if (starts_with_part(change->path, reserved[i]))
+        if (spill_starts_with_part(change->path, reserved[i]))
             return fail_change(change, "would change a field that belongs to the array", error);
     if (change->kind == OPERATOR_INC && !spill_is_number(change->argument.type))
         return fail_change(change, "needs a number", error);
@@ -138,8 +137,8 @@ static spill_code_t check_conflicts(const bson_t *update, const change_t *change
     change_cursor_t cursor = changes_of(update);
     change_t earlier;
     while (next_change(&cursor, &earlier) && earlier.path != change->path) {
-        if (starts_with_part(earlier.path, change->path) ||
-            starts_with_part(change->path, earlier.path))
+        if (spill_starts_with_part(earlier.path, change->path) ||
+            spill_starts_with_part(change->path, earlier.path))
             return spill_fail(error, SPILL_INVALID, "update: %s of '%s' conflicts with %s of '%s'",
                               operator_names[change->kind], change->path,
                               operator_names[earlier.kind], earlier.path);
@@ -161,6 +160,59 @@ spill_code_t spill_update_check(const bson_t *update, const char *const *reserve
             code = check_conflicts(update, &change, error);
     }
     return code;
+}
+
+/* Does the value of a $rename, another path, name a reserved field? */
+static bool renames_to(const spill_value_t *value, const char *const *reserved)
+{
+    const char *path = NULL;
+    if (value->type == BSON_TYPE_UTF8)
+        path = (const char *)value->data + sizeof(int32_t);
+    bool found = path != NULL && spill_starts_with_part(path, "_id");
+    for (size_t i = 0; path != NULL && !found && reserved[i] != NULL; i++)
+        found = spill_starts_with_part(path, reserved[i]);
+    return found;
+}
+
+static spill_code_t check_names(const char *operator, const spill_value_t * arguments,
+                                const char *const *reserved, spill_error_t *error)
+{
+    spill_fields_t fields = spill_fields_of(arguments->data);
+    const char *path;
+    spill_value_t argument;
+    bool renames = strcmp(operator, "$rename") == 0;
+    while (spill_fields_next(&fields, &path, &argument)) {
+        bool own =
+            spill_starts_with_part(path, "_id") || (renames && renames_to(&argument, reserved));
+        for (size_t i = 0; !own && reserved[i] != NULL; i++)
+            own = spill_starts_with_part(path, reserved[i]);
+        if (own)
+            return spill_fail(error, SPILL_INVALID,
+                              "update: %s of '%s' would change the owner's _id, or a field that "
+                              "belongs to the array",
+                              operator, path);
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_update_check_names(const bson_t *update, const char *const *reserved,
+                                      spill_error_t *error)
+{
+    if (!spill_document_valid(update))
+        return spill_fail(error, SPILL_INVALID, "update: not a well-formed document");
+    spill_fields_t operators = spill_fields_of(bson_get_data(update));
+    const char *name;
+    spill_value_t arguments;
+    bool known = true;
+    while (spill_fields_next(&operators, &name, &arguments)) {
+        known = known && operator_of(name) != OPERATOR_UNKNOWN;
+        if (name[0] != '$')
+            return spill_fail(error, SPILL_INVALID, "update: '%s' is not an operator", name);
+        if (arguments.type != BSON_TYPE_DOCUMENT)
+            return spill_fail(error, SPILL_INVALID, "update: %s needs a document of fields", name);
+        SPILL_TRY(check_names(name, &arguments, reserved, error));
+    }
+    return known ? spill_update_check(update, reserved, error) : SPILL_OK;
 }
 
 /* ---- apply ----------------------------------------------------------------------------------- */

@@ -15,6 +15,16 @@ spill_code_t spill_update_check(const bson_t *update, const char *const *reserve
                                 spill_error_t *error);
 
 /*
+ * The same for a server, which checks the rest itself: any operator may occur. $rename does not
+ * move a field to a reserved name.
+ */
+spill_code_t spill_update_check_names(const bson_t *update, const char *const *reserved,
+                                      spill_error_t *error);
+
+/* Is `name` the first part of the path? */
+bool spill_starts_with_part(const char *path, const char *name);
+
+/*
  * Apply the update to `fields`. The call initializes `result` in every case. Semantics follow
  * MongoDB: dotted paths go into sub-documents and make them; $inc of a missing field sets it; an
  * int32 becomes an int64 on overflow; $min and $max compare in BSON order. SPILL_INVALID: a path

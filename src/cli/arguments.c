@@ -374,6 +374,7 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     if (command->options_bytes > 0)
         memcpy(options, command->defaults, command->options_bytes);
     spill_invocation_t invocation = {.command = command,
+                                     .words = argv,
                                      .arguments = bson_malloc0((size_t)argc * sizeof(char *)),
                                      .options = options,
                                      .durability = command->durability,

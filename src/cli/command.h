@@ -49,6 +49,7 @@ typedef struct spill_command spill_command_t;
 /* A parsed command line. `options` is the command's own struct. Everything is borrowed. */
 typedef struct spill_invocation {
     const spill_command_t *command;
+    char **words; /* the command line from the command's name on, ended by NULL */
     char **arguments;
     int argument_count;
     const void *options;
@@ -96,6 +97,7 @@ extern const spill_command_t spill_command_read;
 extern const spill_command_t spill_command_remove;
 extern const spill_command_t spill_command_report;
 extern const spill_command_t spill_command_scan;
+extern const spill_command_t spill_command_serve;
 extern const spill_command_t spill_command_stats;
 extern const spill_command_t spill_command_sweep;
 extern const spill_command_t spill_command_threshold;

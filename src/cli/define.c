@@ -4,6 +4,7 @@
 #include "definition/schema.h"
 #include "util/error.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct define_options {
@@ -288,11 +289,33 @@ static spill_code_t make_definition(const spill_invocation_t *invocation,
     return code == SPILL_NOT_FOUND ? (error->code = SPILL_INVALID) : code;
 }
 
+/* Preset gateway: the pages of each array have a collection of their own, and its field's name. */
+static spill_code_t name_pages(const define_options_t *options, spill_definition_t *definition,
+                               spill_error_t *error)
+{
+    char pages[2 * SPILL_NAME_SIZE + 8];
+    if (!options->preset || strcmp(options->preset, "gateway") != 0)
+        return SPILL_OK;
+    if (!options->page_array)
+        memcpy(definition->page_array, definition->array, sizeof definition->page_array);
+    if (options->page_collection)
+        return SPILL_OK;
+    snprintf(pages, sizeof pages, "%s.%s.pages", definition->collection, definition->array);
+    if (strlen(pages) >= sizeof definition->page_collection)
+        return spill_fail(error, SPILL_INVALID,
+                          "the name '%.60s...' of the pages would be too long: give "
+                          "--page-collection",
+                          pages);
+    memcpy(definition->page_collection, pages, strlen(pages) + 1);
+    return SPILL_OK;
+}
+
 static spill_code_t apply_options(const define_options_t *options, spill_definition_t *definition,
                                   spill_error_t *error)
 {
     SPILL_TRY(set_kind(options, definition, error));
     SPILL_TRY(set_names(options, definition, error));
+    SPILL_TRY(name_pages(options, definition, error));
     SPILL_TRY(set_bounds(options, definition, error));
     SPILL_TRY(set_retained(options, definition, error));
     set_bucket(options, definition);
@@ -317,7 +340,7 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
         return spill_fail(
             error, SPILL_INVALID,
             "there is no definition '%s' yet: to create it, give --preset feed, feed-recent, "
-            "sales, reviews-separate or reviews-subset, or --layout outlier, capped, reference or "
+            "sales, reviews-separate, reviews-subset or gateway, or --layout outlier, capped, reference or "
             "subset",
             name);
     return make_definition(invocation, definition, error);
@@ -415,7 +438,8 @@ static spill_exit_t run_define(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"preset", "P", TEXT(preset),
-     "Start from feed, feed-recent, sales, reviews-separate, reviews-subset, reviews-bucket"},
+     "Start from feed, feed-recent, sales, reviews-separate, reviews-subset, reviews-bucket, "
+     "gateway"},
     {"layout", "L", TEXT(layout), "Layout: outlier, capped, reference, subset or bucket"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
     {"order", "oldest-first|newest-first", TEXT(order), "Which end of an array is its start"},
@@ -476,7 +500,9 @@ const spill_command_t spill_command_define = {
         "reviews-separate (layout reference: each element is a document in another collection, "
         "with a summary in the head; --array names the summary), "
         "reviews-subset (the same, with the 3 best rated in the summary), "
-        "reviews-bucket (product reviews by month, with statistics of their ratings).\n"
+        "reviews-bucket (product reviews by month, with statistics of their ratings), "
+        "gateway (for `spillway serve': the newest 1000 in the head, and no fields besides the "
+        "application's; its pages are in COLLECTION.ARRAY.pages).\n"
         "\n"
         "Layout bucket: a document for each window of an owner, by --time-field in UTC; a full "
         "window continues in another part. Heads and pages are parts: --page-owner is the "

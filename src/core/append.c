@@ -170,9 +170,16 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
     for (int64_t index = 0; code == SPILL_OK && at < count; index++) {
         spill_part_t part = next_part(owner, elements + at, count - at);
         part_op_t op;
+        spill_session_op_t session;
         spill_append_result_t done = {0};
         part.update = index == 0 ? options->update : NULL;
         part.fill = fill;
+        part.match = index == 0 ? options->match : NULL;
+        if (options->session != NULL) {
+            session = *options->session;
+            session.number += (int32_t)at;
+            part.session = &session;
+        }
         if (index == 0)
             code = check_split_id(options->op, &part, count, error);
         if (code == SPILL_OK && options->op != NULL) {
@@ -197,28 +204,67 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
     return code;
 }
 
+spill_code_t spill_array_check_session(const spill_array_t *array,
+                                       const spill_session_op_t *session, size_t count,
+                                       const bson_t *match, spill_error_t *error)
+{
+    const spill_definition_t *definition = &array->definition;
+    if (session == NULL && match == NULL)
+        return SPILL_OK;
+    if (definition->layout != SPILL_LAYOUT_OUTLIER || !spill_schema_of(definition)->appends_to_head)
+        return spill_fail(error, SPILL_INVALID,
+                          "'%s' has no operations of sessions and no match: only layout outlier "
+                          "that keeps the newest has them",
+                          definition->name);
+    if (session != NULL &&
+        (session->txn < 0 || session->number < 0 || session->horizon_us < 0 ||
+         session->entries_max < 0 || count > INT32_MAX - (size_t)session->number))
+        return spill_fail(error, SPILL_INVALID,
+                          "a session's operation has numbers of 0 or more, below 2147483647");
+    return match != NULL ? spill_array_check_match(array, match, error) : SPILL_OK;
+}
+
+/* Version 1 ends before the session. */
+static spill_code_t copy_options(const spill_append_options_t *given,
+                                 spill_append_options_t *options, spill_error_t *error)
+{
+    spill_append_options_init(options);
+    if (given == NULL)
+        return SPILL_OK;
+    if (given->version != 1 && given->version != SPILL_APPEND_OPTIONS_VERSION)
+        return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
+                          given->version, SPILL_APPEND_OPTIONS_VERSION);
+    options->op = given->op;
+    options->update = given->update;
+    options->fill = given->fill;
+    options->session = given->version > 1 ? given->session : NULL;
+    options->match = given->version > 1 ? given->match : NULL;
+    if (options->op != NULL && options->session != NULL)
+        return spill_fail(error, SPILL_INVALID,
+                          "an append has an operation id or a session's operation, not both");
+    return SPILL_OK;
+}
+
 spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner,
                                 const spill_value_t *elements, size_t count,
                                 const spill_append_options_t *options,
                                 spill_append_result_t *result, spill_error_t *error)
 {
-    spill_append_options_t defaults;
+    spill_append_options_t own_options;
     spill_append_result_t ignored;
-    spill_append_options_init(&defaults);
-    options = options != NULL ? options : &defaults;
     result = result != NULL ? result : &ignored;
     *result = (spill_append_result_t){0};
     SPILL_CHECK_POINTERS(error, array, owner, elements);
     SPILL_CHECK_ARGUMENT(error, count <= PTRDIFF_MAX / sizeof *elements,
                          "there are more elements than memory holds");
-    if (options->version != SPILL_APPEND_OPTIONS_VERSION)
-        return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
-                          options->version, SPILL_APPEND_OPTIONS_VERSION);
+    SPILL_TRY(copy_options(options, &own_options, error));
+    options = &own_options;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
     SPILL_TRY(check_elements(&own, elements, count, error));
     SPILL_TRY(check_op(options->op, error));
+    SPILL_TRY(spill_array_check_session(array, options->session, count, options->match, error));
     if (options->update != NULL)
         SPILL_TRY(spill_array_check_update(array, options->update, error));
     spill_code_t code = append_parts(&own, elements, count, options, result, error);

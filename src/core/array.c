@@ -100,26 +100,6 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
     return SPILL_OK;
 }
 
-spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
-                                const bson_t *update, spill_error_t *error)
-{
-    SPILL_CHECK_POINTERS(error, array, owner, update);
-    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
-    SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
-    SPILL_TRY(spill_array_check_built(array, error));
-    SPILL_TRY(spill_array_check_update(array, update, error));
-    SPILL_TRY(spill_owner_init(&own, array, owner, error));
-    spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
-    request.append.update = update;
-    request.create = true;
-    request.incarnation = spill_owner_now(&own);
-    SPILL_TRY(spill_owner_call(&own, &request, &response, error));
-    if (response.outcome != SPILL_DONE)
-        return spill_fail(error, SPILL_TOO_BIG,
-                          "the head's other fields would not fit a document of 16 MiB");
-    return SPILL_OK;
-}
-
 spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
                                spill_count_t *count, spill_error_t *error)
 {
@@ -151,22 +131,6 @@ spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, c
         return SPILL_OK;
     return spill_fail(error, SPILL_INVALID, "%s: the layout of '%s' is %s'bucket'", what,
                       definition->name, bucket ? "not " : "");
-}
-
-spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
-                                      spill_error_t *error)
-{
-    const spill_definition_t *definition = &array->definition;
-    SPILL_TRY(spill_array_check_layout(array, false, "there are no other fields", error));
-    const char *reserved[] = {definition->array,       "spill",
-                              definition->count_field, definition->overflow_field,
-                              definition->pages_field, NULL};
-    size_t kept = 0;
-    for (size_t i = 0; reserved[i] != NULL; i++)
-        if (reserved[i][0] != '\0')
-            reserved[kept++] = reserved[i];
-    reserved[kept] = NULL;
-    return spill_update_check(update, reserved, error);
 }
 
 spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,

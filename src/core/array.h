@@ -30,6 +30,21 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
                                       spill_error_t *error);
 
 /*
+ * Check a session's operation of `count` numbers, and a match; each may be NULL. SPILL_INVALID: the
+ * layout has none, or one is malformed.
+ */
+spill_code_t spill_array_check_session(const spill_array_t *array,
+                                       const spill_session_op_t *session, size_t count,
+                                       const bson_t *match, spill_error_t *error);
+
+/*
+ * Check a filter on a head's other fields: it does not name a field of the array. A store that
+ * evaluates it here has the operators of spill_match. SPILL_INVALID.
+ */
+spill_code_t spill_array_check_match(const spill_array_t *array, const bson_t *match,
+                                     spill_error_t *error);
+
+/*
  * Check that the element is well-formed and fits a document. `index` is its index in the batch, for
  * the message. SPILL_INVALID.
  */

@@ -16,6 +16,11 @@
  */
 #define DEFAULT_BYTES_MAX (1024 * 1024)
 #define DEFAULT_OP_WINDOW 64
+/*
+ * The gateway's heads: a push rewrites the array. Elements of 64 bytes make 64 KB; larger ones need
+ * a lower threshold (spill_threshold(65536, bytes)).
+ */
+#define GATEWAY_THRESHOLD 1000
 
 #define FEED_FIELDS                                                                                \
     .layout = SPILL_LAYOUT_OUTLIER, .op_window = DEFAULT_OP_WINDOW, .collection = "users",         \
@@ -39,7 +44,8 @@
     .stats_average = "averageRating"
 
 static const char *const preset_names[] = {
-    "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", "reviews-subset", NULL};
+    "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", "reviews-subset",
+    "gateway", NULL};
 
 enum { SUBSET = 5 }; /* the index of "reviews-subset" */
 
@@ -91,6 +97,22 @@ static const spill_definition_t preset_definitions[] = {
             .sort_field = "rating",
             .top_count = 3,
         },
+    {
+        /* Below its threshold an array is as the application stores it (`spillway serve`). */
+        .layout = SPILL_LAYOUT_OUTLIER,
+        .keep = SPILL_KEEP_NEWEST,
+        .bounds = {.threshold = GATEWAY_THRESHOLD,
+                   .page_capacity = 1000,
+                   .head_bytes_max = DEFAULT_BYTES_MAX,
+                   .page_bytes_max = DEFAULT_BYTES_MAX},
+        .op_window = DEFAULT_OP_WINDOW,
+        .collection = "users",
+        .array = "activities",
+        .page_collection = "users.activities.pages",
+        .page_owner = "owner",
+        .page_number = "page",
+        .page_array = "activities",
+    },
 };
 
 const char *const *spill_definition_presets(void)

@@ -45,9 +45,11 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     append.append.members = part->members;
     append.append.member_count = part->member_count;
     append.append.update = page == SPILL_HEAD ? part->update : NULL;
+    append.append.session = page == SPILL_HEAD ? part->session : NULL;
+    append.append.match = page == SPILL_HEAD ? part->match : NULL;
     append.limits = spill_document_limits(definition, &definition->bounds, page == SPILL_HEAD);
     if (page == SPILL_HEAD) {
-        append.create = true;
+        append.create = part->match == NULL;
         append.incarnation = spill_owner_now(owner);
     }
     return append;
@@ -82,22 +84,69 @@ static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *
     return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 
+/* An entry has no sequence numbers. */
+static spill_code_t repeated_in_session(const spill_owner_t *owner,
+                                        const spill_response_t *response,
+                                        spill_append_result_t *result, spill_error_t *error)
+{
+    *result =
+        (spill_append_result_t){.first = -1, .count = response->session_applied, .repeated = true};
+    if (result->count > 0)
+        return SPILL_OK;
+    spill_fail(error, SPILL_CONFLICT,
+               "some of the operation's numbers were used in this transaction for other elements");
+    return spill_owner_name(owner, SPILL_CONFLICT, error);
+}
+
+spill_code_t spill_refuse(const spill_owner_t *owner, spill_refusal_t refusal, spill_error_t *error)
+{
+    spill_code_t code = SPILL_CONFLICT;
+    spill_reason_t reason = SPILL_REASON_TOO_OLD;
+    if (refusal == SPILL_REFUSAL_NO_MATCH) {
+        code = SPILL_NOT_FOUND;
+        reason = SPILL_REASON_NO_MATCH;
+        spill_fail(error, code, "there is no such owner, or its head does not match");
+    } else if (refusal == SPILL_REFUSAL_SESSIONS) {
+        reason = SPILL_REASON_SESSIONS;
+        spill_fail_retryable(error, code,
+                             "more sessions have written to it lately than it has entries for, or "
+                             "the statements of a command leave too many gaps");
+    } else {
+        spill_fail(error, code, "the session has made a later transaction");
+    }
+    spill_fail_because(error, code, reason);
+    return spill_owner_name(owner, code, error);
+}
+
+void spill_forget_sessions(const spill_owner_t *owner, const spill_session_op_t *session)
+{
+    spill_error_t error;
+    spill_request_t forget = spill_owner_request(owner, SPILL_REQUEST_FORGET, SPILL_HEAD);
+    forget.forget.horizon_us = spill_session_horizon_us(session);
+    if (spill_owner_step(owner, &forget, NULL, &error) != SPILL_OK)
+        spill_store_log(owner->array->store, SPILL_LOG_WARNING, "old sessions stay: %s",
+                        error.message);
+}
+
 spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
                                            const spill_request_t *append,
                                            spill_response_t *response, spill_refusal_t *refusal,
                                            spill_append_result_t *result, spill_error_t *error)
 {
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, append->page);
-    read.read.op = append->append.op;
+    spill_request_t read = spill_request_reading(append);
     spill_code_t code =
         response->refusal_explained ? SPILL_OK : spill_owner_call(owner, &read, response, error);
     if (code != SPILL_OK)
         return code;
-    *refusal = spill_append_refusal(append, &response->state, response->op_found);
+    spill_seen_t seen = spill_seen_by(response);
+    *refusal = spill_append_refusal(append, &response->state, &seen);
     if (*refusal == SPILL_REFUSAL_REPEATED) {
         atomic_fetch_add_explicit(&owner->array->store->counts.repeats, 1, memory_order_relaxed);
-        return repeated(owner, append, response, result, error);
+        return append->append.session ? repeated_in_session(owner, response, result, error)
+                                      : repeated(owner, append, response, result, error);
     }
+    if (*refusal == SPILL_REFUSAL_TOO_OLD || *refusal == SPILL_REFUSAL_NO_MATCH)
+        return spill_refuse(owner, *refusal, error);
     if (*refusal != SPILL_REFUSAL_STALE)
         return SPILL_OK;
     spill_fail(error, SPILL_UNKNOWN,
@@ -120,6 +169,16 @@ void spill_append_done(const spill_part_t *part, const spill_response_t *respons
     };
 }
 
+int64_t spill_part_growth(const spill_part_t *part)
+{
+    const spill_request_t append = {.kind = SPILL_REQUEST_APPEND,
+                                    .append = {.update = part->update,
+                                               .session = part->session,
+                                               .members = part->members,
+                                               .member_count = part->member_count}};
+    return spill_fields_growth(&append);
+}
+
 /* ---- appends to the head --------------------------------------------------------------------- */
 
 int64_t spill_append_head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
@@ -137,7 +196,7 @@ spill_code_t spill_append_check_head(const spill_owner_t *owner, const spill_par
     const spill_definition_t *definition = &owner->array->definition;
     spill_limits_t limits = spill_head_limits(definition, &definition->bounds);
     int64_t count = (int64_t)part->count;
-    int64_t bytes = part->bytes + spill_update_growth(part->update);
+    int64_t bytes = part->bytes + spill_part_growth(part);
     int64_t alone = spill_append_head_bytes(owner, head, count, bytes);
     if (spill_limits_allow(&limits, count, count, alone))
         return SPILL_OK;
@@ -149,6 +208,39 @@ spill_code_t spill_append_check_head(const spill_owner_t *owner, const spill_par
                       count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
 }
 
+/* After an append: sometimes remove old entries. */
+static void forget_sometimes(const spill_owner_t *owner, const spill_request_t *append)
+{
+    const spill_session_op_t *session;
+    int64_t count;
+    for (size_t i = 0; (session = spill_request_session_at(append, i, &count)) != NULL; i++) {
+        if (spill_session_forgets(session)) {
+            spill_forget_sessions(owner, session);
+            return;
+        }
+    }
+}
+
+/* There is no room for the session's entry. Remove old ones, once. */
+static spill_code_t make_room_for_session(const spill_owner_t *owner, const spill_part_t *part,
+                                          bool *forgot, spill_error_t *error)
+{
+    if (*forgot)
+        return spill_refuse(owner, SPILL_REFUSAL_SESSIONS, error);
+    spill_forget_sessions(owner, part->session);
+    *forgot = true;
+    return SPILL_OK;
+}
+
+/* Is there nothing more to do after a refusal that is not an error? */
+static bool is_final(const spill_part_t *part, spill_refusal_t refusal)
+{
+    if (refusal == SPILL_REFUSAL_NONE)
+        return part->member_count > 0; /* a member's operation may be the reason */
+    return refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE ||
+           refusal == SPILL_REFUSAL_TOO_OLD || refusal == SPILL_REFUSAL_NO_MATCH;
+}
+
 spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part,
                                   const spill_head_append_t *steps, spill_append_result_t *result,
                                   spill_error_t *error)
@@ -156,6 +248,7 @@ spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     int tries = 0;
+    bool forgot = false;
     while (code == SPILL_OK) {
         spill_request_t append = steps->request(owner, part);
         code = spill_owner_call(owner, &append, &head, error);
@@ -166,14 +259,15 @@ spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part
             result->dropped = count_dropped(owner, &head.state, result->first, result->count);
             if (steps->done != NULL)
                 steps->done(owner, &append, &head);
+            forget_sometimes(owner, &append);
             break;
         }
         spill_refusal_t refusal = SPILL_REFUSAL_NONE;
         code = spill_append_classify_refusal(owner, &append, &head, &refusal, result, error);
-        if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
+        if (code != SPILL_OK || is_final(part, refusal))
             break;
-        if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)
-            break; /* a member's operation may be the reason */
+        if (refusal == SPILL_REFUSAL_SESSIONS)
+            code = make_room_for_session(owner, part, &forgot, error);
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
             code = steps->full(owner, part, &head, error);
         if (code == SPILL_OK ||

@@ -171,7 +171,7 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
 /* ---- combined appends ------------------------------------------------------------------------ */
 
 /* The hash of an owner selects its queue. A group has appends to one owner only. */
-enum { QUEUES = 256, GATHER_YIELDS = 64 };
+enum { QUEUES = 256, GATHER_YIELDS = 64, SESSIONS_MAX = 64 };
 
 typedef struct job {
     spill_waiter_t waiter; /* first */
@@ -216,6 +216,22 @@ static bool same_op(const spill_op_t *left, const spill_op_t *right)
     return left->id_bytes == right->id_bytes && memcmp(left->id, right->id, left->id_bytes) == 0;
 }
 
+static bool same_session(const spill_session_op_t *left, const spill_session_op_t *right)
+{
+    uint8_t keys[2][SPILL_SESSION_KEY_BYTES];
+    spill_session_key(left, keys[0]);
+    spill_session_key(right, keys[1]);
+    return memcmp(keys[0], keys[1], SPILL_SESSION_KEY_BYTES) == 0;
+}
+
+/* Do both have an operation of the same kind, or none, and the same (empty) match, or none? */
+static bool same_kind(const spill_part_t *left, const spill_part_t *right)
+{
+    return (left->op != NULL) == (right->op != NULL) &&
+           (left->session != NULL) == (right->session != NULL) &&
+           (left->match != NULL) == (right->match != NULL);
+}
+
 /*
  * Can the job be in one request with the group? Only what a document holds ends a group: its
  * elements, its bytes, and half a window of operations, so that a retry still finds its own.
@@ -224,16 +240,22 @@ static bool joins(const group_t *group, const job_t *job)
 {
     const job_t *first = group->jobs[0];
     const spill_op_t *op = job->part->op;
+    const spill_session_op_t *session = job->part->session;
     const spill_definition_t *definition = &job->owner->array->definition;
-    size_t most = op != NULL ? (size_t)definition->op_window / 2 : SIZE_MAX;
+    size_t most = op != NULL        ? (size_t)definition->op_window / 2
+                  : session != NULL ? SESSIONS_MAX
+                                    : SIZE_MAX;
     if (group->count >= most || !spill_buffer_equal(&first->owner->key, &job->owner->key) ||
-        (first->part->op != NULL) != (op != NULL) ||
+        !same_kind(first->part, job->part) ||
         group->bytes + job->part->bytes > definition->bounds.head_bytes_max ||
         !spill_part_fits(job->owner, group->elements + (int64_t)job->part->count,
                          group->bytes + job->part->bytes))
         return false;
     for (size_t i = 0; op != NULL && i < group->count; i++)
         if (same_op(group->jobs[i]->part->op, op))
+            return false;
+    for (size_t i = 0; session != NULL && i < group->count; i++)
+        if (same_session(group->jobs[i]->part->session, session))
             return false;
     return true;
 }
@@ -269,12 +291,14 @@ static spill_part_t merge(const group_t *group, size_t from, size_t end)
     for (size_t i = from; i < end; i++) {
         const spill_part_t *part = group->jobs[i]->part;
         memcpy(elements + at, part->elements, part->count * sizeof *elements);
-        members[i - from] = (spill_member_t){.op = part->op, .count = (int64_t)part->count};
+        members[i - from] = (spill_member_t){
+            .op = part->op, .session = part->session, .count = (int64_t)part->count};
         whole.bytes += part->bytes;
         at += part->count;
     }
     whole.elements = elements;
     whole.members = members;
+    whole.match = group->jobs[from]->part->match;
     return whole;
 }
 
@@ -358,14 +382,15 @@ static spill_code_t append_together(spill_owner_t *owner, const spill_part_t *pa
 }
 
 /*
- * Do not combine an append that has an update, or an append to a head that keeps the top-N: its
- * result has the elements that were dropped.
+ * Do not combine an append that has an update or a match with conditions, or an append to a head
+ * that keeps the top-N: its result has the elements that were dropped.
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
     const spill_array_t *array = owner->array;
     bool alone = array->combine == NULL || part->update != NULL ||
+                 (part->match != NULL && !bson_empty(part->match)) ||
                  spill_schema_of(&array->definition)->keeps_top_n;
     return alone ? append_alone(owner, part, result, error)
                  : append_together(owner, part, result, error);

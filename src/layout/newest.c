@@ -490,8 +490,7 @@ static void after_append(spill_owner_t *owner, const spill_request_t *append,
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
                               spill_response_t *head, spill_error_t *error)
 {
-    need_t need = {.slots = (int64_t)part->count,
-                   .bytes = part->bytes + spill_update_growth(part->update)};
+    need_t need = {.slots = (int64_t)part->count, .bytes = part->bytes + spill_part_growth(part)};
     SPILL_TRY(spill_append_check_head(owner, part, &head->state, error));
     return spill_spiller_await(owner) ? SPILL_OK : spill_until_settled(owner, need, head, error);
 }

@@ -308,7 +308,7 @@ static bool cut_to_room(attempt_t *attempt, const spill_request_t *append,
     size_t count = 0;
     int64_t bytes = 0;
     while (shorter.append.element_count < append->append.element_count &&
-           spill_append_refusal(&shorter, state, false) == SPILL_REFUSAL_NONE) {
+           spill_append_refusal(&shorter, state, NULL) == SPILL_REFUSAL_NONE) {
         count = shorter.append.element_count;
         bytes = shorter.append.elements_bytes;
         shorter.append.elements_bytes +=

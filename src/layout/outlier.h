@@ -30,6 +30,9 @@ typedef struct spill_part {
     int64_t skip;         /* top-N capped: spill_request.append.skip; count may then be 0 */
     const spill_op_t *op; /* or NULL */
     const bson_t *update; /* or NULL */
+    /* To a head that keeps the newest (spill_append_options_t); or NULL. */
+    const spill_session_op_t *session;
+    const bson_t *match;
     /*
      * Keep oldest: if the tail has room for the first elements only, append these. result->count is
      * their number, and the caller appends the rest.
@@ -74,6 +77,19 @@ spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
                                            const spill_request_t *append,
                                            spill_response_t *response, spill_refusal_t *refusal,
                                            spill_append_result_t *result, spill_error_t *error);
+
+/* Most bytes that the part adds to a head besides its elements. */
+int64_t spill_part_growth(const spill_part_t *part);
+
+/* The error of a refusal TOO_OLD, NO_MATCH or SESSIONS, with its reason. */
+spill_code_t spill_refuse(const spill_owner_t *owner, spill_refusal_t refusal,
+                          spill_error_t *error);
+
+/*
+ * Remove the sessions' entries that are older than the operation's horizon. If that fails, the next
+ * call removes them.
+ */
+void spill_forget_sessions(const spill_owner_t *owner, const spill_session_op_t *session);
 
 /* Fill the result of an append that was DONE. */
 void spill_append_done(const spill_part_t *part, const spill_response_t *response,

@@ -50,7 +50,10 @@ void spill_request_assert(const spill_request_t *request)
         break;
     case SPILL_REQUEST_APPEND:
         assert(request->append.element_count > 0 || request->append.skip > 0);
-        assert(request->append.member_count == 0 || !request->append.op);
+        assert(request->append.member_count == 0 ||
+               (!request->append.op && !request->append.session));
+        assert(!request->append.op || !request->append.session);
+        assert((!request->append.session && !request->append.match) || request->page == SPILL_HEAD);
         break;
     case SPILL_REQUEST_PUT_PAGE:
         assert(request->put_page.run && request->put_page.slots >= 0);
@@ -95,6 +98,8 @@ static size_t part_bytes(const spill_request_t *request)
         return sizeof request->create_page;
     case SPILL_REQUEST_RECOUNT:
         return sizeof request->recount;
+    case SPILL_REQUEST_FORGET:
+        return sizeof request->forget;
     case SPILL_REQUEST_DROP_HEAD:
         return sizeof request->drop_head;
     case SPILL_REQUEST_ADOPT:
@@ -159,11 +164,37 @@ const spill_op_t *spill_request_op(const spill_request_t *request)
     return request->kind == SPILL_REQUEST_APPEND ? request->append.op : NULL;
 }
 
+/* APPEND or UPDATE_FIELDS: it may have an update, a session and a match. */
+static bool writes_fields(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_APPEND || request->kind == SPILL_REQUEST_UPDATE_FIELDS;
+}
+
 const bson_t *spill_request_update(const spill_request_t *request)
 {
-    bool updates =
-        request->kind == SPILL_REQUEST_APPEND || request->kind == SPILL_REQUEST_UPDATE_FIELDS;
-    return updates ? request->append.update : NULL;
+    return writes_fields(request) ? request->append.update : NULL;
+}
+
+const spill_session_op_t *spill_request_session(const spill_request_t *request)
+{
+    return writes_fields(request) ? request->append.session : NULL;
+}
+
+const bson_t *spill_request_match(const spill_request_t *request)
+{
+    return writes_fields(request) ? request->append.match : NULL;
+}
+
+const spill_session_op_t *spill_request_session_at(const spill_request_t *request, size_t i,
+                                                   int64_t *count)
+{
+    bool joined = request->kind == SPILL_REQUEST_APPEND && request->append.member_count > 0;
+    *count = joined && i < request->append.member_count ? request->append.members[i].count
+             : request->kind == SPILL_REQUEST_APPEND    ? spill_request_numbers(request)
+                                                        : 1;
+    if (joined)
+        return i < request->append.member_count ? request->append.members[i].session : NULL;
+    return i == 0 ? spill_request_session(request) : NULL;
 }
 
 const spill_top_t *spill_request_refill(const spill_request_t *request)
@@ -223,6 +254,10 @@ spill_request_t spill_request_reading(const spill_request_t *request)
         .incarnation = request->incarnation,
     };
     read.read.op = spill_request_op(request);
+    read.read.session = spill_request_session_at(request, 0, &read.read.session_count);
+    if (request->kind == SPILL_REQUEST_APPEND && request->append.member_count > 0)
+        read.read.session = NULL;
+    read.read.match = spill_request_match(request);
     return read;
 }
 
@@ -231,6 +266,8 @@ spill_request_t spill_request_shown(const spill_request_t *request)
     bool adopts = request->kind == SPILL_REQUEST_ADOPT;
     spill_request_t read = spill_request_reading(request);
     read.read.op = NULL;
+    read.read.session = NULL;
+    read.read.match = NULL;
     if (adopts)
         read.read.limit = request->adopt.shown;
     else if (request->append.due > 0)
@@ -294,6 +331,7 @@ typedef struct clone {
     spill_value_t owner;
     spill_value_t value; /* READ: id; a change: element */
     spill_top_entry_t below;
+    spill_session_op_t session;
     spill_op_t op;
     uint8_t op_id[SPILL_OP_ID_MAX];
     spill_run_t run;
@@ -362,6 +400,14 @@ static const spill_op_t *clone_op(const spill_op_t *op, clone_t *clone)
     return &clone->op;
 }
 
+static const spill_session_op_t *clone_session(const spill_session_op_t *session, clone_t *clone)
+{
+    if (!session)
+        return NULL;
+    clone->session = *session;
+    return &clone->session;
+}
+
 static const spill_run_t *clone_run(const spill_run_t *run, spill_run_t *copy)
 {
     if (run)
@@ -381,14 +427,20 @@ static void clone_append(const spill_request_t *request, clone_t *clone)
     spill_request_t *to = &clone->request;
     to->append.op = clone_op(request->append.op, clone);
     to->append.elements = clone_elements(request->append.elements, request->append.element_count);
+    to->append.session = clone_session(request->append.session, clone);
     if (request->append.update)
         to->append.update = bson_copy(request->append.update);
+    if (request->append.match)
+        to->append.match = bson_copy(request->append.match);
 }
 
 static void clone_read(const spill_request_t *request, clone_t *clone)
 {
     spill_request_t *to = &clone->request;
     to->read.op = clone_op(request->read.op, clone);
+    to->read.session = clone_session(request->read.session, clone);
+    if (request->read.match)
+        to->read.match = bson_copy(request->read.match);
     to->read.id = clone_one(request->read.id, clone);
     if (request->read.below) {
         clone->below = *request->read.below;
@@ -478,7 +530,10 @@ void spill_request_free(spill_request_t *clone)
             bson_free((void *)clone->append.elements[i].data);
         bson_free((void *)clone->append.elements);
         bson_destroy((bson_t *)clone->append.update);
+        bson_destroy((bson_t *)clone->append.match);
     }
+    if (clone->kind == SPILL_REQUEST_READ)
+        bson_destroy((bson_t *)clone->read.match);
     bson_free((void *)clone->key);
     bson_free((void *)owned->owner.data);
     bson_free((void *)owned->value.data);

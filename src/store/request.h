@@ -10,7 +10,9 @@
  *   APPEND        head or    op not in the window; op_count <   push the elements; record op and
  *                 last page  base + op_window; not sealed;      raise op_count, if there is an op;
  *                            room; a page: incarnation equal;   a head: update its other fields
- *                            a head: present, or `create`
+ *                            a head: present, or `create`       and its session's entry
+ *                            ... matches; its session allows
+ *                            it (store/session.h)
  *   ... capped    head       as APPEND, but room only for the   as well: drop the oldest slots
  *                            newest element                     until slots_max and bytes_max
  *                                                               hold; watermark = first
@@ -59,9 +61,13 @@
  *   EMPTY_PAGE    page       incarnation equal; no lease runs;  keep newest: delete the document;
  *                            keep oldest: sealed (the caller    keep oldest: drop all slots,
  *                            knows it is below the watermark)   first = end; rev + 1
- *   UPDATE_FIELDS head       present, or `create`; the          update the other fields
+ *   UPDATE_FIELDS head       present, or `create`; matches;     update the other fields and its
+ *                            its session allows it; the         session's entry
  *                            document stays within
  *                            SPILL_DOCUMENT_BYTES_MAX
+ *   FORGET        head       present                            remove the sessions' entries that
+ *                                                               are older than the horizon, by the
+ *                                                               store's clock
  *   DROP_HEAD     head       incarnation, pages equal           remove array, counts, bookkeeping;
  *                                                               delete a document that has only
  *                                                               _id, unless `document_stays`
@@ -113,6 +119,7 @@
 #define SPILL_STORE_REQUEST_H
 
 #include "store/content.h"
+#include "store/session.h"
 #include "store/state.h"
 #include "util/buffer.h"
 
@@ -136,6 +143,7 @@
     X(RECOUNT)                                                                                     \
     X(EMPTY_PAGE)                                                                                  \
     X(UPDATE_FIELDS)                                                                               \
+    X(FORGET)                                                                                      \
     X(DROP_HEAD)                                                                                   \
     X(DROP_PAGE)                                                                                   \
     X(ADOPT)                                                                                       \
@@ -191,8 +199,9 @@ typedef enum spill_want {
 
 /* One of several appends that a single request carries. */
 typedef struct spill_member {
-    const spill_op_t *op; /* or NULL */
-    int64_t count;        /* its elements */
+    const spill_op_t *op;              /* or NULL */
+    const spill_session_op_t *session; /* or NULL */
+    int64_t count;                     /* its elements */
 } spill_member_t;
 
 /* What a READ returns. */
@@ -208,8 +217,12 @@ typedef struct spill_read {
     const spill_value_t *id;        /* SPILL_WANT_ID: it has a key (bson/element_fields.h) */
     const spill_top_entry_t *below; /* SPILL_WANT_TOP_N; NULL: no upper bound */
     const spill_op_t *op;           /* find its entry (response->op) */
-    int64_t watermark;              /* SPILL_ELEMENTS */
-    int64_t pages;                  /* SPILL_PAGE_..., SPILL_ELEMENTS: the pages that count */
+    /* Of a head: judge the operation, of session_count numbers (response->session). */
+    const spill_session_op_t *session;
+    int64_t session_count;
+    const bson_t *match; /* of a head: does it match (response->unmatched)? */
+    int64_t watermark;   /* SPILL_ELEMENTS */
+    int64_t pages;       /* SPILL_PAGE_..., SPILL_ELEMENTS: the pages that count */
     /*
      * Of a page, with elements: the caller will probably read the next page in this direction. A
      * store may return it too (response->beyond), if that saves a round trip.
@@ -278,15 +291,18 @@ typedef struct spill_request {
 
         spill_read_t read; /* READ */
 
-        struct {                  /* APPEND; UPDATE_FIELDS: only `update` */
+        struct {                  /* APPEND; UPDATE_FIELDS: only `update`, `session` and `match` */
             const spill_op_t *op; /* guard and new entry; or NULL */
+            const spill_session_op_t *session; /* the same, instead of `op`; a head; or NULL */
+            const bson_t *match;               /* a head, not made: guard; or NULL */
             const spill_value_t *elements;
             size_t element_count;
             int64_t elements_bytes; /* sum of their sizes */
             int64_t skip;           /* top-N capped: numbers without an element, before its own */
             /*
              * For stores that combine (spill_store_ops): the elements of several appends, in order;
-             * `op` is NULL. Either all of the appends have an operation or none has.
+             * `op` and `session` are NULL. Either all of the appends have an operation, or all have
+             * one of a session, or none has any.
              * The store carries out all of them, or none.
              */
             const spill_member_t *members;
@@ -379,6 +395,10 @@ typedef struct spill_request {
         } recount;
 
         struct {
+            int64_t horizon_us;
+        } forget;
+
+        struct {
             int64_t pages;
             bool document_stays;
         } drop_head;
@@ -432,6 +452,11 @@ typedef struct spill_response {
                           * the array has the id. A store need not know */
     bool op_found;       /* READ with op */
     spill_op_entry_t op; /* if so, its entry */
+    spill_session_verdict_t session; /* READ with session */
+    int64_t session_applied;         /* ... see spill_session_judge */
+    /* ... its entry, without the time; a store need not show it. run_count 0: none */
+    spill_session_entry_t session_entry;
+    bool unmatched; /* READ with match: the head does not match */
     /* READ with want_ops. In a sealed document a store may show later ones of the owner too. */
     spill_ops_t ops;
     bson_t *fields; /* READ with want_fields: {_id, ...}; owned; NULL when absent */
@@ -466,12 +491,22 @@ bool spill_request_recounts_elements(const spill_request_t *request);
 /* What some kinds have: their elements, operation, update, refill. NULL: it has none. */
 const spill_run_t *spill_request_run(const spill_request_t *request);
 const spill_op_t *spill_request_op(const spill_request_t *request); /* of an APPEND */
+/* Of an APPEND or UPDATE_FIELDS without members. */
+const spill_session_op_t *spill_request_session(const spill_request_t *request);
+const bson_t *spill_request_match(const spill_request_t *request);
 const bson_t *spill_request_update(const spill_request_t *request);
 const spill_top_t *spill_request_refill(const spill_request_t *request);
 const spill_run_t *spill_request_refill_run(const spill_request_t *request);
 
 /* How many operations an APPEND carries; 0 for other kinds. */
 int64_t spill_request_ops(const spill_request_t *request);
+
+/*
+ * The i-th operation of a session that the request carries, and its numbers; NULL: there is none.
+ * An append of several members has one for each.
+ */
+const spill_session_op_t *spill_request_session_at(const spill_request_t *request, size_t i,
+                                                   int64_t *count);
 
 /* How many numbers an APPEND uses, for its elements and those that it skips; 0 for other kinds. */
 int64_t spill_request_numbers(const spill_request_t *append);

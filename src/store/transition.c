@@ -72,7 +72,8 @@ static void fold_leading_deleted(spill_state_t *state)
 bool spill_needs_time(const spill_request_t *request)
 {
     return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_EMPTY_PAGE ||
-           request->kind == SPILL_REQUEST_DROP_PAGE || request->kind == SPILL_REQUEST_ADOPT_SPLIT;
+           request->kind == SPILL_REQUEST_DROP_PAGE || request->kind == SPILL_REQUEST_ADOPT_SPLIT ||
+           request->kind == SPILL_REQUEST_FORGET;
 }
 
 bool spill_needs_window_stats(const spill_request_t *request)
@@ -178,108 +179,6 @@ static void make_document(const spill_request_t *request, spill_state_t *state, 
 
 /* ---- append ---------------------------------------------------------------------------------- */
 
-static bool append_fits(const spill_request_t *request, const spill_state_t *state,
-                        int64_t fields_bytes)
-{
-    bool head = request->page == SPILL_HEAD;
-    int64_t added = (int64_t)request->append.element_count;
-    int64_t live = state->live + added;
-    spill_state_t after = *state;
-    after.fields_bytes = fields_bytes;
-    after.op_count += spill_request_ops(request);
-    int64_t bytes =
-        spill_state_document_bytes(request->definition, request->owner, head, &after, live,
-                                   state->live_bytes + request->append.elements_bytes);
-    return spill_limits_allow(&request->limits, spill_state_slots(state) + added, live, bytes);
-}
-
-/* Capped: older elements can be dropped, so only the newest element has to fit, alone. */
-static bool newest_fits(const spill_request_t *request, const spill_state_t *state,
-                        int64_t fields_bytes)
-{
-    spill_state_t after = *state;
-    after.fields_bytes = fields_bytes;
-    after.op_count += spill_request_ops(request);
-    after.deleted = (spill_seqs_t){0};
-    int64_t size = request->append.elements[request->append.element_count - 1].size_bytes;
-    int64_t bytes =
-        spill_state_document_bytes(request->definition, request->owner, true, &after, 1, size);
-    return spill_limits_allow(&request->limits, 1, 1, bytes);
-}
-
-/*
- * Top-N capped: any of the elements may be the only one that stays, so the largest has to fit. An
- * existing element has at most bytes_max bytes.
- */
-static bool top_n_fits(const spill_request_t *request, const spill_state_t *state,
-                       int64_t fields_bytes)
-{
-    spill_state_t after = *state;
-    after.fields_bytes = fields_bytes;
-    after.op_count += spill_request_ops(request);
-    int64_t largest = request->limits.bytes_max;
-    for (size_t i = 0; i < request->append.element_count; i++)
-        if (request->append.elements[i].size_bytes > largest)
-            largest = request->append.elements[i].size_bytes;
-    return spill_state_document_bytes(request->definition, request->owner, true, &after, 1,
-                                      largest) <= SPILL_DOCUMENT_BYTES_MAX;
-}
-
-static bool has_room(const spill_request_t *request, const spill_state_t *state,
-                     int64_t fields_bytes)
-{
-    if (spill_schema_of(request->definition)->keeps_top_n)
-        return top_n_fits(request, state, fields_bytes);
-    return is_capped(request) ? newest_fits(request, state, fields_bytes)
-                              : append_fits(request, state, fields_bytes);
-}
-
-static spill_refusal_t append_refusal(const spill_request_t *request, const spill_state_t *state,
-                                      bool op_seen, int64_t fields_bytes)
-{
-    bool head = request->page == SPILL_HEAD;
-    if (!state->present && !(head && request->create))
-        return SPILL_REFUSAL_ABSENT;
-    if (!head && state->incarnation != request->incarnation)
-        return SPILL_REFUSAL_ABSENT;
-    if (request->append.op && op_seen)
-        return SPILL_REFUSAL_REPEATED;
-    if (request->append.op &&
-        state->op_count >= request->append.op->base + request->definition->op_window)
-        return SPILL_REFUSAL_STALE;
-    if (state->sealed)
-        return SPILL_REFUSAL_SEALED;
-    if (!has_room(request, state, fields_bytes))
-        return SPILL_REFUSAL_FULL;
-    return SPILL_REFUSAL_NONE;
-}
-
-/* The update's own values and, for each two bytes of a dotted path, a document of seven bytes. */
-int64_t spill_update_growth(const bson_t *update)
-{
-    return update ? 4 * (int64_t)update->len : 0;
-}
-
-spill_refusal_t spill_append_refusal(const spill_request_t *request, const spill_state_t *state,
-                                     bool op_seen)
-{
-    return append_refusal(request, state, op_seen,
-                          state->fields_bytes + spill_update_growth(request->append.update));
-}
-
-bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state, bool op_seen)
-{
-    if (request->page != SPILL_HEAD || (state->present && !spill_request_update(request)))
-        return false;
-    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
-        return state->present || request->create;
-    if (request->kind != SPILL_REQUEST_APPEND)
-        return false;
-    /* Whether the head is full is known only after the size is computed. */
-    spill_refusal_t refusal = spill_append_refusal(request, state, op_seen);
-    return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
-}
-
 /*
  * After the elements were added to the state: drop the oldest slots until slots_max and bytes_max
  * hold. At least one element stays. *first is the first slot that stays. Return false if the size
@@ -318,7 +217,8 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     assert(request->append.element_count > 0 || request->append.skip > 0);
     assert(request->append.skip == 0 || spill_schema_of(request->definition)->keeps_top_n);
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
-    if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
+    if (spill_append_refusal_within(request, state, &facts->seen, fields_bytes) !=
+        SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
     spill_state_t after = *state;
     if (!after.present)
@@ -360,7 +260,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
 static spill_outcome_t update_fields(const spill_request_t *request, const spill_facts_t *facts,
                                      spill_state_t *state)
 {
-    if (!state->present && !request->create)
+    if (spill_update_refusal(request, state, &facts->seen) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
     spill_state_t after = *state;
     if (facts->fields_bytes > 0)
@@ -776,6 +676,8 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
         return empty_page(request, facts, state, effect);
     case SPILL_REQUEST_UPDATE_FIELDS:
         return update_fields(request, facts, state);
+    case SPILL_REQUEST_FORGET: /* the store removes the entries, which are not in the state */
+        return state->present ? SPILL_DONE : SPILL_REFUSED_GUARD;
     case SPILL_REQUEST_DROP_HEAD:
         return drop_head(request, state, effect);
     case SPILL_REQUEST_DROP_PAGE:

@@ -31,6 +31,14 @@ typedef struct spill_effect {
     int64_t crowded_out; /* ADD: spill_response.crowded_out */
 } spill_effect_t;
 
+/* What a document's other content says about an append or an update of fields. */
+typedef struct spill_seen {
+    bool op;        /* append.op is in the window */
+    bool unmatched; /* the head does not match append.match */
+    spill_session_verdict_t
+        session; /* of the operations of sessions: the first one that is not NEW */
+} spill_seen_t;
+
 /* What only the store knows about its document. Fields that a kind does not use are ignored. */
 typedef struct spill_facts {
     /*
@@ -39,7 +47,7 @@ typedef struct spill_facts {
      */
     int64_t (*size_of)(void *context, int64_t seq);
     void *context;
-    bool op_seen;         /* APPEND: append.op is in the document's window */
+    spill_seen_t seen;    /* APPEND, UPDATE_FIELDS */
     bool differs;         /* CUT with a run, ADOPT_SPLIT: the slots hold other elements */
     int64_t old_bytes;    /* EDIT, REMOVE, DELETE: size of element change.seq; -1: absent */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below change.watermark */
@@ -101,6 +109,9 @@ bool spill_is_deleted(const spill_state_t *after, int64_t seq);
 /* Most bytes that an update (may be NULL) adds to a head's other fields. */
 int64_t spill_update_growth(const bson_t *update);
 
+/* The same of an APPEND or UPDATE_FIELDS: its update, and its sessions' entries. */
+int64_t spill_fields_growth(const spill_request_t *request);
+
 /*
  * Why an append was refused, according to a later READ of the same document. If the append carries
  * an update, its room is computed with the most that the update can add to the fields.
@@ -110,12 +121,31 @@ typedef enum spill_refusal {
     SPILL_REFUSAL_ABSENT,   /* no document, or a page of another incarnation */
     SPILL_REFUSAL_REPEATED, /* the operation is in the window */
     SPILL_REFUSAL_STALE,    /* op_count has passed base + window: it may have left the window */
+    SPILL_REFUSAL_TOO_OLD,  /* the session has made a later transaction */
+    SPILL_REFUSAL_NO_MATCH, /* the head is absent, or does not match */
+    SPILL_REFUSAL_SESSIONS, /* there is no room for the session's entry */
     SPILL_REFUSAL_SEALED,
     SPILL_REFUSAL_FULL
 } spill_refusal_t;
 
+/* `seen` NULL: nothing. */
 spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_state_t *state,
-                                     bool op_seen);
+                                     const spill_seen_t *seen);
+
+/* The same with the size that the head's other fields will have, if the store knows it. */
+spill_refusal_t spill_append_refusal_within(const spill_request_t *append,
+                                            const spill_state_t *state, const spill_seen_t *seen,
+                                            int64_t fields_bytes);
+
+/* What a READ with the request's operation and match has found. */
+spill_seen_t spill_seen_by(const spill_response_t *read);
+
+/*
+ * What appends and updates of fields have in common: session, match, absence. An update of fields
+ * may also be refused because of its size.
+ */
+spill_refusal_t spill_update_refusal(const spill_request_t *update, const spill_state_t *state,
+                                     const spill_seen_t *seen);
 
 /*
  * Does the new element fit its document? The old one has `old_bytes` bytes. An element that is not
@@ -129,7 +159,8 @@ bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state
  * facts->fields_bytes? Not if it is refused for another reason: then errors of the update itself do
  * not matter.
  */
-bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state, bool op_seen);
+bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state,
+                         const spill_seen_t *seen);
 
 /* ---- the top of a summary -------------------------------------------------------------------- */
 

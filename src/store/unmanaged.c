@@ -128,10 +128,11 @@ static const char *import_advice(const spill_definition_t *definition)
 spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_t length,
                                     spill_error_t *error)
 {
-    return spill_fail(error, SPILL_REFUSED,
-                      "%s: field '%s' has %" PRId64 " elements that were not put there by "
-                      "Spillway; %s",
-                      definition->collection, definition->array, length, import_advice(definition));
+    spill_fail(error, SPILL_REFUSED,
+               "%s: field '%s' has %" PRId64 " elements that were not put there by "
+               "Spillway; %s",
+               definition->collection, definition->array, length, import_advice(definition));
+    return spill_fail_because(error, SPILL_REFUSED, SPILL_REASON_UNMANAGED);
 }
 
 spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const bson_t *fields,

@@ -75,6 +75,7 @@ static void fill(spill_error_t *error, spill_code_t code, int native, bool retry
     error->code = code;
     error->native = native;
     error->retryable = retryable;
+    error->reason = SPILL_REASON_NONE;
     memcpy(error->message, message, sizeof message);
 }
 
@@ -93,6 +94,13 @@ spill_code_t spill_fail_retryable(spill_error_t *error, spill_code_t code, const
     va_start(arguments, format);
     fill(error, code, 0, true, format, arguments);
     va_end(arguments);
+    return code;
+}
+
+spill_code_t spill_fail_because(spill_error_t *error, spill_code_t code, spill_reason_t reason)
+{
+    if (error != NULL)
+        error->reason = reason;
     return code;
 }
 

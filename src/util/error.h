@@ -38,7 +38,10 @@ spill_code_t spill_fail(spill_error_t *error, spill_code_t code, const char *for
 spill_code_t spill_fail_retryable(spill_error_t *error, spill_code_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for a failed system call: maps errno_value to a code and appends its text. */
+/* Set the reason of the error that was just filled, and return `code`. */
+spill_code_t spill_fail_because(spill_error_t *error, spill_code_t code, spill_reason_t reason);
+
+/* Like spill_fail, for a failed system call: maps errno_value to a code and appends its text. */
 spill_code_t spill_fail_errno(spill_error_t *error, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -149,7 +149,7 @@ static void read_explains_why_new_head_is_full(void **state)
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     for (; call(&fixture, &append) != SPILL_DONE; append.limits.bytes_max++) {
         assert_done(&fixture, &read);
-        assert_int_equal(spill_append_refusal(&append, &fixture.response.state, false),
+        assert_int_equal(spill_append_refusal(&append, &fixture.response.state, NULL),
                          SPILL_REFUSAL_FULL);
     }
     bson_destroy(update);

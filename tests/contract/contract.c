@@ -28,6 +28,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     }
     add_capped_tests(&suite);
     add_top_n_tests(&suite);
+    add_session_tests(&suite);
     add_unmanaged_tests(&suite);
     add_full_tests(&suite);
     add_read_tests(&suite);

@@ -393,7 +393,8 @@ static const walk_fn acts[] = {
 };
 
 static const spill_request_kind_t unused[] = {SPILL_REQUEST_RECOUNT, SPILL_REQUEST_ADOPT,
-                                              SPILL_REQUEST_ADOPT_SPLIT, SPILL_REQUEST_UNMANAGE};
+                                              SPILL_REQUEST_ADOPT_SPLIT, SPILL_REQUEST_UNMANAGE,
+                                              SPILL_REQUEST_FORGET};
 
 static const walk_plan_t plan = {
     .array_count = PAIR_ARRAYS,

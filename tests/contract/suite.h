@@ -24,6 +24,7 @@ void add_referenced_tests(
 void add_top_tests(suite_t *suite); /* top.c: the elements of a summary (layout subset) */
 void add_capped_tests(suite_t *suite);    /* capped.c: elements that an append drops */
 void add_top_n_tests(suite_t *suite);     /* top_n.c: the same with a top-N */
+void add_session_tests(suite_t *suite);   /* sessions.c: operations of sessions; matches */
 void add_unmanaged_tests(suite_t *suite); /* unmanaged.c: unmanaged arrays */
 void add_full_tests(suite_t *suite);      /* full.c: unmanaged arrays in full documents */
 void add_read_tests(suite_t *suite);      /* reads.c: runs, and the page of a number */

@@ -146,6 +146,7 @@ static void unmanaged_array_prevents_new_head(void **state)
     spill_error_t error;
     assert_int_equal(fixture.store->ops->call(fixture.store, &append, &fixture.response, &error),
                      SPILL_REFUSED);
+    assert_int_equal(error.reason, SPILL_REASON_UNMANAGED);
     assert_non_null(strstr(error.message, "2 elements"));
     assert_non_null(strstr(error.message, "migrate"));
     write_unmanaged(&fixture, &other, 0);

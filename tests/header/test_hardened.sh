@@ -49,6 +49,7 @@ Rel* | MinSizeRel* | *-O[1-9s]*) optimized=yes ;;
 esac
 
 check_file "$SPILLWAY"
+check_file "$SPILLWAY_BUILD/spillway-serve"
 grep -qE '\(FLAGS_1\).* PIE' <(readelf --wide --dynamic "$SPILLWAY") ||
     fail "$SPILLWAY: not a position-independent executable"
 if [ "$(cached BUILD_SHARED_LIBS)" = ON ]; then

@@ -2,8 +2,9 @@
 # The pinned drivers that the tests use. They are fetched once and kept in a cache.
 # shellcheck disable=SC2034 # used where it is sourced
 
-PYMONGO=4.10.1
-NODE_MONGODB=6.22.0
+PYMONGO=4.20.0
+NODE_MONGODB=7.9.0
+MONGOOSE=9.12.1
 MONGOSH=2.12.0
 
 case "$(id -u)" in
@@ -37,12 +38,30 @@ fetch_pymongo() {
     python3 -m pip install --disable-pip-version-check "pymongo==$PYMONGO" --target "$1"
 }
 
+# The source distribution, which has pymongo's own tests. They ask the server for a parameter that not
+# every server has.
+fetch_pymongo_source() {
+    (
+        cd "$1" &&
+            python3 -m pip download --disable-pip-version-check --no-deps --no-binary :all: \
+                "pymongo==$PYMONGO" &&
+            tar xzf "pymongo-$PYMONGO.tar.gz" --strip-components=1 &&
+            sed -i 's/server_parameters\["enableTestCommands"\]/server_parameters.get("enableTestCommands")/' \
+                test/__init__.py
+    )
+}
+
 fetch_npm() {
     npm install --no-audit --no-fund --prefix "$2" "$1"
 }
 
 fetch_java() {
     mvn -q -B -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2"
+}
+
+# Keeps modules outside the user's own cache, and builds the program that uses them.
+fetch_go() {
+    (cd "$1" && GOFLAGS=-modcacherw GOMODCACHE=$2/modules go build -o "$2/program" .)
 }
 
 # Each of these prints the folder of a driver.
@@ -53,6 +72,10 @@ fetched_pymongo() {
     fetched "pymongo-$PYMONGO-python$version" fetch_pymongo
 }
 
+fetched_pymongo_source() {
+    fetched "pymongo-$PYMONGO-source" fetch_pymongo_source
+}
+
 fetched_npm() {
     fetched "$1-$2" fetch_npm "$1@$2"
 }
@@ -60,4 +83,9 @@ fetched_npm() {
 # fetched_java RECIPE: the dependencies named by the pom.xml in that folder.
 fetched_java() {
     fetched "java-$(cksum <"$1/pom.xml" | tr ' ' -)" fetch_java "$1"
+}
+
+# fetched_go PROGRAM: the Go program in that folder, built; named `program`.
+fetched_go() {
+    fetched "go-$(cat "$1/go.sum" "$1"/*.go | cksum | tr ' ' -)" fetch_go "$1"
 }

@@ -3,6 +3,7 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/../cli/lib.sh"
+source "$here/certificates.sh"
 
 needs SPILLWAY_TEST_URI
 command -v openssl >/dev/null || skip "openssl is not installed"
@@ -10,21 +11,6 @@ command -v python3 >/dev/null || skip "python3 is not installed"
 [[ $SPILLWAY_TEST_URI =~ ^mongodb://127\.0\.0\.1:([0-9]+)/ ]] ||
     skip "the test server is not on 127.0.0.1 without TLS"
 server_port=${BASH_REMATCH[1]}
-
-# authority NAME: create NAME.ca.pem. certificate NAME AUTHORITY SUBJECTS: create NAME.pem and NAME.key.
-authority() {
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
-        -keyout "$1.ca.key" -out "$1.ca.pem" 2>openssl.log || fail "openssl: $(cat openssl.log)"
-}
-certificate() {
-    {
-        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" \
-            -keyout "$1.key" -out "$1.csr"
-        openssl x509 -req -in "$1.csr" -CA "$2.ca.pem" -CAkey "$2.ca.key" -CAcreateserial -days 2 \
-            -extfile <(echo "subjectAltName=$3") -out "$1.pem"
-    } 2>openssl.log
-    [ -s "$1.pem" ] || fail "openssl: $(cat openssl.log)"
-}
 
 # Start a server with certificate NAME, and set `port` to its port.
 serve() {

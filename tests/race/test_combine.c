@@ -27,7 +27,7 @@ static spill_code_t is_refused(spill_store_t *store, const spill_request_t *requ
     spill_request_t read = spill_request_reading(request);
     read.read.want_ops = true;
     spill_code_t code = memory->call(store, &read, &found, error);
-    *refused = spill_append_refusal(request, &found.state, false) != SPILL_REFUSAL_NONE;
+    *refused = spill_append_refusal(request, &found.state, NULL) != SPILL_REFUSAL_NONE;
     for (size_t i = 0; i < request->append.member_count; i++) {
         const spill_op_t *op = request->append.members[i].op;
         if (op && (spill_ops_find(&found.ops, op->id, op->id_bytes) ||

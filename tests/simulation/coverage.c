@@ -17,17 +17,23 @@ const char *sim_event_text(sim_event_t event)
 }
 
 static sim_event_t append_event(const spill_request_t *request, const spill_state_t *before,
-                                bool op_seen, bool done)
+                                const spill_seen_t *seen, bool done)
 {
     if (done && !before->present)
         return SIM_APPEND_CREATED;
     if (done)
         return request->page == SPILL_HEAD ? SIM_APPEND_DONE_HEAD : SIM_APPEND_DONE_PAGE;
-    switch (spill_append_refusal(request, before, op_seen)) {
+    switch (spill_append_refusal(request, before, seen)) {
     case SPILL_REFUSAL_REPEATED:
         return SIM_APPEND_REPEATED;
     case SPILL_REFUSAL_STALE:
         return SIM_APPEND_STALE;
+    case SPILL_REFUSAL_TOO_OLD:
+        return SIM_APPEND_TOO_OLD;
+    case SPILL_REFUSAL_NO_MATCH:
+        return SIM_APPEND_NO_MATCH;
+    case SPILL_REFUSAL_SESSIONS:
+        return SIM_APPEND_SESSIONS;
     case SPILL_REFUSAL_SEALED:
         return SIM_APPEND_SEALED;
     case SPILL_REFUSAL_ABSENT:
@@ -99,12 +105,12 @@ static sim_event_t drop_head_event(const spill_request_t *request, const spill_s
 }
 
 sim_event_t sim_request_event(const spill_request_t *request, const spill_state_t *before,
-                              bool op_seen, bool done)
+                              const spill_seen_t *seen, bool done)
 {
     bool same_incarnation = before->present && before->incarnation == request->incarnation;
     switch (request->kind) {
     case SPILL_REQUEST_APPEND:
-        return append_event(request, before, op_seen, done);
+        return append_event(request, before, seen, done);
     case SPILL_REQUEST_PUT_PAGE:
         return put_event(request, before, done);
     case SPILL_REQUEST_CUT:
@@ -136,7 +142,11 @@ sim_event_t sim_request_event(const spill_request_t *request, const spill_state_
     case SPILL_REQUEST_EMPTY_PAGE:
         return done ? SIM_EMPTY_PAGE_DONE : SIM_EMPTY_PAGE_REFUSED;
     case SPILL_REQUEST_UPDATE_FIELDS:
+        if (!done)
+            return SIM_UPDATE_FIELDS_REFUSED;
         return before->present ? SIM_UPDATE_FIELDS_DONE : SIM_UPDATE_FIELDS_CREATED;
+    case SPILL_REQUEST_FORGET:
+        return done ? SIM_FORGET_DONE : SIM_FORGET_ABSENT;
     case SPILL_REQUEST_DROP_HEAD:
         return drop_head_event(request, before, done);
     case SPILL_REQUEST_DROP_PAGE:

@@ -6,7 +6,7 @@
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
 
-#include "store/request.h"
+#include "store/transition.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +20,9 @@
     X(APPEND_CREATED, "APPEND created the head")                                                   \
     X(APPEND_REPEATED, "APPEND refused: operation seen")                                           \
     X(APPEND_STALE, "APPEND refused: older than the operation window")                             \
+    X(APPEND_TOO_OLD, "APPEND refused: the session has made a later transaction")                  \
+    X(APPEND_NO_MATCH, "APPEND refused: the head does not match")                                  \
+    X(APPEND_SESSIONS, "APPEND refused: too many sessions")                                        \
     X(APPEND_SEALED, "APPEND refused: sealed")                                                     \
     X(APPEND_FULL, "APPEND refused: full")                                                         \
     X(APPEND_ABSENT, "APPEND refused: absent, or another epoch")                                   \
@@ -62,6 +65,9 @@
     X(RECOUNT_REV, "RECOUNT refused: rev, end, or absent")                                         \
     X(EMPTY_PAGE_DONE, "EMPTY_PAGE done")                                                          \
     X(EMPTY_PAGE_REFUSED, "EMPTY_PAGE refused")                                                    \
+    X(FORGET_DONE, "FORGET done")                                                                  \
+    X(FORGET_ABSENT, "FORGET refused: absent")                                                     \
+    X(UPDATE_FIELDS_REFUSED, "UPDATE_FIELDS refused")                                              \
     X(UPDATE_FIELDS_DONE, "UPDATE_FIELDS done")                                                    \
     X(UPDATE_FIELDS_CREATED, "UPDATE_FIELDS created the head")                                     \
     X(DROP_HEAD_DONE, "DROP_HEAD done")                                                            \
@@ -89,6 +95,10 @@
     X(TOP_PARTLY_SHOWN, "a summary could not hold all of its elements")                            \
     X(REPEAT_RECOGNIZED, "a retry returned the numbers of its first try")                          \
     X(REPEAT_BY_SUCCESSOR, "... to the client that replaced a crashed one")                        \
+    X(RETRIED_ELSEWHERE, "a statement of a session was sent again through another client")         \
+    X(SESSION_TOO_OLD, "... after a later transaction of its session")                             \
+    X(SESSION_REFUSED, "... or was refused because of too many sessions")                          \
+    X(SESSION_FORGOTTEN, "the entries of old sessions were removed")                               \
     X(RETRY_STALE, "a retry came too late: unknown")                                               \
     X(EARLY_SEAL, "a document was sealed before it was full")                                      \
     X(BATCH_ONE_STEP, "a batch was appended in one step")                                          \
@@ -166,7 +176,7 @@ const char *sim_event_text(sim_event_t event);
  * request was carried out.
  */
 sim_event_t sim_request_event(const spill_request_t *request, const spill_state_t *before,
-                              bool op_seen, bool done);
+                              const spill_seen_t *seen, bool done);
 
 /* Print all counters. Return how many of the events selected by `expected` have the count zero. */
 int sim_coverage_report(const sim_coverage_t *coverage, bool (*expected)(sim_event_t event),

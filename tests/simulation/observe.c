@@ -363,8 +363,10 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         return;
     }
     bool done = response->outcome == SPILL_DONE;
-    sim_event_t event =
-        sim_request_event(request, &world->before.state, world->before.op_found, done);
+    if (done && request->kind == SPILL_REQUEST_FORGET)
+        sim_saw(world, SIM_SESSION_FORGOTTEN);
+    spill_seen_t seen = spill_seen_by(&world->before);
+    sim_event_t event = sim_request_event(request, &world->before.state, &seen, done);
     sim_saw(world, event);
     if (event == SIM_APPEND_FULL &&
         spill_state_slots(&world->before.state) + (int64_t)request->append.element_count <=

@@ -1,5 +1,6 @@
 #include "support/model_store_internal.h"
 
+#include "bson/element_fields.h"
 #include "bson/update.h"
 #include "definition/schema.h"
 #include "store/render.h"
@@ -16,6 +17,7 @@ typedef struct step {
     size_t index;   /* of element request->change.seq */
     bson_t *fields; /* the new fields of the head; NULL: unchanged */
     spill_facts_t facts;
+    spill_sessions_t sessions; /* entries to put */
     spill_top_t journal;
     spill_run_t all;       /* ... and its elements */
     spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the unmanaged array */
@@ -42,6 +44,40 @@ static bool differs(const model_document_t *document, const spill_request_t *cut
     return !same;
 }
 
+/* Set facts.seen, and collect the entries of the request's sessions after the step. */
+static void see(const model_store_t *model, step_t *step)
+{
+    const spill_request_t *request = step->request;
+    const model_document_t *document = step->document;
+    const spill_clock_t *clock = &model->base.options.clock;
+    const spill_op_t *op = spill_request_op(request);
+    spill_seen_t *seen = &step->facts.seen;
+    if (op)
+        seen->op = spill_ops_find(&document->ops, op->id, op->id_bytes) != NULL;
+    if (spill_request_match(request) && document->state.present)
+        seen->unmatched = !spill_match_fields(spill_request_match(request),
+                                              model_find_fields(model, request)->document);
+    const spill_session_op_t *session;
+    int64_t count, applied, entries = (int64_t)document->sessions.count;
+    for (size_t i = 0; (session = spill_request_session_at(request, i, &count)) != NULL; i++) {
+        spill_session_entry_t after;
+        uint8_t key[SPILL_SESSION_KEY_BYTES];
+        spill_session_key(session, key);
+        const spill_session_entry_t *own = spill_sessions_find(&step->sessions, key);
+        entries += own == NULL;
+        if (!own)
+            own = spill_sessions_find(&document->sessions, key);
+        spill_session_verdict_t verdict =
+            spill_session_judge(session, count, own, entries - 1, &applied);
+        if (verdict != SPILL_SESSION_NEW) {
+            seen->session = verdict;
+            return;
+        }
+        spill_session_apply(session, count, own, clock->now_us(clock->context), &after);
+        spill_sessions_put(&step->sessions, &after);
+    }
+}
+
 static void gather_facts(const model_store_t *model, step_t *step)
 {
     const spill_request_t *request = step->request;
@@ -52,9 +88,7 @@ static void gather_facts(const model_store_t *model, step_t *step)
     step->facts.dropped_rev = model->dropped_rev;
     step->facts.size_of = size_of;
     step->facts.context = step->document;
-    const spill_op_t *op = spill_request_op(request);
-    if (op)
-        step->facts.op_seen = spill_ops_find(&document->ops, op->id, op->id_bytes) != NULL;
+    see(model, step);
     bool found = spill_request_is_change(request) &&
                  model_document_find(document, request->change.seq, &step->index);
     step->facts.old_bytes =
@@ -241,7 +275,7 @@ spill_code_t model_change(model_store_t *model, const spill_request_t *request,
     int64_t rev = step.document->state.rev;
     gather_facts(model, &step);
     spill_code_t code = SPILL_OK;
-    if (spill_writes_fields(request, &step.document->state, step.facts.op_seen))
+    if (spill_writes_fields(request, &step.document->state, &step.facts.seen))
         code = make_fields(model, &step, error);
     if (code == SPILL_OK && spill_moves_array(request))
         code = move_array(model, &step, error);
@@ -254,11 +288,17 @@ spill_code_t model_change(model_store_t *model, const spill_request_t *request,
             response->seq = effect.seq;
             response->crowded_out = effect.crowded_out;
         }
+        for (size_t i = 0; i < step.sessions.count; i++)
+            spill_sessions_put(&step.document->sessions, &step.sessions.entries[i]);
+        if (request->kind == SPILL_REQUEST_FORGET)
+            spill_sessions_forget(&step.document->sessions, request->forget.horizon_us,
+                                  step.facts.now_us);
         if (spill_ends_incarnation(request) && rev > model->dropped_rev)
             model->dropped_rev = rev;
         commit(model, &step, &effect);
     }
     bson_destroy(step.fields);
+    spill_sessions_release(&step.sessions);
     spill_top_release(&step.journal);
     spill_run_release(&step.all);
     spill_run_release(&step.unmanaged);

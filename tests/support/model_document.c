@@ -70,6 +70,7 @@ void model_document_release(model_document_t *document)
     bson_free(document->elements);
     spill_state_release(&document->state);
     spill_ops_release(&document->ops);
+    spill_sessions_release(&document->sessions);
     *document = (model_document_t){0};
 }
 

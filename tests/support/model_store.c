@@ -1,5 +1,6 @@
 #include "support/model_store_internal.h"
 
+#include "bson/element_fields.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -18,6 +19,16 @@ static void look_up_op(const model_document_t *document, const spill_op_t *op,
     response->op_found = entry != NULL;
     if (entry)
         response->op = *entry;
+}
+
+static void look_up_session(const model_document_t *document, const spill_request_t *read,
+                            spill_response_t *response)
+{
+    uint8_t key[SPILL_SESSION_KEY_BYTES];
+    spill_session_key(read->read.session, key);
+    response->session = spill_session_judge(
+        read->read.session, read->read.session_count, spill_sessions_find(&document->sessions, key),
+        (int64_t)document->sessions.count, &response->session_applied);
 }
 
 static void read_document(const model_store_t *model, const spill_request_t *request,
@@ -49,6 +60,11 @@ static void read_document(const model_store_t *model, const spill_request_t *req
         model_read_top(model, request, &response->top_run);
     if (request->read.op)
         look_up_op(document, request->read.op, response);
+    if (request->read.session)
+        look_up_session(document, request, response);
+    if (request->read.match)
+        response->unmatched =
+            !spill_match_fields(request->read.match, model_find_fields(model, request)->document);
     if (request->read.want_ops)
         spill_ops_copy(&document->ops, &response->ops);
     if (request->read.want_fields && request->page == SPILL_HEAD)

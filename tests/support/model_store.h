@@ -23,7 +23,8 @@ spill_store_t *model_store_open(void);
 typedef struct model_document {
     spill_state_t state;
     spill_ops_t ops;
-    spill_value_t *elements; /* each owns its bytes */
+    spill_sessions_t sessions; /* of a head */
+    spill_value_t *elements;   /* each owns its bytes */
     size_t count;
     size_t capacity;
     int64_t bytes; /* sum of the elements' sizes */

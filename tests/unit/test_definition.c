@@ -146,7 +146,7 @@ static void test_every_preset_is_good(void **state)
         assert_int_equal(spill_definition_check(&definition, &error), SPILL_OK);
         count++;
     }
-    assert_int_equal(count, 6);
+    assert_int_equal(count, 7);
 }
 
 static void test_an_unknown_preset_lists_the_others(void **state)
@@ -157,7 +157,7 @@ static void test_an_unknown_preset_lists_the_others(void **state)
     assert_int_equal(spill_definition_preset(&definition, "food", "x", &error), SPILL_NOT_FOUND);
     assert_string_equal(error.message,
                         "there is no preset 'food'; the presets are feed, feed-recent, sales, "
-                        "reviews-separate, reviews-bucket, reviews-subset");
+                        "reviews-separate, reviews-bucket, reviews-subset, gateway");
     assert_string_equal(definition.name, "");
 }
 

@@ -49,6 +49,23 @@ static void test_fail_fills(void **state)
     assert_true(error.retryable);
 }
 
+static void test_reason_stays_until_next_failure(void **state)
+{
+    (void)state;
+    spill_error_t error;
+    memset(&error, 0xa5, sizeof error);
+    spill_fail(&error, SPILL_REFUSED, "no");
+    assert_int_equal(error.reason, SPILL_REASON_NONE);
+    assert_int_equal(spill_fail_because(&error, SPILL_REFUSED, SPILL_REASON_UNMANAGED),
+                     SPILL_REFUSED);
+    spill_fail_prefix(&error, SPILL_REFUSED, "owner");
+    assert_int_equal(error.reason, SPILL_REASON_UNMANAGED);
+    spill_fail(&error, SPILL_REFUSED, "no");
+    assert_int_equal(error.reason, SPILL_REASON_NONE);
+    assert_int_equal(spill_fail_because(NULL, SPILL_REFUSED, SPILL_REASON_UNMANAGED),
+                     SPILL_REFUSED);
+}
+
 static void test_error_may_be_null(void **state)
 {
     (void)state;
@@ -139,6 +156,7 @@ int main(void)
         cmocka_unit_test(test_every_code_has_a_name),
         cmocka_unit_test(test_code_out_of_range_has_name),
         cmocka_unit_test(test_fail_fills),
+        cmocka_unit_test(test_reason_stays_until_next_failure),
         cmocka_unit_test(test_error_may_be_null),
         cmocka_unit_test(test_errno_maps),
         cmocka_unit_test(test_prefix_goes_before),

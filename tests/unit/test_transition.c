@@ -77,25 +77,29 @@ static void refusal_reasons_have_priorities(void **state)
     page.op_count = 7;
 
     page.present = false;
-    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_ABSENT);
+    assert_int_equal(spill_append_refusal(&append, &page, &(spill_seen_t){.op = true}),
+                     SPILL_REFUSAL_ABSENT);
     page.present = true;
     page.incarnation = 999;
-    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_ABSENT);
+    assert_int_equal(spill_append_refusal(&append, &page, &(spill_seen_t){.op = true}),
+                     SPILL_REFUSAL_ABSENT);
     page.incarnation = 1000;
-    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_REPEATED);
-    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_STALE);
+    assert_int_equal(spill_append_refusal(&append, &page, &(spill_seen_t){.op = true}),
+                     SPILL_REFUSAL_REPEATED);
+    assert_int_equal(spill_append_refusal(&append, &page, NULL), SPILL_REFUSAL_STALE);
     page.op_count = 6;
-    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_SEALED);
+    assert_int_equal(spill_append_refusal(&append, &page, NULL), SPILL_REFUSAL_SEALED);
     page.sealed = false;
-    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
+    assert_int_equal(spill_append_refusal(&append, &page, NULL), SPILL_REFUSAL_FULL);
     append.append.element_count = 4;
-    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_NONE);
+    assert_int_equal(spill_append_refusal(&append, &page, NULL), SPILL_REFUSAL_NONE);
     append.limits.bytes_max = 200;
-    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
+    assert_int_equal(spill_append_refusal(&append, &page, NULL), SPILL_REFUSAL_FULL);
     append.append.op = NULL;
     append.limits.bytes_max = 10000;
     page.op_count = 100;
-    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_NONE);
+    assert_int_equal(spill_append_refusal(&append, &page, &(spill_seen_t){.op = true}),
+                     SPILL_REFUSAL_NONE);
     spill_state_release(&page);
 }
 
@@ -105,11 +109,11 @@ static void append_may_create_head_and_fits_any_incarnation(void **state)
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
     append.append.element_count = 1;
     spill_state_t head = {0};
-    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_ABSENT);
+    assert_int_equal(spill_append_refusal(&append, &head, NULL), SPILL_REFUSAL_ABSENT);
     append.create = true;
-    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
+    assert_int_equal(spill_append_refusal(&append, &head, NULL), SPILL_REFUSAL_NONE);
     head = (spill_state_t){.present = true, .incarnation = 5};
-    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
+    assert_int_equal(spill_append_refusal(&append, &head, NULL), SPILL_REFUSAL_NONE);
 }
 
 static void fields_written_only_if_append_is_accepted(void **state)
@@ -119,26 +123,26 @@ static void fields_written_only_if_append_is_accepted(void **state)
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
     append.append.element_count = 1;
     spill_state_t absent = {0}, head = {.present = true, .incarnation = 5};
-    assert_false(spill_writes_fields(&append, &absent, false));
+    assert_false(spill_writes_fields(&append, &absent, NULL));
     append.create = true;
-    assert_true(spill_writes_fields(&append, &absent, false));
-    assert_false(spill_writes_fields(&append, &head, false));
+    assert_true(spill_writes_fields(&append, &absent, NULL));
+    assert_false(spill_writes_fields(&append, &head, NULL));
     append.append.update = update;
-    assert_true(spill_writes_fields(&append, &head, false));
+    assert_true(spill_writes_fields(&append, &head, NULL));
     append.limits.slots_max = 0; /* full */
-    assert_true(spill_writes_fields(&append, &head, false));
+    assert_true(spill_writes_fields(&append, &head, NULL));
     head.sealed = true;
-    assert_false(spill_writes_fields(&append, &head, false));
+    assert_false(spill_writes_fields(&append, &head, NULL));
 
     spill_request_t fields = request_of(SPILL_REQUEST_UPDATE_FIELDS, &newest, SPILL_HEAD);
-    assert_false(spill_writes_fields(&fields, &absent, false));
-    assert_false(spill_writes_fields(&fields, &head, false));
+    assert_false(spill_writes_fields(&fields, &absent, NULL));
+    assert_false(spill_writes_fields(&fields, &head, NULL));
     fields.append.update = update;
-    assert_true(spill_writes_fields(&fields, &head, false));
+    assert_true(spill_writes_fields(&fields, &head, NULL));
     fields.create = true;
-    assert_true(spill_writes_fields(&fields, &absent, false));
+    assert_true(spill_writes_fields(&fields, &absent, NULL));
     fields.kind = SPILL_REQUEST_TRIM;
-    assert_false(spill_writes_fields(&fields, &head, false));
+    assert_false(spill_writes_fields(&fields, &head, NULL));
     bson_destroy(update);
 }
 
@@ -156,7 +160,7 @@ static void update_reserves_room(void **state)
     spill_state_t after = head;
     after.fields_bytes = grown;
     append.limits.bytes_max = spill_state_document_bytes(&newest, &owner, true, &after, 2, 16) - 1;
-    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_FULL);
+    assert_int_equal(spill_append_refusal(&append, &head, NULL), SPILL_REFUSAL_FULL);
     /* The store knows the fields after the update and decides to the byte. */
     spill_facts_t facts = {.fields_bytes = grown};
     spill_effect_t effect;
@@ -204,7 +208,8 @@ static void refusals_change_nothing(void **state)
         }
         if (kind == SPILL_REQUEST_RECOUNT)
             request.recount.end = 21;
-        if (kind == SPILL_REQUEST_UPDATE_FIELDS) /* its only guard is the size of the document */
+        /* their only guards are the size of the document, and that it exists */
+        if (kind == SPILL_REQUEST_UPDATE_FIELDS || kind == SPILL_REQUEST_FORGET)
             continue;
         assert_unchanged(&request, 10);
     }

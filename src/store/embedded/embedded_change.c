@@ -1,9 +1,11 @@
 /* Decide all requests except READ, on the thread of the combiner's leader. */
 #include "store/embedded/records.h"
 
+#include "bson/element_fields.h"
 #include "bson/update.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
+#include "store/embedded/sessions.h"
 #include "store/embedded/view.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -35,6 +37,7 @@ typedef struct decision {
     spill_state_t *state; /* the document, before and after */
     spill_record_key_t key;
     spill_facts_t facts;
+    spill_session_puts_t sessions;
     spill_top_t journal;  /* ranks of the document's elements, if spill_needs_journal */
     spill_seqs_t deleted; /* top-N capped: the deleted numbers before the step */
     spill_before_t before;
@@ -127,8 +130,8 @@ static spill_code_t search_records(decision_t *decision, int64_t base, spill_err
 {
     for (int64_t ordinal = base; ordinal < decision->state->op_count; ordinal++) {
         bool found;
-        SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, &found, error));
-        if (decision->facts.op_seen)
+        SPILL_TRY(is_op(decision, ordinal, &decision->facts.seen.op, &found, error));
+        if (decision->facts.seen.op)
             return SPILL_OK;
     }
     return spill_fail(error, SPILL_UNKNOWN,
@@ -145,7 +148,7 @@ static spill_code_t search_records(decision_t *decision, int64_t base, spill_err
 static spill_code_t find_op(decision_t *decision, spill_error_t *error)
 {
     const spill_op_t *op = decision->request->append.op;
-    spill_refusal_t refusal = spill_append_refusal(decision->request, decision->state, false);
+    spill_refusal_t refusal = spill_append_refusal(decision->request, decision->state, NULL);
     if (refusal != SPILL_REFUSAL_NONE && refusal != SPILL_REFUSAL_FULL)
         return SPILL_OK; /* it is refused as stale */
     int64_t base = op->base < 0 ? 0 : op->base, ordinal = decision->state->op_count;
@@ -159,10 +162,29 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
         ordinal = spill_op_window_search(window, op->id, op->id_bytes, ordinal);
         bool found = true;
         if (ordinal >= base)
-            SPILL_TRY(is_op(decision, ordinal, &decision->facts.op_seen, &found, error));
+            SPILL_TRY(is_op(decision, ordinal, &decision->facts.seen.op, &found, error));
         if (!found)
             return search_records(decision, base, error);
-    } while (ordinal >= base && !decision->facts.op_seen);
+    } while (ordinal >= base && !decision->facts.seen.op);
+    return SPILL_OK;
+}
+
+/* Set the rest of facts.seen: sessions and match. */
+static spill_code_t see(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    const bson_t *match = spill_request_match(request);
+    if (!decision->state->present)
+        return SPILL_OK;
+    SPILL_TRY(spill_embedded_see_sessions(decision->store, request, decision->state->incarnation,
+                                          &decision->key, decision->batch, &decision->sessions,
+                                          &decision->facts.seen.session, error));
+    if (!match)
+        return SPILL_OK;
+    bson_t *fields = NULL;
+    SPILL_TRY(spill_embedded_get_fields(decision->store, decision->batch, request, &fields, error));
+    decision->facts.seen.unmatched = !spill_match_fields(match, fields);
+    bson_destroy(fields);
     return SPILL_OK;
 }
 
@@ -439,6 +461,11 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     case SPILL_REQUEST_APPEND:
         if (decision->request->append.op)
             code = find_op(decision, error);
+        if (code == SPILL_OK)
+            code = see(decision, error);
+        break;
+    case SPILL_REQUEST_UPDATE_FIELDS:
+        code = see(decision, error);
         break;
     case SPILL_REQUEST_EDIT:
     case SPILL_REQUEST_REMOVE:
@@ -460,7 +487,7 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
                              spill_request_recounts_elements(decision->request)))
         code = measure_elements(decision, error);
     if (code == SPILL_OK &&
-        spill_writes_fields(decision->request, decision->state, decision->facts.op_seen))
+        spill_writes_fields(decision->request, decision->state, &decision->facts.seen))
         code = make_fields(decision, error);
     return code;
 }
@@ -478,6 +505,28 @@ static void write_dropped_rev(decision_t *decision, int64_t rev)
                                (uint64_t)decision->store->dropped_rev);
     spill_batch_put_close(decision->batch);
     spill_buffer_release(&key);
+}
+
+/* The sessions' records of a step that is done; a new head has none before. */
+static spill_code_t carry_sessions(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    const spill_before_t *before = &decision->before;
+    int64_t incarnation = decision->state->incarnation;
+    if (request->kind == SPILL_REQUEST_FORGET)
+        return spill_embedded_forget_sessions(decision->store, request, incarnation,
+                                              decision->facts.now_us, &decision->key,
+                                              decision->batch, error);
+    if (spill_ends_incarnation(request))
+        return spill_embedded_drop_sessions(decision->store, request, before->incarnation,
+                                            &decision->key, decision->batch, error);
+    spill_session_verdict_t verdict;
+    if (!before->present)
+        SPILL_TRY(spill_embedded_see_sessions(decision->store, request, incarnation, &decision->key,
+                                              decision->batch, &decision->sessions, &verdict,
+                                              error));
+    spill_embedded_put_sessions(&decision->sessions, incarnation, &decision->key, decision->batch);
+    return SPILL_OK;
 }
 
 static spill_code_t decide(decision_t *decision, spill_response_t *response, spill_error_t *error)
@@ -520,8 +569,9 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
         return decision->failed;
     response->crowded_out = effect.crowded_out;
     write_dropped_rev(decision, rev);
-    return spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
-                                    decision->state, &decision->key, decision->batch, error);
+    SPILL_TRY(spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
+                                       decision->state, &decision->key, decision->batch, error));
+    return carry_sessions(decision, error);
 }
 
 spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error)
@@ -535,6 +585,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.facts = (spill_facts_t){.size_of = size_of, .context = &decision};
     decision.failed = SPILL_OK;
     decision.error = error;
+    decision.sessions = (spill_session_puts_t){0};
     decision.journal = (spill_top_t){0};
     decision.deleted = (spill_seqs_t){0};
     decision.before = (spill_before_t){0};
@@ -548,6 +599,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
         return spill_store_ended(error);
     spill_code_t code = decide(&decision, call->response, error);
     bson_destroy(decision.fields);
+    spill_sessions_release(&decision.sessions.entries);
     spill_top_release(&decision.journal);
     spill_seqs_release(&decision.deleted);
     spill_run_release(&decision.unmanaged);

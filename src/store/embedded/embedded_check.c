@@ -406,6 +406,37 @@ static void check_ops(spill_checking_t *checking)
             spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
                                 "the record of operation %" PRId64 " cannot be read", ordinal);
     if (!spill_checking_find_damage(checking, SPILL_HEAD, "the records of operations"))
+        spill_checking_find_unknown(checking, SPILL_RECORD_SESSION);
+}
+
+/* The records of sessions, and the number of those of the head's incarnation. */
+static void check_sessions(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    const uint8_t *session;
+    int64_t incarnation, number = 0, counted = 0;
+    bool good = true;
+    spill_checking_seek_kind(checking, SPILL_RECORD_SESSION);
+    for (; iter->valid && spill_record_key_is_session(&checking->key, iter->key, iter->key_bytes,
+                                                      &incarnation, &session);
+         iter->ops->next(iter)) {
+        spill_session_entry_t entry = {0};
+        bool own = checking->head.present && incarnation == checking->head.incarnation;
+        int64_t value = 0;
+        bool read = session ? spill_session_decode(iter->value, iter->value_bytes, &entry)
+                            : spill_session_number_decode(iter->value, iter->value_bytes, &value);
+        good = good && read;
+        if (own)
+            *(session ? &counted : &number) += session ? 1 : value;
+        if (!read)
+            spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                                "the record of a session cannot be read");
+    }
+    if (good && number != counted)
+        spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                            "there are %" PRId64 " records of sessions, their number is %" PRId64,
+                            counted, number);
+    if (!spill_checking_find_damage(checking, SPILL_HEAD, "the records of sessions"))
         spill_checking_find_unknown(checking, SPILL_RECORD_ID);
 }
 
@@ -449,6 +480,7 @@ static void check_all(spill_checking_t *checking)
         check_fields(checking);
     check_others(checking);
     check_ops(checking);
+    check_sessions(checking);
     spill_checking_ids(checking);
     spill_checking_ranks(checking);
 }

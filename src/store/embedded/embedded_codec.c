@@ -446,6 +446,39 @@ bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry)
     return true;
 }
 
+void spill_session_encode(const spill_session_entry_t *entry, spill_buffer_t *bytes)
+{
+    spill_buffer_append_varint(bytes, (uint64_t)entry->txn);
+    spill_buffer_append_varint(bytes, (uint64_t)entry->at_us);
+    for (int32_t i = 0; i < entry->run_count; i++) {
+        spill_buffer_append_varint(bytes, (uint64_t)entry->runs[i].first);
+        spill_buffer_append_varint(bytes, (uint64_t)entry->runs[i].last);
+    }
+}
+
+bool spill_session_decode(const uint8_t *data, size_t size, spill_session_entry_t *entry)
+{
+    spill_reader_t reader = spill_reader_of(data, size);
+    int64_t next = 0;
+    entry->txn = read_at_most(&reader, INT64_MAX);
+    entry->at_us = read_at_most(&reader, SPILL_MOMENT_MAX);
+    for (entry->run_count = 0; !reader.bad && reader.at < reader.end; entry->run_count++) {
+        int64_t first = read_at_most(&reader, INT32_MAX), last = read_at_most(&reader, INT32_MAX);
+        if (entry->run_count == SPILL_SESSION_RUNS_MAX || first < next || last < first)
+            return false;
+        entry->runs[entry->run_count] = (spill_session_run_t){(int32_t)first, (int32_t)last};
+        next = last + 2; /* adjacent runs are one */
+    }
+    return spill_reader_ended(&reader) && entry->run_count > 0;
+}
+
+bool spill_session_number_decode(const uint8_t *data, size_t size, int64_t *number)
+{
+    spill_reader_t reader = spill_reader_of(data, size);
+    *number = read_count(&reader);
+    return spill_reader_ended(&reader);
+}
+
 bool spill_element_decode(const spill_definition_t *definition, const uint8_t *data, size_t size,
                           spill_value_t *value)
 {

@@ -5,6 +5,7 @@
 #include "bson/element_fields.h"
 #include "bson/key.h"
 #include "store/content.h"
+#include "store/session.h"
 #include "store/state.h"
 #include "store/summary.h"
 #include "util/buffer.h"
@@ -31,6 +32,8 @@ typedef enum spill_record {
     SPILL_RECORD_PAGE = 0x30,    /* be64 page                               the page's state */
     SPILL_RECORD_FIRST = 0x40,   /* be64 ~epoch, be64 ~first, be64 ~page    nothing */
     SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry */
+    SPILL_RECORD_SESSION = 0x58, /* be64 ~epoch, session and user           a session's entry; the
+                                  * key without a session: varint, how many there are */
     SPILL_RECORD_ID = 0x60,      /* be64 ~epoch, id's key, be64 seq         nothing */
     SPILL_RECORD_RANK = 0x70,    /* be64 ~epoch, rank's key, be64 ~seq      nothing */
     /* Layout bucket: one index for all windows of an owner, under the owner's own key. */
@@ -69,6 +72,9 @@ void spill_record_key_first(spill_record_key_t *key, int64_t incarnation, int64_
                             int64_t page);
 void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t ordinal);
 
+/* `session` NULL: the record of their number, before all of them. */
+void spill_record_key_session(spill_record_key_t *key, int64_t incarnation, const uint8_t *session);
+
 /* `id` has at most SPILL_ELEMENT_ID_MAX bytes. */
 void spill_record_key_id(spill_record_key_t *key, int64_t incarnation, const spill_buffer_t *id,
                          int64_t seq);
@@ -103,6 +109,10 @@ bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *d
                                int64_t *incarnation, int64_t *first, int64_t *page);
 bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                             int64_t *incarnation, int64_t *ordinal);
+
+/* `session` borrows from `data`; NULL: the record of their number. */
+bool spill_record_key_is_session(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                                 int64_t *incarnation, const uint8_t **session);
 
 /* `id` borrows from `data`. */
 bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -139,6 +149,11 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
 /* An operation's entry; its ordinal is in the key. */
 void spill_op_encode(const spill_op_entry_t *entry, spill_buffer_t *bytes);
 bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry);
+
+/* A session's entry, whose session is in the key, and the number of entries. */
+void spill_session_encode(const spill_session_entry_t *entry, spill_buffer_t *bytes);
+bool spill_session_decode(const uint8_t *data, size_t size, spill_session_entry_t *entry);
+bool spill_session_number_decode(const uint8_t *data, size_t size, int64_t *number);
 
 /*
  * An element: its type byte and its bytes. The decoded value borrows. Return false if it is not a

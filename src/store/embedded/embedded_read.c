@@ -1,8 +1,10 @@
 /* READ of a document: its state, elements, operations, other fields, referenced elements. */
 #include "store/embedded/view.h"
 
+#include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "store/embedded/records.h"
+#include "store/embedded/sessions.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -587,6 +589,25 @@ static spill_code_t read_ahead(spill_view_t *reading, bool *done, spill_error_t 
     return code;
 }
 
+/* The session and the match that the caller asks about. */
+static spill_code_t read_judged(spill_view_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_response_t *response = reading->response;
+    bson_t *fields = NULL;
+    if (!response->state.present)
+        return SPILL_OK;
+    if (request->read.session)
+        SPILL_TRY(
+            spill_embedded_read_session(reading->store, request, &reading->key, response, error));
+    if (!request->read.match)
+        return SPILL_OK;
+    SPILL_TRY(spill_embedded_get_fields(reading->store, NULL, request, &fields, error));
+    response->unmatched = !spill_match_fields(request->read.match, fields);
+    bson_destroy(fields);
+    return SPILL_OK;
+}
+
 spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
@@ -605,6 +626,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     SPILL_TRY(read_ahead(&reading, &done, error));
     if (!done)
         SPILL_TRY(read_one(&reading, error));
+    SPILL_TRY(read_judged(&reading, error));
     bool fields_only =
         request->page == SPILL_HEAD && !request->read.unmanaged && !response->state.present;
     if (!fields_only)

@@ -73,6 +73,16 @@ void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t o
     add_number(key, (uint64_t)ordinal);
 }
 
+void spill_record_key_session(spill_record_key_t *key, int64_t incarnation, const uint8_t *session)
+{
+    spill_record_key_kind(key, SPILL_RECORD_SESSION);
+    add_number(key, ~(uint64_t)incarnation);
+    if (!session)
+        return;
+    memcpy(key->data + key->size, session, SPILL_SESSION_KEY_BYTES);
+    key->size += SPILL_SESSION_KEY_BYTES;
+}
+
 void spill_record_key_id(spill_record_key_t *key, int64_t incarnation, const spill_buffer_t *id,
                          int64_t seq)
 {
@@ -198,6 +208,18 @@ bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data
     *incarnation = (int64_t)~number_at(owner, data, 0);
     *ordinal = (int64_t)number_at(owner, data, 1);
     return incarnation_valid(*incarnation) && number_valid(*ordinal);
+}
+
+bool spill_record_key_is_session(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                                 int64_t *incarnation, const uint8_t **session)
+{
+    size_t before = owner->prefix + 1 + sizeof(uint64_t);
+    if ((size != before && size != before + SPILL_SESSION_KEY_BYTES) ||
+        spill_record_key_kind_of(owner, data, size) != SPILL_RECORD_SESSION)
+        return false;
+    *incarnation = (int64_t)~number_at(owner, data, 0);
+    *session = size > before ? data + before : NULL;
+    return incarnation_valid(*incarnation);
 }
 
 bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,

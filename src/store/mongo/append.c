@@ -286,6 +286,7 @@ static void append_exact_guard(const spill_mongo_document_t *document, bson_t *f
     spill_mongo_append_room(document, filter);
     if (spill_request_ops(document->request) > 0)
         spill_mongo_append_op_guard(document, filter);
+    spill_mongo_append_seen_guard(document, true, filter);
 }
 
 spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_document_t *document,

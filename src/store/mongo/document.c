@@ -232,8 +232,8 @@ void spill_mongo_append_reference(bson_t *document, const char *field)
 }
 
 /* The size of a document {array: "$array", ...} is not part of the application's fields. */
-void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
-                                 bson_t *to)
+static void append_measured(const spill_definition_t *definition, bool array, const char *key,
+                            bson_t *to)
 {
     const char *own[SPILL_MONGO_OWN_FIELDS];
     size_t count = spill_mongo_own_fields(definition, own);
@@ -246,6 +246,26 @@ void spill_mongo_append_own_size(const spill_definition_t *definition, bool arra
     spill_mongo_append_reference(&fields, "spill");
     bson_append_document_end(&size, &fields);
     bson_append_document_end(to, &size);
+}
+
+/* The entries of sessions count as other fields, because they are as many as there are clients. */
+void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
+                                 bson_t *to)
+{
+    char sessions[SPILL_MONGO_PATH_SIZE];
+    bson_t difference, sides;
+    if (!spill_mongo_has_sessions(definition)) {
+        append_measured(definition, array, key, to);
+        return;
+    }
+    snprintf(sessions, sizeof sessions, "$spill.%s.sessions", definition->array);
+    bson_append_document_begin(to, key, -1, &difference);
+    BSON_APPEND_ARRAY_BEGIN(&difference, "$subtract", &sides);
+    append_measured(definition, array, "0", &sides);
+    BCON_APPEND(&sides, "1", "{", "$ifNull", "[", "{", "$bsonSize", BCON_UTF8(sessions), "}",
+                BCON_INT32(0), "]", "}");
+    bson_append_array_end(&difference, &sides);
+    bson_append_document_end(to, &difference);
 }
 
 void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)

@@ -34,6 +34,7 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(bulk_operation_remove_one_with_opts)                                                         \
     X(bulk_operation_replace_one_with_opts)                                                        \
     X(client_command_simple)                                                                       \
+    X(client_command_simple_with_server_id)                                                        \
     X(client_get_collection)                                                                       \
     X(client_get_database)                                                                         \
     X(client_get_uri)                                                                              \
@@ -43,6 +44,7 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(client_pool_push)                                                                            \
     X(client_pool_set_apm_callbacks)                                                               \
     X(client_pool_set_error_api)                                                                   \
+    X(client_select_server)                                                                        \
     X(client_write_command_with_opts)                                                              \
     X(collection_aggregate)                                                                        \
     X(collection_create_bulk_operation_with_opts)                                                  \
@@ -82,6 +84,9 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(read_prefs_destroy)                                                                          \
     X(read_prefs_get_mode)                                                                         \
     X(read_prefs_new)                                                                              \
+    X(server_description_destroy)                                                                  \
+    X(server_description_host)                                                                     \
+    X(server_description_id)                                                                       \
     X(uri_destroy)                                                                                 \
     X(uri_get_appname)                                                                             \
     X(uri_get_database)                                                                            \
@@ -91,6 +96,7 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(uri_get_read_concern)                                                                        \
     X(uri_get_read_prefs_t)                                                                        \
     X(uri_get_srv_hostname)                                                                        \
+    X(uri_get_tls)                                                                                 \
     X(uri_get_write_concern)                                                                       \
     X(uri_has_option)                                                                              \
     X(uri_new_with_error)                                                                          \
@@ -128,6 +134,8 @@ extern spill_driver_t spill_driver;
 #define mongoc_bulk_operation_replace_one_with_opts                                                \
     spill_driver.bulk_operation_replace_one_with_opts
 #define mongoc_client_command_simple spill_driver.client_command_simple
+#define mongoc_client_command_simple_with_server_id                                                \
+    spill_driver.client_command_simple_with_server_id
 #define mongoc_client_get_collection spill_driver.client_get_collection
 #define mongoc_client_get_database spill_driver.client_get_database
 #define mongoc_client_get_uri spill_driver.client_get_uri
@@ -137,6 +145,7 @@ extern spill_driver_t spill_driver;
 #define mongoc_client_pool_push spill_driver.client_pool_push
 #define mongoc_client_pool_set_apm_callbacks spill_driver.client_pool_set_apm_callbacks
 #define mongoc_client_pool_set_error_api spill_driver.client_pool_set_error_api
+#define mongoc_client_select_server spill_driver.client_select_server
 #define mongoc_client_write_command_with_opts spill_driver.client_write_command_with_opts
 #define mongoc_collection_aggregate spill_driver.collection_aggregate
 #define mongoc_collection_create_bulk_operation_with_opts                                          \
@@ -179,6 +188,9 @@ extern spill_driver_t spill_driver;
 #define mongoc_read_prefs_destroy spill_driver.read_prefs_destroy
 #define mongoc_read_prefs_get_mode spill_driver.read_prefs_get_mode
 #define mongoc_read_prefs_new spill_driver.read_prefs_new
+#define mongoc_server_description_destroy spill_driver.server_description_destroy
+#define mongoc_server_description_host spill_driver.server_description_host
+#define mongoc_server_description_id spill_driver.server_description_id
 #define mongoc_uri_destroy spill_driver.uri_destroy
 #define mongoc_uri_get_appname spill_driver.uri_get_appname
 #define mongoc_uri_get_database spill_driver.uri_get_database
@@ -188,6 +200,7 @@ extern spill_driver_t spill_driver;
 #define mongoc_uri_get_read_concern spill_driver.uri_get_read_concern
 #define mongoc_uri_get_read_prefs_t spill_driver.uri_get_read_prefs_t
 #define mongoc_uri_get_srv_hostname spill_driver.uri_get_srv_hostname
+#define mongoc_uri_get_tls spill_driver.uri_get_tls
 #define mongoc_uri_get_write_concern spill_driver.uri_get_write_concern
 #define mongoc_uri_has_option spill_driver.uri_has_option
 #define mongoc_uri_new_with_error spill_driver.uri_new_with_error

@@ -46,7 +46,7 @@ static bson_t *document_bytes(const spill_mongo_document_t *document)
     enum { EMPTY_DOCUMENT = 5 };
     const spill_request_t *request = document->request;
     int64_t base = spill_document_base_bytes(request->definition, request->owner, document->head) +
-                   request->append.elements_bytes + spill_update_growth(request->append.update) -
+                   request->append.elements_bytes + spill_fields_growth(request) -
                    SPILL_MONGO_EMPTY_ARRAY;
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *after = framing("$$live", (int64_t)request->append.element_count);
@@ -139,7 +139,7 @@ bool spill_mongo_is_quick(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
     int64_t count = (int64_t)request->append.element_count;
-    return request->append.elements_bytes + spill_update_growth(request->append.update) +
+    return request->append.elements_bytes + spill_fields_growth(request) +
                    LONGEST_FRAMING * count <=
                quick_bytes(request) &&
            count <= request->limits.slots_max && request->limits.slots_max < PLACES_MAX &&
@@ -167,7 +167,10 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
         BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}");
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *small = BCON_NEW("$lte", "[", "{", "$bsonSize", "$$ROOT", "}", BCON_UTF8(limit), "]");
-    if (spill_request_ops(request) == 0) {
+    spill_mongo_append_seen_guard(document, false, filter);
+    int64_t count;
+    bool session = spill_request_session_at(request, 0, &count) != NULL;
+    if (spill_request_ops(request) == 0 && !session) {
         BSON_APPEND_DOCUMENT(filter, "$expr", small);
         return;
     }
@@ -175,7 +178,10 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
     BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
     BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
     BSON_APPEND_DOCUMENT(&all, "0", small);
-    spill_mongo_append_op_conditions(document, 1, &all);
+    if (session)
+        spill_mongo_append_session_conditions(document, 1, &all);
+    else
+        spill_mongo_append_op_conditions(document, 1, &all);
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
 }

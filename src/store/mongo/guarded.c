@@ -105,7 +105,7 @@ static void note_facts(spill_mongo_step_t *step)
 {
     const spill_request_t *request = step->request;
     spill_response_t *read = step->read;
-    step->facts = (spill_facts_t){.op_seen = read->op_found,
+    step->facts = (spill_facts_t){.seen = spill_seen_by(read),
                                   .size_of = size_of,
                                   .context = &read->run,
                                   .old_bytes = -1,
@@ -115,8 +115,7 @@ static void note_facts(spill_mongo_step_t *step)
     if (concerns_element(request))
         step->facts.old_bytes = size_of(&read->run, request->change.seq);
     if (is_append(step))
-        step->facts.fields_bytes =
-            read->state.fields_bytes + spill_update_growth(request->append.update);
+        step->facts.fields_bytes = read->state.fields_bytes + spill_fields_growth(request);
     if (spill_needs_window_stats(request))
         step->facts.window_stats = spill_window_stats_after(request, &read->run);
     if (spill_needs_journal(request)) {
@@ -139,10 +138,11 @@ static spill_code_t read_before(spill_mongo_step_t *step, spill_error_t *error)
     response->outcome = SPILL_REFUSED_GUARD;
     if (hinted && response->state.live != hint.length)
         spill_mongo_hint_doubt(step->store->hints, &step->document);
+    step->document.judged = read.read.session ? response : NULL;
     if (is_append(step)) {
+        spill_seen_t seen = spill_seen_by(response);
         response->refusal_explained =
-            spill_append_refusal(step->request, &response->state, response->op_found) !=
-            SPILL_REFUSAL_NONE;
+            spill_append_refusal(step->request, &response->state, &seen) != SPILL_REFUSAL_NONE;
         response->shows_read =
             response->refusal_explained && full && read.read.want != SPILL_WANT_NONE;
     }
@@ -252,7 +252,10 @@ static spill_code_t try_quickly(spill_mongo_step_t *step, bool *done, bool *ends
         SPILL_TRY(spill_mongo_push_quickly(step->store, &step->document, step->read, done, error));
     } else if (request->kind == SPILL_REQUEST_UPDATE_FIELDS && spill_mongo_has_operators(request)) {
         SPILL_TRY(spill_mongo_update_head(step->store, &step->document, done, error));
-        *ends = !request->create;
+        *ends = !request->create && !request->append.session;
+    } else if (request->kind == SPILL_REQUEST_FORGET) {
+        SPILL_TRY(spill_mongo_forget(step->store, &step->document, done, error));
+        *ends = true;
     } else if (step->document.referenced && (request->kind == SPILL_REQUEST_EMPTY_PAGE ||
                                              request->kind == SPILL_REQUEST_DROP_PAGE)) {
         SPILL_TRY(spill_mongo_delete_element(step->store, &step->document, done, error));

@@ -129,6 +129,7 @@ spill_code_t spill_mongo_update_head(spill_mongo_t *store, const spill_mongo_doc
     spill_mongo_select(document, &filter);
     BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(true),
                 "}");
+    spill_mongo_append_seen_guard(document, true, &filter);
     spill_mongo_update_of_fields(document, &update);
     return spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done,
                               error);

@@ -20,6 +20,8 @@ typedef struct spill_mongo_document {
     const char *collection;
     const char *array; /* field of the elements; referenced elements: the head's journal */
     const char *count; /* field that counts them, or "" */
+    /* The READ that judged the request's session; NULL: assume the most likely entry. */
+    const spill_response_t *judged;
     char spill[SPILL_NAME_SIZE + 16];    /* path of its bookkeeping: "spill.activities" */
     char journal[SPILL_MONGO_PATH_SIZE]; /* "spill.reviewSummary.journal" */
 } spill_mongo_document_t;
@@ -134,6 +136,21 @@ bool spill_mongo_is_unprojected(const bson_t *answer);
  * wrong. */
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error);
+
+/* ---- sessions.c ------------------------------------------------------------------------------ */
+
+/* Do heads of this definition have sessions? */
+bool spill_mongo_has_sessions(const spill_definition_t *definition);
+
+/* Append to a projection what a READ with a session needs, and judge the session by the answer. */
+void spill_mongo_project_session(const spill_mongo_document_t *document, bson_t *projection);
+spill_code_t spill_mongo_read_session(const spill_mongo_document_t *document,
+                                      const bson_t *projected, spill_response_t *response,
+                                      spill_error_t *error);
+
+/* READ with a match: does the document match, now? One command, unless the match is empty. */
+spill_code_t spill_mongo_read_match(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                    spill_response_t *response, spill_error_t *error);
 
 /* ---- mongo_elements.c ------------------------------------------------------------------------ */
 

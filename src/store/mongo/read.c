@@ -126,6 +126,8 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bool finds
     spill_mongo_project_state(document, ops, finds, projection);
     if (request->read.want_now)
         BSON_APPEND_UTF8(projection, "now", "$$NOW");
+    if (request->kind == SPILL_REQUEST_READ && request->read.session)
+        spill_mongo_project_session(document, projection);
     spill_mongo_project_run(document, finds, projection);
 }
 
@@ -390,6 +392,8 @@ static spill_code_t read_found(const findings_t *findings, const bson_t *project
         look_up_op(request, &ops, response);
     if (request->read.want_ops)
         spill_ops_copy(&ops, &response->ops);
+    if (request->read.session)
+        return spill_mongo_read_session(document, projected, response, findings->error);
     return SPILL_OK;
 }
 
@@ -507,6 +511,8 @@ spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *reque
                             ? find_holding(store, &document, response, error)
                             : run_search(store, &search, response, error);
     response->outcome = SPILL_DONE;
+    if (code == SPILL_OK && request->read.match && response->state.present)
+        code = spill_mongo_read_match(store, &document, response, error);
     return code;
 }
 

@@ -150,6 +150,7 @@ typedef struct update {
     bson_t increment;
     bson_t push;
     bson_t unset;
+    bson_t date; /* $currentDate */
 } update_t;
 
 static void update_init(update_t *update)
@@ -158,6 +159,7 @@ static void update_init(update_t *update)
     bson_init(&update->increment);
     bson_init(&update->push);
     bson_init(&update->unset);
+    bson_init(&update->date);
 }
 
 static bool caller_operator(const bson_t *caller, const char *name, bson_t *operands)
@@ -186,20 +188,33 @@ static void add_operator(bson_t *document, const char *name, const bson_t *ours,
     bson_append_document_end(document, &all);
 }
 
-/* Build the document of the update, and release the rest. */
+/* Build the document of the update, and release the rest. Other operators are the caller's. */
 static void update_finish(update_t *update, const bson_t *caller, bson_t *document)
 {
+    struct {
+        const char *name;
+        bson_t *ours;
+    } parts[] = {{"$set", &update->set},
+                 {"$inc", &update->increment},
+                 {"$push", &update->push},
+                 {"$unset", &update->unset},
+                 {"$currentDate", &update->date}};
+    enum { PARTS = sizeof parts / sizeof *parts };
+    bson_iter_t iter;
     bson_init(document);
-    add_operator(document, "$set", &update->set, caller);
-    add_operator(document, "$inc", &update->increment, caller);
-    add_operator(document, "$push", &update->push, NULL);
-    add_operator(document, "$unset", &update->unset, caller);
-    add_operator(document, "$min", NULL, caller);
-    add_operator(document, "$max", NULL, caller);
-    bson_destroy(&update->set);
-    bson_destroy(&update->increment);
-    bson_destroy(&update->push);
-    bson_destroy(&update->unset);
+    for (size_t i = 0; i < PARTS; i++) {
+        add_operator(document, parts[i].name, parts[i].ours, caller);
+        bson_destroy(parts[i].ours);
+    }
+    if (!caller || !bson_iter_init(&iter, caller))
+        return;
+    while (bson_iter_next(&iter)) {
+        bool own = false;
+        for (size_t i = 0; i < PARTS; i++)
+            own = own || strcmp(bson_iter_key(&iter), parts[i].name) == 0;
+        if (!own)
+            add_operator(document, bson_iter_key(&iter), NULL, caller);
+    }
 }
 
 /* ---- $push ----------------------------------------------------------------------------------- */
@@ -266,6 +281,7 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
         BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path),
                           spill_request_numbers(request));
     }
+    spill_mongo_set_sessions(document, &parts.set, &parts.date);
     update_finish(&parts, request->append.update, update);
 }
 
@@ -325,6 +341,7 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, spil
     } else {
         BSON_APPEND_ARRAY(&parts.set, document->array, &none);
     }
+    spill_mongo_set_sessions(document, &parts.set, &parts.date);
     update_finish(&parts, document->request->append.update, update);
 }
 
@@ -332,5 +349,6 @@ void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t
 {
     update_t parts;
     update_init(&parts);
+    spill_mongo_set_sessions(document, &parts.set, &parts.date);
     update_finish(&parts, document->request->append.update, update);
 }

@@ -1,0 +1,104 @@
+/* The program spillway-serve, which `spillway serve` starts with its own arguments. */
+#include "cli/cli.h"
+#include "cli/process.h"
+#include "cli/serve.h"
+#include "gateway/gateway.h"
+#include "store/raw_reader.h"
+#include "util/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Find the text in a list that ends with NULL. */
+static spill_code_t choose(const char *option, const char *text, const char *const *names,
+                           int *choice, spill_error_t *error)
+{
+    for (*choice = 0; names[*choice]; ++*choice)
+        if (strcmp(text, names[*choice]) == 0)
+            return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID, "--%s is %s, %s or %s, not '%s'", option, names[0],
+                      names[1], names[2], text);
+}
+
+static spill_code_t check_range(const char *option, int64_t value, int64_t least, int64_t most,
+                                spill_error_t *error)
+{
+    if (value >= least && value <= most)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID, "--%s must be from %lld to %lld", option,
+                      (long long)least, (long long)most);
+}
+
+static spill_code_t check_ranges(const spill_cli_serve_options_t *given, spill_error_t *error)
+{
+    enum { CONNECTIONS_MAX = 1000000, WORKERS_MAX = 1024, LOOPS_MAX = 64, SECONDS_MAX = 86400 };
+    const int64_t memory_least = 1 << 20, reply_least = 1 << 20, reply_most = 1 << 30;
+    SPILL_TRY(check_range("max-connections", given->connections_max, 0, CONNECTIONS_MAX, error));
+    SPILL_TRY(
+        check_range("max-per-address", given->address_connections_max, 1, CONNECTIONS_MAX, error));
+    SPILL_TRY(check_range("max-workers", given->workers_max, 1, WORKERS_MAX, error));
+    SPILL_TRY(check_range("loops", given->loops, 0, LOOPS_MAX, error));
+    SPILL_TRY(check_range("memory", given->memory_bytes, memory_least, INT64_MAX, error));
+    if (given->reply_bytes_max > 0)
+        SPILL_TRY(check_range("max-reply", given->reply_bytes_max, reply_least, reply_most, error));
+    SPILL_TRY(check_range("header-timeout", given->header_seconds, 1, SECONDS_MAX, error));
+    return check_range("drain", given->drain_seconds, 0, SECONDS_MAX, error);
+}
+
+static spill_code_t read_options(const spill_invocation_t *invocation, char uri[SPILL_CLI_URI],
+                                 spill_gateway_options_t *options, spill_error_t *error)
+{
+    static const char *const presents[] = {"auto", "mongos", "standalone", NULL};
+    static const char *const clients[] = {"none", "ask", "require", NULL};
+    const spill_cli_serve_options_t *given = invocation->options;
+    int present, client;
+    SPILL_TRY(spill_cli_store_uri(invocation->arguments[0], uri, error));
+    if (!spill_raw_reader_serves(uri))
+        return spill_fail(error, SPILL_INVALID,
+                          "serve needs a server's URI, such as mongodb://127.0.0.1:27017/shop");
+    SPILL_TRY(choose("present", given->present, presents, &present, error));
+    SPILL_TRY(choose("tls-client", given->tls_client, clients, &client, error));
+    SPILL_TRY(check_ranges(given, error));
+    *options = (spill_gateway_options_t){.uri = uri,
+                                         .listen = given->listen,
+                                         .metrics = given->metrics,
+                                         .tls_certificate = given->tls_certificate,
+                                         .tls_key = given->tls_key,
+                                         .tls_authority = given->tls_authority,
+                                         .tls_client = (spill_tls_client_t)client,
+                                         .present = (spill_present_t)present,
+                                         .connections_max = given->connections_max,
+                                         .address_connections_max = given->address_connections_max,
+                                         .workers_max = given->workers_max,
+                                         .loops = given->loops,
+                                         .memory_bytes = given->memory_bytes,
+                                         .reply_bytes_max = given->reply_bytes_max,
+                                         .header_seconds = given->header_seconds,
+                                         .drain_seconds = given->drain_seconds};
+    return SPILL_OK;
+}
+
+spill_exit_t spill_cli_serve(const spill_invocation_t *invocation)
+{
+    char uri[SPILL_CLI_URI];
+    const spill_cli_serve_options_t *given = invocation->options;
+    spill_gateway_options_t options;
+    spill_error_t error;
+    spill_code_t code = read_options(invocation, uri, &options, &error);
+    if (code == SPILL_OK)
+        code = (given->check ? spill_gateway_check : spill_gateway_run)(&options, stdout, &error);
+    return code == SPILL_OK ? SPILL_EXIT_DONE : spill_cli_fail(&error);
+}
+
+int main(int argc, char **argv)
+{
+    char name[] = "serve";
+    spill_cli_prepare_process();
+    spill_cli_report_lost_memory();
+    spill_cli_filter_messages();
+    atexit(spill_cli_check_output);
+    if (argc < 1)
+        return SPILL_EXIT_USAGE;
+    argv[0] = name;
+    return (int)spill_command_run(&spill_command_serve, argc, argv);
+}

@@ -1,0 +1,59 @@
+/* Adopt the unmanaged array of one owner. `migrate` adopts those of all owners (tools/migrate.h).
+ */
+#include "core/array.h"
+#include "definition/schema.h"
+#include "layout/layout.h"
+#include "layout/reshape.h"
+#include "util/error.h"
+
+static spill_code_t check_layout(const spill_array_t *array, spill_error_t *error)
+{
+    const spill_definition_t *definition = &array->definition;
+    if (definition->layout == SPILL_LAYOUT_OUTLIER && spill_schema_of(definition)->appends_to_head)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' cannot adopt arrays: only layout outlier that keeps the newest can",
+                      definition->name);
+}
+
+/* Hardly any room for the bookkeeping is left beside an array of this size. */
+static bool is_full(const spill_store_t *store, const spill_state_t *head)
+{
+    int64_t bytes = head->fields_bytes + head->live_bytes + spill_array_framing(head->live);
+    return bytes >= SPILL_DOCUMENT_BYTES_MAX - store->adopt_room;
+}
+
+static spill_code_t adopt(spill_owner_t *owner, bool *adopted, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_reshaped_t reshaped = {0};
+    spill_request_t read = spill_owner_unmanaged_request(owner, 0);
+    SPILL_TRY(spill_owner_call(owner, &read, &head, error));
+    if (head.state.present)
+        return SPILL_OK;
+    if (head.state.live == 0) {
+        spill_fail(error, SPILL_NOT_FOUND, "there is no array to adopt, or it is empty");
+        return spill_owner_name(owner, SPILL_NOT_FOUND, error);
+    }
+    spill_oversized_t unmanaged = {.owner = *owner->value,
+                                   .elements = head.state.live,
+                                   .bytes = head.state.live_bytes,
+                                   .full = is_full(owner->array->store, &head.state)};
+    spill_code_t code = spill_reshape(owner, &unmanaged, &reshaped, error);
+    *adopted = reshaped.taken;
+    return code;
+}
+
+spill_code_t spill_array_adopt(spill_array_t *array, const spill_value_t *owner, bool *adopted,
+                               spill_error_t *error)
+{
+    bool ignored;
+    adopted = adopted != NULL ? adopted : &ignored;
+    *adopted = false;
+    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_array_check_built(array, error));
+    SPILL_TRY(check_layout(array, error));
+    SPILL_TRY(spill_owner_init(&own, array, owner, error));
+    return adopt(&own, adopted, error);
+}

@@ -1,0 +1,94 @@
+/*
+ * One statement of an update, on plain and on managed arrays. A plain array is changed by the
+ * client's own statement, with conditions more in its filter; a managed one by the library.
+ *
+ * A write error is a failure of the translation with `whole` false; a failed command has it true.
+ */
+#ifndef SPILL_GATEWAY_CHANGE_H
+#define SPILL_GATEWAY_CHANGE_H
+
+#include "gateway/asked.h"
+#include "gateway/statement.h"
+#include "util/buffer.h"
+
+/* Which numbers of the session's operation each owner has used in this command. */
+typedef struct spill_statement_numbers {
+    spill_buffer_t owners; /* of used_t */
+} spill_statement_numbers_t;
+
+/* The owner's next number, of which the statement uses `count`. */
+int32_t spill_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner,
+                           int64_t count);
+void spill_numbers_release(spill_statement_numbers_t *numbers);
+
+/* What a look at a document that the filter finds shows. */
+typedef struct spill_look {
+    bool found;
+    bool managed;
+    int64_t pages;
+    int64_t length;    /* of the array in the head; -1: there is none */
+    int64_t bytes;     /* of the document */
+    bson_t id;         /* {_id: ...} */
+    spill_book_t book; /* without `gone` */
+} spill_look_t;
+
+typedef struct spill_change spill_change_t;
+struct spill_change {
+    spill_translation_t *translation;
+    const spill_statement_t *statement;
+    spill_statement_numbers_t *numbers;
+    int32_t number; /* of this statement, if q names the owner; else -1 */
+    /*
+     * Send the statement with `guards` added to its filter, as an update of many if `many`, and
+     * add to n, modified and upserted.
+     */
+    bool (*attempt)(spill_change_t *change, const bson_t *guards, bool upsert, bool many);
+    /* Called before the library changes the document that was found; or NULL. */
+    bool (*prepare)(spill_change_t *change, const spill_look_t *look);
+    void *context; /* of both */
+    int64_t n, modified;
+    bson_t upserted; /* {_id: ...}, or empty */
+    /* Set if the library has appended the elements. */
+    bool appended;
+    bson_t owner; /* {_id: ...} */
+    spill_append_result_t result;
+};
+
+void spill_change_init(spill_change_t *change, spill_translation_t *translation,
+                       const spill_statement_t *statement, spill_statement_numbers_t *numbers);
+void spill_change_release(spill_change_t *change);
+
+/* A statement for one document, or for many. */
+bool spill_change_one(spill_change_t *change);
+bool spill_change_many(spill_change_t *change);
+
+/* Look at the first document that `filter` finds in the order of `sort` (may be NULL). */
+bool spill_look(spill_translation_t *translation, const bson_t *filter, const bson_t *sort,
+                spill_look_t *look);
+void spill_look_release(spill_look_t *look);
+
+/* Can the library make the statement in one step, and may the client? Else refuse it. */
+bool spill_change_may_append(spill_change_t *change);
+
+/* Append the statement's elements to the owner's managed array. *matched: it still matches q. */
+bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched);
+
+/* Conditions on the head. The call appends to `guards`. */
+void spill_guard_plain(const spill_translation_t *translation, bson_t *guards);
+void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards);
+void spill_guard_short(const spill_translation_t *translation, int64_t longest, bson_t *guards);
+
+/*
+ * The length up to which a plain array may grow by this push: the threshold, or fewer elements of
+ * the push's size if they fill head_bytes_max. (A condition cannot ask for a document's size.)
+ */
+int64_t spill_change_longest(const spill_change_t *change);
+
+/* Refuse a statement on `spill`, and one on the fields of a layout that is not served. */
+bool spill_change_check_served(spill_translation_t *translation,
+                               const spill_statement_t *statement);
+
+/* Refuse the statement for a managed array. */
+bool spill_change_refuse(spill_translation_t *translation, const spill_statement_t *statement);
+
+#endif

@@ -1,0 +1,322 @@
+/* What becomes of a client's message. */
+#include "gateway/dispatch.h"
+
+#include "gateway/gateway_log.h"
+#include "gateway/own_reply.h"
+#include "util/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- replies of the gateway's own ------------------------------------------------------------ */
+
+/* Answer an OP_MSG, unless the client reads no reply. */
+static void answer_message(spill_connection_t *connection, const spill_wire_message_t *message,
+                           const bson_t *document)
+{
+    bool by_query = message->header.opcode == SPILL_WIRE_QUERY;
+    spill_metrics_add(&connection->gateway->metrics.answered, 1);
+    if (by_query || (message->flags & SPILL_WIRE_MORE_TO_COME) == 0)
+        spill_connection_reply(connection, message->header.request_id, by_query, document);
+}
+
+static void refuse(spill_connection_t *connection, const spill_wire_message_t *message,
+                   const char *command, spill_own_code_t code, const char *why)
+{
+    bson_t reply;
+    spill_own_error(code, why, &reply);
+    spill_gateway_log("refused", BCON_NEW("connection", BCON_INT32(connection->id), "command",
+                                          BCON_UTF8(command), "code", BCON_INT32((int32_t)code)));
+    answer_message(connection, message, &reply);
+    bson_destroy(&reply);
+}
+
+void spill_dispatch_overloaded(spill_connection_t *connection)
+{
+    bson_t reply;
+    spill_metrics_add(&connection->gateway->metrics.overloaded, 1);
+    if (connection->skipped_unanswered)
+        return;
+    spill_own_error(SPILL_OWN_OVERLOADED,
+                    "spillway: the gateway has reached its limit of memory (--memory); try again "
+                    "later",
+                    &reply);
+    spill_connection_reply(connection, connection->skipped_request, false, &reply);
+    bson_destroy(&reply);
+}
+
+/* ---- hello ----------------------------------------------------------------------------------- */
+
+static void answer_hello(spill_connection_t *connection, const bson_t *request,
+                         const bson_t *relayed, int32_t request_id, bool by_query)
+{
+    spill_gateway_t *gateway = connection->gateway;
+    spill_target_t *target = spill_targets_get(gateway->targets);
+    spill_hello_own_t own = {.present = gateway->options->present,
+                             .message_bytes_max = spill_gateway_message_bytes_max(gateway),
+                             .connection = connection->id,
+                             .process = &gateway->process};
+    bson_t answer;
+    spill_hello_answer(target, &own, request, relayed, &answer);
+    spill_target_release(target);
+    spill_metrics_add(&gateway->metrics.answered, 1);
+    spill_connection_reply(connection, request_id, by_query, &answer);
+    bson_destroy(&answer);
+}
+
+/* Remember the user whose authentication the hello begins. */
+static void note_speculative(spill_connection_t *connection, const bson_t *request)
+{
+    bson_iter_t iter;
+    bson_t speculative;
+    const uint8_t *bytes;
+    uint32_t size;
+    if (!bson_iter_init_find(&iter, request, "speculativeAuthenticate") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return;
+    bson_iter_document(&iter, &size, &bytes);
+    if (bson_init_static(&speculative, bytes, size))
+        spill_authentication_begin(&connection->authentication, &speculative, "admin");
+}
+
+static void collect(spill_connection_t *connection, spill_collecting_t collecting,
+                    const spill_wire_message_t *message)
+{
+    connection->collecting = collecting;
+    connection->awaiting = true;
+    connection->request_id = message->header.request_id;
+    connection->by_query = message->header.opcode == SPILL_WIRE_QUERY;
+    spill_link_expect_collected(connection->link, connection->request_id);
+}
+
+static void relay_hello(spill_connection_t *connection, const spill_wire_message_t *message,
+                        const bson_t *request, const char *database)
+{
+    bson_t copy;
+    if (!spill_connection_need_link(connection))
+        return;
+    note_speculative(connection, request);
+    bson_destroy(connection->hello);
+    connection->hello = bson_copy(request);
+    spill_hello_request(request, database, &copy);
+    spill_buffer_t *scratch = &connection->loop->scratch;
+    spill_buffer_clear(scratch);
+    spill_wire_write(scratch, message->header.request_id, 0, 0, &copy, NULL, 0);
+    bson_destroy(&copy);
+    collect(connection, SPILL_COLLECTING_HELLO, message);
+    spill_link_write(connection->link, scratch->data, scratch->size);
+}
+
+static void dispatch_hello(spill_connection_t *connection, const spill_wire_message_t *message,
+                           const bson_t *request, const char *database)
+{
+    if (spill_hello_needs_upstream(request))
+        relay_hello(connection, message, request, database);
+    else
+        answer_hello(connection, request, NULL, message->header.request_id,
+                     message->header.opcode == SPILL_WIRE_QUERY);
+}
+
+/* Old drivers put the command into {$query: ...}. */
+static void unwrap_query(const bson_t *body, bson_t *request)
+{
+    bson_iter_t iter;
+    const uint8_t *bytes;
+    uint32_t size;
+    bson_init_static(request, bson_get_data(body), body->len);
+    if (!bson_iter_init_find(&iter, body, "$query") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return;
+    bson_iter_document(&iter, &size, &bytes);
+    bson_init_static(request, bytes, size);
+}
+
+/* An OP_QUERY: only hello, by which some drivers begin. */
+static void dispatch_query(spill_connection_t *connection, const spill_wire_message_t *message)
+{
+    bson_t request;
+    bson_iter_t iter;
+    char database[64];
+    unwrap_query(&message->body, &request);
+    const char *end = strstr(message->ns, ".$cmd");
+    bool command = end && end[strlen(".$cmd")] == '\0' &&
+                   (size_t)(end - message->ns) < sizeof database &&
+                   bson_iter_init(&iter, &request) && bson_iter_next(&iter);
+    if (!command || !spill_hello_is(bson_iter_key(&iter))) {
+        refuse(connection, message, "OP_QUERY", SPILL_OWN_UNSUPPORTED_QUERY,
+               "spillway: OP_QUERY is served for hello alone; use a driver that sends OP_MSG");
+        return;
+    }
+    snprintf(database, sizeof database, "%.*s", (int)(end - message->ns), message->ns);
+    dispatch_hello(connection, message, &request, database);
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+void spill_dispatch_expect_relayed(spill_connection_t *connection, int32_t request_id,
+                                   bool unanswered)
+{
+    spill_metrics_add(&connection->gateway->metrics.relayed, 1);
+    connection->awaiting = !unanswered;
+    if (unanswered)
+        spill_link_expect_none(connection->link);
+    else
+        spill_link_expect_relayed(connection->link, request_id);
+}
+
+static void relay(spill_connection_t *connection, const uint8_t *bytes, size_t size,
+                  const spill_client_command_t *command)
+{
+    if (!spill_connection_need_link(connection))
+        return;
+    spill_dispatch_expect_relayed(connection, command->message->header.request_id,
+                                  command->unanswered);
+    spill_link_write(connection->link, bytes, size);
+}
+
+static void relay_authentication(spill_connection_t *connection, const uint8_t *bytes, size_t size,
+                                 const spill_client_command_t *command)
+{
+    const spill_wire_message_t *message = command->message;
+    if (spill_authentication_is_x509(&message->body)) {
+        refuse(connection, message, command->name, SPILL_OWN_AUTHENTICATION_FAILED,
+               "spillway: the client's certificate ends at the gateway, so MONGODB-X509 cannot "
+               "log in to the server behind it; use a user with SCRAM-SHA-256");
+        return;
+    }
+    if (!spill_connection_need_link(connection))
+        return;
+    spill_metrics_add(&connection->gateway->metrics.relayed, 1);
+    spill_authentication_begin(&connection->authentication, &message->body, command->database);
+    snprintf(connection->command, sizeof connection->command, "%s", command->name);
+    if (command->unanswered)
+        spill_link_expect_none(connection->link);
+    else
+        collect(connection, SPILL_COLLECTING_AUTHENTICATION, message);
+    spill_link_write(connection->link, bytes, size);
+}
+
+/* A standalone server may ignore a transaction and say that it is done. */
+static bool refuses_transaction(const spill_connection_t *connection)
+{
+    spill_target_t *target = spill_targets_get(connection->gateway->targets);
+    bool standalone = target->primary.kind == SPILL_UPSTREAM_STANDALONE;
+    spill_target_release(target);
+    return standalone;
+}
+
+static void translate(spill_connection_t *connection, const uint8_t *bytes, size_t size)
+{
+    spill_gateway_t *gateway = connection->gateway;
+    spill_buffer_t message = SPILL_BUFFER_INIT;
+    if (!connection->rights)
+        connection->rights = spill_rights_new();
+    spill_client_connection_t own = {.reply_bytes_max = spill_gateway_message_bytes_max(gateway),
+                                     .rights = connection->rights};
+    memcpy(own.user, connection->authentication.user, sizeof own.user);
+    spill_buffer_append(&message, bytes, size);
+    spill_metrics_add(&gateway->metrics.translated, 1);
+    connection->awaiting = true;
+    connection->reserved_reply = connection->reserved_input; /* the job has the message now */
+    connection->reserved_input = 0;
+    connection->job = spill_translation_job_start(
+        gateway, connection->loop, spill_connection_job_host, connection, &message, &own);
+}
+
+void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes, size_t size)
+{
+    spill_wire_message_t message;
+    spill_client_command_t command;
+    spill_error_t error;
+    if (spill_wire_read(bytes, size, &message, &error) != SPILL_OK) {
+        spill_connection_malformed(connection, error.message);
+        return;
+    }
+    if (message.header.opcode == SPILL_WIRE_QUERY) {
+        dispatch_query(connection, &message);
+        return;
+    }
+    if (spill_client_command_read(&message, &command, &error) != SPILL_OK) {
+        spill_connection_malformed(connection, error.message);
+        return;
+    }
+    if (spill_hello_is(command.name))
+        dispatch_hello(connection, &message, &message.body, NULL);
+    else if (spill_authentication_is(command.name))
+        relay_authentication(connection, bytes, size, &command);
+    else if ((command.starts_transaction || command.in_transaction) &&
+             refuses_transaction(connection))
+        refuse(connection, &message, command.name, SPILL_OWN_ILLEGAL_OPERATION,
+               "spillway: transactions need a replica set or a sharded cluster behind the gateway");
+    else if (spill_translate_classify(connection->gateway->served, &command) ==
+             SPILL_TRANSLATION_RUN)
+        translate(connection, bytes, size);
+    else
+        relay(connection, bytes, size, &command);
+}
+
+bool spill_dispatch_streams(const spill_connection_t *connection, const spill_command_peek_t *peek)
+{
+    static const char *const writes[] = {"insert", "update", "delete", NULL};
+    const spill_gateway_t *gateway = connection->gateway;
+    if (peek->transaction || (!peek->complete && refuses_transaction(connection)))
+        return false;
+    for (size_t i = 0; writes[i] && peek->collection; i++)
+        if (strcmp(peek->name, writes[i]) == 0)
+            return !spill_served_find(gateway->served, peek->database, peek->collection) &&
+                   !spill_served_hidden(gateway->served, peek->database, peek->collection);
+    return false;
+}
+
+/* ---- the ends of commands -------------------------------------------------------------------- */
+
+static void end_authentication(spill_connection_t *connection, const spill_buffer_t *bytes,
+                               const spill_wire_message_t *reply)
+{
+    if (spill_authentication_end(&connection->authentication, connection->command, &reply->body)) {
+        spill_rights_free(connection->rights);
+        connection->rights = NULL;
+    }
+    spill_connection_send(connection, bytes->data, bytes->size);
+}
+
+void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *message)
+{
+    spill_collecting_t collecting = connection->collecting;
+    spill_wire_message_t reply;
+    spill_error_t error;
+    connection->collecting = SPILL_COLLECTING_NOTHING;
+    if (collecting == SPILL_COLLECTING_JOB) {
+        spill_translation_job_reply(connection->job, message);
+        return;
+    }
+    if (spill_wire_read(message->data, message->size, &reply, &error) != SPILL_OK) {
+        spill_connection_close(connection, "the server sent a malformed message");
+        return;
+    }
+    connection->awaiting = false;
+    if (collecting == SPILL_COLLECTING_AUTHENTICATION)
+        end_authentication(connection, message, &reply);
+    else
+        answer_hello(connection, connection->hello, &reply.body, connection->request_id,
+                     connection->by_query);
+}
+
+void spill_dispatch_job_done(spill_connection_t *connection)
+{
+    int32_t request_id;
+    bool unanswered, close;
+    size_t reserved;
+    bson_t reply;
+    spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close,
+                               &reserved);
+    connection->reserved_reply += reserved;
+    connection->job = NULL;
+    connection->awaiting = false;
+    if (close)
+        spill_connection_close(connection, "the outcome of a translated command is unknown");
+    else if (!unanswered && !connection->closing)
+        spill_connection_reply(connection, request_id, false, &reply);
+    bson_destroy(&reply);
+    if (spill_stream_unsent(&connection->client) == 0)
+        spill_connection_release_reply(connection);
+}

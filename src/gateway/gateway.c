@@ -1,0 +1,285 @@
+/* The gateway: its parts, its signals, its end. */
+#include "gateway/gateway.h"
+
+#include "gateway/gateway_log.h"
+#include "gateway/gateway_state.h"
+#include "gateway/listen_address.h"
+#include "gateway/service_manager.h"
+#include "gateway/serving.h"
+#include "util/error.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOPS_MAX = 64, RELOAD_SECONDS = 5, ABORT_MS = 5000, OTHER_FILES = 200 };
+
+/* A gateway that runs. */
+typedef struct running {
+    spill_gateway_t gateway;
+    spill_gateway_options_t options;
+    spill_loop_t *loops[LOOPS_MAX];
+    size_t loop_count;
+    spill_metrics_server_t *metrics;
+    char address[SPILL_ADDRESS_TEXT_BYTES];
+} running_t;
+
+/* ---- the parts ------------------------------------------------------------------------------- */
+
+/* A connection needs two open files. Without --max-connections, accept as many as these permit. */
+static spill_code_t fit_files(spill_gateway_options_t *options, spill_error_t *error)
+{
+    struct rlimit limit;
+    int64_t files = INT64_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        files = (int64_t)limit.rlim_cur;
+    int64_t most = (files - OTHER_FILES) / 2;
+    if (options->connections_max == 0)
+        options->connections_max =
+            most < SPILL_GATEWAY_CONNECTIONS ? most : SPILL_GATEWAY_CONNECTIONS;
+    if (options->connections_max > 0 && options->connections_max <= most)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "--max-connections %lld needs %lld open files, and the limit is %lld: raise "
+                      "it (ulimit -n, LimitNOFILE=), or lower --max-connections",
+                      (long long)options->connections_max,
+                      (long long)(2 * options->connections_max + OTHER_FILES), (long long)files);
+}
+
+static spill_code_t read_tls(const spill_gateway_options_t *options, spill_tls_context_t **tls,
+                             spill_error_t *error)
+{
+    *tls = NULL;
+    if (options->tls_certificate)
+        return spill_tls_serve(options->tls_certificate, options->tls_key, options->tls_authority,
+                               options->tls_client, tls, error);
+    if (options->tls_key || options->tls_authority || options->tls_client != SPILL_TLS_CLIENT_NONE)
+        return spill_fail(error, SPILL_INVALID,
+                          "--tls-key, --tls-ca and --tls-client need --tls-cert");
+    return SPILL_OK;
+}
+
+static spill_code_t open_parts(running_t *running, const spill_gateway_options_t *options,
+                               spill_error_t *error)
+{
+    spill_gateway_t *gateway = &running->gateway;
+    running->options = *options;
+    gateway->options = &running->options;
+    pthread_mutex_init(&gateway->lock, NULL);
+    bson_oid_init(&gateway->process, NULL);
+    SPILL_TRY(fit_files(&running->options, error));
+    SPILL_TRY(read_tls(options, &gateway->tls, error));
+    SPILL_TRY(spill_targets_open(options->uri, &gateway->targets, error));
+    SPILL_TRY(spill_served_open(options->uri, &gateway->served, error));
+    gateway->limits = spill_limits_new(options->memory_bytes, running->options.connections_max,
+                                       options->address_connections_max);
+    gateway->workers = spill_workers_new((size_t)options->workers_max);
+    return SPILL_OK;
+}
+
+static spill_code_t open_loops(running_t *running, spill_error_t *error)
+{
+    const spill_gateway_options_t *options = running->gateway.options;
+    struct sockaddr_storage address;
+    SPILL_TRY(spill_listen_address_read(options->listen, SPILL_GATEWAY_PORT, &address, error));
+    int64_t wanted = options->loops > 0 ? options->loops : sysconf(_SC_NPROCESSORS_ONLN);
+    size_t count = wanted < 1 ? 1 : wanted > LOOPS_MAX ? LOOPS_MAX : (size_t)wanted;
+    while (running->loop_count < count) {
+        spill_loop_t **loop = &running->loops[running->loop_count++];
+        spill_code_t code =
+            spill_loop_new(&address, spill_serving_events(), &running->gateway, loop, error);
+        if (code != SPILL_OK)
+            return spill_fail_prefix(error, code, "--listen %s", options->listen);
+    }
+    spill_listen_address_print(&address, running->address);
+    for (size_t i = 0; i < count; i++)
+        SPILL_TRY(spill_loop_start(running->loops[i], error));
+    return SPILL_OK;
+}
+
+static spill_metrics_state_t state_of(void *context)
+{
+    spill_gateway_t *gateway = context;
+    return (spill_metrics_state_t){.connections = spill_limits_connections(gateway->limits),
+                                   .memory_bytes = spill_limits_memory(gateway->limits),
+                                   .primary = spill_targets_known(gateway->targets)};
+}
+
+static spill_code_t open_metrics(running_t *running, spill_error_t *error)
+{
+    spill_gateway_t *gateway = &running->gateway;
+    if (!gateway->options->metrics)
+        return SPILL_OK;
+    return spill_metrics_serve(gateway->options->metrics, &gateway->metrics, state_of, gateway,
+                               &running->metrics, error);
+}
+
+static void free_parts(running_t *running)
+{
+    spill_gateway_t *gateway = &running->gateway;
+    spill_metrics_stop(running->metrics);
+    for (size_t i = 0; i < running->loop_count; i++)
+        spill_loop_free(running->loops[i]);
+    spill_workers_free(gateway->workers);
+    spill_served_free(gateway->served);
+    spill_targets_free(gateway->targets);
+    spill_limits_free(gateway->limits);
+    spill_tls_context_free(gateway->tls);
+    pthread_mutex_destroy(&gateway->lock);
+}
+
+/* ---- what is served -------------------------------------------------------------------------- */
+
+/* Print the served collections, and those that have a definition of another layout. */
+static void print_collections(const spill_served_t *served, FILE *out)
+{
+    const spill_served_collection_t *const *all = spill_served_all(served);
+    if (!*all)
+        fprintf(out, "; no collection has a definition, so everything is relayed");
+    for (size_t i = 0; all[i]; i++)
+        fprintf(out, "%s%s%s", i == 0 ? "; arrays in " : ", ", all[i]->collection,
+                all[i]->array ? "" : " (not served: its layout)");
+}
+
+static void print_start(const running_t *running, FILE *out)
+{
+    const spill_gateway_t *gateway = &running->gateway;
+    static const char *const kinds[] = {[SPILL_UPSTREAM_STANDALONE] = "a standalone server",
+                                        [SPILL_UPSTREAM_REPLICA_SET] = "a replica set",
+                                        [SPILL_UPSTREAM_ROUTER] = "a sharded cluster"};
+    spill_target_t *target = spill_targets_get(gateway->targets);
+    fprintf(out, "spillway: listening on mongodb://%s/%s in front of %s (%s)", running->address,
+            gateway->tls ? "?tls=true" : "", spill_targets_place(gateway->targets),
+            kinds[target->primary.kind]);
+    print_collections(gateway->served, out);
+    if (running->metrics)
+        fprintf(out, "; metrics on port %u", (unsigned)spill_metrics_port(running->metrics));
+    fprintf(out, "\n");
+    fflush(out);
+    spill_target_release(target);
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static void block_signals(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* Read the definitions again; an error leaves the old ones. */
+static void reload_definitions(spill_gateway_t *gateway)
+{
+    spill_error_t error;
+    if (spill_served_reload(gateway->served, &error) != SPILL_OK)
+        spill_gateway_log("definitions not reloaded", BCON_NEW("cause", BCON_UTF8(error.message)));
+}
+
+static void reload_tls(spill_gateway_t *gateway)
+{
+    spill_error_t error;
+    spill_tls_context_t *fresh;
+    if (read_tls(gateway->options, &fresh, &error) != SPILL_OK) {
+        spill_gateway_log("certificates not reloaded", BCON_NEW("cause", BCON_UTF8(error.message)));
+        spill_tls_context_free(fresh);
+        return;
+    }
+    pthread_mutex_lock(&gateway->lock);
+    spill_tls_context_t *before = gateway->tls;
+    gateway->tls = fresh;
+    pthread_mutex_unlock(&gateway->lock);
+    spill_tls_context_free(before);
+}
+
+/* Wait for a signal that ends the gateway; meanwhile keep certificates and definitions fresh. */
+static void serve_until_signal(spill_gateway_t *gateway, const sigset_t *signals)
+{
+    struct timespec pause = {.tv_sec = RELOAD_SECONDS};
+    for (;;) {
+        int signal = sigtimedwait(signals, NULL, &pause);
+        if (signal == SIGTERM || signal == SIGINT)
+            return;
+        if (signal == SIGHUP) {
+            reload_tls(gateway);
+            spill_gateway_log("reload", NULL);
+        }
+        reload_definitions(gateway);
+    }
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Wait for the loops until the time. `signals`: one of them ends the wait. */
+static bool await_loops(running_t *running, int64_t until_ms, const sigset_t *signals)
+{
+    enum { LOOK_MS = 20 };
+    static const struct timespec none = {0};
+    for (size_t i = 0; i < running->loop_count; i++) {
+        while (!spill_loop_ended(running->loops[i], LOOK_MS)) {
+            int signal = sigtimedwait(signals, NULL, &none);
+            if (signal == SIGTERM || signal == SIGINT || now_ms() >= until_ms)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Let commands end, then close what is left. False: a worker hangs. */
+static bool end_loops(running_t *running, const sigset_t *signals)
+{
+    int64_t drain_ms = running->gateway.options->drain_seconds * 1000;
+    for (size_t i = 0; i < running->loop_count; i++)
+        spill_loop_drain(running->loops[i]);
+    if (await_loops(running, now_ms() + drain_ms, signals))
+        return true;
+    for (size_t i = 0; i < running->loop_count; i++)
+        spill_loop_abort(running->loops[i]);
+    return await_loops(running, now_ms() + ABORT_MS, signals);
+}
+
+static spill_code_t serve(running_t *running, FILE *out, const sigset_t *signals,
+                          spill_error_t *error)
+{
+    SPILL_TRY(open_metrics(running, error));
+    SPILL_TRY(open_loops(running, error));
+    print_start(running, out);
+    spill_gateway_log("start", BCON_NEW("listen", BCON_UTF8(running->address)));
+    spill_service_manager_notify("READY=1");
+    serve_until_signal(&running->gateway, signals);
+    spill_service_manager_notify("STOPPING=1");
+    spill_gateway_log(
+        "drain",
+        BCON_NEW("connections", BCON_INT64(spill_limits_connections(running->gateway.limits))));
+    return SPILL_OK;
+}
+
+spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out,
+                               spill_error_t *error)
+{
+    sigset_t signals;
+    running_t *running = bson_malloc0(sizeof *running);
+    block_signals(&signals);
+    spill_code_t code = open_parts(running, options, error);
+    if (code == SPILL_OK)
+        code = serve(running, out, &signals, error);
+    bool ended = end_loops(running, &signals);
+    if (code == SPILL_OK)
+        spill_gateway_log("end", NULL);
+    if (ended) {
+        free_parts(running);
+        bson_free(running);
+    }
+    return code;
+}

@@ -1,0 +1,47 @@
+/* The gateway as a whole: what it is asked to do, and its run. */
+#ifndef SPILL_GATEWAY_GATEWAY_H
+#define SPILL_GATEWAY_GATEWAY_H
+
+#include "gateway/hello.h"
+#include "gateway/tls.h"
+
+#include <stdio.h>
+
+/* Texts are borrowed; NULL: the option is not given. */
+typedef struct spill_gateway_options {
+    const char *uri;
+    const char *listen;  /* ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT */
+    const char *metrics; /* PORT or ADDRESS:PORT */
+    const char *tls_certificate;
+    const char *tls_key;
+    const char *tls_authority;
+    spill_tls_client_t tls_client;
+    spill_present_t present;
+    int64_t connections_max; /* 0: SPILL_GATEWAY_CONNECTIONS, or fewer if open files are few */
+    int64_t address_connections_max;
+    int64_t workers_max;
+    int64_t loops; /* 0: one for each core */
+    int64_t memory_bytes;
+    int64_t reply_bytes_max; /* 0: the server's */
+    int64_t header_seconds;
+    int64_t drain_seconds;
+} spill_gateway_options_t;
+
+#define SPILL_GATEWAY_PORT 27018
+#define SPILL_GATEWAY_CONNECTIONS 10000
+
+/*
+ * Serve until SIGTERM or SIGINT, then drain. Prints one line on `out` when it serves: what, and
+ * where. Errors of the options say what to do. Blocks these signals and SIGHUP in all threads.
+ */
+spill_code_t spill_gateway_run(const spill_gateway_options_t *options, FILE *out,
+                               spill_error_t *error);
+
+/*
+ * Connect to the server, print on `out` what would be served, and end. SPILL_DENIED: the URI's user
+ * lacks a right that served collections need.
+ */
+spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out,
+                                 spill_error_t *error);
+
+#endif

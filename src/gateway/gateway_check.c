@@ -1,0 +1,66 @@
+/* serve --check: what would be served, and whether the gateway's user has the rights for it. */
+#include "gateway/gateway.h"
+
+#include "gateway/served.h"
+#include "util/error.h"
+
+static void close_upstream(spill_upstream_t **upstream)
+{
+    spill_upstream_close(*upstream);
+}
+
+static void free_served(spill_served_t **served)
+{
+    spill_served_free(*served);
+}
+
+static spill_code_t check_server(spill_upstream_t *upstream, FILE *out, spill_error_t *error)
+{
+    static const char *const kinds[] = {
+        [SPILL_UPSTREAM_STANDALONE] = "a standalone server: no transactions, and no retryable "
+                                      "writes unless --present mongos",
+        [SPILL_UPSTREAM_REPLICA_SET] = "a replica set",
+        [SPILL_UPSTREAM_ROUTER] = "a sharded cluster"};
+    spill_upstream_primary_t primary;
+    spill_code_t code = spill_upstream_find(upstream, &primary, error);
+    if (code == SPILL_OK)
+        fprintf(out, "server: %s:%u, %s\n", primary.host, (unsigned)primary.port,
+                kinds[primary.kind]);
+    bson_destroy(&primary.hello);
+    return code;
+}
+
+static spill_code_t check_collection(spill_upstream_t *upstream,
+                                     const spill_served_collection_t *collection, FILE *out,
+                                     spill_error_t *error)
+{
+    const spill_definition_t *definition = collection->definition;
+    if (!collection->array) {
+        fprintf(out, "%s: not served: its definition's layout keeps reads of heads alone\n",
+                collection->collection);
+        return SPILL_OK;
+    }
+    SPILL_TRY(spill_upstream_probe(upstream, collection->collection, error));
+    SPILL_TRY(spill_upstream_probe(upstream, definition->page_collection, error));
+    fprintf(out, "%s: served: array %s, pages in %s, threshold %lld\n", collection->collection,
+            definition->array, definition->page_collection,
+            (long long)definition->bounds.threshold);
+    return SPILL_OK;
+}
+
+spill_code_t spill_gateway_check(const spill_gateway_options_t *options, FILE *out,
+                                 spill_error_t *error)
+{
+    SPILL_SCOPED(close_upstream) spill_upstream_t *upstream = NULL;
+    SPILL_SCOPED(free_served) spill_served_t *served = NULL;
+    SPILL_TRY(spill_upstream_open(options->uri, &upstream, error));
+    SPILL_TRY(check_server(upstream, out, error));
+    SPILL_TRY(spill_served_open(options->uri, &served, error));
+    const spill_served_collection_t *const *all = spill_served_all(served);
+    if (!*all)
+        fprintf(out, "no collection has a definition: everything is relayed; `spillway define` "
+                     "makes one\n");
+    for (size_t i = 0; all[i]; i++)
+        SPILL_TRY(check_collection(upstream, all[i], out, error));
+    return SPILL_OK;
+}

@@ -1,0 +1,13 @@
+/*
+ * The gateway's log: one line of JSON on stderr for each event. It has no data of users: no
+ * documents, filters or passwords. Any thread.
+ */
+#ifndef SPILL_GATEWAY_LOG_H
+#define SPILL_GATEWAY_LOG_H
+
+#include <bson/bson.h>
+
+/* Write {"t": time, "event": event, ...fields}. `fields` (may be NULL) is destroyed. */
+void spill_gateway_log(const char *event, bson_t *fields);
+
+#endif

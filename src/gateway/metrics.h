@@ -1,0 +1,76 @@
+/* What the gateway counts, and how Prometheus reads it. */
+#ifndef SPILL_GATEWAY_METRICS_H
+#define SPILL_GATEWAY_METRICS_H
+
+#include "util/buffer.h"
+
+#include <spillway/error.h>
+
+#include <stdatomic.h>
+
+/* X(field, name, help): the counters. */
+#define SPILL_METRICS_COUNTERS(X)                                                                  \
+    X(accepted, "connections_accepted", "Connections of clients that were accepted")               \
+    X(refused, "connections_refused", "Connections that a limit refused")                          \
+    X(relayed, "commands_relayed", "Commands that were passed on unchanged")                       \
+    X(translated, "commands_translated", "Commands on served collections")                         \
+    X(answered, "commands_answered", "Commands that the gateway answered by itself")               \
+    X(overloaded, "commands_overloaded", "Commands that the limit of memory refused")              \
+    X(malformed, "messages_malformed", "Messages that were malformed and closed a connection")     \
+    X(timed_out, "clients_timed_out", "Clients that sent a part of a message and paused")          \
+    X(failures, "upstream_failures", "Upstream connections that failed")                           \
+    X(received_bytes, "received_bytes", "Bytes that clients sent")                                 \
+    X(sent_bytes, "sent_bytes", "Bytes that were sent to clients")
+
+/* The upper bounds of the buckets of translated commands' durations, in microseconds. */
+#define SPILL_METRICS_BOUNDS_US                                                                    \
+    {                                                                                              \
+        500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000, 10000000              \
+    }
+#define SPILL_METRICS_BUCKETS 11
+
+typedef struct spill_metrics {
+#define SPILL_METRICS_FIELD(field, name, help) atomic_int_fast64_t field;
+    SPILL_METRICS_COUNTERS(SPILL_METRICS_FIELD)
+#undef SPILL_METRICS_FIELD
+    atomic_int_fast64_t durations[SPILL_METRICS_BUCKETS + 1]; /* the last: longer ones */
+    atomic_int_fast64_t duration_us;
+} spill_metrics_t;
+
+/* What is true now, beside the counters. */
+typedef struct spill_metrics_state {
+    int64_t connections;
+    int64_t memory_bytes;
+    bool primary;
+} spill_metrics_state_t;
+
+static inline void spill_metrics_add(atomic_int_fast64_t *counter, int64_t more)
+{
+    atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+}
+
+/* Count a translated command. Any thread. */
+void spill_metrics_duration(spill_metrics_t *metrics, int64_t duration_us);
+
+/* Append them in Prometheus' text format. Any thread. */
+void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *state,
+                         spill_buffer_t *out);
+
+/* ---- the server of /metrics and /healthz ----------------------------------------------------- */
+
+typedef struct spill_metrics_server spill_metrics_server_t;
+
+/* Called on the server's thread for each request. */
+typedef spill_metrics_state_t (*spill_metrics_state_fn)(void *context);
+
+/*
+ * Serve them by HTTP on "PORT" (loopback) or "ADDRESS:PORT", on a thread of its own. /healthz
+ * answers 200 if there is a primary, else 503. SPILL_INVALID, SPILL_IO.
+ */
+spill_code_t spill_metrics_serve(const char *address, spill_metrics_t *metrics,
+                                 spill_metrics_state_fn state, void *context,
+                                 spill_metrics_server_t **server, spill_error_t *error);
+void spill_metrics_stop(spill_metrics_server_t *server); /* NULL is allowed */
+uint16_t spill_metrics_port(const spill_metrics_server_t *server);
+
+#endif

@@ -1,0 +1,50 @@
+#include "gateway/removal.h"
+
+#include "layout/outlier.h"
+#include "util/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The pages of the incarnation. A failure leaves pages that no reader reads; repair reports them.
+ */
+static void drop_pages(spill_translation_t *translation, const spill_look_t *look)
+{
+    bson_iter_t iter;
+    bool any = false;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    if (!bson_iter_init_find(&iter, &look->id, "_id"))
+        return;
+    spill_value_t owner = spill_value_from_iter(&iter);
+    if (spill_owner_init(&own, translation->at->array, &owner, NULL) == SPILL_OK)
+        spill_outlier_drop_left_over(&own, look->book.epoch, &any, NULL);
+}
+
+bool spill_removal_run(spill_translation_t *translation, const spill_look_t *look, const bson_t *q,
+                       bool *removed)
+{
+    char path[SPILL_NAME_SIZE + 16];
+    bson_t reply, filter = BSON_INITIALIZER;
+    bson_iter_t n;
+    *removed = false;
+    if (!spill_translation_check_concern(translation) ||
+        !spill_translation_require(translation, SPILL_RIGHT_DELETE))
+        return false;
+    snprintf(path, sizeof path, "spill.%s.epoch", translation->array);
+    BSON_APPEND_INT64(&filter, path, look->book.epoch);
+    bson_t *command = BCON_NEW("delete", BCON_UTF8(translation->at->collection), "deletes", "[",
+                               "{", "q", "{", "$and", "[", BCON_DOCUMENT(&look->id),
+                               BCON_DOCUMENT(&filter), BCON_DOCUMENT(q), "]", "}", "limit",
+                               BCON_INT32(1), "}", "]", "writeConcern", "{", "w", "majority", "}");
+    spill_translation_finish_step(translation, command);
+    bool done = spill_translation_call(translation, command, &reply);
+    if (done) {
+        *removed = bson_iter_init_find(&n, &reply, "n") && bson_iter_as_int64(&n) > 0;
+        bson_destroy(&reply);
+    }
+    bson_destroy(command);
+    bson_destroy(&filter);
+    if (*removed)
+        drop_pages(translation, look);
+    return done;
+}

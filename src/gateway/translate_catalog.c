@@ -1,0 +1,175 @@
+/* Commands on collections and databases. */
+#include "gateway/mention.h"
+#include "gateway/translations.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* ---- listCollections ------------------------------------------------------------------------- */
+
+/* The collections that clients see. */
+static void append_visible(const spill_translation_t *translation, bson_t *all)
+{
+    const char *const *pages = spill_served_pages(translation->served);
+    bson_t condition, names, list;
+    BCON_APPEND(all, "0", "{", "name", "{", "$not", BCON_REGEX("^spillway\\.", ""), "}", "}");
+    BSON_APPEND_DOCUMENT_BEGIN(all, "1", &condition);
+    BSON_APPEND_DOCUMENT_BEGIN(&condition, "name", &names);
+    BSON_APPEND_ARRAY_BEGIN(&names, "$nin", &list);
+    for (uint32_t i = 0; pages[i] != NULL; i++) {
+        char text[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, text, sizeof text);
+        BSON_APPEND_UTF8(&list, key, pages[i]);
+    }
+    bson_append_array_end(&names, &list);
+    bson_append_document_end(&condition, &names);
+    bson_append_document_end(all, &condition);
+}
+
+bool spill_translate_list_collections(spill_translation_t *translation, bson_t *reply)
+{
+    static const char *const except[] = {"filter", NULL};
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    bson_t filter, all, client;
+    spill_translation_copy_body(translation, except, &body);
+    BSON_APPEND_DOCUMENT_BEGIN(&body, "filter", &filter);
+    BSON_APPEND_ARRAY_BEGIN(&filter, "$and", &all);
+    append_visible(translation, &all);
+    if (spill_translation_find_document(translation, "filter", &client))
+        BSON_APPEND_DOCUMENT(&all, "2", &client);
+    bson_append_array_end(&filter, &all);
+    bson_append_document_end(&body, &filter);
+    return spill_translation_call(translation, &body, reply);
+}
+
+/* ---- create, createIndexes ------------------------------------------------------------------- */
+
+bool spill_translate_create(spill_translation_t *translation, bson_t *reply)
+{
+    if (spill_pipeline_concerns(translation->served, &translation->command->message->body))
+        return spill_translation_refuse(translation, "viewOn", "create",
+                                        "a view would show heads without their pages");
+    return spill_translation_forward(translation, reply);
+}
+
+/* Is one of the key's values a text, as in {F: "text"}? */
+static bool has_type(const bson_t *key)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, key))
+        return false;
+    while (bson_iter_next(&iter))
+        if (BSON_ITER_HOLDS_UTF8(&iter))
+            return true;
+    return false;
+}
+
+static bool check_index(spill_translation_t *translation, const bson_t *index)
+{
+    bson_iter_t iter;
+    bson_t key;
+    if (!bson_iter_init_find(&iter, index, "key") || !spill_iter_document(&iter, &key))
+        return true; /* upstream refuses it */
+    unsigned mentions = spill_mentions_in_document(&key, translation->array);
+    if (mentions & SPILL_MENTIONS_SPILL)
+        return spill_translation_refuse_spill(translation, "createIndexes");
+    bool unique = bson_iter_init_find(&iter, index, "unique") && spill_iter_is_true(&iter);
+    if (mentions == 0 || (!unique && !has_type(&key)))
+        return true;
+    return spill_translation_fail(
+        translation, SPILL_SERVER_CANNOT_CREATE_INDEX,
+        "spillway: a unique, text or geospatial index on '%s' would miss the elements in pages: "
+        "create an index without these options, or leave the array out of it",
+        translation->array);
+}
+
+bool spill_translate_create_indexes(spill_translation_t *translation, bson_t *reply)
+{
+    bson_iter_t iter, each;
+    bson_t index;
+    if (translation->at->array != NULL && spill_translation_find(translation, "indexes", &iter) &&
+        BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &each))
+        while (bson_iter_next(&each))
+            if (spill_iter_document(&each, &index) && !check_index(translation, &index))
+                return false;
+    return spill_translation_forward(translation, reply);
+}
+
+/* ---- drop, dropDatabase ---------------------------------------------------------------------- */
+
+enum { NAMESPACE_NOT_FOUND = 26 };
+
+/* Drop a collection that may be absent. */
+static bool drop_collection(spill_translation_t *translation, const char *name)
+{
+    bson_t reply;
+    bson_t *drop = BCON_NEW("drop", BCON_UTF8(name));
+    spill_translation_finish_step(translation, drop);
+    bool done = spill_translation_call(translation, drop, &reply);
+    bson_destroy(drop);
+    if (done)
+        bson_destroy(&reply);
+    else if (spill_translation_failure_code(translation) == NAMESPACE_NOT_FOUND)
+        spill_translation_recover(translation);
+    return !translation->failed;
+}
+
+bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
+{
+    const spill_definition_t *definition = translation->at->definition;
+    const char *pages = definition->page_collection;
+    if (!spill_translation_forward(translation, reply))
+        return false;
+    if (pages[0] == '\0' || strcmp(pages, definition->collection) == 0 ||
+        drop_collection(translation, pages))
+        return true;
+    bson_destroy(reply);
+    return false;
+}
+
+/* Drop the collections of a listing, except those with the definitions. */
+static bool drop_listed(spill_translation_t *translation, const bson_t *reply)
+{
+    bson_iter_t iter, batch, each, name;
+    if (!bson_iter_init(&iter, reply) ||
+        !bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) ||
+        !bson_iter_recurse(&batch, &each))
+        return true;
+    while (bson_iter_next(&each)) {
+        if (!bson_iter_recurse(&each, &name) || !bson_iter_find(&name, "name") ||
+            !BSON_ITER_HOLDS_UTF8(&name))
+            continue;
+        const char *text = bson_iter_utf8(&name, NULL);
+        if (strncmp(text, "spillway.", strlen("spillway.")) != 0 &&
+            strncmp(text, "system.", strlen("system.")) != 0 && !drop_collection(translation, text))
+            return false;
+    }
+    return true;
+}
+
+bool spill_translate_drop_database(spill_translation_t *translation, bson_t *reply)
+{
+    bson_t answer;
+    bool more = true;
+    while (more) {
+        bson_iter_t iter, id;
+        bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
+                                "cursor", "{", "batchSize", BCON_INT32(10000), "}");
+        spill_translation_finish_step(translation, list);
+        bool listed = spill_translation_call(translation, list, &answer);
+        bson_destroy(list);
+        if (!listed)
+            return false;
+        bool dropped = drop_listed(translation, &answer);
+        more = bson_iter_init(&iter, &answer) &&
+               bson_iter_find_descendant(&iter, "cursor.id", &id) && bson_iter_as_int64(&id) != 0;
+        bson_destroy(&answer);
+        if (!dropped)
+            return false;
+    }
+    bson_init(reply);
+    BSON_APPEND_UTF8(reply, "dropped", translation->command->database);
+    BSON_APPEND_DOUBLE(reply, "ok", 1);
+    return true;
+}

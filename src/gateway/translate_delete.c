@@ -1,0 +1,127 @@
+/* delete: owners without pages by the client's statement, owners with pages one by one. */
+#include "gateway/classify.h"
+#include "gateway/mention.h"
+#include "gateway/removal.h"
+#include "gateway/statements.h"
+#include "gateway/translations.h"
+#include "util/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One statement. Borrows from the command. */
+typedef struct deletion {
+    spill_translation_t *translation;
+    bson_t whole, q; /* static */
+    unsigned mentions;
+    bool many;
+    int64_t n;
+} deletion_t;
+
+static bool read_deletion(spill_translation_t *translation, const bson_t *document,
+                          deletion_t *deletion)
+{
+    bson_iter_t iter;
+    *deletion = (deletion_t){.translation = translation, .many = true};
+    bson_init_static(&deletion->whole, bson_get_data(document), document->len);
+    if (!bson_iter_init_find(&iter, document, "q") || !spill_iter_document(&iter, &deletion->q) ||
+        !bson_validate(&deletion->q, BSON_VALIDATE_NONE, NULL))
+        return spill_translation_fail(translation, SPILL_SERVER_INVALID_BSON,
+                                      "spillway: a statement has no q, or is malformed");
+    if (bson_iter_init_find(&iter, document, "limit"))
+        deletion->many = !spill_iter_is_true(&iter);
+    deletion->mentions = spill_mentions_in_filter(&deletion->q, translation->array);
+    if ((deletion->mentions & SPILL_MENTIONS_SPILL) && deletion->mentions != SPILL_MENTIONS_ANY)
+        return spill_translation_refuse_spill(translation, "delete");
+    return true;
+}
+
+/* Send the statement for owners without pages. */
+static bool attempt(deletion_t *deletion, spill_sums_t *sums)
+{
+    static const char *const except[] = {"deletes", "ordered", NULL};
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t guards = BSON_INITIALIZER;
+    bson_t list, statement, reply, error;
+    bson_iter_t iter, found;
+    spill_translation_t *translation = deletion->translation;
+    spill_guard_no_pages(translation, &guards);
+    spill_translation_copy_body(translation, except, &body);
+    BSON_APPEND_ARRAY_BEGIN(&body, "deletes", &list);
+    BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &statement);
+    spill_statement_guard(&deletion->whole, &deletion->q, &guards, &statement);
+    BSON_APPEND_INT32(&statement, "limit", deletion->many ? 0 : 1);
+    bson_append_document_end(&list, &statement);
+    bson_append_array_end(&body, &list);
+    if (!spill_sums_call(translation, sums, &body, &reply))
+        return false;
+    spill_sums_keep(sums, &reply);
+    deletion->n += bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
+    bool done = !(bson_iter_init(&iter, &reply) &&
+                  bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
+                  spill_iter_document(&found, &error)) ||
+                spill_translation_keep(translation, &error, false);
+    bson_destroy(&reply);
+    return done;
+}
+
+static bool refuse(const deletion_t *deletion)
+{
+    return spill_translation_refuse(deletion->translation, deletion->translation->array, "a filter",
+                                    "the server does not search the pages: give the _id alone, or "
+                                    "conditions on other fields");
+}
+
+/* Delete one owner with pages that q finds. *found: there was one, deleted or changed meanwhile. */
+static bool delete_outlier(deletion_t *deletion, bool *found)
+{
+    char path[SPILL_NAME_SIZE + 16];
+    spill_look_t look;
+    bool removed = false;
+    bson_t pages = BSON_INITIALIZER, filter = BSON_INITIALIZER;
+    snprintf(path, sizeof path, "spill.%s.pages", deletion->translation->array);
+    BCON_APPEND(&pages, path, "{", "$gt", BCON_INT64(0), "}");
+    BCON_APPEND(&filter, "$and", "[", BCON_DOCUMENT(&deletion->q), BCON_DOCUMENT(&pages), "]");
+    bool done = spill_look(deletion->translation, &filter, NULL, &look);
+    *found = done && look.found;
+    if (*found)
+        done = deletion->mentions != 0
+                   ? refuse(deletion)
+                   : spill_removal_run(deletion->translation, &look, &deletion->q, &removed);
+    if (done || *found)
+        spill_look_release(&look);
+    deletion->n += removed;
+    bson_destroy(&pages);
+    bson_destroy(&filter);
+    return done;
+}
+
+static bool run(spill_translation_t *translation, const bson_t *document, spill_sums_t *sums)
+{
+    deletion_t deletion;
+    bool found = true, any = false;
+    if (!read_deletion(translation, document, &deletion))
+        return false;
+    /* A filter on F of several documents: pages may have elements that match. */
+    if (deletion.mentions != 0 && !spill_translation_find_pages(translation, &deletion.q, &any))
+        return false;
+    if (any)
+        return refuse(&deletion);
+    bool done = attempt(&deletion, sums);
+    while (done && found && (deletion.many || deletion.n == 0))
+        done = delete_outlier(&deletion, &found);
+    sums->n += deletion.n;
+    return done;
+}
+
+bool spill_translate_delete(spill_translation_t *translation, bson_t *reply)
+{
+    const spill_definition_t *definition = translation->at->definition;
+    if (translation->at->array == NULL && definition->page_collection[0] == '\0')
+        return spill_translation_forward(translation, reply);
+    if (translation->at->array == NULL)
+        return spill_translation_refuse(translation, definition->array, "delete",
+                                        "the gateway does not serve this layout: use "
+                                        "`spillway drop' or the library");
+    return spill_statements_run(translation, "deletes", run, reply);
+}

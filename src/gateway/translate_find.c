@@ -1,0 +1,110 @@
+/* find, count and distinct on a served collection. */
+#include "gateway/mention.h"
+#include "gateway/reply_batch.h"
+#include "gateway/translations.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* What a filter, which may be NULL, mentions. False: it mentions `spill`. */
+static bool survey_filter(spill_translation_t *translation, const bson_t *filter,
+                          unsigned *mentions)
+{
+    *mentions = filter != NULL ? spill_mentions_in_filter(filter, translation->array) : 0;
+    return (*mentions & SPILL_MENTIONS_SPILL) == 0 || *mentions == SPILL_MENTIONS_ANY ||
+           spill_translation_refuse_spill(translation, "a filter");
+}
+
+/* Do the sort, the hint or the bounds of an index use F? */
+static bool orders_by_array(const spill_translation_t *translation)
+{
+    static const char *const names[] = {"sort", "hint", "min", "max", NULL};
+    bson_t document;
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (spill_translation_find_document(translation, names[i], &document) &&
+            spill_mentions_in_document(&document, translation->array) != 0)
+            return true;
+    return false;
+}
+
+static void copy_option(const spill_translation_t *translation, const char *name, bson_t *options)
+{
+    bson_iter_t iter;
+    if (spill_translation_find(translation, name, &iter))
+        bson_append_iter(options, name, -1, &iter);
+}
+
+/* Keep what is needed to read a document again. */
+static void keep_query(const spill_translation_t *translation, const bson_t *filter,
+                       spill_asked_t *asked)
+{
+    asked->filter = filter != NULL ? bson_copy(filter) : bson_new();
+    asked->options = bson_new();
+    copy_option(translation, "collation", asked->options);
+    copy_option(translation, "let", asked->options);
+}
+
+static bool ask(spill_translation_t *translation, const spill_asked_t *asked, bson_t *answer)
+{
+    static const char *const except[] = {"projection", NULL};
+    if (asked->projection == NULL)
+        return spill_translation_forward(translation, answer);
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    spill_translation_copy_body(translation, except, &body);
+    BSON_APPEND_DOCUMENT(&body, "projection", asked->projection);
+    return spill_translation_call(translation, &body, answer);
+}
+
+bool spill_translate_find(spill_translation_t *translation, bson_t *reply)
+{
+    bson_t filter, projection, answer;
+    bson_iter_t single;
+    unsigned mentions;
+    SPILL_SCOPED(spill_asked_release) spill_asked_t asked = {0};
+    bool filters = spill_translation_find_document(translation, "filter", &filter);
+    bool projects = spill_translation_find_document(translation, "projection", &projection);
+    if (!survey_filter(translation, filters ? &filter : NULL, &mentions))
+        return false;
+    if (!spill_asked_read(translation->array, projects ? &projection : NULL, &asked))
+        return spill_translation_refuse_spill(translation, "a projection");
+    asked.recounts = mentions != 0 || orders_by_array(translation);
+    keep_query(translation, filters ? &filter : NULL, &asked);
+    if (!ask(translation, &asked, &answer))
+        return false;
+    bool one =
+        spill_translation_find(translation, "singleBatch", &single) && spill_iter_is_true(&single);
+    bool done = spill_batch_begin(translation, &answer, &asked, one, reply);
+    bson_destroy(&answer);
+    return done;
+}
+
+/* ---- count, distinct ------------------------------------------------------------------------- */
+
+bool spill_translate_count(spill_translation_t *translation, bson_t *reply)
+{
+    bson_t filter;
+    bson_iter_t key;
+    unsigned mentions;
+    bool any = false;
+    bool filters = spill_translation_find_document(translation, "query", &filter);
+    if (!survey_filter(translation, filters ? &filter : NULL, &mentions))
+        return false;
+    if (spill_translation_find(translation, "key", &key) && BSON_ITER_HOLDS_UTF8(&key))
+        mentions |= spill_mentions_in_path(bson_iter_utf8(&key, NULL), translation->array);
+    if (mentions & SPILL_MENTIONS_SPILL)
+        return spill_translation_refuse_spill(translation, translation->command->name);
+    if (orders_by_array(translation))
+        mentions |= SPILL_MENTIONS_ARRAY;
+    if (!spill_translation_forward(translation, reply))
+        return false;
+    /* Afterwards: an array that got its first page meanwhile was complete before. */
+    bool known =
+        mentions == 0 || spill_translation_find_pages(translation, filters ? &filter : NULL, &any);
+    if (known && !any)
+        return true;
+    bson_destroy(reply);
+    return known && spill_translation_refuse(
+                        translation, translation->array, translation->command->name,
+                        "other arrays have pages that the server does not search: give the _id, or "
+                        "read the arrays and count in the application");
+}

@@ -1,0 +1,113 @@
+/* update: statement by statement, unless none of them touches F. */
+#include "gateway/mention.h"
+#include "gateway/statements.h"
+#include "gateway/translations.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* ---- one statement for the server ------------------------------------------------------------ */
+
+static bool read_reply(spill_change_t *change, const bson_t *reply)
+{
+    bson_iter_t iter, found;
+    bson_t error;
+    change->n += bson_iter_init_find(&iter, reply, "n") ? bson_iter_as_int64(&iter) : 0;
+    change->modified +=
+        bson_iter_init_find(&iter, reply, "nModified") ? bson_iter_as_int64(&iter) : 0;
+    if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "upserted.0._id", &found))
+        bson_append_iter(&change->upserted, "_id", -1, &found);
+    if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
+        spill_iter_document(&found, &error))
+        return spill_translation_keep(change->translation, &error, false);
+    return true;
+}
+
+static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, bool many)
+{
+    static const char *const except[] = {"updates", "ordered", NULL};
+    spill_sums_t *sums = change->context;
+    const spill_statement_t *own = change->statement;
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    bson_t list, statement, reply;
+    spill_translation_copy_body(change->translation, except, &body);
+    BSON_APPEND_ARRAY_BEGIN(&body, "updates", &list);
+    BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &statement);
+    spill_statement_guard(&own->whole, &own->q, guards, &statement);
+    if (upsert)
+        BSON_APPEND_BOOL(&statement, "upsert", true);
+    if (many)
+        BSON_APPEND_BOOL(&statement, "multi", true);
+    bson_append_document_end(&list, &statement);
+    bson_append_array_end(&body, &list);
+    if (!spill_sums_call(change->translation, sums, &body, &reply))
+        return false;
+    spill_sums_keep(sums, &reply);
+    bool done = read_reply(change, &reply);
+    bson_destroy(&reply);
+    return done;
+}
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+static bool flag(const bson_t *document, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && spill_iter_is_true(&iter);
+}
+
+static bool read_statement(spill_translation_t *translation, const bson_t *document,
+                           spill_statement_t *statement)
+{
+    bson_iter_t iter, update;
+    bson_t q, u;
+    if (!bson_iter_init_find(&iter, document, "q") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
+        !spill_iter_document(&iter, &q) || !bson_iter_init_find(&update, document, "u") ||
+        !spill_iter_document(&update, &u) ||
+        !spill_statement_read(translation->at, &q, &u, BSON_ITER_HOLDS_ARRAY(&update), statement))
+        return spill_translation_fail(translation, SPILL_SERVER_INVALID_BSON,
+                                      "spillway: a statement has no q or no u, or is malformed");
+    bson_init_static(&statement->whole, bson_get_data(document), document->len);
+    statement->upsert = flag(document, "upsert");
+    statement->multi = flag(document, "multi");
+    statement->has_filters = bson_iter_init_find(&iter, document, "arrayFilters");
+    statement->has_collation = bson_iter_init_find(&iter, document, "collation");
+    return true;
+}
+
+static bool is_relayed(spill_translation_t *translation, const bson_t *document)
+{
+    spill_statement_t statement;
+    return read_statement(translation, document, &statement) &&
+           spill_statement_is_relayed(&statement);
+}
+
+static bool run(spill_translation_t *translation, const bson_t *document, spill_sums_t *sums)
+{
+    spill_statement_t statement;
+    spill_change_t change;
+    bson_t nothing = BSON_INITIALIZER;
+    if (!read_statement(translation, document, &statement) ||
+        !spill_change_check_served(translation, &statement))
+        return false;
+    spill_change_init(&change, translation, &statement, &sums->numbers);
+    change.attempt = attempt;
+    change.context = sums;
+    bool done = spill_statement_is_relayed(&statement) || translation->at->array == NULL
+                    ? attempt(&change, &nothing, statement.upsert, statement.multi)
+                : statement.multi ? spill_change_many(&change)
+                                  : spill_change_one(&change);
+    sums->n += change.n;
+    sums->modified += change.modified;
+    if (!bson_empty(&change.upserted))
+        spill_sums_upserted(sums, &change.upserted);
+    spill_change_release(&change);
+    return done;
+}
+
+bool spill_translate_update(spill_translation_t *translation, bson_t *reply)
+{
+    if (spill_statements_all(translation, "updates", is_relayed))
+        return spill_translation_forward(translation, reply);
+    return spill_statements_run(translation, "updates", run, reply);
+}

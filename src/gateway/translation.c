@@ -1,0 +1,344 @@
+#include "gateway/translation.h"
+
+#include "gateway/mention.h"
+#include "util/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void spill_translation_init(spill_translation_t *translation, spill_served_t *served,
+                            spill_client_connection_t *connection,
+                            const spill_client_command_t *command)
+{
+    *translation = (spill_translation_t){
+        .served = served, .array = "", .connection = connection, .command = command};
+    bson_init(&translation->failure);
+    translation->at = spill_served_find(served, command->database, command->collection);
+    if (translation->at != NULL)
+        translation->array = translation->at->definition->array;
+}
+
+void spill_translation_release(spill_translation_t *translation)
+{
+    bson_destroy(&translation->failure);
+}
+
+/* ---- the client's body ----------------------------------------------------------------------- */
+
+bool spill_translation_find(const spill_translation_t *translation, const char *name,
+                            bson_iter_t *iter)
+{
+    return bson_iter_init_find(iter, &translation->command->message->body, name);
+}
+
+bool spill_translation_find_document(const spill_translation_t *translation, const char *name,
+                                     bson_t *document)
+{
+    bson_iter_t iter;
+    return spill_translation_find(translation, name, &iter) && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+           spill_iter_document(&iter, document);
+}
+
+static bool is_in(const char *name, const char *const *names)
+{
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Is it {w: 0}? Then upstream would not say what it has done. */
+static bool is_unacknowledged(const bson_iter_t *concern)
+{
+    bson_t document;
+    bson_iter_t w;
+    return spill_iter_document(concern, &document) && bson_iter_init_find(&w, &document, "w") &&
+           BSON_ITER_HOLDS_NUMBER(&w) && bson_iter_as_int64(&w) == 0;
+}
+
+void spill_translation_copy_body(const spill_translation_t *translation, const char *const *except,
+                                 bson_t *copy)
+{
+    bson_iter_t field;
+    if (!bson_iter_init(&field, &translation->command->message->body))
+        return;
+    while (bson_iter_next(&field)) {
+        const char *key = bson_iter_key(&field);
+        if (is_in(key, except) || strcmp(key, "stmtIds") == 0 || strcmp(key, "stmtId") == 0 ||
+            (strcmp(key, "writeConcern") == 0 && is_unacknowledged(&field)))
+            continue;
+        bson_append_iter(copy, key, -1, &field);
+    }
+}
+
+void spill_translation_finish_step(const spill_translation_t *translation, bson_t *step)
+{
+    static const char *const names[] = {"$db",        "lsid",      "$clusterTime",
+                                        "apiVersion", "apiStrict", "apiDeprecationErrors",
+                                        "comment",    NULL};
+    bson_iter_t field;
+    if (!bson_iter_init(&field, &translation->command->message->body))
+        return;
+    while (bson_iter_next(&field))
+        if (is_in(bson_iter_key(&field), names))
+            bson_append_iter(step, NULL, -1, &field);
+}
+
+bool spill_translation_check_concern(spill_translation_t *translation)
+{
+    bson_t concern;
+    bson_iter_t w;
+    if (!spill_translation_find_document(translation, "writeConcern", &concern) ||
+        !bson_iter_init_find(&w, &concern, "w"))
+        return true;
+    bool known = BSON_ITER_HOLDS_NUMBER(&w) ? bson_iter_as_double(&w) <= 1
+                                            : BSON_ITER_HOLDS_UTF8(&w) &&
+                                                  strcmp(bson_iter_utf8(&w, NULL), "majority") == 0;
+    return known || spill_translation_fail(
+                        translation, SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN,
+                        "spillway: writes to an array with pages wait for the majority, and for no "
+                        "other write concern: use w: \"majority\"");
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+static const char *name_of(spill_server_code_t code)
+{
+    switch (code) {
+    case SPILL_SERVER_BAD_VALUE:
+        return "BadValue";
+    case SPILL_SERVER_UNAUTHORIZED:
+        return "Unauthorized";
+    case SPILL_SERVER_ILLEGAL_OPERATION:
+        return "IllegalOperation";
+    case SPILL_SERVER_INVALID_BSON:
+        return "InvalidBSON";
+    case SPILL_SERVER_CURSOR_NOT_FOUND:
+        return "CursorNotFound";
+    case SPILL_SERVER_CANNOT_CREATE_INDEX:
+        return "CannotCreateIndex";
+    case SPILL_SERVER_SHUTDOWN:
+        return "ShutdownInProgress";
+    case SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN:
+        return "UnsatisfiableWriteConcern";
+    case SPILL_SERVER_WRITE_CONFLICT:
+        return "WriteConflict";
+    case SPILL_SERVER_NOT_SUPPORTED:
+        return "CommandNotSupported";
+    case SPILL_SERVER_TRANSACTION_TOO_OLD:
+        return "TransactionTooOld";
+    case SPILL_SERVER_NO_TRANSACTION:
+        return "OperationNotSupportedInTransaction";
+    case SPILL_SERVER_OVERLOADED:
+        return "IngressRequestRateLimitExceeded";
+    case SPILL_SERVER_DOCUMENT_TOO_LARGE:
+        return "BSONObjectTooLarge";
+    }
+    return "UnknownError";
+}
+
+static void set_failure(spill_translation_t *translation, spill_server_code_t code,
+                        const char *message)
+{
+    char *valid = bson_utf8_validate(message, strlen(message), false)
+                      ? NULL
+                      : bson_strdup("spillway: the message has malformed text");
+    bson_reinit(&translation->failure);
+    BSON_APPEND_INT32(&translation->failure, "code", (int32_t)code);
+    BSON_APPEND_UTF8(&translation->failure, "codeName", name_of(code));
+    BSON_APPEND_UTF8(&translation->failure, "errmsg", valid != NULL ? valid : message);
+    translation->failed = true;
+    translation->whole = false;
+    bson_free(valid);
+}
+
+bool spill_translation_fail(spill_translation_t *translation, spill_server_code_t code,
+                            const char *format, ...)
+{
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    set_failure(translation, code, message);
+    return false;
+}
+
+bool spill_translation_refuse(spill_translation_t *translation, const char *field,
+                              const char *operation, const char *reason)
+{
+    bson_t details;
+    spill_translation_fail(translation, SPILL_SERVER_NOT_SUPPORTED,
+                           "spillway: %s is refused for '%s': %s", operation, field, reason);
+    BSON_APPEND_DOCUMENT_BEGIN(&translation->failure, "spillway", &details);
+    BSON_APPEND_UTF8(&details, "field", field);
+    BSON_APPEND_UTF8(&details, "operator", operation);
+    BSON_APPEND_UTF8(&details, "reason", reason);
+    bson_append_document_end(&translation->failure, &details);
+    return false;
+}
+
+bool spill_translation_refuse_spill(spill_translation_t *translation, const char *place)
+{
+    return spill_translation_refuse(translation, "spill", place,
+                                    "this field belongs to Spillway; leave it out");
+}
+
+static void append_labels(spill_translation_t *translation, const char *first, const char *second)
+{
+    bson_t labels;
+    BSON_APPEND_ARRAY_BEGIN(&translation->failure, "errorLabels", &labels);
+    BSON_APPEND_UTF8(&labels, "0", first);
+    if (second != NULL)
+        BSON_APPEND_UTF8(&labels, "1", second);
+    bson_append_array_end(&translation->failure, &labels);
+}
+
+bool spill_translation_overloaded(spill_translation_t *translation, const char *what)
+{
+    spill_translation_fail(translation, SPILL_SERVER_OVERLOADED,
+                           "spillway: %s; try again in some seconds", what);
+    append_labels(translation, "SystemOverloadedError", "RetryableError");
+    translation->whole = true;
+    return false;
+}
+
+static spill_server_code_t code_of(spill_code_t code)
+{
+    switch (code) {
+    case SPILL_TOO_BIG:
+        return SPILL_SERVER_DOCUMENT_TOO_LARGE;
+    case SPILL_CONFLICT:
+        return SPILL_SERVER_WRITE_CONFLICT;
+    case SPILL_DENIED:
+    case SPILL_READ_ONLY:
+        return SPILL_SERVER_UNAUTHORIZED;
+    case SPILL_UNKNOWN:
+    case SPILL_IO:
+    case SPILL_BUSY:
+        return SPILL_SERVER_SHUTDOWN;
+    default:
+        return SPILL_SERVER_BAD_VALUE;
+    }
+}
+
+bool spill_translation_fail_library(spill_translation_t *translation, spill_code_t code,
+                                    const spill_error_t *error)
+{
+    if (error->reason == SPILL_REASON_SESSIONS)
+        return spill_translation_overloaded(translation, error->message);
+    if (error->reason == SPILL_REASON_TOO_OLD)
+        return spill_translation_fail(translation, SPILL_SERVER_TRANSACTION_TOO_OLD, "spillway: %s",
+                                      error->message);
+    spill_translation_fail(translation, code_of(code), "spillway: %s", error->message);
+    if (code == SPILL_UNKNOWN && translation->command->txn_number >= 0) {
+        append_labels(translation, "RetryableWriteError", NULL);
+        translation->whole = true; /* a driver reads the label there, and repeats the command */
+    }
+    return false;
+}
+
+void spill_translation_recover(spill_translation_t *translation)
+{
+    bson_reinit(&translation->failure);
+    translation->failed = false;
+}
+
+int spill_translation_failure_code(const spill_translation_t *translation)
+{
+    bson_iter_t code;
+    return translation->failed && bson_iter_init_find(&code, &translation->failure, "code")
+               ? (int)bson_iter_as_int64(&code)
+               : 0;
+}
+
+/* ---- upstream -------------------------------------------------------------------------------- */
+
+static bool is_ok(const bson_t *reply)
+{
+    bson_iter_t ok;
+    return bson_iter_init_find(&ok, reply, "ok") && spill_iter_is_true(&ok);
+}
+
+bool spill_translation_keep(spill_translation_t *translation, const bson_t *error, bool whole)
+{
+    bson_iter_t field;
+    bson_reinit(&translation->failure);
+    translation->failed = true;
+    translation->whole = whole;
+    if (!bson_iter_init(&field, error))
+        return false;
+    while (bson_iter_next(&field))
+        if (strcmp(bson_iter_key(&field), "ok") != 0 && strcmp(bson_iter_key(&field), "index") != 0)
+            bson_append_iter(&translation->failure, NULL, -1, &field);
+    return false;
+}
+
+static bool call(spill_translation_t *translation, const bson_t *body,
+                 const spill_wire_sequence_t *sequences, size_t count, bson_t *reply)
+{
+    spill_error_t error;
+    spill_client_connection_t *connection = translation->connection;
+    if (connection->call(connection, body, sequences, count, reply, &error) != SPILL_OK) {
+        translation->close = true;
+        set_failure(translation, SPILL_SERVER_SHUTDOWN, error.message);
+        translation->whole = true;
+        return false;
+    }
+    if (is_ok(reply))
+        return true;
+    spill_translation_keep(translation, reply, true);
+    bson_destroy(reply);
+    return false;
+}
+
+bool spill_translation_call(spill_translation_t *translation, const bson_t *body, bson_t *reply)
+{
+    return call(translation, body, NULL, 0, reply);
+}
+
+bool spill_translation_forward(spill_translation_t *translation, bson_t *reply)
+{
+    const spill_wire_message_t *message = translation->command->message;
+    return call(translation, &message->body, message->sequences, message->sequence_count, reply);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Does a find with these fields return a document? */
+static bool finds(spill_translation_t *translation, const char *collection, const bson_t *filter,
+                  bool *any)
+{
+    bson_t reply;
+    bson_iter_t iter, batch;
+    bson_t *find =
+        BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter), "projection", "{",
+                 "_id", BCON_INT32(1), "}", "limit", BCON_INT64(1), "singleBatch", BCON_BOOL(true));
+    spill_translation_finish_step(translation, find);
+    bool done = spill_translation_call(translation, find, &reply);
+    if (done) {
+        *any = bson_iter_init(&iter, &reply) &&
+               bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
+               bson_iter_recurse(&batch, &iter) && bson_iter_next(&iter);
+        bson_destroy(&reply);
+    }
+    bson_destroy(find);
+    return done;
+}
+
+bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any)
+{
+    char path[SPILL_NAME_SIZE + 16];
+    bson_iter_t id, collation;
+    SPILL_SCOPED(bson_destroy) bson_t heads = BSON_INITIALIZER;
+    const spill_definition_t *definition = translation->at->definition;
+    *any = false;
+    if (filter == NULL || !spill_filter_find_id(filter, &id) ||
+        spill_translation_find(translation, "collation", &collation))
+        return finds(translation, definition->page_collection, &heads, any);
+    snprintf(path, sizeof path, "spill.%s.pages", definition->array);
+    bson_append_iter(&heads, "_id", -1, &id);
+    BCON_APPEND(&heads, path, "{", "$gt", BCON_INT64(0), "}");
+    return finds(translation, definition->collection, &heads, any);
+}

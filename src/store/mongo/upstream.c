@@ -1,0 +1,171 @@
+/* The primary and its hello, by the driver's monitoring (store/upstream.h). */
+#include "store/upstream.h"
+
+#include "store/mongo/mongo.h"
+#include "util/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct spill_upstream {
+    spill_mongo_t *store;
+    mongoc_client_t *client;
+    spill_upstream_tls_t tls; /* borrows from the client's URI */
+};
+
+static bool flag_of(const mongoc_uri_t *uri, const char *option)
+{
+    return mongoc_uri_get_option_as_bool(uri, option, false);
+}
+
+static void read_tls(const mongoc_uri_t *uri, spill_upstream_tls_t *tls)
+{
+    bool insecure = flag_of(uri, MONGOC_URI_TLSINSECURE);
+    tls->used = mongoc_uri_get_tls(uri);
+    tls->authority_file = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCAFILE, NULL);
+    tls->certificate_file =
+        mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
+    tls->password =
+        mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD, NULL);
+    tls->any_certificate = insecure || flag_of(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES);
+    tls->any_host = tls->any_certificate || flag_of(uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES);
+}
+
+spill_code_t spill_upstream_open(const char *uri, spill_upstream_t **upstream, spill_error_t *error)
+{
+    spill_store_options_t options;
+    spill_store_t *store = NULL;
+    *upstream = NULL;
+    SPILL_TRY(spill_driver_load(error));
+    spill_upstream_t *made = bson_malloc0(sizeof *made);
+    *upstream = made;
+    spill_store_options_init(&options);
+    options.read_only = true;
+    SPILL_TRY(spill_mongo_open(uri, &options, &store, error));
+    made->store = (spill_mongo_t *)store;
+    made->client = mongoc_client_pool_pop(made->store->pool);
+    read_tls(mongoc_client_get_uri(made->client), &made->tls);
+    return SPILL_OK;
+}
+
+void spill_upstream_close(spill_upstream_t *upstream)
+{
+    if (!upstream)
+        return;
+    if (upstream->client)
+        mongoc_client_pool_push(upstream->store->pool, upstream->client);
+    if (upstream->store)
+        spill_store_close(&upstream->store->base, NULL);
+    bson_free(upstream);
+}
+
+const char *spill_upstream_place(const spill_upstream_t *upstream)
+{
+    return upstream->store->place;
+}
+
+const char *spill_upstream_database(const spill_upstream_t *upstream)
+{
+    return upstream->store->database;
+}
+
+const spill_upstream_tls_t *spill_upstream_tls(const spill_upstream_t *upstream)
+{
+    return &upstream->tls;
+}
+
+/* ---- the primary ----------------------------------------------------------------------------- */
+
+static bool is_text(const bson_t *document, const char *key, const char *text)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, key) && BSON_ITER_HOLDS_UTF8(&iter) &&
+           strcmp(bson_iter_utf8(&iter, NULL), text) == 0;
+}
+
+/* The hello tells the kind also if the URI asks for a direct connection. */
+static spill_upstream_kind_t kind_of(const bson_t *hello)
+{
+    bson_iter_t iter;
+    if (is_text(hello, "msg", "isdbgrid"))
+        return SPILL_UPSTREAM_ROUTER;
+    return bson_iter_init_find(&iter, hello, "setName") ? SPILL_UPSTREAM_REPLICA_SET
+                                                        : SPILL_UPSTREAM_STANDALONE;
+}
+
+static spill_code_t copy_host(const mongoc_host_list_t *host, spill_upstream_primary_t *primary,
+                              spill_error_t *error)
+{
+    if (host->host[0] == '/' || host->port == 0)
+        return spill_fail(
+            error, SPILL_INVALID,
+            "%s: the gateway needs a host and a port, not a socket in the file system", host->host);
+    snprintf(primary->host, sizeof primary->host, "%s", host->host);
+    primary->port = host->port;
+    return SPILL_OK;
+}
+
+spill_code_t spill_upstream_find(spill_upstream_t *upstream, spill_upstream_primary_t *primary,
+                                 spill_error_t *error)
+{
+    spill_mongo_t *store = upstream->store;
+    bson_error_t cause;
+    bson_t empty = BSON_INITIALIZER;
+    memset(primary, 0, sizeof *primary);
+    bson_init(&primary->hello);
+    mongoc_server_description_t *server =
+        mongoc_client_select_server(upstream->client, true, NULL, &cause);
+    if (!server)
+        return spill_mongo_fail(store, NULL, false, &cause, &empty, error);
+    spill_code_t code = copy_host(mongoc_server_description_host(server), primary, error);
+    if (code == SPILL_OK) {
+        bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
+        bson_destroy(&primary->hello);
+        if (!mongoc_client_command_simple_with_server_id(upstream->client, "admin", hello, NULL,
+                                                         mongoc_server_description_id(server),
+                                                         &primary->hello, &cause))
+            code = spill_mongo_fail(store, NULL, false, &cause, &primary->hello, error);
+        bson_destroy(hello);
+    }
+    mongoc_server_description_destroy(server);
+    primary->kind = kind_of(&primary->hello);
+    return code;
+}
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+static spill_code_t probe_command(spill_upstream_t *upstream, const char *collection,
+                                  bson_t *command, spill_error_t *error)
+{
+    spill_mongo_t *store = upstream->store;
+    bson_error_t cause;
+    bson_t reply;
+    bool done = mongoc_client_command_simple(upstream->client, store->database, command, NULL,
+                                             &reply, &cause);
+    spill_code_t code =
+        done ? SPILL_OK : spill_mongo_fail(store, collection, false, &cause, &reply, error);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return code;
+}
+
+/* {_id: {$in: []}}, which no document matches. */
+#define MATCHES_NOTHING "{", "_id", "{", "$in", "[", "]", "}", "}"
+
+spill_code_t spill_upstream_probe(spill_upstream_t *upstream, const char *collection,
+                                  spill_error_t *error)
+{
+    SPILL_TRY(probe_command(
+        upstream, collection,
+        BCON_NEW("find", BCON_UTF8(collection), "filter", MATCHES_NOTHING, "limit", BCON_INT32(1)),
+        error));
+    SPILL_TRY(probe_command(upstream, collection,
+                            BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q",
+                                     MATCHES_NOTHING, "u", "{", "$set", "{", "spill", BCON_INT32(0),
+                                     "}", "}", "}", "]"),
+                            error));
+    return probe_command(upstream, collection,
+                         BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q",
+                                  MATCHES_NOTHING, "limit", BCON_INT32(1), "}", "]"),
+                         error);
+}

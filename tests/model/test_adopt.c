@@ -1,0 +1,212 @@
+/*
+ * spill_array_adopt: one owner's unmanaged array, on the model store and the embedded store.
+ * test_migrate.c has the adoption beside other programs and clients.
+ */
+#include "support/embedded.h"
+#include "support/fault_store.h"
+#include "support/model_store.h"
+
+#include "core/array.h"
+
+#include <spillway/verify.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { THRESHOLD = 4, PAGE = 3, ELEMENTS = 23 };
+
+typedef struct world {
+    spill_store_t *store;
+    disk_t *disk; /* of an embedded store; or NULL */
+    spill_array_t *feed;
+    spill_array_t *other; /* another array in the same heads, which writes other fields */
+    bson_t storage;
+    spill_value_t owner;
+} world_t;
+
+static void define(spill_store_t *store, const char *name, const char *preset,
+                   spill_array_t **array)
+{
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, preset, name, NULL), SPILL_OK);
+    definition.bounds.threshold = THRESHOLD;
+    definition.bounds.page_capacity = PAGE;
+    if (strcmp(name, "other") == 0) {
+        strcpy(definition.array, "other");
+        strcpy(definition.count_field, "otherCount");
+        strcpy(definition.overflow_field, "otherOverflow");
+        strcpy(definition.pages_field, "otherPages");
+        strcpy(definition.page_collection, "otherPages");
+    }
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+    assert_int_equal(spill_array_open(store, name, array, NULL), SPILL_OK);
+}
+
+static void open_world(world_t *world, bool memory, const char *preset)
+{
+    *world = (world_t){.disk = memory ? NULL : disk_new()};
+    world->store =
+        memory ? model_store_open() : embedded_on_disk(world->disk, SPILL_DURABILITY_LOG);
+    define(world->store, "feed", preset, &world->feed);
+    define(world->store, "other", "feed-recent", &world->other);
+    bson_init(&world->storage);
+    world->owner = spill_value_from_utf8(&world->storage, "ada");
+}
+
+static void close_world(world_t *world)
+{
+    spill_array_close(world->feed);
+    spill_array_close(world->other);
+    assert_int_equal(spill_store_close(world->store, NULL), SPILL_OK);
+    bson_destroy(&world->storage);
+    if (world->disk)
+        disk_free(world->disk);
+}
+
+/* Write the numbers 0, 1, ... as a program that knows nothing of Spillway. */
+static void write_field(const world_t *world, int count)
+{
+    bson_t update = BSON_INITIALIZER, set, array;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_ARRAY_BEGIN(&set, "activities", &array);
+    for (int i = 0; i < count; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        BSON_APPEND_INT64(&array, key, i);
+    }
+    bson_append_array_end(&set, &array);
+    bson_append_document_end(&update, &set);
+    assert_int_equal(spill_array_update(world->other, &world->owner, &update, NULL), SPILL_OK);
+    bson_destroy(&update);
+}
+
+static spill_code_t append_number(const world_t *world, int64_t number, spill_error_t *error)
+{
+    spill_value_t value = {(const uint8_t *)&number, sizeof number, BSON_TYPE_INT64};
+    return spill_array_append(world->feed, &world->owner, &value, 1, NULL, NULL, error);
+}
+
+static bool compare(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    int64_t *next = context;
+    int64_t number;
+    (void)owner;
+    memcpy(&number, element->value.data, sizeof number);
+    assert_int_equal(number, *next);
+    assert_int_equal(element->seq, *next);
+    ++*next;
+    return true;
+}
+
+/* The array has the numbers 0, 1, ..., in short documents, and the verifier finds nothing. */
+static void check(const world_t *world, int64_t count)
+{
+    int64_t next = 0;
+    spill_count_t counted;
+    spill_verify_summary_t summary;
+    assert_int_equal(spill_array_export(world->feed, &world->owner, compare, &next, NULL),
+                     SPILL_OK);
+    assert_int_equal(next, count);
+    assert_int_equal(spill_array_count(world->feed, &world->owner, &counted, NULL), SPILL_OK);
+    assert_true(counted.head < THRESHOLD + PAGE);
+    assert_int_equal(spill_array_verify(world->feed, NULL, NULL, NULL, &summary, NULL), SPILL_OK);
+    assert_int_equal(summary.findings, 0);
+}
+
+static void adopts_and_spills(bool memory)
+{
+    world_t world;
+    spill_error_t error;
+    bool adopted = true;
+    open_world(&world, memory, "feed-recent");
+    assert_int_equal(spill_array_adopt(world.feed, &world.owner, &adopted, &error),
+                     SPILL_NOT_FOUND);
+    assert_false(adopted);
+    write_field(&world, 0);
+    assert_int_equal(spill_array_adopt(world.feed, &world.owner, NULL, &error), SPILL_NOT_FOUND);
+    write_field(&world, ELEMENTS);
+    assert_int_equal(append_number(&world, ELEMENTS, &error), SPILL_REFUSED);
+    assert_int_equal(error.reason, SPILL_REASON_UNMANAGED);
+    assert_int_equal(spill_array_adopt(world.feed, &world.owner, &adopted, &error), SPILL_OK);
+    assert_true(adopted);
+    check(&world, ELEMENTS);
+    assert_int_equal(append_number(&world, ELEMENTS, &error), SPILL_OK);
+    assert_int_equal(spill_array_adopt(world.feed, &world.owner, &adopted, &error), SPILL_OK);
+    assert_false(adopted);
+    check(&world, ELEMENTS + 1);
+    close_world(&world);
+}
+
+static void array_is_adopted_and_spilled(void **state)
+{
+    (void)state;
+    adopts_and_spills(true);
+    adopts_and_spills(false);
+}
+
+static void other_layouts_are_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    spill_error_t error;
+    open_world(&world, true, "feed"); /* keeps the oldest */
+    assert_int_equal(spill_array_adopt(world.feed, &world.owner, NULL, &error), SPILL_INVALID);
+    assert_int_equal(spill_array_adopt(world.feed, NULL, NULL, &error), SPILL_INVALID);
+    assert_int_equal(error.reason, SPILL_REASON_NONE);
+    close_world(&world);
+}
+
+/* Adopt through a store in which call `at` fails. Return whether it was reached. */
+static bool adopt_with_fault(const world_t *world, int64_t at, fault_t fault)
+{
+    fault_once_t once = {.at = at, .fault = fault};
+    fault_hooks_t hooks = fault_once(&once);
+    spill_store_t *faulty;
+    spill_array_t *array;
+    spill_error_t error;
+    fault_wrap(world->store, &hooks, &faulty);
+    if (spill_array_open(faulty, "feed", &array, &error) == SPILL_OK) {
+        spill_array_adopt(array, &world->owner, NULL, &error);
+        spill_array_close(array);
+    }
+    while (fault_pending(faulty) > 0)
+        fault_deliver(faulty, 0);
+    bool reached = fault_calls(faulty) > at;
+    spill_store_close(faulty, NULL);
+    return reached;
+}
+
+/* Whatever a failed adoption leaves, another one and the next appends complete it. */
+static void every_call_of_an_adoption_fails_once(void **state)
+{
+    (void)state;
+    for (fault_t fault = FAULT_FAIL; fault < FAULT_COUNT; fault++) {
+        bool reached = true;
+        for (int64_t at = 0; reached; at++) {
+            world_t world;
+            open_world(&world, at % 2 == 0, "feed-recent");
+            write_field(&world, ELEMENTS);
+            reached = adopt_with_fault(&world, at, fault);
+            assert_int_equal(spill_array_adopt(world.feed, &world.owner, NULL, NULL), SPILL_OK);
+            assert_int_equal(append_number(&world, ELEMENTS, NULL), SPILL_OK);
+            assert_int_equal(append_number(&world, ELEMENTS + 1, NULL), SPILL_OK);
+            assert_int_equal(append_number(&world, ELEMENTS + 2, NULL), SPILL_OK);
+            check(&world, ELEMENTS + 3);
+            close_world(&world);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(array_is_adopted_and_spilled),
+        cmocka_unit_test(other_layouts_are_refused),
+        cmocka_unit_test(every_call_of_an_adoption_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* A client of the gateway's translation, without the relay: commands on a socket to the server. */
+#ifndef SPILL_TESTS_GATEWAY_CLIENT_H
+#define SPILL_TESTS_GATEWAY_CLIENT_H
+
+#include "gateway/translate.h"
+
+#include <spillway/definition.h>
+
+typedef struct gateway_client {
+    spill_client_connection_t connection; /* first: the translation gets its address */
+    spill_served_t *served;
+    char *database;
+    int socket;
+    int32_t request_id;
+    int64_t calls;      /* commands sent to the server */
+    int64_t reserved;   /* bytes */
+    int64_t txn_number; /* -1: commands have none */
+    bool relayed;       /* the last command was passed on unchanged */
+} gateway_client_t;
+
+/* A URI without a password. The definitions of its database are read. */
+gateway_client_t *gateway_client_new(const char *uri);
+void gateway_client_free(gateway_client_t *client);
+
+/* The definition of preset `gateway` for collection "c" and field "f": threshold 3, pages of 2. */
+spill_definition_t gateway_small_definition(void);
+
+/* Carry out a command as the gateway does, or directly. $db is added. Destroy the reply. */
+bson_t *gateway_run(gateway_client_t *client, const bson_t *command);
+bson_t *gateway_run_json(gateway_client_t *client, const char *json);
+bson_t *gateway_direct(gateway_client_t *client, const bson_t *command);
+bson_t *gateway_direct_json(gateway_client_t *client, const char *json);
+
+/* Is the field at the path equal to the JSON value (as canonical or relaxed text)? Else fail. */
+void gateway_expect(const bson_t *reply, const char *path, const char *json);
+
+#endif

@@ -1,0 +1,362 @@
+"""The relay in front of a scripted server: what it passes on, answers, refuses and closes."""
+
+import random
+import signal
+import socket
+import struct
+import urllib.request
+
+import bson
+
+from gateway_lib import (COMPRESSED, MORE_TO_COME, MSG, Gateway, Server, body_of, frame, is_closed,
+                         message, query, receive, run, wait_until)
+
+
+def pair(*options, **server_options):
+    server = Server(**server_options)
+    return server, Gateway(f"mongodb://127.0.0.1:{server.port}/d", *options)
+
+
+def random_messages():
+    """Messages of all sizes: with sequences, long ones too; the last is almost 48 MB."""
+    rng = random.Random(1)
+    yield message({"ping": 1, "$db": "app"}, request=77)
+    for size in (0, 10, 1000, 60000, 70000, 300000, 3000000):
+        body = {"insert": "c", "ordered": True, "$db": "app", "comment": rng.randbytes(20)}
+        documents = [{"_id": i, "x": rng.randbytes(size)} for i in range(3)]
+        yield message(body, [("documents", documents)], request=rng.randrange(1 << 30))
+        yield message(body | {"documents": documents}, request=rng.randrange(1 << 30))
+    yield message({"$db": "app", "insert": "c"}, request=5)  # the first field is no command
+    big = [{"_id": 1, "x": b"y" * 15900000}] * 3
+    yield message({"insert": "c", "$db": "app"}, [("documents", big)])
+
+
+def bytes_pass_unchanged():
+    server, gateway = pair()
+    sent, got = list(random_messages()), []
+    with gateway.connect() as end:
+        for data in sent:
+            end.sendall(data)
+            got.append(receive(end))
+        for name in ("slowly", "big"):
+            sent.append(message({name: 1, "$db": "app"}))
+            end.sendall(sent[-1])
+            got.append(receive(end))
+    assert server.received == sent
+    assert b"".join(server.sent) == b"".join(got)
+    gateway.stop()
+
+
+def pieces_make_messages():
+    """One byte at a time, and several messages at once."""
+    server, gateway = pair()
+    sent = [message({"ping": i, "$db": "app"}, request=i) for i in range(20)]
+    with gateway.connect() as end:
+        for byte in sent[0]:
+            end.sendall(bytes([byte]))
+        receive(end)
+        end.sendall(b"".join(sent[1:]))
+        for i in range(1, 20):
+            assert struct.unpack("<i", receive(end)[8:12])[0] == i
+    assert server.received == sent
+    gateway.stop()
+
+
+def unanswered_and_exhaust():
+    server, gateway = pair()
+    with gateway.connect() as end:
+        for i in range(3):
+            end.sendall(message({"insert": "c", "n": i, "$db": "app"}, flags=MORE_TO_COME))
+        end.sendall(message({"exhaust": 1, "$db": "app"}))
+        assert [body_of(receive(end))["n"] for _ in range(3)] == [0, 1, 2]
+        end.sendall(message({"ping": 1, "$db": "app"}))
+        assert body_of(receive(end))["ok"] == 1
+    assert [body_of(data).get("n") for data in server.received] == [0, 1, 2, None, None]
+    gateway.stop()
+
+
+def replies_to_unanswered_are_dropped():
+    """FerretDB 2.7 replies to a message with moreToCome; then the client would be one reply behind."""
+    _, gateway = pair()
+    with gateway.connect() as end:
+        for i in range(5):
+            end.sendall(message({"talkative": 1, "$db": "app"}, flags=MORE_TO_COME, request=10 + i))
+            end.sendall(message({"slowly": 1, "$db": "app"}, request=20 + i))
+            data = receive(end)
+            assert struct.unpack("<i", data[8:12])[0] == 20 + i and "text" in body_of(data)
+    gateway.stop()
+
+
+NEVER = ("setName", "hosts", "me", "primary", "tags", "electionId", "lastWrite", "topologyVersion",
+         "setVersion", "compression", "secondary")
+
+
+def hello_is_the_gateways():
+    server, gateway = pair()
+    for name, primary in (("hello", "isWritablePrimary"), ("isMaster", "ismaster"),
+                          ("ismaster", "ismaster")):
+        ask = {name: 1, "helloOk": True, "compression": ["zlib"], "loadBalanced": True}
+        answer = gateway.ask(ask | {"$db": "admin"})
+        assert answer[primary] is True and answer["helloOk"] and answer["ok"] == 1, answer
+        assert answer["maxWireVersion"] == 25 and answer["minWireVersion"] == 0, answer
+        assert answer["maxMessageSizeBytes"] == 48000000, answer
+        assert answer["maxBsonObjectSize"] == 16777216 and "localTime" in answer, answer
+        assert answer["logicalSessionTimeoutMinutes"] == 30 and answer["connectionId"] > 0, answer
+        assert isinstance(answer["serviceId"], bson.ObjectId) and "msg" not in answer, answer
+        assert not set(NEVER) & set(answer), answer
+        with gateway.connect() as end:
+            end.sendall(query(ask, request=9))
+            data = receive(end)
+            assert struct.unpack("<ii", data[8:16]) == (9, 1), "no OP_REPLY to request 9"
+            same = body_of(data)
+            for key in ("localTime", "connectionId"):
+                del same[key], answer[key]
+            assert same == answer
+    assert server.received == []
+    gateway.stop()
+
+
+def hello_of_a_set():
+    _, gateway = pair(set_name="rs")
+    answer = gateway.ask({"hello": 1, "$db": "admin"})
+    assert answer["msg"] == "isdbgrid" and not set(NEVER) & set(answer), answer
+    assert "serviceId" not in answer
+    # Transactions are the server's business here.
+    assert gateway.ask({"insert": "c", "startTransaction": True, "autocommit": False,
+                        "$db": "app"})["ok"] == 1
+    gateway.stop()
+
+
+def options_of_hello():
+    _, gateway = pair("--present", "mongos", "--max-reply", "167772160")
+    answer = gateway.ask({"hello": 1, "$db": "admin"})
+    assert answer["msg"] == "isdbgrid" and answer["maxMessageSizeBytes"] == 167772160, answer
+    gateway.stop()
+    _, gateway = pair("--present", "standalone", set_name="rs")
+    assert "msg" not in gateway.ask({"hello": 1, "$db": "admin"})
+    gateway.stop()
+
+
+def authentication_is_relayed():
+    _, gateway = pair()
+    ask = {"hello": 1, "saslSupportedMechs": "admin.ada", "compression": ["zlib"], "speculativeAuthenticate":
+           {"saslStart": 1, "mechanism": "SCRAM-SHA-256", "payload": b"n,,n=ada,r=x", "db": "admin"}}
+    answer = gateway.ask(ask | {"$db": "admin"})
+    assert answer["saslSupportedMechs"] == ["SCRAM-SHA-256"], answer
+    assert answer["speculativeAuthenticate"]["payload"] == b"x", answer
+    assert not set(NEVER) & set(answer), answer
+    with gateway.connect() as end:
+        end.sendall(query(ask))
+        assert body_of(receive(end))["speculativeAuthenticate"]["payload"] == b"x"
+        end.sendall(message({"saslContinue": 1, "payload": b"", "$db": "admin"}))
+        assert body_of(receive(end))["done"] is True
+    x509 = {"authenticate": 1, "mechanism": "MONGODB-X509", "$db": "$external"}
+    refused = gateway.ask(x509)
+    assert refused["code"] == 18 and "SCRAM-SHA-256" in refused["errmsg"], refused
+    answer = gateway.ask({"hello": 1, "speculativeAuthenticate": x509, "$db": "admin"})
+    assert "speculativeAuthenticate" not in answer and answer["ok"] == 1, answer
+    gateway.stop()
+
+
+def refusals():
+    server, gateway = pair()
+    answer = gateway.ask({"insert": "c", "startTransaction": True, "autocommit": False,
+                          "$db": "app"}, [("documents", [{"x": b"y" * 100000}])])
+    assert answer["code"] == 20 and answer["codeName"] == "IllegalOperation", answer
+    with gateway.connect() as end:
+        end.sendall(query({"find": "c"}, "app.c"))
+        assert body_of(receive(end))["code"] == 352
+        end.sendall(query({"buildInfo": 1}, "admin.$cmd"))
+        assert body_of(receive(end))["code"] == 352
+    assert server.received == []
+    assert '"code" : 352' in gateway.log_text()
+    gateway.stop()
+
+
+def malformed_messages_close():
+    server, gateway = pair()
+    good = message({"ping": 1, "$db": "app"})
+    long = message({"insert": "c", "$db": "app"}, [("documents", [{"x": b"y" * 100000}])])
+    bad = [struct.pack("<iiii", length, 1, 0, MSG) for length in (-1, 0, 15, 48000001, 2**31 - 1)]
+    bad += [frame(good[16:], opcode) for opcode in (COMPRESSED, 0, 2001, 2006)]
+    bad += [good[:16] + b"\x08\0\0\0" + good[20:], long[:16] + b"\x08\0\0\0" + long[20:],
+            good[:20] + b"\x07" + good[21:], frame(good[16:] + good[20:]), frame(b""),
+            message({"ping": 1}), frame(good[16:-3] + b"\xff\xff\0"),
+            good[:21] + struct.pack("<i", 1 << 30) + good[25:]]
+    for data in bad:
+        with gateway.connect() as end:
+            end.sendall(data)
+            assert is_closed(end), data[:40]
+    for size in (1, 15, 17, len(good) - 1):
+        gateway.connect().sendall(good[:size])  # and the connection ends
+    gateway.connect().sendall(long[:50000])
+    assert server.received == []
+    assert gateway.ask({"ping": 1, "$db": "app"})["ok"] == 1
+    assert "malformed message" in gateway.log_text()
+    gateway.stop()
+
+
+def slow_clients_are_closed():
+    _, gateway = pair("--header-timeout", "1")
+    good = message({"ping": 1, "$db": "app"})
+    long = message({"insert": "c", "$db": "app"}, [("documents", [{"x": b"y" * 100000}])])
+    idle = gateway.connect()
+    idle.sendall(good)
+    receive(idle)
+    slow = []
+    for part in (b"", good[:3], good[:30], long[:1000], long[:90000]):
+        slow.append(gateway.connect())
+        slow[-1].sendall(part)
+    assert all(is_closed(end) for end in slow)
+    idle.sendall(good)  # between messages a client may pause
+    assert body_of(receive(idle))["ok"] == 1
+    gateway.stop()
+
+
+def broken_upstream_closes():
+    server, gateway = pair()
+    with gateway.connect() as end, gateway.connect() as idle:
+        idle.sendall(message({"ping": 1, "$db": "app"}))
+        receive(idle)
+        end.sendall(message({"cut": 1, "$db": "app"}))
+        assert is_closed(end)
+        server.close_all()
+        assert is_closed(idle)
+    assert gateway.ask({"ping": 1, "$db": "app"})["ok"] == 1
+    gateway.stop()
+
+
+def memory_is_bounded():
+    server, gateway = pair("--memory", "1MiB")
+    buffered = message({"update": 1, "x": b"y" * 2000000, "$db": "app"})
+    streamed = message({"insert": "c", "$db": "app"}, [("documents", [{"x": b"y" * 9000000}])])
+    with gateway.connect() as end:
+        end.sendall(buffered)
+        answer = body_of(receive(end))
+        assert answer["code"] == 462, answer
+        assert answer["errorLabels"] == ["SystemOverloadedError", "RetryableError"], answer
+        end.sendall(message({"update": 1, "x": b"y" * 2000000, "$db": "app"}, flags=MORE_TO_COME))
+        end.sendall(streamed)
+        assert body_of(receive(end))["ok"] == 1
+    assert server.received == [streamed]
+    gateway.stop()
+
+
+def slow_readers_do_not_fill_memory():
+    """A client that does not read its 44 MB reply stops the upstream connection."""
+    server, gateway = pair()
+    with gateway.connect() as slow:
+        slow.sendall(message({"big": 1, "$db": "app"}))
+        assert gateway.ask({"ping": 1, "$db": "app"})["ok"] == 1
+        with open(f"/proc/{gateway.process.pid}/statm", encoding="ascii") as statm:
+            resident = int(statm.read().split()[1]) * 4096
+        assert resident < 500 << 20, resident  # with a sanitizer, too
+        assert len(receive(slow)) > 44 << 20
+    gateway.stop()
+
+
+def connections_are_limited():
+    for option in ("--max-connections", "--max-per-address"):
+        _, gateway = pair(option, "2")
+        held = [gateway.connect() for _ in range(2)]
+        for end in held:
+            end.sendall(message({"hello": 1, "$db": "admin"}))
+            receive(end)
+        with gateway.connect() as third:
+            assert is_closed(third)
+        held[0].close()
+        wait_until("a connection is free",
+                   lambda: not is_refused(gateway))
+        assert f"{option} is reached" in gateway.log_text()
+        gateway.stop()
+
+
+def is_refused(gateway):
+    try:
+        return gateway.ask({"hello": 1, "$db": "admin"})["ok"] != 1
+    except (EOFError, ConnectionError):
+        return True
+
+
+def listens(gateway):
+    try:
+        socket.create_connection(("127.0.0.1", gateway.port)).close()
+        return True
+    except ConnectionError:
+        return False
+
+
+def drain_lets_commands_end():
+    server, gateway = pair()
+    with gateway.connect() as busy, gateway.connect() as idle:
+        idle.sendall(message({"ping": 1, "$db": "app"}))
+        receive(idle)
+        busy.sendall(message({"wait": 1, "$db": "app"}))
+        wait_until("the command has arrived", lambda: len(server.received) == 2)
+        gateway.send_signal(signal.SIGTERM)
+        assert is_closed(idle)
+        wait_until("the gateway does not listen any more", lambda: not listens(gateway))
+        server.may_answer.set()
+        assert body_of(receive(busy))["ok"] == 1
+        assert is_closed(busy)
+    assert gateway.process.wait() == 0
+
+
+def drain_ends():
+    """The time of --drain ends a command that does not end; so does a second signal."""
+    server, gateway = pair("--drain", "0")
+    with gateway.connect() as busy:
+        busy.sendall(message({"wait": 1, "$db": "app"}))
+        wait_until("the command has arrived", lambda: len(server.received) == 1)
+        gateway.send_signal(signal.SIGTERM)
+        assert is_closed(busy)
+    assert gateway.process.wait() == 0
+
+
+def failover_is_followed():
+    first, second = Server("rs"), Server("rs")
+    first.members = second.members = [first, second]
+    second.is_primary = False
+    gateway = Gateway(f"mongodb://127.0.0.1:{first.port}/d?replicaSet=rs&heartbeatFrequencyMS=500")
+    with gateway.connect() as end:
+        end.sendall(message({"ping": 1, "$db": "app"}))
+        receive(end)
+        first.is_primary, second.is_primary = False, True
+        assert is_closed(end)  # it was connected to the old primary
+    assert gateway.ask({"ping": 1, "$db": "app"})["ok"] == 1
+    assert len(first.received) == 1 and len(second.received) == 1
+    gateway.stop()
+
+
+def metrics():
+    server = Server()
+    gateway = Gateway(f"mongodb://127.0.0.1:{server.port}/d?serverSelectionTimeoutMS=500",
+                      "--metrics", "0")
+    port = int(gateway.line.rsplit(" ", 1)[1])
+    gateway.ask({"ping": 1, "$db": "app"})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as answer:
+        assert answer.read() == b"ok\n"
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    assert "spillway_gateway_commands_relayed_total 1" in lines, lines
+    assert "spillway_gateway_primary 1" in lines, lines
+    server.listener.close()
+    server.close_all()
+
+    def is_ill():
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz").close()
+            return False
+        except urllib.error.HTTPError as error:
+            return error.code == 503
+    wait_until("there is no primary", is_ill)
+    assert gateway.ask({"hello": 1, "$db": "admin"})["ok"] == 1  # from what it knows
+    gateway.stop()
+
+
+run([bytes_pass_unchanged, pieces_make_messages, unanswered_and_exhaust,
+     replies_to_unanswered_are_dropped, hello_is_the_gateways,
+     hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, malformed_messages_close,
+     slow_clients_are_closed, broken_upstream_closes, memory_is_bounded,
+     slow_readers_do_not_fill_memory, connections_are_limited, drain_lets_commands_end, drain_ends,
+     failover_is_followed, metrics])
