@@ -32,12 +32,17 @@ void on_server_close(on_server_t *on)
 double on_server_insert(const on_server_t *on, const char *collection, bson_t *const *documents,
                         size_t count)
 {
+    enum { BATCH = 25000 }; /* the most that FerretDB accepts, although it reports more */
     mongoc_collection_t *to = mongoc_client_get_collection(on->client, on->database, collection);
     bson_t *opts = BCON_NEW("ordered", BCON_BOOL(false));
     bson_error_t error;
     double began = measure_now();
-    if (!mongoc_collection_insert_many(to, (const bson_t **)documents, count, opts, NULL, &error))
-        measure_stop("%s", error.message);
+    for (size_t at = 0; at < count; at += BATCH) {
+        size_t some = count - at < BATCH ? count - at : BATCH;
+        if (!mongoc_collection_insert_many(to, (const bson_t **)documents + at, some, opts, NULL,
+                                           &error))
+            measure_stop("%s", error.message);
+    }
     double seconds = measure_now() - began;
     bson_destroy(opts);
     mongoc_collection_destroy(to);
