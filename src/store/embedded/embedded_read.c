@@ -529,7 +529,7 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
 static spill_code_t read_view(spill_view_t *reading, spill_kv_t *kv, spill_error_t *error)
 {
     reading->kv = kv;
-    reading->iter = kv->ops->iterate(kv);
+    reading->iter = spill_kv_iterate_owner(kv);
     spill_code_t code = read_all(reading, error);
     reading->iter->ops->free(reading->iter);
     return code;

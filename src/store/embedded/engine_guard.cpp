@@ -190,19 +190,30 @@ spill_kv_iter_t *make_empty(const guarded_kv_t *kv, const spill_kv_iter_ops_t *o
     return iter;
 }
 
-spill_kv_iter_t *guarded_iterate(spill_kv_t *base)
+spill_kv_iter_t *guarded_make(spill_kv_t *base, bool owner)
 {
     auto *kv = reinterpret_cast<guarded_kv_t *>(base);
     if (kv->broken.load())
         return make_empty(kv, &broken_ops);
     try {
-        spill_kv_iter_t *iter = kv->inner->ops->iterate(kv->inner);
+        spill_kv_iter_t *iter =
+            owner ? spill_kv_iterate_owner(kv->inner) : kv->inner->ops->iterate(kv->inner);
         iter->ops = &iter_ops;
         iter->guard = kv;
         return iter;
     } catch (const std::exception &) {
         return make_empty(kv, &empty_ops);
     }
+}
+
+spill_kv_iter_t *guarded_iterate(spill_kv_t *base)
+{
+    return guarded_make(base, false);
+}
+
+spill_kv_iter_t *guarded_iterate_owner(spill_kv_t *base)
+{
+    return guarded_make(base, true);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -269,8 +280,8 @@ spill_code_t guarded_close(spill_kv_t *base, spill_error_t *error)
     return code;
 }
 
-const spill_kv_ops_t kv_ops = {guarded_get, guarded_write, guarded_iterate, guarded_checkpoint,
-                               guarded_close};
+const spill_kv_ops_t kv_ops = {guarded_get,           guarded_write,      guarded_iterate,
+                               guarded_iterate_owner, guarded_checkpoint, guarded_close};
 
 } // namespace
 

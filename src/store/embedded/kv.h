@@ -106,6 +106,12 @@ typedef struct spill_kv_ops {
     /* An iterator reads the engine as of the call. Any thread; one thread at a time uses it. */
     spill_kv_iter_t *(*iterate)(spill_kv_t *kv);
 
+    /*
+     * The same, for seeks to records of owners of arrays and steps within the owner's records.
+     * Beyond these, other records may be missing. NULL: use iterate.
+     */
+    spill_kv_iter_t *(*iterate_owner)(spill_kv_t *kv);
+
     /* Copy the database into a new folder. NULL if the engine has no files. */
     spill_code_t (*checkpoint)(spill_kv_t *kv, const char *folder, spill_error_t *error);
 
@@ -138,6 +144,12 @@ struct spill_kv_iter {
     const uint8_t *value;
     size_t value_bytes;
 };
+
+/* An iterator for records of single owners: ops->iterate_owner, or ops->iterate. */
+static inline spill_kv_iter_t *spill_kv_iterate_owner(spill_kv_t *kv)
+{
+    return kv->ops->iterate_owner ? kv->ops->iterate_owner(kv) : kv->ops->iterate(kv);
+}
 
 /* Why an iterator stopped; SPILL_OK if it is valid, too. */
 static inline spill_code_t spill_kv_iter_stop(spill_kv_iter_t *iter, spill_error_t *error)

@@ -1,6 +1,7 @@
 /* The engine of stores on disk: calls RocksDB, and chooses its options. */
 #include "store/embedded/kv_rocksdb.h"
 
+#include "bson/key.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/logs.h"
 #include "util/buffer.h"
@@ -49,6 +50,7 @@ typedef struct rocksdb_kv {
     spill_kv_t base;
     rocksdb_t *db;
     rocksdb_readoptions_t *read;
+    rocksdb_readoptions_t *read_all; /* for iterators that pass from owner to owner */
     rocksdb_writeoptions_t *write;
     rocksdb_writeoptions_t *write_sync;
     rocksdb_writebatch_t *batch; /* used by the only writer */
@@ -221,14 +223,25 @@ static void free_iter(spill_kv_iter_t *base)
 const spill_kv_iter_ops_t spill_rocksdb_iter_ops = {
     .seek = seek, .next = next, .seek_before = seek_before, .status = status, .free = free_iter};
 
+static spill_kv_iter_t *iterate_with(rocksdb_kv_t *kv, const rocksdb_readoptions_t *options)
+{
+    rocksdb_iter_t *iter = bson_malloc0(sizeof *iter);
+    iter->base.ops = &spill_rocksdb_iter_ops;
+    iter->at = rocksdb_create_iterator(kv->db, options);
+    iter->folder = kv->folder;
+    return &iter->base;
+}
+
 static spill_kv_iter_t *iterate(spill_kv_t *base)
 {
     rocksdb_kv_t *kv = (rocksdb_kv_t *)base;
-    rocksdb_iter_t *iter = bson_malloc0(sizeof *iter);
-    iter->base.ops = &spill_rocksdb_iter_ops;
-    iter->at = rocksdb_create_iterator(kv->db, kv->read);
-    iter->folder = kv->folder;
-    return &iter->base;
+    return iterate_with(kv, kv->read_all);
+}
+
+static spill_kv_iter_t *iterate_owner(spill_kv_t *base)
+{
+    rocksdb_kv_t *kv = (rocksdb_kv_t *)base;
+    return iterate_with(kv, kv->read);
 }
 
 /* ---- checkpoint and close -------------------------------------------------------------------- */
@@ -250,6 +263,7 @@ static void free_kv(rocksdb_kv_t *kv)
     if (kv->db)
         rocksdb_close(kv->db);
     rocksdb_readoptions_destroy(kv->read);
+    rocksdb_readoptions_destroy(kv->read_all);
     rocksdb_writeoptions_destroy(kv->write);
     rocksdb_writeoptions_destroy(kv->write_sync);
     rocksdb_writebatch_destroy(kv->batch);
@@ -377,6 +391,61 @@ static void set_levels(rocksdb_options_t *options)
     rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
 }
 
+/* ---- the filter of owners -------------------------------------------------------------------- */
+
+/* The bytes that all records of an array's owner begin with; 0: the key is none of such a record.
+ */
+static size_t owner_bytes(const char *key, size_t key_bytes)
+{
+    enum { ID_BYTES = 4 };
+    if (key_bytes <= ID_BYTES)
+        return 0;
+    size_t length = spill_owner_key_length((const uint8_t *)key + ID_BYTES, key_bytes - ID_BYTES);
+    return length > 0 && ID_BYTES + length < key_bytes ? ID_BYTES + length : 0;
+}
+
+static char *owner_of(void *context, const char *key, size_t key_bytes, size_t *bytes)
+{
+    (void)context;
+    *bytes = owner_bytes(key, key_bytes);
+    return (char *)(uintptr_t)key;
+}
+
+static unsigned char has_owner(void *context, const char *key, size_t key_bytes)
+{
+    (void)context;
+    return owner_bytes(key, key_bytes) > 0;
+}
+
+static unsigned char is_owner(void *context, const char *prefix, size_t bytes)
+{
+    (void)context;
+    (void)prefix;
+    return bytes > 0;
+}
+
+static const char *owner_filter_name(void *context)
+{
+    (void)context;
+    return "spillway.owner";
+}
+
+static void free_nothing(void *context)
+{
+    (void)context;
+}
+
+/*
+ * The filters of tables and memtables have the owners, too. A read of an owner does not search a
+ * table that has none of its records: after a bulk load there are many tables.
+ */
+static void set_owner_filter(rocksdb_options_t *options)
+{
+    rocksdb_options_set_prefix_extractor(
+        options, rocksdb_slicetransform_create(NULL, free_nothing, owner_of, has_owner, is_owner,
+                                               owner_filter_name));
+}
+
 /* Errors reach the caller. Other messages of the engine are not kept: see engine_files.cpp. */
 static void set_messages(rocksdb_options_t *options)
 {
@@ -407,6 +476,7 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
     rocksdb_options_set_enable_write_thread_adaptive_yield(options, 0);
     set_messages(options);
+    set_owner_filter(options);
     set_large_values(options);
     set_table_options(options, from->cache_bytes);
     return options;
@@ -418,6 +488,7 @@ static rocksdb_kv_t *new_kv(rocksdb_t *db, const char *folder, const spill_rocks
         .get = get,
         .write = write_batch,
         .iterate = iterate,
+        .iterate_owner = iterate_owner,
         .checkpoint = checkpoint,
         .close = close_kv,
     };
@@ -429,6 +500,8 @@ static rocksdb_kv_t *new_kv(rocksdb_t *db, const char *folder, const spill_rocks
     kv->log_context = from->log_context;
     kv->folder = bson_strdup(folder);
     kv->read = rocksdb_readoptions_create();
+    kv->read_all = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_total_order_seek(kv->read_all, 1);
     kv->write = rocksdb_writeoptions_create();
     kv->write_sync = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(kv->write_sync, 1);
