@@ -448,6 +448,50 @@ static void memory_store_has_no_backup(void **state)
     disk_free(disk);
 }
 
+/* ---- windows of operations ------------------------------------------------------------------- */
+
+/* Append operation `id`, of one element. */
+static spill_append_result_t append_op(spill_array_t *array, int id, int64_t base)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    spill_op_t op = {.id = &id, .id_bytes = sizeof id, .base = base};
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_append_options_init(&options);
+    options.op = &op;
+    assert_int_equal(spill_array_append(array, &owner, &owner, 1, &options, &result, NULL),
+                     SPILL_OK);
+    bson_destroy(&storage);
+    return result;
+}
+
+/* Old operations are deleted many at a time. After each length, the window's are all known. */
+static void a_reopened_store_knows_its_window(void **state)
+{
+    (void)state;
+    enum { WINDOW = 8, LENGTH = 80, CHECKED = 70 };
+    const char *folder = embedded_new_folder();
+    spill_definition_t definition;
+    spill_definition_init(&definition, "feed");
+    snprintf(definition.collection, SPILL_NAME_SIZE, "feed");
+    snprintf(definition.page_collection, SPILL_NAME_SIZE, "feedPages");
+    definition.op_window = WINDOW;
+    for (int length = 0; length < LENGTH;) {
+        spill_array_t *array;
+        spill_store_t *store = embedded_in_folder(folder, NULL);
+        assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+        assert_int_equal(spill_array_open(store, "feed", &array, NULL), SPILL_OK);
+        for (int id = length > WINDOW ? length - WINDOW : 0; id < length; id++)
+            assert_true(append_op(array, id, id).repeated);
+        do
+            assert_false(append_op(array, length, length).repeated);
+        while (++length < CHECKED);
+        spill_array_close(array);
+        embedded_close(store);
+    }
+}
+
 /* ---- merges ---------------------------------------------------------------------------------- */
 
 /* The priority of this process's thread that merges tables, as steps of nice(); -1: none. */
@@ -510,6 +554,7 @@ int main(void)
         cmocka_unit_test(backup_is_independent_store),
         cmocka_unit_test(folder_has_requested_mode),
         cmocka_unit_test(memory_store_has_no_backup),
+        cmocka_unit_test(a_reopened_store_knows_its_window),
         cmocka_unit_test(merges_have_a_lower_priority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
