@@ -120,23 +120,36 @@ char *real_data_path(void)
     return path;
 }
 
-char *real_data_cut(const char *path, int lines)
+/* Copy lines to a new file: those whose numbers are in `numbers`, or the first `count`. */
+static char *cut(const char *path, const size_t *numbers, size_t count)
 {
     char *into = bson_strdup("/tmp/spillway-cut-XXXXXX.ndjson");
     int file = mkstemps(into, (int)strlen(".ndjson"));
     gzFile from = gzopen(path, "rb");
     FILE *to = file >= 0 ? fdopen(file, "w") : NULL;
     char *line = bson_malloc(LINE_BYTES_MAX);
-    int done = 0;
-    while (from && to && done < lines && gzgets(from, line, LINE_BYTES_MAX)) {
+    size_t done = 0;
+    for (size_t at = 0; from && to && done < count && gzgets(from, line, LINE_BYTES_MAX); at++) {
+        if (numbers && numbers[done] != at)
+            continue;
         fputs(line, to);
         done++;
     }
-    if (done < lines || fclose(to) != 0)
+    if (done < count || fclose(to) != 0)
         real_data_stop("cannot cut", path);
     bson_free(line);
     gzclose(from);
     return into;
+}
+
+char *real_data_cut(const char *path, int lines)
+{
+    return cut(path, NULL, (size_t)lines);
+}
+
+char *real_data_cut_feed(const char *path, const feed_t *feed)
+{
+    return cut(path, feed->lines, feed->count);
 }
 
 /* ---- reading back ---------------------------------------------------------------------------- */

@@ -44,6 +44,9 @@ const feed_t *real_data_largest(const real_data_t *data);
 /* Copy the first lines of the file to a new file. Returns its path; free with bson_free. */
 char *real_data_cut(const char *path, int lines);
 
+/* Copy the feed's lines of the file to a new file. Returns its path; free with bson_free. */
+char *real_data_cut_feed(const char *path, const feed_t *feed);
+
 /* Which end the head keeps, and the bounds. */
 typedef struct shape {
     spill_keep_t keep;

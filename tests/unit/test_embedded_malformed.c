@@ -129,9 +129,9 @@ static void try_huge(damaging_t *damaging, const uint8_t *right, size_t size)
     };
     static const size_t sizes[] = {5, 8, 9};
     uint8_t *bytes = bson_malloc(size + sizeof huge[0]);
-    size_t step = (size_t)effort(1, 1, 3);
-    for (size_t at = 2; at < size; at++)
-        for (size_t i = at % step; i < 3; i += step) {
+    size_t step = (size_t)effort(1, 1, 3), stride = (size_t)effort(1, 1, 2);
+    for (size_t at = 2; at < size; at += stride)
+        for (size_t i = at / stride % step; i < 3; i += step) {
             memcpy(bytes, right, at);
             memcpy(bytes + at, huge[i], sizes[i]);
             memcpy(bytes + at + sizes[i], right + at + 1, size - at - 1);
@@ -150,14 +150,14 @@ static void try_all(damaging_t *damaging, const uint8_t *right, size_t size)
 {
     static const uint8_t values[] = {0, 1, 0x7f, 0xff};
     uint8_t *bytes = bson_malloc(size + 1);
-    size_t step = (size_t)effort(1, 1, 4);
+    size_t step = (size_t)effort(1, 1, 4), stride = (size_t)effort(1, 1, 2);
     for (size_t cut = damaging->key ? 1 : 0; cut < size; cut++) {
         memcpy(bytes, right, size);
         try_bytes(damaging, bytes, cut);
     }
     memcpy(bytes, right, size);
-    for (size_t at = 0; at < size; at++) {
-        for (size_t i = at % step; i < sizeof values; i += step) {
+    for (size_t at = 0; at < size; at += stride) {
+        for (size_t i = at / stride % step; i < sizeof values; i += step) {
             bytes[at] = values[i];
             if (values[i] != right[at])
                 try_bytes(damaging, bytes, size);

@@ -241,7 +241,7 @@ static void append_fields(random_source_t *random, uint32_t schema, int depth, b
 static void changing_shapes(void **state)
 {
     (void)state;
-    const int64_t rounds = effort(400, 20, 4);
+    const int64_t rounds = effort(400, 12, 4);
     random_source_t random = {.state = 20};
     int templates = 0;
     for (int64_t round = 0; round < rounds; round++) {
@@ -501,7 +501,7 @@ static void damaged_files(void **state)
         size += documents[i % 3]->len;
     }
     assert_false(scan_both(data, size));
-    for (int64_t i = effort(1000, 60, 10); i > 0; i--) {
+    for (int64_t i = effort(1000, 40, 10); i > 0; i--) {
         uint32_t at = random_below(&random, (uint32_t)size);
         uint32_t count = random_below(&random, 4) ? 1 : random_below(&random, 2000);
         for (uint32_t j = 0; j < count && at + j < size; j++)
