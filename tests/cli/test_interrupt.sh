@@ -27,6 +27,7 @@ within() {
 ends() {
     local status
     within 60 eval "! kill -0 $1"
+    kill -0 "$1" 2>/dev/null && kill -9 "$1" # otherwise the wait has no limit
     wait "$1"
     status=$?
     [ "$status" = "$2" ] || fail "ended with $status, not $2: $(cat err)"
