@@ -136,7 +136,7 @@ static void server_has_more_operators(void **state)
     bson_t *own = document_from_json("{\"$rename\": {\"a\": \"activities\"}}");
     bson_t *match =
         document_from_json("{\"$or\": [{\"a\": 6, \"c\": 1, \"tags\": {\"$size\": 3}}], "
-                           "\"at\": {\"$type\": \"date\"}, \"$expr\": {\"$lt\": [\"$a\", 7]}}");
+                           "\"at\": {\"$exists\": true}, \"$expr\": {\"$lt\": [\"$a\", 7]}}");
     spill_append_options_init(&options);
     options.update = first;
     assert_int_equal(
