@@ -197,6 +197,7 @@ typedef struct spill_update_options {
     const bson_t *match;               /* as in spill_append_options; or NULL */
 } spill_update_options_t;
 
+/* The defaults: no session, no match. */
 SPILL_API void spill_update_options_init(spill_update_options_t *options);
 
 /*

@@ -12,7 +12,7 @@
  *                            room; a page: incarnation equal;   a head: update its other fields
  *                            a head: present, or `create`       and its session's entry
  *                            ... matches; its session allows
- *                            it (store/session.h)
+ *                            it (store/session_entry.h)
  *   ... capped    head       as APPEND, but room only for the   as well: drop the oldest slots
  *                            newest element                     until slots_max and bytes_max
  *                                                               hold; watermark = first
@@ -119,7 +119,7 @@
 #define SPILL_STORE_REQUEST_H
 
 #include "store/content.h"
-#include "store/session.h"
+#include "store/session_entry.h"
 #include "store/state.h"
 #include "util/buffer.h"
 

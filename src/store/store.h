@@ -6,7 +6,7 @@
  *   state.c           a document in memory: elements, operation ids and limits (content.h), state
  *   sum.c, top.c      what a document shows of its elements (summary.h)
  *   request.c         the steps, as plain structs
- *   session.c         what a head has of a session, and what it says about an operation
+ *   session_entry.c   what a head has of a session, and what it says about an operation
  *   refusal.c         why an append is refused
  *   transition.c      guard and effect of each step; step_top.c for tops and top-N capped heads
  *   render.c          a document as a document database stores it, and its size

@@ -314,9 +314,38 @@ static void test_min_and_max_of_any_values(void **state)
     }
 }
 
+static void assert_names(const char *update, spill_code_t expected)
+{
+    static const char *const reserved[] = {"activities", "spill", NULL};
+    bson_t *change = document_from_json(update);
+    spill_error_t error;
+    if (spill_update_check_names(change, reserved, &error) != expected)
+        fail_msg("%s: not %s", update, spill_code_name(expected));
+    bson_destroy(change);
+}
+
+/* A server knows more operators, but its updates, too, leave the array alone. */
+static void only_names_are_checked_for_a_server(void **state)
+{
+    (void)state;
+    assert_names("{\"$mul\": {\"a\": 2}, \"$push\": {\"b\": {\"$each\": [1]}}}", SPILL_OK);
+    assert_names("{\"$rename\": {\"a\": \"activitiesOld\"}}", SPILL_OK);
+    assert_names("{\"$rename\": {\"a\": \"activities\"}}", SPILL_INVALID);
+    assert_names("{\"$rename\": {\"a\": \"_id.b\"}}", SPILL_INVALID);
+    assert_names("{\"$rename\": {\"spill.x\": \"a\"}}", SPILL_INVALID);
+    assert_names("{\"$push\": {\"activities\": 1}}", SPILL_INVALID);
+    assert_names("{\"$pull\": {\"activities.0.x\": 1}}", SPILL_INVALID);
+    assert_names("{\"$mul\": {\"_id\": 2}}", SPILL_INVALID);
+    assert_names("{\"$mul\": 2}", SPILL_INVALID);
+    assert_names("{\"a\": {\"b\": 1}}", SPILL_INVALID);
+    assert_names("{\"$inc\": {\"a\": \"x\"}}",
+                 SPILL_INVALID); /* a known operator is checked as usual */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_names_are_checked_for_a_server),
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_unset),
         cmocka_unit_test(test_inc),

@@ -5,7 +5,7 @@
 #include "bson/update.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
-#include "store/embedded/sessions.h"
+#include "store/embedded/embedded_sessions.h"
 #include "store/embedded/view.h"
 #include "store/render.h"
 #include "util/error.h"

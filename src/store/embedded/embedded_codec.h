@@ -5,7 +5,7 @@
 #include "bson/element_fields.h"
 #include "bson/key.h"
 #include "store/content.h"
-#include "store/session.h"
+#include "store/session_entry.h"
 #include "store/state.h"
 #include "store/summary.h"
 #include "util/buffer.h"

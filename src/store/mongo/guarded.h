@@ -146,21 +146,23 @@ void spill_mongo_append_op_conditions(const spill_mongo_document_t *document, ui
 
 /*
  * Append to the operands of $and in an expression, from operand `number` on: the request's sessions
- * allow it, and there is room for their entries. Returns the next operand's number. (sessions.c)
+ * allow it, and there is room for their entries. Returns the next operand's number.
+ * (mongo_sessions.c)
  */
 uint32_t spill_mongo_append_session_conditions(const spill_mongo_document_t *document,
                                                uint32_t number, bson_t *all);
 /*
  * Append to a filter, as `$and`: the head matches and, with `sessions`, these conditions; nothing
- * if the request has neither. (sessions.c)
+ * if the request has neither. (mongo_sessions.c)
  */
 void spill_mongo_append_seen_guard(const spill_mongo_document_t *document, bool sessions,
                                    bson_t *filter);
-/* Append the entries of the request's sessions to $set, their times to $currentDate. (sessions.c)
+/* Append the entries of the request's sessions to $set, their times to $currentDate.
+ * (mongo_sessions.c)
  */
 void spill_mongo_set_sessions(const spill_mongo_document_t *document, bson_t *set, bson_t *date);
 
-/* FORGET. (sessions.c) */
+/* FORGET. (mongo_sessions.c) */
 spill_code_t spill_mongo_forget(spill_mongo_t *store, const spill_mongo_document_t *document,
                                 bool *done, spill_error_t *error);
 

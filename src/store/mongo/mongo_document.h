@@ -129,7 +129,7 @@ bool spill_mongo_is_unprojected(const bson_t *answer);
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error);
 
-/* ---- sessions.c ------------------------------------------------------------------------------ */
+/* ---- mongo_sessions.c ----------------------------------------------------------------------- */
 
 /* Do heads of this definition have sessions? */
 bool spill_mongo_has_sessions(const spill_definition_t *definition);

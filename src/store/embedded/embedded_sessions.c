@@ -1,4 +1,4 @@
-#include "store/embedded/sessions.h"
+#include "store/embedded/embedded_sessions.h"
 
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/records.h"

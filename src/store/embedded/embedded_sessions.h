@@ -2,8 +2,8 @@
  * The sessions of an owner, as records: one for each session, and one with their number.
  * docs/internals/format.md has their form.
  */
-#ifndef SPILL_STORE_EMBEDDED_SESSIONS_H
-#define SPILL_STORE_EMBEDDED_SESSIONS_H
+#ifndef SPILL_STORE_EMBEDDED_EMBEDDED_SESSIONS_H
+#define SPILL_STORE_EMBEDDED_EMBEDDED_SESSIONS_H
 
 #include "store/embedded/embedded.h"
 #include "store/transition.h"

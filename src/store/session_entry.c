@@ -1,4 +1,4 @@
-#include "store/session.h"
+#include "store/session_entry.h"
 
 #include "util/buffer.h"
 

@@ -2,8 +2,8 @@
  * Operations of sessions (spill_session_op_t): what a head has of a session, and what it says about
  * an operation. The stores keep the entries, each in its own form; all decide by these functions.
  */
-#ifndef SPILL_STORE_SESSION_H
-#define SPILL_STORE_SESSION_H
+#ifndef SPILL_STORE_SESSION_ENTRY_H
+#define SPILL_STORE_SESSION_ENTRY_H
 
 #include <spillway/array.h>
 
