@@ -82,11 +82,11 @@ typedef struct spill_session_op {
     uint8_t user[8];    /* a digest of the user's name: sessions of different users are different */
     int64_t txn;        /* 0 or more */
     int32_t number;     /* 0 or more */
-    int64_t horizon_ms; /* 0: SPILL_SESSION_HORIZON_MS */
+    int64_t horizon_us; /* 0: SPILL_SESSION_HORIZON_US */
     int32_t entries_max; /* 0: SPILL_SESSION_ENTRIES_MAX */
 } spill_session_op_t;
 
-#define SPILL_SESSION_HORIZON_MS 120000
+#define SPILL_SESSION_HORIZON_US 120000000
 #define SPILL_SESSION_ENTRIES_MAX 1024
 #define SPILL_SESSION_RUNS_MAX 8
 
@@ -96,7 +96,8 @@ typedef struct spill_append_options {
     int version;          /* SPILL_APPEND_OPTIONS_VERSION; 1: without the fields after `fill` */
     const spill_op_t *op; /* NULL: none; a lost answer is then SPILL_UNKNOWN for good */
     /*
-     * Updates of the head's other fields ($set, $unset, $inc, $min, $max), or NULL. With keep
+     * Updates of the head's other fields ($set, $unset, $inc, $min, $max; on a server any
+     * operator), or NULL. With keep
      * newest they are one atomic step with the append. With keep oldest and pages they are a second
      * step. If its answer is lost, the result is SPILL_UNKNOWN and counts the elements. A repeated
      * append does not make the update again.

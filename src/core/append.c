@@ -208,7 +208,7 @@ spill_code_t spill_array_check_session(const spill_array_t *array,
                           "that keeps the newest has them",
                           definition->name);
     if (session != NULL &&
-        (session->txn < 0 || session->number < 0 || session->horizon_ms < 0 ||
+        (session->txn < 0 || session->number < 0 || session->horizon_us < 0 ||
          session->entries_max < 0 || count > INT32_MAX - (size_t)session->number))
         return spill_fail(error, SPILL_INVALID,
                           "a session's operation has numbers of 0 or more, below 2147483647");

@@ -27,6 +27,7 @@ typedef struct spill_look {
     bool managed;
     int64_t pages;
     int64_t length;    /* of the array in the head; -1: there is none */
+    int64_t bytes;     /* of the document */
     bson_t id;         /* {_id: ...} */
     spill_book_t book; /* without `gone` */
 } spill_look_t;

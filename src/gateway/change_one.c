@@ -270,10 +270,28 @@ static bool change_found(spill_change_t *change, const spill_look_t *look, bool 
     return true;
 }
 
+enum { DUPLICATE_KEY = 11000 };
+
+/*
+ * Did the server perhaps refuse the push because the document would exceed 16 MB? Servers have
+ * several codes for that, so the document's size decides.
+ */
+static bool may_be_full(const spill_change_t *change)
+{
+    const spill_translation_t *translation = change->translation;
+    return change->statement->kind == SPILL_STATEMENT_PUSH && !translation->close &&
+           spill_translation_failure_code(translation) != DUPLICATE_KEY;
+}
+
+static bool is_full(const spill_change_t *change, const spill_look_t *look)
+{
+    return may_be_full(change) && !look->managed && look->length > 0 &&
+           look->bytes + (int64_t)change->statement->u.len > SPILL_DOCUMENT_BYTES_MAX;
+}
+
 /* Two gateways may insert the document at the same time; then the other one's is found next. */
 static bool insert(spill_change_t *change, bool *tried)
 {
-    enum { DUPLICATE_KEY = 11000 };
     if (*tried) /* by another unique index, or under other conditions of q */
         return false;
     *tried = true;
@@ -311,10 +329,10 @@ static bool find_repeated(spill_change_t *change)
 }
 
 /* Nothing matches q. *again: a document was inserted meanwhile. */
-static bool change_none(spill_change_t *change, bool duplicate, bool *tried, bool *again)
+static bool change_none(spill_change_t *change, bool failed, bool *tried, bool *again)
 {
     *again = false;
-    if (duplicate || !check_unmatched(change) || !find_repeated(change))
+    if (failed || !check_unmatched(change) || !find_repeated(change))
         return false;
     if (is_settled(change) || !change->statement->upsert)
         return true;
@@ -322,24 +340,33 @@ static bool change_none(spill_change_t *change, bool duplicate, bool *tried, boo
     return insert(change, tried);
 }
 
+/* Change the document that was found. `failed`: the last attempt failed with a stored failure. */
+static bool change_after(spill_change_t *change, const spill_look_t *look, bool failed,
+                         bool *cautious)
+{
+    spill_translation_t *translation = change->translation;
+    bool duplicate = failed && spill_translation_failure_code(translation) == DUPLICATE_KEY;
+    bool full = failed && is_full(change, look);
+    if (failed && !duplicate && !full)
+        return false;
+    spill_translation_recover(translation);
+    return full ? adopt_and_append(change, look) : change_found(change, look, cautious);
+}
+
 /* Look at the document that q finds and change it. *again: another try is needed. */
 static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried, bool *again)
 {
     spill_look_t look;
-    spill_translation_t *translation = change->translation;
-    bool duplicate = translation->failed; /* kept for the case that nothing is found */
+    bool failed = change->translation->failed;
     *again = true;
-    if (!spill_look(translation, &change->statement->q, NULL, &look))
+    if (!spill_look(change->translation, &change->statement->q, NULL, &look))
         return false;
-    bool found = look.found, done = true;
-    if (found) {
-        spill_translation_recover(translation);
-        done = change_found(change, &look, cautious);
-    }
+    bool found = look.found, done = !found || change_after(change, &look, failed, cautious);
     spill_look_release(&look);
     if (!found)
-        return change_none(change, duplicate, tried, again);
-    return done && (is_settled(change) || attempt_plain(change, *cautious, false));
+        return change_none(change, failed, tried, again);
+    return done &&
+           (is_settled(change) || attempt_plain(change, *cautious, false) || may_be_full(change));
 }
 
 bool spill_change_one(spill_change_t *change)
@@ -349,7 +376,9 @@ bool spill_change_one(spill_change_t *change)
     const spill_statement_t *statement = change->statement;
     bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
     bool cautious = true, tried = false, again = true;
-    if (statement->upsert && by_id ? !insert(change, &tried) : !attempt_plain(change, true, false))
+    bool sent =
+        statement->upsert && by_id ? insert(change, &tried) : attempt_plain(change, true, false);
+    if (!sent && !may_be_full(change))
         return false;
     for (int tries = 0; tries < TRIES && again && !is_settled(change); tries++)
         if (!look_and_change(change, &cautious, &tried, &again))

@@ -49,7 +49,8 @@ static void append_projection(const spill_translation_t *translation, bson_t *fi
     snprintf(field, sizeof field, "$%s", translation->array);
     BCON_APPEND(find, "projection", "{", "_id", BCON_INT32(1), "spill", BCON_INT32(1), "length",
                 "{", "$cond", "[", "{", "$isArray", "[", BCON_UTF8(field), "]", "}", "{", "$size",
-                BCON_UTF8(field), "}", BCON_INT32(-1), "]", "}", "}");
+                BCON_UTF8(field), "}", BCON_INT32(-1), "]", "}", "bytes", "{", "$bsonSize",
+                "$$ROOT", "}", "}");
 }
 
 static void read_look(const spill_translation_t *translation, const bson_t *document,
@@ -63,6 +64,7 @@ static void read_look(const spill_translation_t *translation, const bson_t *docu
     look->managed = spill_book_read(document, translation->array, &look->book);
     look->book.has_gone = false;
     look->pages = look->book.pages;
+    look->bytes = bson_iter_init_find(&iter, document, "bytes") ? bson_iter_as_int64(&iter) : 0;
     look->length = bson_iter_init_find(&iter, document, "length") ? bson_iter_as_int64(&iter) : -1;
 }
 

@@ -65,6 +65,8 @@ static bool has_room(const spill_request_t *request, const spill_state_t *state,
 spill_refusal_t spill_update_refusal(const spill_request_t *request, const spill_state_t *state,
                                      const spill_seen_t *seen)
 {
+    static const spill_seen_t nothing = {0};
+    seen = seen ? seen : &nothing;
     if (state->present && seen->session == SPILL_SESSION_REPEATED)
         return SPILL_REFUSAL_REPEATED;
     if (state->present && seen->session == SPILL_SESSION_TOO_OLD)
@@ -93,7 +95,7 @@ spill_refusal_t spill_append_refusal_within(const spill_request_t *request,
         return refusal;
     if (request->page != SPILL_HEAD && state->incarnation != request->incarnation)
         return SPILL_REFUSAL_ABSENT;
-    if (request->append.op && seen->op)
+    if (request->append.op && seen && seen->op)
         return SPILL_REFUSAL_REPEATED;
     if (request->append.op &&
         state->op_count >= request->append.op->base + request->definition->op_window)

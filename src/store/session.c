@@ -13,7 +13,7 @@ void spill_session_key(const spill_session_op_t *op, uint8_t key[SPILL_SESSION_K
 
 int64_t spill_session_horizon_us(const spill_session_op_t *op)
 {
-    return 1000 * (op->horizon_ms > 0 ? op->horizon_ms : SPILL_SESSION_HORIZON_MS);
+    return op->horizon_us > 0 ? op->horizon_us : SPILL_SESSION_HORIZON_US;
 }
 
 int64_t spill_session_entries_max(const spill_session_op_t *op)

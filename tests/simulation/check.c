@@ -45,7 +45,7 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
         else if (split && fits_page(client, append))
             sim_fail(world, "append #%d: a batch that fits a page was split", index);
     }
-    if (result->first + append->skip != first->seq && !moved)
+    if (result->first >= 0 && result->first + append->skip != first->seq && !moved)
         sim_fail(world, "append #%d: answered %lld, appended at %lld", index,
                  (long long)result->first, (long long)first->seq);
     bool newest = world->settings.keep == SPILL_KEEP_NEWEST;
@@ -54,6 +54,27 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
     if (append->count > 1)
         sim_saw(world, first->version == first[append->count - 1].version ? SIM_BATCH_ONE_STEP
                                                                           : SIM_BATCH_SPLIT);
+}
+
+static bool was_without_owner(const sim_model_t *plain, sim_span_t span)
+{
+    for (int32_t v = span.from; v <= span.to; v++)
+        if (!plain->moments[v].exists)
+            return true;
+    return false;
+}
+
+/* A session's operation may be refused for two reasons. */
+static void check_session_conflict(sim_world_t *world, const sim_append_t *append)
+{
+    int index = (int)(append - world->appends);
+    bool late = world->sessions[append->session].txn > append->txn;
+    if (append->reason == SPILL_REASON_TOO_OLD && late)
+        sim_saw(world, SIM_SESSION_TOO_OLD);
+    else if (append->reason == SPILL_REASON_SESSIONS)
+        sim_saw(world, SIM_SESSION_REFUSED);
+    else
+        sim_fail(world, "append #%d: conflict in a session", index);
 }
 
 void sim_check_append(sim_client_t *client, const sim_append_t *append,
@@ -71,7 +92,7 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
         }
         return;
     case SPILL_UNKNOWN:
-        if (client->faults_met == 0 && !append->has_op)
+        if (client->faults_met == 0 && (!append->has_op || append->session >= 0))
             sim_fail(world, "append #%d: unknown, though nothing was lost", index);
         if (client->faults_met == 0)
             sim_saw(world, SIM_RETRY_STALE);
@@ -84,9 +105,18 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
         if (!world->settings.padded)
             sim_fail(world, "append #%d: too big", index);
         break;
+    case SPILL_NOT_FOUND:
+        if (!append->must_exist || append->reason != SPILL_REASON_NO_MATCH ||
+            !was_without_owner(
+                &world->plains[append->owner],
+                (sim_span_t){tried_from, sim_model_version(&world->plains[append->owner])}))
+            sim_fail(world, "append #%d: no owner", index);
+        break;
     /* an earlier try split the batch elsewhere, and its elements changed since */
     case SPILL_CONFLICT:
-        if (append->count == 1 || !append->unknown || !append->has_op)
+        if (append->session >= 0)
+            check_session_conflict(world, append);
+        else if (append->count == 1 || !append->unknown || !append->has_op)
             sim_fail(world, "append #%d: conflict", index);
         break;
     default:
@@ -363,14 +393,6 @@ static bool was_missing(const sim_model_t *plain, sim_span_t span, int64_t seq)
             sim_model_value(plain, element, v) < 0)
             return true;
     }
-    return false;
-}
-
-static bool was_without_owner(const sim_model_t *plain, sim_span_t span)
-{
-    for (int32_t v = span.from; v <= span.to; v++)
-        if (!plain->moments[v].exists)
-            return true;
     return false;
 }
 

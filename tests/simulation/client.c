@@ -74,6 +74,8 @@ int sim_append_new(sim_client_t *client, int owner, int count, bool has_op)
         .has_op = has_op,
         .base = client->bases[owner],
         .base_generation = client->base_incarnations[owner],
+        .session = -1,
+        .started_us = world->now_us,
         .started = sim_model_version(&world->plains[owner]),
     };
     memcpy(world->appends[index].id, &(uint64_t){(uint64_t)index}, 8);
@@ -132,7 +134,15 @@ static spill_code_t call_append(sim_client_t *client, const sim_append_t *append
     bson_t update = BSON_INITIALIZER;
     spill_append_options_t options;
     spill_append_options_init(&options);
-    options.op = append->has_op ? &op : NULL;
+    spill_session_op_t session = {.session = {(uint8_t)append->session},
+                                  .txn = append->txn,
+                                  .number = append->number,
+                                  .horizon_us = SIM_HORIZON_US,
+                                  .entries_max = client->world->settings.sessions};
+    bson_t any = BSON_INITIALIZER;
+    options.op = append->has_op && append->session < 0 ? &op : NULL;
+    options.session = append->session >= 0 ? &session : NULL;
+    options.match = append->must_exist ? &any : NULL;
     options.fill = append->fill;
     if (append->updates) {
         bson_t fields;
@@ -154,7 +164,7 @@ bool sim_client_append(sim_client_t *client, int index)
     int owner = world->appends[index].owner;
     int32_t from = sim_model_version(&world->plains[owner]);
     spill_append_result_t result;
-    spill_error_t error;
+    spill_error_t error = {0};
     client->trimming.from = from;
     spill_code_t code = call_append(client, &world->appends[index], &result, &error);
     sim_append_t *append = &world->appends[index];
@@ -163,6 +173,7 @@ bool sim_client_append(sim_client_t *client, int index)
               spill_code_name(code), (long long)result.first, (long long)result.count,
               result.repeated ? ", repeated" : "");
     append->code = code;
+    append->reason = error.reason;
     append->tries++;
     if (client->crashed || code == SPILL_UNKNOWN || client->append_again)
         append->unknown = true;
@@ -206,9 +217,56 @@ static void refresh_base(sim_client_t *client, int owner)
         learn_returned_base(client, owner, base, from);
 }
 
+const sim_append_t *sim_session_append(const sim_world_t *world, const spill_request_t *request)
+{
+    if (request->kind != SPILL_REQUEST_APPEND || !request->append.session)
+        return NULL;
+    int64_t value = sim_value_id(&request->append.elements[0], NULL);
+    return &world->appends[world->origins[value].append];
+}
+
+/* Make it the next statement of one of the client's sessions. */
+static void number_statement(sim_client_t *client, sim_append_t *append)
+{
+    sim_world_t *world = client->world;
+    append->session = 2 * client->index + sim_random_below(&world->random, 2);
+    sim_session_t *session = &world->sessions[append->session];
+    bool same = session->txn > 0 && session->owner == append->owner &&
+                sim_random_chance(&world->random, 500);
+    if (!same)
+        *session = (sim_session_t){.txn = session->txn + 1, .owner = append->owner};
+    append->txn = session->txn;
+    append->number = session->next;
+    session->next += append->count;
+}
+
+/*
+ * A driver sends an earlier statement again, through this client, perhaps while another client is
+ * still at work on it.
+ */
+static void retry_elsewhere(sim_client_t *client)
+{
+    sim_world_t *world = client->world;
+    int index = sim_random_below(&world->random, (int)world->append_count);
+    sim_append_t *append = &world->appends[index];
+    if (append->session < 0)
+        return;
+    append->unknown = true;
+    append->tries++;
+    sim_saw(world, SIM_RETRIED_ELSEWHERE);
+    sim_client_append(client, index);
+}
+
 static void do_append(sim_client_t *client, int owner, int count)
 {
     sim_world_t *world = client->world;
+    if (world->settings.sessions > 0 && sim_random_chance(&world->random, 100))
+        world->now_us += SIM_HORIZON_US / 2 * sim_random_between(&world->random, 1, 3);
+    if (world->settings.sessions > 0 && world->append_count > 0 &&
+        sim_random_chance(&world->random, 250)) {
+        retry_elsewhere(client);
+        return;
+    }
     bool has_op = sim_random_chance(&world->random, 700);
     const sim_model_t *plain = &world->plains[owner];
     if (has_op && sim_random_chance(&world->random, 300))
@@ -223,6 +281,11 @@ static void do_append(sim_client_t *client, int owner, int count)
     world->appends[index].updates = sim_random_chance(&world->random, 100) &&
                                     !world->settings.bucket && world->appends[index].skip == 0;
     world->appends[index].fill = count > 1 && sim_random_chance(&world->random, 400);
+    if (world->settings.sessions > 0) {
+        world->appends[index].must_exist = sim_random_chance(&world->random, 200);
+        if (has_op)
+            number_statement(client, &world->appends[index]);
+    }
     append_until_final(client, index);
 }
 

@@ -95,6 +95,10 @@
     X(TOP_PARTLY_SHOWN, "a summary could not hold all of its elements")                            \
     X(REPEAT_RECOGNIZED, "a retry returned the numbers of its first try")                          \
     X(REPEAT_BY_SUCCESSOR, "... to the client that replaced a crashed one")                        \
+    X(RETRIED_ELSEWHERE, "a statement of a session was sent again through another client")         \
+    X(SESSION_TOO_OLD, "... after a later transaction of its session")                             \
+    X(SESSION_REFUSED, "... or was refused because of too many sessions")                          \
+    X(SESSION_FORGOTTEN, "the entries of old sessions were removed")                               \
     X(RETRY_STALE, "a retry came too late: unknown")                                               \
     X(EARLY_SEAL, "a document was sealed before it was full")                                      \
     X(BATCH_ONE_STEP, "a batch was appended in one step")                                          \

@@ -58,6 +58,18 @@ static spill_code_t kv_close(spill_kv_t *kv, spill_error_t *error)
 static const spill_kv_ops_t kv_ops = {
     .get = kv_get, .write = kv_write, .iterate = kv_iterate, .close = kv_close};
 
+static int64_t store_now(void *context)
+{
+    return ((const sim_world_t *)context)->now_us;
+}
+
+/* The shared store has a clock of its own, which no client sees. */
+static void set_clock(sim_world_t *world)
+{
+    spill_clock_t *clock = &world->store->options.clock;
+    *clock = (spill_clock_t){.context = world, .now_us = store_now, .sleep_us = clock->sleep_us};
+}
+
 static void open_embedded(sim_world_t *world)
 {
     sim_kv_t *kv = bson_malloc0(sizeof *kv);
@@ -68,6 +80,8 @@ static void open_embedded(sim_world_t *world)
     if (spill_embedded_open_kv(&kv->base, "simulation:", &options, &world->store, &error) !=
         SPILL_OK)
         sim_fail(world, "the store cannot be opened: %s", error.message);
+    else
+        set_clock(world);
 }
 
 void sim_engine_open(sim_world_t *world)
@@ -78,6 +92,7 @@ void sim_engine_open(sim_world_t *world)
         open_embedded(world);
     } else {
         world->store = model_store_open();
+        set_clock(world);
     }
 }
 

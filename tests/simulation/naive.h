@@ -36,6 +36,11 @@ extern const sim_naive_t sim_naive_trim_deletes_pages;
 extern const sim_naive_t sim_naive_sealed_page_deleted;
 extern const sim_naive_t sim_naive_stored_counter;
 
+/* Sessions (naive_session.c). */
+extern const sim_naive_t sim_naive_sessions_by_count;
+extern const sim_naive_t sim_naive_highest_statement;
+extern const sim_naive_t sim_naive_entry_replaced_late;
+
 /* Naive clients (naive_client.c). */
 extern const sim_naive_t sim_naive_count_by_max;
 extern const sim_naive_t sim_naive_batch_larger_than_page;

@@ -42,7 +42,7 @@ static const char *const fate_texts[] = {
 static bool repeatable(const spill_request_t *request)
 {
     if (request->kind == SPILL_REQUEST_APPEND)
-        return request->append.op != NULL;
+        return request->append.op != NULL || request->append.session != NULL;
     return request->kind != SPILL_REQUEST_UPDATE_FIELDS;
 }
 
@@ -107,6 +107,10 @@ static size_t describe_elements(const spill_request_t *request, char *text, size
     if (op)
         ADD(" op=%02x%02x base=%lld", ((const uint8_t *)op->id)[0], ((const uint8_t *)op->id)[1],
             (long long)op->base);
+    const spill_session_op_t *session = spill_request_session(request);
+    if (session)
+        ADD(" session=%d txn=%lld number=%d", session->session[0], (long long)session->txn,
+            (int)session->number);
     if (spill_request_update(request))
         ADD(" update");
     for (size_t i = 0; request->kind == SPILL_REQUEST_APPEND && i < request->append.element_count;
@@ -275,6 +279,13 @@ static void crash_machine(sim_world_t *world, int client, const spill_request_t 
     spill_response_release(&response);
 }
 
+/* Is it beyond the horizon of its append's first try? */
+static bool is_beyond_horizon(const sim_world_t *world, const spill_request_t *request)
+{
+    const sim_append_t *append = sim_session_append(world, request);
+    return append && world->now_us - append->started_us >= SIM_HORIZON_US;
+}
+
 void sim_deliver_late(sim_world_t *world)
 {
     assert(world->late_count > 0);
@@ -283,6 +294,10 @@ void sim_deliver_late(sim_world_t *world)
     world->late[index] = world->late[--world->late_count];
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_error_t error;
+    if (is_beyond_horizon(world, late.request)) {
+        spill_request_free(late.request);
+        return;
+    }
     world->late_now = true;
     if (carry_out(world, late.client, late.request, &response, " [late]", &error) == SPILL_OK)
         sim_saw(world, response.outcome == SPILL_DONE ? SIM_LATE_DONE : SIM_LATE_REFUSED);
@@ -317,6 +332,8 @@ static spill_code_t port_call(spill_store_t *store, const spill_request_t *reque
     spill_error_t scratch;
     error = error ? error : &scratch;
     fate_t fate = choose_fate(client, request);
+    if (is_beyond_horizon(world, request))
+        fate = FATE_LOST_REQUEST; /* its driver has given up */
     if (fate == FATE_MACHINE_CRASH) {
         crash_machine(world, client->index, request);
         return crashed(client, response, error);

@@ -363,6 +363,8 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         return;
     }
     bool done = response->outcome == SPILL_DONE;
+    if (done && request->kind == SPILL_REQUEST_FORGET)
+        sim_saw(world, SIM_SESSION_FORGOTTEN);
     spill_seen_t seen = spill_seen_by(&world->before);
     sim_event_t event = sim_request_event(request, &world->before.state, &seen, done);
     sim_saw(world, event);

@@ -83,6 +83,7 @@ void sim_schedule_begin(sim_world_t *world)
     world->append_count = 0;
     world->origin_count = 0;
     world->running = NULL;
+    memset(world->sessions, 0, sizeof world->sessions);
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         sim_model_clear(&world->plains[i]);
         world->hits[i] = 0;
@@ -541,6 +542,10 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     sim_settings_t *settings = &world->settings;
     settings->defers = !naive && seed / 7 % 3 == 0 && settings->keep == SPILL_KEEP_NEWEST &&
                        settings->keep_elements == 0 && settings->keep_seconds == 0;
+    bool outlier = settings->keep == SPILL_KEEP_NEWEST && !settings->referenced &&
+                   settings->layout == SPILL_LAYOUT_OUTLIER;
+    if (!naive && outlier && seed / 5 % 2 == 0)
+        settings->sessions = seed / 10 % 3 == 0 ? 40 : 2 + (int)(seed / 10 % 3);
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

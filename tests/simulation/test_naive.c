@@ -62,6 +62,9 @@ static void expect_failure(const sim_naive_t *naive)
     X(cut_compares_contents)                                                                       \
     X(window_alone)                                                                                \
     X(window_for_each_document)                                                                    \
+    X(sessions_by_count)                                                                           \
+    X(highest_statement)                                                                           \
+    X(entry_replaced_late)                                                                         \
     X(removal_deletes)                                                                             \
     X(orphans_deleted)                                                                             \
     X(trim_deletes_pages)                                                                          \

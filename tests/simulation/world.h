@@ -75,6 +75,7 @@ typedef struct sim_settings {
     int keep_seconds;         /* retention by age; appended values are one second apart */
     bool defers;              /* appends leave due spills to another thread */
     int skew_us;              /* how far clients' clocks may differ */
+    int sessions; /* appends carry operations of sessions; most entries; 0: they do not */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;
 
@@ -87,11 +88,17 @@ typedef struct sim_append {
     uint8_t id[8];
     int64_t base;
     int32_t base_generation;
-    int64_t skip;    /* capped, top-N: skip this number of sequence numbers first */
-    bool fill;       /* fill documents to their bounds */
-    bool updates;    /* also raises a field of the head */
-    int updated;     /* times that the field was raised */
-    int32_t started; /* version of the plain array at the first try */
+    int64_t skip; /* capped, top-N: skip this number of sequence numbers first */
+    bool fill;    /* fill documents to their bounds */
+    int session;  /* with has_op: its session, or -1: an operation id */
+    int64_t txn;  /* of the session */
+    int32_t number;
+    bool must_exist;       /* the head is not created */
+    int64_t started_us;    /* the first try */
+    spill_reason_t reason; /* of the last try's error */
+    bool updates;          /* also raises a field of the head */
+    int updated;           /* times that the field was raised */
+    int32_t started;       /* version of the plain array at the first try */
     int tries;
     bool unknown;      /* an answer was lost or a client crashed */
     spill_code_t code; /* the code of the last try */
@@ -109,6 +116,19 @@ typedef struct sim_origin {
 } sim_origin_t;
 
 typedef struct sim_world sim_world_t;
+
+/*
+ * Sessions of applications. Each client has two, and begins a transaction only when the one before
+ * is over. No request is carried out later than the horizon after the first try of its append.
+ */
+#define SIM_SESSIONS (2 * SIM_CLIENTS_MAX)
+#define SIM_HORIZON_US 50000
+
+typedef struct sim_session {
+    int64_t txn;
+    int32_t next; /* the number after the last statement's */
+    int owner;
+} sim_session_t;
 
 /* The store under the simulation. */
 typedef enum sim_engine { SIM_MODEL, SIM_EMBEDDED } sim_engine_t;
@@ -215,6 +235,7 @@ struct sim_world {
     int64_t hits[SIM_OWNERS_MAX];    /* the value of the field that appends raise */
     bool corrupted[SIM_OWNERS_MAX];  /* the summary may differ from the elements */
     int corruptions[SIM_OWNERS_MAX]; /* times that the summary was corrupted */
+    sim_session_t sessions[SIM_SESSIONS];
     sim_append_t *appends;
     size_t append_count, append_capacity;
     sim_origin_t *origins; /* by value id */
@@ -315,6 +336,9 @@ bool sim_client_open(sim_client_t *client);
 
 /* Record a new append of `count` elements. */
 int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
+
+/* The append that a request carries, with an operation of a session; NULL: another request. */
+const sim_append_t *sim_session_append(const sim_world_t *world, const spill_request_t *request);
 
 /* Return values that were never used before. */
 int64_t sim_value_new(sim_world_t *world, int owner, int32_t append, int padding);

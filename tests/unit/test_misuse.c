@@ -316,6 +316,17 @@ static void bases_and_updates(void **state)
     REFUSED(spill_array_op_base(NULL, &owner, &base, &error));
     REFUSED(spill_array_op_base(array, NULL, &base, &error));
     REFUSED(spill_array_op_base(array, &owner, NULL, &error));
+    spill_update_options_t update_options;
+    spill_update_options_init(NULL);
+    spill_update_options_init(&update_options);
+    REFUSED(spill_array_update_with(NULL, &owner, &update, &update_options, NULL, &error));
+    REFUSED(spill_array_update_with(array, NULL, &update, &update_options, NULL, &error));
+    REFUSED(spill_array_update_with(array, &owner, NULL, &update_options, NULL, &error));
+    update_options.version = 0;
+    REFUSED(spill_array_update_with(array, &owner, &update, &update_options, NULL, &error));
+    REFUSED(spill_array_adopt(NULL, &owner, NULL, &error));
+    REFUSED(spill_array_adopt(array, NULL, NULL, &error));
+    REFUSED(spill_array_adopt(array, &malformed[0], NULL, &error));
     REFUSED(spill_array_update(NULL, &owner, &update, &error));
     REFUSED(spill_array_update(array, NULL, &update, &error));
     REFUSED(spill_array_update(array, &owner, NULL, &error));

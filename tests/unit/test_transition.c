@@ -123,26 +123,26 @@ static void fields_written_only_if_append_is_accepted(void **state)
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
     append.append.element_count = 1;
     spill_state_t absent = {0}, head = {.present = true, .incarnation = 5};
-    assert_false(spill_writes_fields(&append, &absent, false));
+    assert_false(spill_writes_fields(&append, &absent, NULL));
     append.create = true;
-    assert_true(spill_writes_fields(&append, &absent, false));
-    assert_false(spill_writes_fields(&append, &head, false));
+    assert_true(spill_writes_fields(&append, &absent, NULL));
+    assert_false(spill_writes_fields(&append, &head, NULL));
     append.append.update = update;
-    assert_true(spill_writes_fields(&append, &head, false));
+    assert_true(spill_writes_fields(&append, &head, NULL));
     append.limits.slots_max = 0; /* full */
-    assert_true(spill_writes_fields(&append, &head, false));
+    assert_true(spill_writes_fields(&append, &head, NULL));
     head.sealed = true;
-    assert_false(spill_writes_fields(&append, &head, false));
+    assert_false(spill_writes_fields(&append, &head, NULL));
 
     spill_request_t fields = request_of(SPILL_REQUEST_UPDATE_FIELDS, &newest, SPILL_HEAD);
-    assert_false(spill_writes_fields(&fields, &absent, false));
-    assert_false(spill_writes_fields(&fields, &head, false));
+    assert_false(spill_writes_fields(&fields, &absent, NULL));
+    assert_false(spill_writes_fields(&fields, &head, NULL));
     fields.append.update = update;
-    assert_true(spill_writes_fields(&fields, &head, false));
+    assert_true(spill_writes_fields(&fields, &head, NULL));
     fields.create = true;
-    assert_true(spill_writes_fields(&fields, &absent, false));
+    assert_true(spill_writes_fields(&fields, &absent, NULL));
     fields.kind = SPILL_REQUEST_TRIM;
-    assert_false(spill_writes_fields(&fields, &head, false));
+    assert_false(spill_writes_fields(&fields, &head, NULL));
     bson_destroy(update);
 }
 
@@ -208,7 +208,8 @@ static void refusals_change_nothing(void **state)
         }
         if (kind == SPILL_REQUEST_RECOUNT)
             request.recount.end = 21;
-        if (kind == SPILL_REQUEST_UPDATE_FIELDS) /* its only guard is the size of the document */
+        /* their only guards are the size of the document, and that it exists */
+        if (kind == SPILL_REQUEST_UPDATE_FIELDS || kind == SPILL_REQUEST_FORGET)
             continue;
         assert_unchanged(&request, 10);
     }
