@@ -32,6 +32,8 @@ static void check_written(const spill_wire_message_t *message)
 static void check_hello(const bson_t *request)
 {
     bson_t copy, answer;
+    bson_iter_t iter;
+    int fields = 0;
     spill_target_t target = {.message_bytes_max = SPILL_WIRE_MESSAGE_BYTES_MAX};
     bson_oid_t process;
     spill_hello_own_t own = {.process = &process};
@@ -40,7 +42,10 @@ static void check_hello(const bson_t *request)
     (void)spill_hello_needs_upstream(request);
     spill_hello_request(request, "admin", &copy);
     spill_hello_answer(&target, &own, request, request, &answer);
-    REQUIRE(bson_validate(&answer, BSON_VALIDATE_NONE, NULL));
+    REQUIRE(bson_iter_init(&iter, &answer));
+    while (bson_iter_next(&iter))
+        fields++;
+    REQUIRE(iter.err_off == 0 && fields > 0);
     bson_destroy(&copy);
     bson_destroy(&answer);
     bson_destroy(&target.primary.hello);

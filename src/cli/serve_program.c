@@ -6,6 +6,7 @@
 #include "store/raw_reader.h"
 #include "util/error.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,8 @@ static spill_code_t check_range(const char *option, int64_t value, int64_t least
 {
     if (value >= least && value <= most)
         return SPILL_OK;
-    return spill_fail(error, SPILL_INVALID, "--%s must be from %lld to %lld", option,
-                      (long long)least, (long long)most);
+    return spill_fail(error, SPILL_INVALID, "--%s must be from %" PRId64 " to %" PRId64, option,
+                      least, most);
 }
 
 static spill_code_t check_ranges(const spill_cli_serve_options_t *given, spill_error_t *error)

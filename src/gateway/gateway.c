@@ -8,7 +8,7 @@
 #include "gateway/serving.h"
 #include "util/error.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -43,10 +43,10 @@ static spill_code_t fit_files(spill_gateway_options_t *options, spill_error_t *e
     if (options->connections_max > 0 && options->connections_max <= most)
         return SPILL_OK;
     return spill_fail(error, SPILL_INVALID,
-                      "--max-connections %lld needs %lld open files, and the limit is %lld: raise "
-                      "it (ulimit -n, LimitNOFILE=), or lower --max-connections",
-                      (long long)options->connections_max,
-                      (long long)(2 * options->connections_max + OTHER_FILES), (long long)files);
+                      "--max-connections %" PRId64 " needs %" PRId64 " open files, and the limit "
+                      "is %" PRId64 ": raise it (ulimit -n, LimitNOFILE=), or lower "
+                      "--max-connections",
+                      options->connections_max, 2 * options->connections_max + OTHER_FILES, files);
 }
 
 static spill_code_t read_tls(const spill_gateway_options_t *options, spill_tls_context_t **tls,

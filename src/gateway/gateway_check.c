@@ -4,6 +4,8 @@
 #include "gateway/served.h"
 #include "util/error.h"
 
+#include <inttypes.h>
+
 static void close_upstream(spill_upstream_t **upstream)
 {
     spill_upstream_close(*upstream);
@@ -42,9 +44,9 @@ static spill_code_t check_collection(spill_upstream_t *upstream,
     }
     SPILL_TRY(spill_upstream_probe(upstream, collection->collection, error));
     SPILL_TRY(spill_upstream_probe(upstream, definition->page_collection, error));
-    fprintf(out, "%s: served: array %s, pages in %s, threshold %lld\n", collection->collection,
-            definition->array, definition->page_collection,
-            (long long)definition->bounds.threshold);
+    fprintf(out, "%s: served: array %s, pages in %s, threshold %" PRId64 "\n",
+            collection->collection, definition->array, definition->page_collection,
+            definition->bounds.threshold);
     return SPILL_OK;
 }
 

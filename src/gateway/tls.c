@@ -74,18 +74,19 @@ static spill_code_t use_authority(SSL_CTX *ssl, const char *authority, spill_err
     return SPILL_OK;
 }
 
-static spill_code_t make_context(const SSL_METHOD *method, spill_tls_context_t **context,
-                                 spill_error_t *error)
+/* NULL: no memory. */
+static spill_tls_context_t *make_context(const SSL_METHOD *method, spill_error_t *error)
 {
-    *context = NULL;
     SSL_CTX *ssl = SSL_CTX_new(method);
-    if (!ssl)
-        return spill_fail(error, SPILL_NO_MEMORY, "there is no memory for TLS");
+    if (!ssl) {
+        spill_fail(error, SPILL_NO_MEMORY, "there is no memory for TLS");
+        return NULL;
+    }
     SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS); /* idle sessions keep no buffers */
-    *context = bson_malloc0(sizeof **context);
-    (*context)->ssl = ssl;
-    return SPILL_OK;
+    spill_tls_context_t *context = bson_malloc0(sizeof *context);
+    context->ssl = ssl;
+    return context;
 }
 
 spill_code_t spill_tls_serve(const char *certificate, const char *key, const char *authority,
@@ -97,7 +98,9 @@ spill_code_t spill_tls_serve(const char *certificate, const char *key, const cha
                                 [SPILL_TLS_CLIENT_REQUIRE] =
                                     SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT};
     static const unsigned char id[] = "spillway";
-    SPILL_TRY(make_context(TLS_server_method(), context, error));
+    *context = make_context(TLS_server_method(), error);
+    if (!*context)
+        return SPILL_NO_MEMORY;
     SSL_CTX *ssl = (*context)->ssl;
     SPILL_TRY(use_certificate(ssl, certificate, key ? key : certificate, error));
     if (client != SPILL_TLS_CLIENT_NONE) {
@@ -113,7 +116,9 @@ spill_code_t spill_tls_serve(const char *certificate, const char *key, const cha
 spill_code_t spill_tls_connect(const spill_upstream_tls_t *options, spill_tls_context_t **context,
                                spill_error_t *error)
 {
-    SPILL_TRY(make_context(TLS_client_method(), context, error));
+    *context = make_context(TLS_client_method(), error);
+    if (!*context)
+        return SPILL_NO_MEMORY;
     SSL_CTX *ssl = (*context)->ssl;
     (*context)->checks_host = !options->any_host;
     if (!options->any_certificate)

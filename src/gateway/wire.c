@@ -98,7 +98,7 @@ static spill_code_t take_document(parse_t *parse, size_t *size, spill_error_t *e
 static spill_code_t take_body(parse_t *parse, bson_t *body, spill_error_t *error)
 {
     const uint8_t *start = parse->at;
-    size_t size;
+    size_t size = 0;
     SPILL_TRY(take_document(parse, &size, error));
     if (!bson_init_static(body, start, size))
         return fail_at(parse, "an invalid document before the position", error);
@@ -109,7 +109,7 @@ static spill_code_t take_sequence(parse_t *parse, spill_wire_message_t *message,
                                   spill_error_t *error)
 {
     const uint8_t *start = parse->at;
-    int32_t size;
+    int32_t size = 0;
     if (message->sequence_count == SPILL_WIRE_SEQUENCES_MAX)
         return fail_at(parse, "too many sections", error);
     spill_wire_sequence_t *sequence = &message->sequences[message->sequence_count++];
@@ -123,7 +123,7 @@ static spill_code_t take_sequence(parse_t *parse, spill_wire_message_t *message,
     sequence->documents = documents.at;
     sequence->bytes = left_of(&documents);
     while (documents.at < documents.end) {
-        size_t bytes;
+        size_t bytes = 0;
         SPILL_TRY(take_document(&documents, &bytes, error));
     }
     parse->at = documents.end;
@@ -147,7 +147,7 @@ static spill_code_t check_flags(parse_t *parse, uint32_t flags, spill_error_t *e
 
 static spill_code_t read_msg(parse_t *parse, spill_wire_message_t *message, spill_error_t *error)
 {
-    int32_t flags;
+    int32_t flags = 0;
     bool has_body = false;
     SPILL_TRY(take_int32(parse, &flags, error));
     message->flags = (uint32_t)flags;
@@ -169,8 +169,8 @@ static spill_code_t read_msg(parse_t *parse, spill_wire_message_t *message, spil
 
 static spill_code_t read_query(parse_t *parse, spill_wire_message_t *message, spill_error_t *error)
 {
-    int32_t flags, skipped, returned;
-    size_t fields;
+    int32_t flags = 0, skipped = 0, returned = 0;
+    size_t fields = 0;
     SPILL_TRY(take_int32(parse, &flags, error));
     SPILL_TRY(take_text(parse, &message->ns, error));
     SPILL_TRY(take_int32(parse, &skipped, error));

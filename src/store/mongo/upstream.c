@@ -134,6 +134,19 @@ spill_code_t spill_upstream_find(spill_upstream_t *upstream, spill_upstream_prim
 
 /* ---- rights ---------------------------------------------------------------------------------- */
 
+/* A write error of a probe is a refusal: with such a filter, nothing else can fail. */
+static spill_code_t check_write_errors(const spill_mongo_t *store, const char *collection,
+                                       const bson_t *reply, spill_error_t *error)
+{
+    bson_iter_t iter, cause;
+    if (!bson_iter_init(&iter, reply) ||
+        !bson_iter_find_descendant(&iter, "writeErrors.0.errmsg", &cause) ||
+        !BSON_ITER_HOLDS_UTF8(&cause))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_DENIED, "%s.%s: the user of the URI may not write: %s",
+                      store->place, collection, bson_iter_utf8(&cause, NULL));
+}
+
 static spill_code_t probe_command(spill_upstream_t *upstream, const char *collection,
                                   bson_t *command, spill_error_t *error)
 {
@@ -142,8 +155,8 @@ static spill_code_t probe_command(spill_upstream_t *upstream, const char *collec
     bson_t reply;
     bool done = mongoc_client_command_simple(upstream->client, store->database, command, NULL,
                                              &reply, &cause);
-    spill_code_t code =
-        done ? SPILL_OK : spill_mongo_fail(store, collection, false, &cause, &reply, error);
+    spill_code_t code = done ? check_write_errors(store, collection, &reply, error)
+                             : spill_mongo_fail(store, collection, false, &cause, &reply, error);
     bson_destroy(&reply);
     bson_destroy(command);
     return code;

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# serve --check prints what would be served, and finds that the URI's user may not write.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../cli/lib.sh"
+
+needs SPILLWAY_TEST_AUTH_URI SPILLWAY_TEST_READER_URI
+new_database "$SPILLWAY_TEST_AUTH_URI"
+name=${uri##*/} name=${name%%\?*}
+writer=$(database_at "$SPILLWAY_TEST_AUTH_URI" "$name")
+reader=$(database_at "$SPILLWAY_TEST_READER_URI" "$name")
+options='?authSource=admin'
+
+expect 0 serve "$writer$options" --check
+has out "no collection has a definition"
+expect 0 define "$writer$options" feed --preset feed-recent
+expect 0 append "$writer$options" feed ada 1
+expect 0 serve "$writer$options" --check
+has out "users: served: array activities, pages in overflowActivities, threshold 1000"
+expect 3 serve "$reader$options" --check
+has err "the user of the URI may not write"
+expect 2 serve ./folder --check
+has err "serve needs a server's URI"
+expect 2 serve "$writer$options" --present nothing
+has err "--present is auto, mongos or standalone"
+expect 2 serve "$writer$options" --header-timeout 0
+has err "--header-timeout must be from 1"
+expect 2 serve "$writer$options" --listen 127.0.0.1:99999999
+has err "must be ADDRESS, ADDRESS:PORT"
+expect 2 serve "$writer$options" --metrics nowhere
+has err "must be PORT or ADDRESS:PORT"
+expect 2 serve "$writer$options" --max-connections 1000000
+has err "open files"
