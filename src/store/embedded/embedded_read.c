@@ -3,8 +3,8 @@
 
 #include "bson/element_fields.h"
 #include "definition/schema.h"
-#include "store/embedded/records.h"
 #include "store/embedded/embedded_sessions.h"
+#include "store/embedded/records.h"
 #include "store/render.h"
 #include "util/error.h"
 
