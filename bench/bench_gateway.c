@@ -48,7 +48,7 @@ static int64_t now_ns(void)
 static int connect_to(const char *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)atoi(port)),
+                                  .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1, made = socket(AF_INET, SOCK_STREAM, 0);
     if (made < 0 || connect(made, (struct sockaddr *)&address, sizeof address) != 0)
@@ -88,7 +88,8 @@ static int compare_numbers(const void *left, const void *right)
 static double median_us(int64_t *durations_ns)
 {
     qsort(durations_ns, LATENCIES, sizeof *durations_ns, compare_numbers);
-    return (double)durations_ns[LATENCIES / 2] / 1000;
+    int64_t median_ns = durations_ns[LATENCIES / 2];
+    return (double)median_ns / 1000;
 }
 
 static void measure_latency(char **ports)
@@ -164,7 +165,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_gateway DIRECT_PORT GATEWAY_PORT [ROUNDS]\n");
         return 2;
     }
-    int rounds = argc > 3 ? atoi(argv[3]) : 5;
+    int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
     bson_t *body = BCON_NEW("ping", BCON_INT32(1), "$db", BCON_UTF8("admin"));
     spill_wire_write(&request, 1, 0, 0, body, NULL, 0);
     bson_destroy(body);

@@ -43,7 +43,7 @@ struct spill_connection {
     size_t input_at;
     size_t reserved_input; /* counted against the limit of memory */
     size_t passing;        /* bytes of the current message that are still to be passed on */
-    size_t skipping;       /* ... that are to be dropped, before the overload error */
+    size_t skipping;       /* ... that are dropped, before the overload error */
     int32_t skipped_request;
     bool skipped_unanswered;
     int64_t waits_since_ms; /* the client owes the rest of a message; 0: it does not */

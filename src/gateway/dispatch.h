@@ -15,7 +15,7 @@ bool spill_dispatch_streams(const spill_connection_t *connection, const spill_co
 void spill_dispatch_expect_relayed(spill_connection_t *connection, int32_t request_id,
                                    bool unanswered);
 
-/* Answer a message that the limit of memory refused, and whose bytes were dropped. */
+/* The limit of memory refused a message, and its bytes were dropped: answer it. */
 void spill_dispatch_overloaded(spill_connection_t *connection);
 
 /* The server's reply was collected. */

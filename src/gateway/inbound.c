@@ -62,8 +62,8 @@ static bool collect_long(spill_connection_t *connection, const spill_wire_header
 }
 
 /*
- * A long message of which a part has arrived: decide what becomes of it. True: there is more to do
- * at once.
+ * A part of a long message has arrived: decide what becomes of the message. True: there is more to
+ * do at once.
  */
 static bool begin_long(spill_connection_t *connection, const spill_wire_header_t *header)
 {

@@ -164,7 +164,7 @@ void spill_link_expect_none(spill_link_t *link)
     link->unanswered++;
 }
 
-/* A reply is to be collected: reserve memory for it. */
+/* Reserve memory for a reply that will be collected. */
 static bool begin_collecting(spill_link_t *link, size_t length, const char **why)
 {
     *why = "the server sent several messages for one reply";

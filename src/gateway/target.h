@@ -1,5 +1,5 @@
 /*
- * Where the gateway's upstream connections go: the primary, its addresses and its hello. A thread
+ * The target of the upstream connections: the primary, its addresses and its hello. A thread
  * of its own renews them each second, and soon after an upstream connection has failed.
  */
 #ifndef SPILL_GATEWAY_TARGET_H

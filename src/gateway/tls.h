@@ -61,7 +61,7 @@ int spill_tls_read(spill_tls_session_t *session, uint8_t *bytes, size_t size);
 /* Encrypt bytes of an open session. */
 bool spill_tls_write(spill_tls_session_t *session, const uint8_t *bytes, size_t size);
 
-/* Tell the peer that the session ends. */
+/* Report to the peer that the session ends. */
 void spill_tls_end(spill_tls_session_t *session);
 
 /* The bytes for the socket. They are valid, and stay, until spill_tls_taken. */

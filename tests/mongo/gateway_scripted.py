@@ -304,13 +304,16 @@ def drain_lets_commands_end():
 
 def drain_ends():
     """The time of --drain ends a command that does not end; so does a second signal."""
-    server, gateway = pair("--drain", "0")
-    with gateway.connect() as busy:
-        busy.sendall(message({"wait": 1, "$db": "app"}))
-        wait_until("the command has arrived", lambda: len(server.received) == 1)
-        gateway.send_signal(signal.SIGTERM)
-        assert is_closed(busy)
-    assert gateway.process.wait() == 0
+    for drain, signals in (("0", 1), ("3600", 2)):
+        server, gateway = pair("--drain", drain)
+        with gateway.connect() as busy:
+            busy.sendall(message({"wait": 1, "$db": "app"}))
+            wait_until("the command has arrived", lambda: len(server.received) == 1)
+            for _ in range(signals):
+                gateway.send_signal(signal.SIGTERM)
+                wait_until("the drain begins", lambda: '"event" : "drain"' in gateway.log_text())
+            assert is_closed(busy)
+        assert gateway.process.wait() == 0
 
 
 def failover_is_followed():

@@ -22,7 +22,8 @@ cat client.pem client.key >client.both.pem
 "$python" "$here/tls_proxy.py" "$server_port" good.pem good.key >proxy.port 2>proxy.log &
 cleanups+=("kill $! 2>/dev/null")
 await "the proxy listens" test -s proxy.port
-export SECURE_URI="mongodb://127.0.0.1:$(<proxy.port)/gateway?tls=true&serverSelectionTimeoutMS=5000"
+SECURE_URI="mongodb://127.0.0.1:$(<proxy.port)/gateway?tls=true&serverSelectionTimeoutMS=5000"
+export SECURE_URI
 
 PYTHONDONTWRITEBYTECODE=1 "$python" "$here/gateway_tls.py" "$PWD" || fail "see above"
 

@@ -1,0 +1,103 @@
+/* The user of a connection, from the authentication that passes through the gateway. */
+#include "gateway/authentication.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint8_t nobody[SPILL_USER_BYTES] = {0};
+
+static bool reply(spill_authentication_t *authentication, const char *command, double ok, bool done)
+{
+    bson_t *document = BCON_NEW("ok", BCON_DOUBLE(ok), "done", BCON_BOOL(done));
+    bool changed = spill_authentication_end(authentication, command, document);
+    bson_destroy(document);
+    return changed;
+}
+
+/* Begin with saslStart; `size` bytes of the client's first message. */
+static void begin(spill_authentication_t *authentication, const char *database, const char *payload,
+                  size_t size)
+{
+    bson_t *start =
+        BCON_NEW("saslStart", BCON_INT32(1), "payload",
+                 BCON_BIN(BSON_SUBTYPE_BINARY, (const uint8_t *)payload, (uint32_t)size));
+    spill_authentication_begin(authentication, start, database);
+    bson_destroy(start);
+}
+
+#define BEGIN(authentication, database, payload)                                                   \
+    begin(authentication, database, payload, sizeof(payload) - 1)
+
+static void user_is_known_at_the_end(void **state)
+{
+    (void)state;
+    spill_authentication_t one = {0}, other = {0};
+    BEGIN(&one, "admin", "n,,n=ada,r=x");
+    assert_memory_equal(one.user, nobody, sizeof nobody);
+    assert_false(reply(&one, "saslStart", 1, false));
+    assert_memory_equal(one.user, nobody, sizeof nobody);
+    assert_false(reply(&one, "saslContinue", 0, true)); /* a wrong password */
+    assert_memory_equal(one.user, nobody, sizeof nobody);
+    assert_true(reply(&one, "saslContinue", 1, true));
+    assert_memory_not_equal(one.user, nobody, sizeof nobody);
+
+    /* The mechanism does not matter; the database does, and so does each letter. */
+    BEGIN(&other, "admin", "\0ada\0secret");
+    assert_true(reply(&other, "saslStart", 1, true));
+    assert_memory_equal(one.user, other.user, sizeof nobody);
+    BEGIN(&other, "shop", "n,,n=ada,r=x");
+    assert_true(reply(&other, "saslContinue", 1, true));
+    assert_memory_not_equal(one.user, other.user, sizeof nobody);
+    BEGIN(&other, "admin", "n,,n=adb,r=x");
+    assert_true(reply(&other, "saslContinue", 1, true));
+    assert_memory_not_equal(one.user, other.user, sizeof nobody);
+
+    assert_true(reply(&one, "logout", 1, false));
+    assert_memory_equal(one.user, nobody, sizeof nobody);
+}
+
+static void malformed_payloads_name_nobody(void **state)
+{
+    (void)state;
+    spill_authentication_t one = {0};
+    BEGIN(&one, "admin", "n,,n=ada");
+    assert_memory_equal(one.pending, nobody, sizeof nobody);
+    BEGIN(&one, "admin", "\0ada");
+    assert_memory_equal(one.pending, nobody, sizeof nobody);
+    BEGIN(&one, "admin", "");
+    assert_memory_equal(one.pending, nobody, sizeof nobody);
+    bson_t *text = BCON_NEW("saslStart", BCON_INT32(1), "payload", BCON_UTF8("n,,n=ada,r=x"));
+    spill_authentication_begin(&one, text, "admin");
+    assert_memory_equal(one.pending, nobody, sizeof nobody);
+    bson_destroy(text);
+}
+
+/* A speculative authentication names its database itself. */
+static void speculative_database(void **state)
+{
+    (void)state;
+    spill_authentication_t one = {0}, other = {0};
+    bson_t *start = BCON_NEW("saslStart", BCON_INT32(1), "payload",
+                             BCON_BIN(BSON_SUBTYPE_BINARY, (const uint8_t *)"n,,n=ada,r=x", 12),
+                             "db", BCON_UTF8("shop"));
+    spill_authentication_begin(&one, start, "admin");
+    BEGIN(&other, "shop", "n,,n=ada,r=y");
+    assert_memory_equal(one.pending, other.pending, sizeof nobody);
+    assert_memory_not_equal(one.pending, nobody, sizeof nobody);
+    bson_destroy(start);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(user_is_known_at_the_end),
+        cmocka_unit_test(malformed_payloads_name_nobody),
+        cmocka_unit_test(speculative_database),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
