@@ -18,11 +18,10 @@ static void free_served(spill_served_t **served)
 
 static spill_code_t check_server(spill_upstream_t *upstream, FILE *out, spill_error_t *error)
 {
-    static const char *const kinds[] = {
-        [SPILL_UPSTREAM_STANDALONE] = "a standalone server: no transactions, and no retryable "
-                                      "writes unless --present mongos",
-        [SPILL_UPSTREAM_REPLICA_SET] = "a replica set",
-        [SPILL_UPSTREAM_ROUTER] = "a sharded cluster"};
+    static const char *const kinds[] = {[SPILL_UPSTREAM_STANDALONE] =
+                                            "a standalone server, without transactions",
+                                        [SPILL_UPSTREAM_REPLICA_SET] = "a replica set",
+                                        [SPILL_UPSTREAM_ROUTER] = "a sharded cluster"};
     spill_upstream_primary_t primary;
     spill_code_t code = spill_upstream_find(upstream, &primary, error);
     if (code == SPILL_OK)

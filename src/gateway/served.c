@@ -104,7 +104,7 @@ static spill_code_t read_table(const spill_served_t *served, table_t **read, spi
     spill_code_t code =
         spill_store_definitions(served->store, &table->definitions, &table->count, error);
     table->collections = bson_malloc0((table->count + 1) * sizeof *table->collections);
-    table->all = bson_malloc0((table->count + 1) * sizeof *table->all);
+    table->all = bson_malloc0((table->count + 1) * sizeof(void *));
     table->pages = bson_malloc0((table->count + 1) * sizeof *table->pages);
     table->fields = bson_malloc0((table->count + 1) * (FIELDS_MAX + 1) * sizeof *table->fields);
     for (size_t i = 0; code == SPILL_OK && i < table->count; i++) {

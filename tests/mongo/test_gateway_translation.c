@@ -337,9 +337,7 @@ static void pages_and_bookkeeping_belong_to_spillway(void **state)
 {
     static const char *const commands[] = {
         "{\"insert\": \"c.pages\", \"documents\": [{}]}",
-        "{\"update\": \"spillway.definitions\", \"updates\": [{\"q\": {}, \"u\": {\"$set\": "
-        "{\"a\": "
-        "1}}}]}",
+        "{\"update\": \"spillway.definitions\", \"updates\": []}",
         "{\"delete\": \"c.pages\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}",
         "{\"drop\": \"c.pages\"}",
         "{\"findAndModify\": \"c.pages\", \"remove\": true}",
@@ -347,8 +345,7 @@ static void pages_and_bookkeeping_belong_to_spillway(void **state)
         "{\"create\": \"spillway.marks\"}",
         "{\"collMod\": \"c.pages\"}",
         "{\"aggregate\": \"other\", \"pipeline\": [{\"$out\": \"c.pages\"}], \"cursor\": {}}",
-        "{\"aggregate\": \"other\", \"pipeline\": [{\"$merge\": {\"into\": \"c.pages\"}}], "
-        "\"cursor\": {}}"};
+        "{\"aggregate\": \"o\", \"pipeline\": [{\"$merge\": {\"into\": \"c.pages\"}}]}"};
     (void)state;
     fixture_t *fixture = open_small();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -373,8 +370,8 @@ static void what_could_be_wrong_is_refused_with_a_reason(void **state)
         "{\"aggregate\": \"c\", \"pipeline\": [{\"$facet\": {\"a\": []}}], \"cursor\": {}}",
         "{\"aggregate\": \"c\", \"pipeline\": [{\"$out\": \"copy\"}], \"cursor\": {}}",
         "{\"aggregate\": \"c\", \"pipeline\": [{\"$changeStream\": {}}], \"cursor\": {}}",
-        "{\"aggregate\": \"other\", \"pipeline\": [{\"$lookup\": {\"from\": \"c\", \"as\": \"x\", "
-        "\"localField\": \"a\", \"foreignField\": \"b\"}}], \"cursor\": {}}",
+        "{\"aggregate\": \"o\", \"pipeline\": [{\"$lookup\": {\"from\": \"c\"}}]}",
+        "{\"aggregate\": \"o\", \"pipeline\": [{\"$unionWith\": \"c\"}]}",
         "{\"aggregate\": \"other\", \"pipeline\": [{\"$merge\": \"c\"}], \"cursor\": {}}",
         "{\"create\": \"view\", \"viewOn\": \"c\", \"pipeline\": []}",
         "{\"mapReduce\": \"c\"}",
@@ -413,8 +410,7 @@ static void without_pages_all_is_answered(void **state)
         "{\"count\": \"c\", \"query\": {\"f\": 1}}",
         "{\"distinct\": \"c\", \"key\": \"f\"}",
         "{\"aggregate\": \"c\", \"pipeline\": [{\"$unwind\": \"$f\"}], \"cursor\": {}}",
-        "{\"update\": \"c\", \"updates\": [{\"q\": {\"f\": 1}, \"u\": {\"$pull\": {\"f\": 1}}, "
-        "\"multi\": true}]}"};
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"f\": 1}, \"u\": {\"$pull\": {\"f\": 1}}}]}"};
     (void)state;
     fixture_t *fixture = open_small();
     push(fixture, 1, 0, 3);
