@@ -340,7 +340,8 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
         return spill_fail(
             error, SPILL_INVALID,
             "there is no definition '%s' yet: to create it, give --preset feed, feed-recent, "
-            "sales, reviews-separate, reviews-subset or gateway, or --layout outlier, capped, reference or "
+            "sales, reviews-separate, reviews-subset or gateway, or --layout outlier, capped, "
+            "reference or "
             "subset",
             name);
     return make_definition(invocation, definition, error);

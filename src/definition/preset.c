@@ -44,8 +44,8 @@
     .stats_average = "averageRating"
 
 static const char *const preset_names[] = {
-    "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", "reviews-subset",
-    "gateway", NULL};
+    "feed",           "feed-recent",    "sales",   "reviews-separate",
+    "reviews-bucket", "reviews-subset", "gateway", NULL};
 
 enum { SUBSET = 5 }; /* the index of "reviews-subset" */
 

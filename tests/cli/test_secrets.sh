@@ -60,6 +60,7 @@ every_command() {
     hidden repair "$1"
     hidden report "$1" --output ../report.html
     hidden scan "$1" --json
+    hidden serve "$1" --check
     hidden stats "$1" --json
     hidden sweep "$1" ev
     hidden threshold "$1" ev 10

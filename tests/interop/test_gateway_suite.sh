@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Run pymongo's own tests on the server and through the gateway, one after the other, because they use
-# the same databases. Each test must have the same result. With SPILLWAY_LONG=1 also the many tests of
-# reads and writes.
+# the same databases. Each test that passes on the server must pass through the gateway. (FerretDB replies
+# to commands that ask for no reply, which fails a test by chance; the gateway drops these replies.) With
+# SPILLWAY_LONG=1 also the many tests of reads and writes.
 # shellcheck disable=SC1091,SC2154 # lib.sh and gateway.sh are not followed
 source "$(dirname "$0")/lib.sh"
 source "$here/gateway.sh"
@@ -25,6 +26,8 @@ for address in "$direct" "$through"; do
     }
 done
 grep -q '^passed' "results.$direct" || fail "no test passes on the server itself"
-diff "results.$direct" "results.$through" ||
-    fail "these tests have another result through the gateway"
-echo "$(grep -c '^passed' "results.$through") tests pass, both ways"
+diff <(cut -d' ' -f2 "results.$direct" | sort) <(cut -d' ' -f2 "results.$through" | sort) ||
+    fail "other tests run through the gateway"
+worse=$(comm -23 <(grep '^passed' "results.$direct" | sort) <(grep '^passed' "results.$through" | sort))
+[ -z "$worse" ] || fail "these tests pass on the server and not through the gateway: $worse"
+echo "$(grep -c '^passed' "results.$through") tests pass through the gateway"
