@@ -53,7 +53,7 @@ size_t spill_asked_estimate(const spill_translation_t *translation, const spill_
 
 /* The bookkeeping of F in a document; false: the array is plain, or the document has none. */
 typedef struct spill_book {
-    int64_t epoch, first, pages, low, removed;
+    int64_t epoch, rev, first, pages, low, removed;
     bson_t gone; /* static */
     bool has_gone;
 } spill_book_t;

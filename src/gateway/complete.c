@@ -33,6 +33,7 @@ bool spill_book_read(const bson_t *document, const char *array, spill_book_t *bo
         !BSON_ITER_HOLDS_DOCUMENT(&iter) || !spill_iter_document(&iter, &own))
         return false;
     bool known = find_number(&own, "epoch", &book->epoch);
+    find_number(&own, "rev", &book->rev);
     find_number(&own, "first", &book->first);
     find_number(&own, "pages", &book->pages);
     find_number(&own, "low", &book->low);

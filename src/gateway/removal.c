@@ -20,18 +20,35 @@ static void drop_pages(spill_translation_t *translation, const spill_look_t *loo
         spill_outlier_drop_left_over(&own, look->book.epoch, &any, NULL);
 }
 
+/*
+ * An array that is adopted under the same _id must have a later incarnation: the deletion of these
+ * pages may go on while the new array gets pages.
+ */
+static bool announce_end(spill_translation_t *translation, const spill_look_t *look)
+{
+    spill_error_t error;
+    spill_store_t *store = translation->at->array->store;
+    spill_code_t code = store->ops->head_ends != NULL
+                            ? store->ops->head_ends(store, look->book.rev, &error)
+                            : SPILL_OK;
+    return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
+}
+
 bool spill_removal_run(spill_translation_t *translation, const spill_look_t *look, const bson_t *q,
                        bool *removed)
 {
-    char path[SPILL_NAME_SIZE + 16];
+    char epoch[SPILL_NAME_SIZE + 16], rev[SPILL_NAME_SIZE + 16];
     bson_t reply, filter = BSON_INITIALIZER;
     bson_iter_t n;
     *removed = false;
     if (!spill_translation_check_concern(translation) ||
-        !spill_translation_require(translation, SPILL_RIGHT_DELETE))
+        !spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
+        !announce_end(translation, look))
         return false;
-    snprintf(path, sizeof path, "spill.%s.epoch", translation->array);
-    BSON_APPEND_INT64(&filter, path, look->book.epoch);
+    snprintf(epoch, sizeof epoch, "spill.%s.epoch", translation->array);
+    snprintf(rev, sizeof rev, "spill.%s.rev", translation->array);
+    BSON_APPEND_INT64(&filter, epoch, look->book.epoch);
+    BSON_APPEND_INT64(&filter, rev, look->book.rev);
     bson_t *command = BCON_NEW("delete", BCON_UTF8(translation->at->collection), "deletes", "[",
                                "{", "q", "{", "$and", "[", BCON_DOCUMENT(&look->id),
                                BCON_DOCUMENT(&filter), BCON_DOCUMENT(q), "]", "}", "limit",

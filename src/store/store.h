@@ -164,6 +164,12 @@ typedef struct spill_store_ops {
     /* See spill_store_damage. May be NULL. */
     const char *(*damage)(const spill_store_t *store);
 
+    /*
+     * A caller deletes documents of heads by other means than DROP_HEAD: later incarnations will be
+     * above `rev`, the head's. Call it before. NULL: such a store has no other means.
+     */
+    spill_code_t (*head_ends)(spill_store_t *store, int64_t rev, spill_error_t *error);
+
     /* May be NULL, if the store has no backup function. */
     spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
     spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */

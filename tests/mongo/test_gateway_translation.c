@@ -502,6 +502,34 @@ static void a_drop_leaves_the_definition(void **state)
     close_fixture(fixture);
 }
 
+/* The array that follows a deleted one has a later incarnation, whatever the clocks of gateways
+ * say.
+ */
+static void a_deleted_array_ends_its_incarnation(void **state)
+{
+    (void)state;
+    bson_iter_t iter, rev;
+    fixture_t *fixture = open_small();
+    push(fixture, 1, 0, 9);
+    bson_t *head = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
+    assert_true(bson_iter_init(&iter, head));
+    assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.rev", &rev));
+    char *ended = bson_strdup_printf("{\"count\": \"spillway.marks\", \"query\": {\"_id\": "
+                                     "\"dropped\", \"rev\": {\"$gte\": {\"$numberLong\": "
+                                     "\"%lld\"}}}}",
+                                     (long long)bson_iter_as_int64(&rev));
+    expect_direct(fixture, ended, "n", "0");
+    expect(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}", "n",
+           "1");
+    expect_direct(fixture, ended, "n", "1");
+    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
+    push(fixture, 1, 0, 9);
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    bson_free(ended);
+    bson_destroy(head);
+    close_fixture(fixture);
+}
+
 static void a_reload_finds_new_definitions(void **state)
 {
     (void)state;
@@ -543,6 +571,7 @@ int main(void)
         cmocka_unit_test(transactions_and_other_write_concerns_are_refused),
         cmocka_unit_test(another_layout_is_read_and_not_written),
         cmocka_unit_test(a_drop_leaves_the_definition),
+        cmocka_unit_test(a_deleted_array_ends_its_incarnation),
         cmocka_unit_test(a_reload_finds_new_definitions),
     };
     server_uri();

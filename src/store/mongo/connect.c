@@ -1,5 +1,5 @@
 /* The URI, the pool of clients, and the check of the server's abilities. */
-#include "store/mongo/mongo_document.h"
+#include "store/mongo/guarded.h"
 
 #include "util/error.h"
 #include "util/text.h"
@@ -299,6 +299,11 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
                 : spill_mongo_empty_pages)(store, requests, count, responses, error);
 }
 
+static spill_code_t head_ends(spill_store_t *base, int64_t rev, spill_error_t *error)
+{
+    return spill_mongo_raise_dropped_rev((spill_mongo_t *)base, rev, error);
+}
+
 static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 {
     (void)error;
@@ -333,6 +338,7 @@ static const spill_store_ops_t mongo_ops = {
     .catalog_delete = spill_mongo_catalog_delete,
     .catalog_names = spill_mongo_catalog_names,
     .same = spill_mongo_same,
+    .head_ends = head_ends,
     .close = close_store,
 };
 
