@@ -193,7 +193,7 @@ static bool read_head(spill_link_t *link, const char **why)
                  (link->head[SPILL_WIRE_HEADER_BYTES] & SPILL_WIRE_MORE_TO_COME) != 0;
     bool other = link->expected == EXPECT_NOTHING || header.response_to != link->request_id;
     link->dropping = !link->follows && other && link->unanswered > 0;
-    *why = "the server sent a message that nobody asked for";
+    *why = "the server sent a message without a request";
     if (link->dropping || link->expected != EXPECT_COLLECTED)
         return link->dropping || link->expected == EXPECT_RELAYED;
     return begin_collecting(link, (size_t)header.length, why);

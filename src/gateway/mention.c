@@ -18,7 +18,7 @@ unsigned spill_mentions_in_path(const char *path, const char *array)
            (spill_path_begins(path, spill_field) ? SPILL_MENTIONS_SPILL : 0);
 }
 
-static bool is_one_of(const char *name, const char *const *names)
+bool spill_is_one_of(const char *name, const char *const *names)
 {
     for (size_t i = 0; names[i] != NULL; i++)
         if (strcmp(name, names[i]) == 0)
@@ -61,7 +61,7 @@ static unsigned in_children(bson_iter_t *child, bool names, const char *array, i
         const char *key = bson_iter_key(child);
         if (names)
             found |= spill_mentions_in_path(key, array);
-        if (names && is_one_of(key, opaque_operators))
+        if (names && spill_is_one_of(key, opaque_operators))
             found |= SPILL_MENTIONS_WHOLE;
         found |= in_value(child, array, depth);
     }
@@ -130,11 +130,11 @@ static unsigned in_filter(bson_iter_t *condition, const char *array, int depth)
         const char *key = bson_iter_key(condition);
         if (key[0] != '$')
             found |= spill_mentions_in_path(key, array);
-        else if (is_one_of(key, lists))
+        else if (spill_is_one_of(key, lists))
             found |= in_filters(condition, array, depth);
         else if (strcmp(key, "$expr") == 0)
             found |= in_value(condition, array, depth);
-        else if (!is_one_of(key, harmless))
+        else if (!spill_is_one_of(key, harmless))
             found |= SPILL_MENTIONS_WHOLE;
     }
     return condition->err_off != 0 ? SPILL_MENTIONS_ANY : found;

@@ -41,6 +41,9 @@ bool spill_filter_is_id(const bson_t *filter);
 /* Is it true, or a number other than 0? */
 bool spill_iter_is_true(const bson_iter_t *iter);
 
+/* Is the name in the list, which NULL ends? */
+bool spill_is_one_of(const char *name, const char *const *names);
+
 /* A static document at an iterator that holds a document or an array. */
 bool spill_iter_document(const bson_iter_t *iter, bson_t *document);
 

@@ -41,14 +41,6 @@ void spill_sums_upserted(spill_sums_t *sums, const bson_t *fields)
     append_indexed(&sums->upserted, &sums->upserted_count, sums->index, fields);
 }
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (size_t i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 void spill_sums_keep(spill_sums_t *sums, const bson_t *reply)
 {
     static const char *const made[] = {"n", "nModified", "upserted", "writeErrors", "ok", NULL};
@@ -57,7 +49,7 @@ void spill_sums_keep(spill_sums_t *sums, const bson_t *reply)
     if (!bson_iter_init(&field, reply))
         return;
     while (bson_iter_next(&field))
-        if (!is_one_of(bson_iter_key(&field), made))
+        if (!spill_is_one_of(bson_iter_key(&field), made))
             bson_append_iter(&sums->rest, NULL, -1, &field);
 }
 
@@ -111,7 +103,7 @@ void spill_statement_guard(const bson_t *statement, const bson_t *q, const bson_
             bson_concat(&filter, q);
             bson_concat(&filter, guards);
             bson_append_document_end(copy, &filter);
-        } else if (!is_one_of(key, appended)) {
+        } else if (!spill_is_one_of(key, appended)) {
             bson_append_iter(copy, NULL, -1, &field);
         }
     }

@@ -40,14 +40,6 @@ bool spill_translation_find_document(const spill_translation_t *translation, con
            spill_iter_document(&iter, document);
 }
 
-static bool is_in(const char *name, const char *const *names)
-{
-    for (size_t i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Is it {w: 0}? Then upstream would not say what it has done. */
 static bool is_unacknowledged(const bson_iter_t *concern)
 {
@@ -65,7 +57,8 @@ void spill_translation_copy_body(const spill_translation_t *translation, const c
         return;
     while (bson_iter_next(&field)) {
         const char *key = bson_iter_key(&field);
-        if (is_in(key, except) || strcmp(key, "stmtIds") == 0 || strcmp(key, "stmtId") == 0 ||
+        if (spill_is_one_of(key, except) || strcmp(key, "stmtIds") == 0 ||
+            strcmp(key, "stmtId") == 0 ||
             (strcmp(key, "writeConcern") == 0 && is_unacknowledged(&field)))
             continue;
         bson_append_iter(copy, key, -1, &field);
@@ -81,7 +74,7 @@ void spill_translation_finish_step(const spill_translation_t *translation, bson_
     if (!bson_iter_init(&field, &translation->command->message->body))
         return;
     while (bson_iter_next(&field))
-        if (is_in(bson_iter_key(&field), names))
+        if (spill_is_one_of(bson_iter_key(&field), names))
             bson_append_iter(step, NULL, -1, &field);
 }
 
