@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan plan report migrate sweep consolidate drop convert copy backup bench serve help'
+    threshold scan plan plan-set report migrate sweep consolidate drop convert copy backup bench serve help'
 
 _spillway_options() {
     local common='--help'
@@ -41,6 +41,10 @@ _spillway_options() {
         echo "$common --target= --output= --format= --max-elements= --max-bytes= --max-share=
             --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
             --read-preference= --json --quiet --mode= --partial"
+        ;;
+    plan-set)
+        _spillway_options define | sed 's/ --durability=//'
+        echo "--migrate --leave --dry-run"
         ;;
     report)
         echo "$common --output= --target= --format= --max-elements= --max-bytes= --max-share=

@@ -93,6 +93,7 @@ extern const spill_command_t spill_command_export;
 extern const spill_command_t spill_command_import;
 extern const spill_command_t spill_command_migrate;
 extern const spill_command_t spill_command_plan;
+extern const spill_command_t spill_command_plan_set;
 extern const spill_command_t spill_command_read;
 extern const spill_command_t spill_command_remove;
 extern const spill_command_t spill_command_report;

@@ -1,6 +1,5 @@
 /* define: save, change, show and list definitions. */
-#include "cli/cli.h"
-
+#include "cli/define_options.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -8,85 +7,15 @@
 #include <string.h>
 
 typedef struct define_options {
-    const char *preset;
-    const char *layout;
-    const char *keep;
-    const char *order;
-    int64_t threshold; /* -1: not given, as for the others */
-    int64_t page;
-    int64_t head_bytes;
-    int64_t page_bytes;
-    int64_t op_window;
-    const char *collection; /* names: NULL if not given, "" for a field that is not written */
-    const char *array;
-    const char *count_field;
-    const char *overflow_field;
-    const char *pages_field;
-    const char *page_collection;
-    const char *page_owner;
-    const char *page_number;
-    const char *page_array;
-    const char *page_count;
-    const char *element_id_field; /* layouts reference and subset */
-    const char *id_field;
-    const char *time_field;
-    int64_t retain_elements;
-    const char *retain_age;
-    const char *window; /* layout bucket, as are the following */
-    const char *window_field;
-    const char *window_source;
-    const char *value_field;
-    const char *stats_field;
-    const char *stats_count;
-    const char *stats_average;
-    const char *stats_sum;
-    const char *stats_min;
-    const char *stats_max;
-    const char *top_field; /* layout subset, as are the following */
-    const char *sort_by;
-    int64_t top;
+    spill_cli_define_options_t define;
 } define_options_t;
 
-static const define_options_t DEFAULTS = {.threshold = -1,
-                                          .page = -1,
-                                          .head_bytes = -1,
-                                          .page_bytes = -1,
-                                          .op_window = -1,
-                                          .retain_elements = -1,
-                                          .top = -1};
+static const define_options_t DEFAULTS = {.define = SPILL_CLI_DEFINE_DEFAULTS};
 
-#define NAME_OPTION(field) offsetof(define_options_t, field), offsetof(spill_definition_t, field)
-
-/* The field of the definition for the name in each option. */
-static const struct {
-    size_t option;
-    size_t field;
-} NAMES[] = {
-    {NAME_OPTION(collection)},
-    {NAME_OPTION(array)},
-    {NAME_OPTION(count_field)},
-    {NAME_OPTION(overflow_field)},
-    {NAME_OPTION(pages_field)},
-    {NAME_OPTION(page_collection)},
-    {NAME_OPTION(page_owner)},
-    {NAME_OPTION(page_number)},
-    {NAME_OPTION(page_array)},
-    {NAME_OPTION(page_count)},
-    {NAME_OPTION(element_id_field)},
-    {NAME_OPTION(id_field)},
-    {NAME_OPTION(time_field)},
-    {NAME_OPTION(window_field)},
-    {NAME_OPTION(window_source)},
-    {NAME_OPTION(value_field)},
-    {NAME_OPTION(stats_field)},
-    {NAME_OPTION(stats_count)},
-    {NAME_OPTION(stats_average)},
-    {NAME_OPTION(stats_sum)},
-    {NAME_OPTION(stats_min)},
-    {NAME_OPTION(stats_max)},
-    {NAME_OPTION(top_field)},
-    {offsetof(define_options_t, sort_by), offsetof(spill_definition_t, sort_field)},
-};
+static const spill_cli_define_options_t *options_of(const spill_invocation_t *invocation)
+{
+    return &((const define_options_t *)invocation->options)->define;
+}
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
@@ -175,153 +104,6 @@ static spill_code_t list_definitions(const spill_invocation_t *invocation, spill
     return code;
 }
 
-/* ---- from options to a definition ------------------------------------------------------------ */
-
-static spill_code_t set_names(const define_options_t *options, spill_definition_t *definition,
-                              spill_error_t *error)
-{
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const char *name = NULL;
-        memcpy(&name, (const char *)options + NAMES[i].option, sizeof name);
-        if (!name)
-            continue;
-        if (strlen(name) >= SPILL_NAME_SIZE)
-            return spill_fail(error, SPILL_INVALID, "'%.40s...' is longer than %d bytes", name,
-                              SPILL_NAME_SIZE - 1);
-        strcpy((char *)definition + NAMES[i].field, name);
-    }
-    return SPILL_OK;
-}
-
-static spill_code_t set_kind(const define_options_t *options, spill_definition_t *definition,
-                             spill_error_t *error)
-{
-    spill_layout_t layout = definition->layout;
-    SPILL_TRY(spill_cli_layout(options->layout, &layout, error));
-    if (layout != definition->layout)
-        spill_definition_set_layout(definition, layout);
-    if (options->window && !spill_window_of_name(options->window, &definition->window))
-        return spill_fail(error, SPILL_INVALID,
-                          "--window must be hour, day, week, month, year or field, not '%s'",
-                          options->window);
-    if (options->order && !spill_array_order_of_name(options->order, &definition->order))
-        return spill_fail(error, SPILL_INVALID,
-                          "--order must be 'oldest-first' or 'newest-first', not '%s'",
-                          options->order);
-    return spill_cli_keep(options->keep, &definition->keep, error);
-}
-
-/* One collection, and one array in its documents; equal bounds for all parts by default. */
-static void set_bucket(const define_options_t *options, spill_definition_t *definition)
-{
-    if (!spill_schema_of(definition)->has_windows)
-        return;
-    if (!options->page_collection)
-        memcpy(definition->page_collection, definition->collection, SPILL_NAME_SIZE);
-    if (!options->page_array)
-        memcpy(definition->page_array, definition->array, SPILL_NAME_SIZE);
-    if (options->page >= 0 && options->threshold < 0)
-        definition->bounds.threshold = options->page;
-    if (options->threshold >= 0 && options->page < 0)
-        definition->bounds.page_capacity = options->threshold;
-}
-
-static void set_number(int64_t given, int64_t *bound)
-{
-    if (given >= 0)
-        *bound = given;
-}
-
-static spill_code_t set_retained(const define_options_t *options, spill_definition_t *definition,
-                                 spill_error_t *error)
-{
-    const char *age = options->retain_age;
-    set_number(options->retain_elements, &definition->keep_elements);
-    if (age && (age[0] == '\0' || strcmp(age, "0") == 0))
-        definition->keep_seconds = 0;
-    else if (age && !spill_cli_parse_duration(age, &definition->keep_seconds))
-        return spill_fail(error, SPILL_INVALID,
-                          "--retain-age: '%.60s' is not a duration such as 12h or 30d", age);
-    return SPILL_OK;
-}
-
-static spill_code_t set_bounds(const define_options_t *options, spill_definition_t *definition,
-                               spill_error_t *error)
-{
-    set_number(options->threshold, &definition->bounds.threshold);
-    set_number(options->page, &definition->bounds.page_capacity);
-    set_number(options->head_bytes, &definition->bounds.head_bytes_max);
-    if (spill_schema_of(definition)->has_pages)
-        set_number(options->head_bytes, &definition->bounds.page_bytes_max);
-    set_number(options->page_bytes, &definition->bounds.page_bytes_max);
-    set_number(options->top, &definition->top_count);
-    if (options->op_window > INT32_MAX)
-        return spill_fail(error, SPILL_INVALID, "--op-window is too large");
-    if (options->op_window >= 0)
-        definition->op_window = (int32_t)options->op_window;
-    return SPILL_OK;
-}
-
-/* Report whether any option describes the definition. */
-static bool has_options(const define_options_t *options)
-{
-    return memcmp(options, &DEFAULTS, sizeof DEFAULTS) != 0;
-}
-
-/* The preset's or the default definition, with the options applied. */
-static spill_code_t make_definition(const spill_invocation_t *invocation,
-                                    spill_definition_t *definition, spill_error_t *error)
-{
-    const define_options_t *options = invocation->options;
-    const char *name = invocation->arguments[1];
-    const char *preset = options->preset;
-    if (!preset && options->layout && strcmp(options->layout, "reference") == 0)
-        preset = "reviews-separate";
-    if (!preset && options->layout && strcmp(options->layout, "subset") == 0)
-        preset = "reviews-subset";
-    if (!preset && options->layout && strcmp(options->layout, "bucket") == 0)
-        preset = "reviews-bucket";
-    if (!preset) {
-        spill_definition_init(definition, name);
-        return SPILL_OK;
-    }
-    spill_code_t code = spill_definition_preset(definition, preset, name, error);
-    return code == SPILL_NOT_FOUND ? (error->code = SPILL_INVALID) : code;
-}
-
-/* Preset gateway: the pages of each array have a collection of their own, and its field's name. */
-static spill_code_t name_pages(const define_options_t *options, spill_definition_t *definition,
-                               spill_error_t *error)
-{
-    char pages[2 * SPILL_NAME_SIZE + 8];
-    if (!options->preset || strcmp(options->preset, "gateway") != 0)
-        return SPILL_OK;
-    if (!options->page_array)
-        memcpy(definition->page_array, definition->array, sizeof definition->page_array);
-    if (options->page_collection)
-        return SPILL_OK;
-    snprintf(pages, sizeof pages, "%s.%s.pages", definition->collection, definition->array);
-    if (strlen(pages) >= sizeof definition->page_collection)
-        return spill_fail(error, SPILL_INVALID,
-                          "the name '%.60s...' of the pages would be too long: give "
-                          "--page-collection",
-                          pages);
-    memcpy(definition->page_collection, pages, strlen(pages) + 1);
-    return SPILL_OK;
-}
-
-static spill_code_t apply_options(const define_options_t *options, spill_definition_t *definition,
-                                  spill_error_t *error)
-{
-    SPILL_TRY(set_kind(options, definition, error));
-    SPILL_TRY(set_names(options, definition, error));
-    SPILL_TRY(name_pages(options, definition, error));
-    SPILL_TRY(set_bounds(options, definition, error));
-    SPILL_TRY(set_retained(options, definition, error));
-    set_bucket(options, definition);
-    return spill_definition_check(definition, error);
-}
-
 /*
  * The definition that the options change: the preset if one is given, else the stored definition,
  * else the defaults (if --layout says that one must be created).
@@ -329,12 +111,12 @@ static spill_code_t apply_options(const define_options_t *options, spill_definit
 static spill_code_t starting_point(const spill_invocation_t *invocation, spill_store_t *store,
                                    spill_definition_t *definition, spill_error_t *error)
 {
-    const define_options_t *options = invocation->options;
+    const spill_cli_define_options_t *options = options_of(invocation);
     const char *name = invocation->arguments[1];
     if (options->preset)
-        return make_definition(invocation, definition, error);
+        return spill_cli_define_start(options, name, definition, error);
     spill_code_t code = spill_store_definition(store, name, definition, error);
-    if (code != SPILL_NOT_FOUND || !has_options(options))
+    if (code != SPILL_NOT_FOUND || !spill_cli_define_given(options))
         return code;
     if (!options->layout)
         return spill_fail(
@@ -344,14 +126,14 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
             "reference or "
             "subset",
             name);
-    return make_definition(invocation, definition, error);
+    return spill_cli_define_start(options, name, definition, error);
 }
 
 /* If saving failed because the definition has another layout, name the command for that. */
 static spill_code_t name_convert(const spill_invocation_t *invocation, spill_store_t *store,
                                  spill_code_t failed, spill_error_t *error)
 {
-    const define_options_t *options = invocation->options;
+    const spill_cli_define_options_t *options = options_of(invocation);
     const char *name = invocation->arguments[1];
     spill_definition_t there;
     spill_layout_t layout;
@@ -369,7 +151,7 @@ static spill_code_t name_convert(const spill_invocation_t *invocation, spill_sto
  * Save it. A definition with data that was saved without an elementIdField keeps none (core), which
  * is an error here if the command line asks for one.
  */
-static spill_code_t save_definition(const define_options_t *options, spill_store_t *store,
+static spill_code_t save_definition(const spill_cli_define_options_t *options, spill_store_t *store,
                                     spill_definition_t *definition, spill_error_t *error)
 {
     const char *asked = options->element_id_field;
@@ -388,15 +170,15 @@ static spill_code_t save_definition(const define_options_t *options, spill_store
 static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_store_t *store,
                                    spill_error_t *error)
 {
-    const define_options_t *options = invocation->options;
+    const spill_cli_define_options_t *options = options_of(invocation);
     spill_definition_t definition;
     spill_code_t code = starting_point(invocation, store, &definition, error);
-    if (code == SPILL_OK && !has_options(options)) {
+    if (code == SPILL_OK && !spill_cli_define_given(options)) {
         print_definition(invocation, &definition);
         return SPILL_OK;
     }
     if (code == SPILL_OK)
-        code = apply_options(options, &definition, error);
+        code = spill_cli_define_apply(options, &definition, error);
     if (code == SPILL_OK)
         code = save_definition(options, store, &definition, error);
     if (code != SPILL_OK)
@@ -410,15 +192,16 @@ static spill_code_t define_or_show(const spill_invocation_t *invocation, spill_s
 static spill_code_t check_new(const spill_invocation_t *invocation, spill_error_t *error)
 {
     spill_definition_t definition;
-    SPILL_TRY(make_definition(invocation, &definition, error));
-    return apply_options(invocation->options, &definition, error);
+    SPILL_TRY(spill_cli_define_start(options_of(invocation), invocation->arguments[1], &definition,
+                                     error));
+    return spill_cli_define_apply(options_of(invocation), &definition, error);
 }
 
 static spill_exit_t run_define(const spill_invocation_t *invocation)
 {
-    const define_options_t *options = invocation->options;
+    const spill_cli_define_options_t *options = options_of(invocation);
     bool makes = options->preset || options->layout;
-    bool changes = has_options(options);
+    bool changes = spill_cli_define_given(options);
     if (changes && invocation->argument_count == 1)
         return spill_cli_usage(invocation, "NAME is missing");
     spill_cli_mode_t mode = makes ? SPILL_CLI_CREATE : changes ? SPILL_CLI_WRITE : SPILL_CLI_READ;
@@ -433,56 +216,7 @@ static spill_exit_t run_define(const spill_invocation_t *invocation)
     return spill_cli_close(NULL, store, code, &error);
 }
 
-#define TEXT(field) SPILL_OPTION_TEXT, offsetof(define_options_t, field)
-#define NUMBER(field) SPILL_OPTION_NUMBER, offsetof(define_options_t, field)
-#define SIZE(field) SPILL_OPTION_SIZE, offsetof(define_options_t, field)
-
-static const spill_option_t OPTIONS[] = {
-    {"preset", "P", TEXT(preset),
-     "Start from feed, feed-recent, sales, reviews-separate, reviews-subset, reviews-bucket, "
-     "gateway"},
-    {"layout", "L", TEXT(layout), "Layout: outlier, capped, reference, subset or bucket"},
-    {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
-    {"order", "oldest-first|newest-first", TEXT(order), "Which end of an array is its start"},
-    {"threshold", "N", NUMBER(threshold),
-     "Elements that a head is meant to hold; capped: the most"},
-    {"page", "N", NUMBER(page), "Most elements in a page"},
-    {"max-bytes", "SIZE", SIZE(head_bytes), "Most bytes of a head, and of a page"},
-    {"page-bytes", "SIZE", SIZE(page_bytes), "Most bytes of a page, if different"},
-    {"op-window", "N", NUMBER(op_window), "Operation ids remembered for each owner"},
-    {"collection", "C", TEXT(collection), "Collection of the heads"},
-    {"array", "F", TEXT(array), "The head's array field"},
-    {"count-field", "F", TEXT(count_field), "The head's count field, or '' for none"},
-    {"overflow-field", "F", TEXT(overflow_field), "The head's flag of having pages, or ''"},
-    {"pages-field", "F", TEXT(pages_field), "The head's number of pages, or ''"},
-    {"page-collection", "C", TEXT(page_collection), "Collection of the pages"},
-    {"page-owner", "F", TEXT(page_owner), "A page's owner field"},
-    {"page-number", "F", TEXT(page_number), "A page's number, or ''"},
-    {"page-array", "F", TEXT(page_array), "A page's array field"},
-    {"page-count", "F", TEXT(page_count), "A page's count field, or ''"},
-    {"element-id-field", "F", TEXT(element_id_field),
-     "Layouts reference, subset: where an element's document stores the element's _id, or ''"},
-    {"id-field", "PATH", TEXT(id_field), "Where an element has its id, or '' for none"},
-    {"time-field", "PATH", TEXT(time_field), "Where an element has its time, or '' for none"},
-    {"retain-elements", "N", NUMBER(retain_elements),
-     "Keep the newest N elements; drop older ones. 0: keep all"},
-    {"retain-age", "DURATION", TEXT(retain_age),
-     "Keep elements younger than this (12h, 30d); drop older ones. 0: keep all"},
-    {"window", "W", TEXT(window), "Layout bucket: hour, day, week, month, year, or field"},
-    {"window-field", "F", TEXT(window_field), "A document's field that names its window"},
-    {"window-source", "F", TEXT(window_source), "Window field: the element's field that names it"},
-    {"value-field", "F", TEXT(value_field), "An element's number for the statistics, or ''"},
-    {"stats-field", "F", TEXT(stats_field), "A document's statistics, or '' for none"},
-    {"stats-count", "F", TEXT(stats_count), "In them the number of elements, or ''"},
-    {"stats-average", "F", TEXT(stats_average), "The average, or ''"},
-    {"stats-sum", "F", TEXT(stats_sum), "The sum, or ''"},
-    {"stats-min", "F", TEXT(stats_min), "The least value, or ''"},
-    {"stats-max", "F", TEXT(stats_max), "The greatest value, or ''"},
-    {"top", "K", NUMBER(top), "Layout subset: elements in the summary, 1 to 1000"},
-    {"top-field", "F", TEXT(top_field), "The summary's array of them"},
-    {"sort-by", "PATH", TEXT(sort_by),
-     "What they rank by, or '' for the newest; capped: the highest are kept"},
-    {0}};
+static const spill_option_t OPTIONS[] = {SPILL_CLI_DEFINE_OPTIONS(define_options_t, define), {0}};
 
 const spill_command_t spill_command_define = {
     .name = "define",

@@ -5,7 +5,8 @@
 source "$(dirname "$0")/lib.sh"
 
 : "${SPILLWAY_SOURCE:?must be the folder of the sources}"
-manual=$SPILLWAY_SOURCE/man/spillway.1
+sed 's/\\-/-/g' "$SPILLWAY_SOURCE/man/spillway.1" >manual
+manual=manual
 # shellcheck disable=SC1090
 source "$SPILLWAY_SOURCE/completions/spillway.bash"
 
@@ -19,7 +20,7 @@ options_of() { # from the help
 }
 
 in_manual() { # the options of a section
-    sed -n "/^\.S[SH] \"\?$1[ \"]*/,/^\.S[SH]/p" "$manual" | sed 's/\\-/-/g; s/\\f.//g' |
+    sed -n "/^\.S[SH] \"\?$1\([ \"]\|\$\)/,/^\.S[SH]/p" "$manual" | sed 's/\\f.//g' |
         grep -E '^\.(TP|B|BI|BR) ' | grep -oE -- '--[a-z-]+' | sort -u
 }
 
@@ -36,7 +37,7 @@ done
 printf '%s\n' "${commands[@]}" help | sort >expected
 tr -s ' \n' '\n' <<<"$_spillway_commands" | grep . | sort | cmp -s - expected ||
     fail "the completion has other commands"
-grep -oE '^\.SS "?[a-z]+' "$manual" | grep -oE '[a-z]+$' | sort | cmp -s - <(printf '%s\n' "${commands[@]}" | sort) ||
+grep -oE '^\.SS "?[a-z-]+' "$manual" | grep -oE '[a-z-]+$' | sort | cmp -s - <(printf '%s\n' "${commands[@]}" | sort) ||
     fail "the man page has other commands"
 
 # The completions that a user gets.

@@ -55,6 +55,7 @@ every_command() {
     hidden import "$1" ev ../one.ndjson --owner by
     hidden migrate "$1" ../plan.json --execute --log ../log
     hidden plan "$1" --output ../plan.out
+    hidden plan-set ../plan.json "$1" --migrate
     hidden read "$1" ev alice
     hidden remove "$1" ev alice 1
     hidden repair "$1"

@@ -78,6 +78,12 @@ void spill_plan_release(spill_plan_t *plan);
 spill_code_t spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to,
                                    spill_error_t *error);
 
+/*
+ * Print a plan's JSON text for an editor: one field or item per line, down to the fields of a
+ * definition, and a newline at the end.
+ */
+void spill_plan_print_lines(const char *json, FILE *to);
+
 /* ---- for the files of the plan --------------------------------------------------------------- */
 
 /* Append a sentence. */

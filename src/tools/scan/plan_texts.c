@@ -357,8 +357,7 @@ static const char *skip_spaces(const char *text)
     return text + strspn(text, " \t\r\n");
 }
 
-/* Print a JSON text with one field or item per line, to the depth LINES_DEPTH_MAX. */
-static void print_lines(const char *json, FILE *to)
+void spill_plan_print_lines(const char *json, FILE *to)
 {
     int depth = 0;
     char last = '\0'; /* printed */
@@ -377,6 +376,7 @@ static void print_lines(const char *json, FILE *to)
         else
             fputc(*json++, to);
     }
+    fputc('\n', to);
 }
 
 spill_code_t spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to,
@@ -387,7 +387,6 @@ spill_code_t spill_plan_write_json(const spill_plan_t *plan, const char *source,
     SPILL_TRY(spill_text_open(&json, error));
     spill_record_print(&document_record, &document, false, json.to);
     SPILL_TRY(spill_text_close(&json, error));
-    print_lines(json.text, to);
-    fputc('\n', to);
+    spill_plan_print_lines(json.text, to);
     return SPILL_OK;
 }
