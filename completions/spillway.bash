@@ -1,7 +1,8 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan plan plan-set report migrate sweep consolidate drop convert copy backup bench serve help'
+    owners threshold scan plan plan-set report migrate sweep consolidate drop convert copy backup restore
+    bench serve help'
 
 _spillway_options() {
     local common='--help'
@@ -31,6 +32,7 @@ _spillway_options() {
     verify) echo "$common --json" ;;
     repair) echo "$common --dry-run --yes --json --durability=" ;;
     stats) echo "$common --top= --json --partial" ;;
+    owners) echo "$common --prefix= --limit= --json --quiet --partial" ;;
     threshold) echo "$common --target= --element= --json --quiet --partial" ;;
     scan)
         echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit=
@@ -73,6 +75,7 @@ _spillway_options() {
             --json --quiet --durability= --partial --mode="
         ;;
     backup) echo "$common --quiet --partial --mode=" ;;
+    restore) echo "$common --json --quiet --mode=" ;;
     bench)
         echo "$common --lengths= --large --layouts= --threads= --rounds= --element= --threshold=
             --page= --tune --plots= --clean --json --quiet --durability= --mode="

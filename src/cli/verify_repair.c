@@ -1,6 +1,6 @@
 /*
- * verify, repair and backup: check the invariants of definitions, complete what clients left half
- * done, correct counts, and copy an embedded store.
+ * verify, repair, backup and restore: check the invariants of definitions, complete what clients
+ * left half done, correct counts, copy an embedded store, and copy it back.
  */
 #include "cli/cli.h"
 #include "cli/process.h"
@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdint.h>
+#include <string.h>
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
@@ -358,3 +359,76 @@ const spill_command_t spill_command_backup = {
             "  spillway backup feeds.db /backup/feeds-2026-02-01",
     .common = SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL | SPILL_COMMON_MODE,
     .run = run_backup};
+
+/* ---- restore --------------------------------------------------------------------------------- */
+
+/* Copy the backup, and compare the checksums of its files. */
+static spill_code_t copy_backup(const spill_invocation_t *invocation, const char *folder,
+                                spill_error_t *error)
+{
+    spill_store_t *backup = NULL;
+    spill_error_t closing;
+    spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &backup, error);
+    if (code == SPILL_OK)
+        code = spill_store_backup(backup, folder, error);
+    if (spill_store_close(backup, &closing) != SPILL_OK && code == SPILL_OK) {
+        *error = closing;
+        code = closing.code;
+    }
+    return code;
+}
+
+/* Verify the restored store. Its folder stays if there are findings. */
+static spill_exit_t verify_restored(const spill_invocation_t *invocation, char *folder)
+{
+    char *arguments[] = {folder, NULL};
+    spill_invocation_t restored = *invocation;
+    spill_verify_summary_t total = {0};
+    restored.arguments = arguments;
+    restored.argument_count = 1;
+    spill_exit_t result = spill_cli_with_arrays(&restored, SPILL_CLI_READ, verify_array, &total);
+    if (result != SPILL_EXIT_DONE)
+        return result;
+    if (invocation->json)
+        spill_cli_print_record(&summary_record, &total);
+    else if (!invocation->quiet)
+        fprintf(stderr,
+                "restored to %s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " %s\n",
+                folder, total.owners, total.elements, total.findings,
+                spill_cli_plural(total.findings, "finding", "findings"));
+    return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
+}
+
+static spill_exit_t run_restore(const spill_invocation_t *invocation)
+{
+    static const char scheme[] = "rocksdb:";
+    char *folder = invocation->arguments[1];
+    spill_error_t error;
+    if (strstr(folder, "://"))
+        return spill_cli_usage(invocation, "FOLDER is a new folder; to restore to a server's "
+                                           "database, use 'spillway copy BACKUP STORE'");
+    if (strncmp(folder, scheme, strlen(scheme)) == 0)
+        folder += strlen(scheme);
+    if (copy_backup(invocation, folder, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
+    return verify_restored(invocation, folder);
+}
+
+const spill_command_t spill_command_restore = {
+    .name = "restore",
+    .arguments = "BACKUP FOLDER",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .summary = "Copy a backup to a new folder, and check it",
+    .text = "BACKUP is the folder that `spillway backup' made; it stays unchanged. FOLDER must not "
+            "exist; the restored store is complete or absent. To restore to a server's database, "
+            "use `spillway copy'.\n"
+            "\n"
+            "The checksums of all files are compared before the store appears. Then every document "
+            "is checked as by `spillway verify': findings are printed, the exit code is 1, and the "
+            "store stays.\n"
+            "\n"
+            "Example:\n"
+            "  spillway restore /backup/feeds-2026-02-01 feeds.db",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .run = run_restore};

@@ -234,6 +234,26 @@ spill_code_t spill_drop_emptied(spill_store_t *store, const char *uri,
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
+/* What an owner's array contains. With layout bucket: all of its windows together. */
+typedef struct spill_owner_totals {
+    spill_value_t owner; /* borrowed */
+    int64_t elements;
+    int64_t bytes;     /* of the elements' values */
+    int64_t newest_ms; /* the latest time of an element; SPILL_DATE_UNKNOWN: none has one */
+} spill_owner_totals_t;
+
+/* Return false to stop. */
+typedef bool (*spill_owner_totals_fn)(void *context, const spill_owner_totals_t *totals);
+
+/*
+ * Read every element once, and visit each owner in the store's order. `prefix`: only owners that
+ * are strings, or ObjectIds in hexadecimal digits, and begin with this text; NULL: all. The
+ * elements of other owners are not read. If an owner is SPILL_CORRUPT, report it to the store's log
+ * and skip it; the call then returns SPILL_CORRUPT at its end. Memory: one owner's name.
+ */
+spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
+                                spill_owner_totals_fn visit, void *context, spill_error_t *error);
+
 /* How many owners have exactly this many elements. */
 typedef struct spill_stats_length {
     int64_t length;

@@ -1,17 +1,22 @@
 /* Count an array's owners, elements and bytes, and find the longest arrays. */
 #include "tools/definition_jobs.h"
 
+#include "bson/element_fields.h"
+#include "bson/record.h"
 #include "core/array.h"
 #include "definition/schema.h"
 
 #include <string.h>
 
+/* A walk that adds up each owner. */
 typedef struct collector {
     spill_array_t *array;
-    spill_stats_t *stats;
-    int64_t elements; /* of the current owner */
-    int64_t bytes;
+    const char *prefix; /* only owners whose name begins with it; NULL: all */
+    spill_owner_totals_fn visit;
+    void *context;
+    spill_owner_totals_t totals; /* of the current owner */
     bool any;
+    bool stopped; /* by the visitor */
     bson_t owner; /* the current one, under an empty name */
 } collector_t;
 
@@ -92,31 +97,46 @@ static bool count_element(void *context, const spill_value_t *owner, const spill
 {
     (void)owner;
     collector_t *collector = context;
-    collector->elements++;
-    collector->bytes += element->value.size_bytes;
+    spill_owner_totals_t *totals = &collector->totals;
+    const char *path = spill_array_get_definition(collector->array)->time_field;
+    int64_t time_ms;
+    totals->elements++;
+    totals->bytes += element->value.size_bytes;
+    if (path[0] != '\0' && spill_element_time_ms(&element->value, path, &time_ms) &&
+        (totals->newest_ms == SPILL_DATE_UNKNOWN || time_ms > totals->newest_ms))
+        totals->newest_ms = time_ms;
     return true;
 }
 
-/* Add the current owner, which is complete. */
+/* Report the current owner, which is complete. */
 static void end_owner(collector_t *collector)
 {
-    spill_stats_t *stats = collector->stats;
     bson_iter_t iter;
     if (collector->any && bson_iter_init_find(&iter, &collector->owner, "")) {
-        spill_value_t owner = spill_value_from_iter(&iter);
-        stats->owners++;
-        stats->elements += collector->elements;
-        stats->bytes += collector->bytes;
-        add_length(stats, collector->elements);
-        add_largest(stats, &owner, collector->elements, collector->bytes);
+        collector->totals.owner = spill_value_from_iter(&iter);
+        collector->stopped = !collector->visit(collector->context, &collector->totals);
     }
     collector->any = false;
-    collector->elements = 0;
-    collector->bytes = 0;
+    collector->totals = (spill_owner_totals_t){.newest_ms = SPILL_DATE_UNKNOWN};
 }
 
-/* Layout bucket: the windows of an owner are consecutive. */
-static void begin_owner(collector_t *collector, const spill_value_t *owner)
+/* The owner's name begins with the prefix: a string, or the digits of an ObjectId. */
+static bool has_prefix(const spill_value_t *owner, const char *prefix)
+{
+    char digits[25];
+    size_t length = strlen(prefix);
+    bson_oid_t oid;
+    if (owner->type == BSON_TYPE_UTF8) /* its length, the text, and NUL */
+        return owner->size_bytes >= 5 + length && memcmp(owner->data + 4, prefix, length) == 0;
+    if (owner->type != BSON_TYPE_OID)
+        return false;
+    memcpy(&oid, owner->data, sizeof oid);
+    bson_oid_to_string(&oid, digits);
+    return strncmp(digits, prefix, length) == 0;
+}
+
+/* Layout bucket: the windows of an owner are consecutive. False: the owner is not wanted. */
+static bool begin_owner(collector_t *collector, const spill_value_t *owner)
 {
     bson_iter_t iter;
     spill_value_t of = *owner;
@@ -126,28 +146,62 @@ static void begin_owner(collector_t *collector, const spill_value_t *owner)
     if (collector->any && bson_iter_init_find(&iter, &collector->owner, "")) {
         spill_value_t last = spill_value_from_iter(&iter);
         if (spill_value_same_owner(&last, &of))
-            return;
+            return true;
     }
     end_owner(collector);
+    if (collector->prefix && !has_prefix(&of, collector->prefix))
+        return false;
     bson_reinit(&collector->owner);
     spill_value_append(&of, &collector->owner, "");
+    return true;
 }
 
 static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     collector_t *collector = context;
-    begin_owner(collector, owner);
-    int64_t elements = collector->elements, bytes = collector->bytes;
+    bool wanted = begin_owner(collector, owner);
+    if (collector->stopped)
+        return spill_walk_stopped(error);
+    if (!wanted)
+        return SPILL_OK;
+    const spill_owner_totals_t before = collector->totals;
     spill_code_t code = spill_walk_owner(collector->array, owner, count_element, collector, error);
     bool counts =
         code == SPILL_OK || (code == SPILL_CORRUPT && collector->array->store->options.partial &&
-                             collector->elements > elements);
+                             collector->totals.elements > before.elements);
     collector->any = collector->any || counts;
-    if (!counts) {
-        collector->elements = elements;
-        collector->bytes = bytes;
-    }
+    if (!counts)
+        collector->totals = before;
     return code;
+}
+
+spill_code_t spill_stats_owners(spill_array_t *array, const char *prefix,
+                                spill_owner_totals_fn visit, void *context, spill_error_t *error)
+{
+    collector_t collector = {.array = array,
+                             .prefix = prefix,
+                             .visit = visit,
+                             .context = context,
+                             .totals = {.newest_ms = SPILL_DATE_UNKNOWN}};
+    bson_init(&collector.owner);
+    spill_code_t code = spill_each_owner(array, count_owner, &collector, true, error);
+    if (!collector.stopped)
+        end_owner(&collector);
+    else if (code == SPILL_CANCELLED)
+        code = SPILL_OK;
+    bson_destroy(&collector.owner);
+    return code;
+}
+
+static bool add_owner(void *context, const spill_owner_totals_t *totals)
+{
+    spill_stats_t *stats = context;
+    stats->owners++;
+    stats->elements += totals->elements;
+    stats->bytes += totals->bytes;
+    add_length(stats, totals->elements);
+    add_largest(stats, &totals->owner, totals->elements, totals->bytes);
+    return true;
 }
 
 spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t *stats,
@@ -155,12 +209,7 @@ spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t
 {
     *stats = (spill_stats_t){.largest_max = top};
     stats->largest = bson_malloc((top + 1) * sizeof *stats->largest);
-    collector_t collector = {.array = array, .stats = stats};
-    bson_init(&collector.owner);
-    spill_code_t code = spill_each_owner(array, count_owner, &collector, true, error);
-    end_owner(&collector);
-    bson_destroy(&collector.owner);
-    return code;
+    return spill_stats_owners(array, NULL, add_owner, stats, error);
 }
 
 void spill_stats_release(spill_stats_t *stats)

@@ -39,6 +39,16 @@ spill_day_text_t spill_day_text(int64_t time_ms)
     return day;
 }
 
+spill_time_text_t spill_time_text(int64_t time_ms)
+{
+    spill_time_text_t time = {"?"};
+    struct tm parts;
+    time_t seconds = (time_t)(time_ms / 1000 - (time_ms % 1000 < 0));
+    if (gmtime_r(&seconds, &parts))
+        strftime(time.text, sizeof time.text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return time;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Decode the character at `text` and return its bytes; 0 if it is not UTF-8. */

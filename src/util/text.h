@@ -21,6 +21,12 @@ typedef struct spill_day_text {
 } spill_day_text_t;
 spill_day_text_t spill_day_text(int64_t time_ms);
 
+/* A second in UTC, "2026-11-22T10:11:12Z"; "?" if there is no such second. */
+typedef struct spill_time_text {
+    char text[32];
+} spill_time_text_t;
+spill_time_text_t spill_time_text(int64_t time_ms);
+
 /*
  * Return the text with invisible characters written out: control characters and characters that
  * change the direction of writing as \u00XX, bytes that are not UTF-8 as \xXX. Free with bson_free.

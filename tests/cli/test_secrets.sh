@@ -54,12 +54,14 @@ every_command() {
     hidden export "$1" ev
     hidden import "$1" ev ../one.ndjson --owner by
     hidden migrate "$1" ../plan.json --execute --log ../log
+    hidden owners "$1" ev
     hidden plan "$1" --output ../plan.out
     hidden plan-set ../plan.json "$1" --migrate
     hidden read "$1" ev alice
     hidden remove "$1" ev alice 1
     hidden repair "$1"
     hidden report "$1" --output ../report.html
+    hidden restore "$1" copy
     hidden scan "$1" --json
     hidden serve "$1" --check
     hidden stats "$1" --json
