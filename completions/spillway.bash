@@ -1,6 +1,6 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
-_spillway_commands='define import append read count edit remove trim export explain verify repair stats
+_spillway_commands='define import append read count update edit remove trim export explain verify repair stats
     owners threshold scan plan plan-set report migrate sweep consolidate drop convert copy backup restore
     bench serve help'
 
@@ -24,6 +24,7 @@ _spillway_options() {
     read) echo "$common --limit= --before= --after= --skip= --oldest --top --from= --to= --cursor= --json
             --quiet --partial" ;;
     count) echo "$common --json --partial" ;;
+    update) echo "$common --create --durability=" ;;
     edit) echo "$common --id= --durability=" ;;
     remove) echo "$common --id= --where= --limit= --durability=" ;;
     trim) echo "$common --below= --keep= --older-than= --windows-before= --durability=" ;;

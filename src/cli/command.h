@@ -105,6 +105,7 @@ extern const spill_command_t spill_command_stats;
 extern const spill_command_t spill_command_sweep;
 extern const spill_command_t spill_command_threshold;
 extern const spill_command_t spill_command_trim;
+extern const spill_command_t spill_command_update;
 extern const spill_command_t spill_command_verify;
 extern const spill_command_t spill_command_repair;
 

@@ -570,6 +570,33 @@ expect 3 count "$db" events alice
 counts "$db" visits v 6
 clean "$db"
 
+# Other fields of heads: in layouts with heads, only of owners that exist, and never the array's own.
+new_store
+for layout in outlier reference subset capped; do
+    pages=(--page-collection "$layout.pages")
+    [ "$layout" != capped ] || pages=()
+    expect 0 define "$db" "$layout" --layout "$layout" --collection "$layout" "${pages[@]}" --quiet
+done
+for layout in outlier reference subset capped; do
+    expect 0 append "$db" "$layout" alice '{"n": 1}'
+    expect 0 update "$db" "$layout" alice '{"$set": {"name": "Alice"}, "$inc": {"visits": 2}}'
+    expect 0 update "$db" "$layout" alice '{"$inc": {"visits": 3}, "$unset": {"name": ""}}'
+    expect 0 explain "$db" "$layout" alice --documents
+    has out '"visits" : 5'
+    grep -q Alice out && fail "the name was not removed: $(cat out)"
+    expect 3 update "$db" "$layout" bob '{"$set": {"name": "Bob"}}'
+    expect 3 count "$db" "$layout" bob
+    expect 2 update "$db" "$layout" alice '{"$set": {"spill": 1}}'
+    counts "$db" "$layout" alice 1
+done
+expect 0 update "$db" outlier bob '{"$set": {"name": "Bob"}}' --create
+counts "$db" outlier bob 0
+expect 2 update "$db" outlier alice '{"name": "Alice"}'
+for update in '{}' '[]' 'x' '{"$set"'; do
+    expect 2 update "$db" outlier alice "$update"
+done
+clean "$db"
+
 # Output that cannot be written is an error.
 if [ -e /dev/full ]; then
     new_store

@@ -68,6 +68,7 @@ every_command() {
     hidden sweep "$1" ev
     hidden threshold "$1" ev 10
     hidden trim "$1" ev alice --keep 1
+    hidden update "$1" ev alice '{}'
     hidden verify "$1" --json
 }
 
