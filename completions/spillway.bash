@@ -1,6 +1,6 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
-_spillway_commands='define import append read count update edit remove trim export explain verify repair stats
+_spillway_commands='define import append read count update edit remove trim export explain verify repair status stats
     owners threshold scan plan plan-set report migrate sweep consolidate drop convert copy backup restore
     bench serve help'
 
@@ -32,6 +32,7 @@ _spillway_options() {
     explain) echo "$common --documents --all --json --partial" ;;
     verify) echo "$common --json" ;;
     repair) echo "$common --dry-run --yes --json --durability=" ;;
+    status) echo "$common --owners --json" ;;
     stats) echo "$common --top= --json --partial" ;;
     owners) echo "$common --prefix= --limit= --json --quiet --partial" ;;
     threshold) echo "$common --target= --element= --json --quiet --partial" ;;

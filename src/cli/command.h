@@ -102,6 +102,7 @@ extern const spill_command_t spill_command_restore;
 extern const spill_command_t spill_command_scan;
 extern const spill_command_t spill_command_serve;
 extern const spill_command_t spill_command_stats;
+extern const spill_command_t spill_command_status;
 extern const spill_command_t spill_command_sweep;
 extern const spill_command_t spill_command_threshold;
 extern const spill_command_t spill_command_trim;

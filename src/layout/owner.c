@@ -4,10 +4,10 @@
 #include "definition/schema.h"
 #include "util/buffer.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 spill_code_t spill_owner_init(spill_owner_t *owner, spill_array_t *array,
                               const spill_value_t *value, spill_error_t *error)
@@ -184,15 +184,11 @@ spill_code_t spill_owner_still_has(const spill_owner_t *owner, const spill_state
 
 spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error)
 {
-    char until[32];
-    time_t seconds = (time_t)(lease / 1000000 + 1);
-    struct tm moment;
-    gmtime_r(&seconds, &moment);
-    strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &moment);
+    const spill_time_text_t until = spill_time_text(lease / 1000 + 1000);
     spill_fail_retryable(error, SPILL_CONFLICT,
                          "its elements were copied by `spillway migrate', and the copy is neither "
                          "replaced nor deleted before %s; try again then",
-                         until);
+                         until.text);
     return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 

@@ -1,5 +1,6 @@
 #include "store/job.h"
 
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -38,12 +39,23 @@ bool spill_job_decode(const spill_job_kind_t *kind, const bson_t *document, void
            (!kind->is_good || kind->is_good(job));
 }
 
-static bson_t *encode(const spill_job_kind_t *kind, const char *name, const void *job)
+static int64_t now_ms(const spill_job_catalog_t *catalog)
+{
+    if (!catalog->store)
+        return spill_clock_now_us(NULL) / 1000;
+    const spill_clock_t *clock = &catalog->store->options.clock;
+    return clock->now_us(clock->context) / 1000;
+}
+
+/* The document also has the time, for people who ask how old the job is (tools/status.h). */
+static bson_t *encode(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
+                      const char *name, const void *job)
 {
     bson_t *document = bson_new();
     if (kind->named)
         BSON_APPEND_UTF8(document, "definition", name);
     spill_record_write(kind->record, job, document);
+    BSON_APPEND_DATE_TIME(document, SPILL_JOB_SAVED, now_ms(catalog));
     return document;
 }
 
@@ -118,7 +130,7 @@ spill_code_t spill_job_save(const spill_job_catalog_t *catalog, const spill_job_
                             const char *name, void *job, spill_error_t *error)
 {
     bson_t **stored = stored_in(kind, job);
-    SPILL_SCOPED(free_document) bson_t *document = encode(kind, name, job);
+    SPILL_SCOPED(free_document) bson_t *document = encode(catalog, kind, name, job);
     bool done;
     SPILL_TRY(put_entry(catalog, kind, name, *stored, document, &done, error));
     if (!done)

@@ -13,6 +13,9 @@
 #include "store/raw_admin.h"
 #include "store/store.h"
 
+/* The field with the time at which a checkpoint was saved. Earlier versions did not store it. */
+#define SPILL_JOB_SAVED "savedAt"
+
 typedef struct spill_job_kind {
     const char *suffix;           /* the entry's name is the job's name and this */
     const char *activity;         /* for messages: "the conversion of" */

@@ -1,7 +1,7 @@
 /* Apply chunks, each exactly once: the job checkpoint of an import, and the appends of a chunk. */
 #include "bson/record.h"
 #include "core/array.h"
-#include "store/store.h"
+#include "store/job.h"
 #include "tools/import_chunk.h"
 #include "util/buffer.h"
 #include "util/error.h"
@@ -115,7 +115,9 @@ spill_code_t spill_import_checkpoint_save(spill_store_t *store, const char *name
                                           bson_t **stored, spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t document;
+    const spill_clock_t *clock = &store->options.clock;
     encode(checkpoint, &document);
+    BSON_APPEND_DATE_TIME(&document, SPILL_JOB_SAVED, clock->now_us(clock->context) / 1000);
     bool done = false;
     SPILL_TRY(store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, name, *stored, &document, &done,
                                       error));

@@ -65,6 +65,7 @@ every_command() {
     hidden scan "$1" --json
     hidden serve "$1" --check
     hidden stats "$1" --json
+    hidden status "$1" --owners
     hidden sweep "$1" ev
     hidden threshold "$1" ev 10
     hidden trim "$1" ev alice --keep 1

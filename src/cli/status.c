@@ -1,0 +1,161 @@
+/* status: show unfinished work in a store, and the command that finishes it. */
+#include "tools/status.h"
+#include "cli/cli.h"
+#include "cli/process.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/text.h"
+
+#include <inttypes.h>
+
+typedef struct status_options {
+    bool owners;
+} status_options_t;
+
+static const status_options_t DEFAULTS = {0};
+
+typedef struct status_line {
+    const char *kind, *name, *state;
+    const char *finish; /* or NULL */
+    int64_t saved_ms;
+} status_line_t;
+
+#define LINE(type, member, name, ...) SPILL_FIELD(type, status_line_t, member, name, __VA_ARGS__)
+static const spill_field_t line_fields[] = {
+    LINE(TEXT, kind, "kind", .flags = 0), LINE(TEXT, name, "name", .flags = SPILL_FIELD_REPAIRED),
+    LINE(TEXT, state, "state", .flags = SPILL_FIELD_REPAIRED),
+    LINE(TEXT, finish, "finish", .flags = SPILL_FIELD_REDACTED | SPILL_FIELD_REPAIRED),
+    LINE(DATE, saved_ms, "saved", .flags = 0)};
+static const spill_record_t line_record = SPILL_RECORD("job", status_line_t, line_fields);
+
+typedef struct status {
+    const spill_invocation_t *invocation;
+    int64_t now_ms;
+    int64_t count;
+    int64_t findings; /* of the current definition */
+} status_t;
+
+/* "3 days", "5 hours", "12 minutes": how long ago it was. */
+static void print_age(int64_t saved_ms, int64_t now_ms)
+{
+    static const struct {
+        int64_t ms;
+        const char *one, *many;
+    } units[] = {
+        {86400000, "day", "days"}, {3600000, "hour", "hours"}, {60000, "minute", "minutes"}};
+    int64_t age_ms = now_ms > saved_ms ? now_ms - saved_ms : 0;
+    size_t unit = 0;
+    if (saved_ms == SPILL_DATE_UNKNOWN) {
+        puts("  last changed at an unknown time");
+        return;
+    }
+    while (unit < 2 && age_ms < 2 * units[unit].ms)
+        unit++;
+    int64_t count = age_ms / units[unit].ms;
+    printf("  last changed %" PRId64 " %s ago, at %s\n", count,
+           spill_cli_plural(count, units[unit].one, units[unit].many),
+           spill_time_text(saved_ms).text);
+}
+
+static void print_line(const status_t *status, const status_line_t *line)
+{
+    if (status->invocation->json) {
+        spill_cli_print_record(&line_record, line);
+        return;
+    }
+    spill_cli_print("%s of %s: %s\n", line->kind, line->name, line->state);
+    print_age(line->saved_ms, status->now_ms);
+    if (line->finish) {
+        char *redacted = spill_redact(line->finish);
+        spill_cli_print("  continue with: %s\n", redacted);
+        bson_free(redacted);
+    }
+}
+
+static bool print_job(void *context, const spill_status_job_t *job)
+{
+    status_t *status = context;
+    const status_line_t line = {spill_status_kind_name(job->kind), job->name, job->state,
+                                job->finish, job->saved_ms};
+    status->count++;
+    print_line(status, &line);
+    return true;
+}
+
+/* ---- --owners -------------------------------------------------------------------------------- */
+
+/* Count what repair would complete. Its findings have no time. */
+static spill_code_t look_at_owners(spill_cli_session_t *session, spill_error_t *error)
+{
+    status_t *status = session->context;
+    const char *name = spill_array_get_definition(session->array)->name;
+    spill_repair_summary_t summary = {0};
+    spill_cli_stop_on_interrupt(session->store);
+    SPILL_TRY(spill_array_repair(session->array, NULL, true, NULL, NULL, &summary, error));
+    if (summary.findings == 0)
+        return SPILL_OK;
+    char *state =
+        bson_strdup_printf("%" PRId64 " that killed programs left half done", summary.findings);
+    char *finish =
+        bson_strdup_printf("spillway repair %s %s", session->invocation->arguments[0], name);
+    const status_line_t line = {"operations", name, state, finish, SPILL_DATE_UNKNOWN};
+    status->count++;
+    print_line(status, &line);
+    bson_free(state);
+    bson_free(finish);
+    return SPILL_OK;
+}
+
+static spill_code_t look(status_t *status, spill_store_t *store, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = status->invocation;
+    const status_options_t *options = invocation->options;
+    spill_cli_session_t session = {.invocation = invocation, .store = store, .context = status};
+    SPILL_TRY(spill_status_jobs(store, invocation->arguments[0], print_job, status, error));
+    if (options->owners)
+        SPILL_TRY(spill_cli_work_on_arrays(&session, look_at_owners, error));
+    if (status->count == 0 && !invocation->json)
+        puts(options->owners ? "no work is unfinished"
+                             : "no job is unfinished; --owners also reads every owner");
+    return SPILL_OK;
+}
+
+static spill_exit_t run_status(const spill_invocation_t *invocation)
+{
+    status_t status = {.invocation = invocation, .now_ms = spill_clock_now_us(NULL) / 1000};
+    spill_error_t error;
+    spill_store_t *store = NULL;
+    spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
+    if (code == SPILL_OK)
+        code = look(&status, store, &error);
+    spill_exit_t result = spill_cli_close(NULL, store, code, &error);
+    return result == SPILL_EXIT_DONE && status.count > 0 ? SPILL_EXIT_FOUND : result;
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"owners", NULL, SPILL_OPTION_FLAG, offsetof(status_options_t, owners),
+     "Also read every owner, for removals, edits and drops that killed programs left half done"},
+    {0}};
+
+const spill_command_t spill_command_status = {
+    .name = "status",
+    .arguments = "STORE",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .summary = "Show unfinished work, and the command that finishes it",
+    .text = "Lists migrations in two stages, conversions that are being finished, consolidations "
+            "and imports that have begun and not ended, with the time of their last step. Each has "
+            "the command that continues it. A job may also be running now. With --json, one line "
+            "for each: {\"kind\", \"name\", \"state\", \"finish\", \"saved\"}.\n"
+            "\n"
+            "Migrations in place have no entry: `spillway migrate STORE PLAN' prints what is left. "
+            "The exit code is 1 if something is unfinished.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway status feeds.db\n"
+            "  spillway status mongodb://localhost/shop --owners",
+    .common = SPILL_COMMON_JSON,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run_status};

@@ -1,0 +1,199 @@
+/* status: the unfinished work that a store's catalog records. */
+#include "tools/status.h"
+
+#include "bson/record.h"
+#include "store/job.h"
+#include "store/listing.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *spill_status_kind_name(spill_status_kind_t kind)
+{
+    static const char *const names[SPILL_STATUS_KINDS] = {"migration", "conversion",
+                                                          "consolidation", "import", "unknown"};
+    return names[kind];
+}
+
+/* ---- fields of an entry ---------------------------------------------------------------------- */
+
+static const char *text_at(const bson_t *entry, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, entry, field) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : "";
+}
+
+static bool flag_at(const bson_t *entry, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, entry, field) && BSON_ITER_HOLDS_BOOL(&iter) &&
+           bson_iter_bool(&iter);
+}
+
+static int64_t number_at(const bson_t *entry, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, entry, field) && BSON_ITER_HOLDS_NUMBER(&iter)
+               ? bson_iter_as_int64(&iter)
+               : 0;
+}
+
+static int64_t saved_at(const bson_t *entry)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, entry, SPILL_JOB_SAVED) && BSON_ITER_HOLDS_DATE_TIME(&iter)
+               ? bson_iter_date_time(&iter)
+               : SPILL_DATE_UNKNOWN;
+}
+
+/* ---- one entry ------------------------------------------------------------------------------- */
+
+/* Texts of a job; owned. */
+typedef struct described {
+    char *name, *state, *finish;
+    spill_status_kind_t kind;
+    bool unfinished;
+} described_t;
+
+static void release(described_t *job)
+{
+    bson_free(job->name);
+    bson_free(job->state);
+    bson_free(job->finish);
+}
+
+static void describe_migration(const char *shown, const bson_t *entry, described_t *job)
+{
+    bool undoing = flag_at(entry, "undoing");
+    job->kind = SPILL_STATUS_MIGRATION;
+    job->unfinished = true;
+    job->state = undoing ? bson_strdup_printf("the copies of '%s' are being dropped",
+                                              text_at(entry, "original"))
+                         : bson_strdup_printf("arrays of '%s' are copied to '%s', which takes no "
+                                              "changes yet",
+                                              text_at(entry, "original"), job->name);
+    job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute --%s", shown,
+                                     undoing ? "undo" : "finish");
+}
+
+static void describe_conversion(const char *shown, const bson_t *entry, described_t *job)
+{
+    job->kind = SPILL_STATUS_CONVERSION;
+    job->unfinished = true;
+    job->state = bson_strdup_printf("'%s' is being dropped: '%s' has its arrays%s", job->name,
+                                    text_at(entry, "as"),
+                                    flag_at(entry, "emptied") ? ", and no array is left" : "");
+    job->finish = bson_strdup_printf("spillway convert %s %s --as %s --finish", shown, job->name,
+                                     text_at(entry, "as"));
+}
+
+static void describe_consolidation(const char *shown, const bson_t *entry, described_t *job)
+{
+    const char *phase = text_at(entry, "phase");
+    job->kind = SPILL_STATUS_CONSOLIDATION;
+    job->unfinished = strcmp(phase, "finished") != 0;
+    job->state = bson_strdup_printf("collections are merged into '%s': %s", job->name, phase);
+    job->finish =
+        bson_strdup_printf("spillway consolidate %s PLAN --into %s --execute", shown, job->name);
+}
+
+/* An import is named after its file's absolute path, or by --as. */
+static void describe_import(const char *shown, const bson_t *entry, described_t *job)
+{
+    const char *definition = text_at(entry, "definition"), *source = text_at(entry, "source");
+    const char *id = text_at(entry, "id");
+    int64_t records =
+        number_at(entry, "before") + (flag_at(entry, "applied") ? number_at(entry, "records") : 0);
+    job->kind = SPILL_STATUS_IMPORT;
+    job->unfinished = !flag_at(entry, "finished");
+    job->state = bson_strdup_printf("%" PRId64 " records of %s are imported", records, source);
+    bson_string_t *finish = bson_string_new("");
+    bson_string_append_printf(finish, "spillway import %s %s %s'%s' --owner '%s'", shown,
+                              definition, source[0] == '/' ? "" : "FILE --as ", source,
+                              text_at(entry, "owner"));
+    if (id[0] != '\0')
+        bson_string_append_printf(finish, " --id '%s'", id);
+    if (flag_at(entry, "strings"))
+        bson_string_append(finish, " --strings");
+    job->finish = bson_string_free(finish, false);
+    bson_free(job->name);
+    job->name = bson_strdup(definition);
+}
+
+/* The kinds of job checkpoints (docs/internals/transfer.md), by the suffix of their names. */
+static const struct {
+    const char *suffix;
+    void (*describe)(const char *shown, const bson_t *entry, described_t *job);
+} SUFFIXES[] = {
+    {":migrate", describe_migration},
+    {":convert", describe_conversion},
+    {":consolidate", describe_consolidation},
+};
+
+/* A part of a job that has an entry of its own. */
+#define PLACE_SUFFIX ":consolidate.at"
+
+static bool ends_with(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), end = strlen(suffix);
+    return length > end && strcmp(text + length - end, suffix) == 0;
+}
+
+static described_t describe(const char *shown, const char *name, const bson_t *entry)
+{
+    described_t job = {.kind = SPILL_STATUS_UNKNOWN, .unfinished = true};
+    for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
+        if (!ends_with(name, SUFFIXES[i].suffix))
+            continue;
+        job.name = bson_strndup(name, strlen(name) - strlen(SUFFIXES[i].suffix));
+        SUFFIXES[i].describe(shown, entry, &job);
+        return job;
+    }
+    job.name = bson_strdup(name);
+    if (bson_has_field(entry, "endOffset"))
+        describe_import(shown, entry, &job);
+    else
+        job.state = bson_strdup("a job of a kind that this version does not know");
+    return job;
+}
+
+/* ---- all entries ----------------------------------------------------------------------------- */
+
+static void free_document(bson_t **document)
+{
+    bson_destroy(*document);
+}
+
+/* Visit one entry. *stop: the visitor wants no more. */
+static spill_code_t visit_entry(spill_store_t *store, const char *shown, const char *name,
+                                spill_status_fn visit, void *context, bool *stop,
+                                spill_error_t *error)
+{
+    SPILL_SCOPED(free_document) bson_t *entry = NULL;
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, &entry, error));
+    if (!entry || ends_with(name, PLACE_SUFFIX))
+        return SPILL_OK;
+    SPILL_SCOPED(release) described_t described = describe(shown, name, entry);
+    const spill_status_job_t job = {.kind = described.kind,
+                                    .name = described.name,
+                                    .state = described.state,
+                                    .finish = described.finish,
+                                    .saved_ms = saved_at(entry)};
+    *stop = described.unfinished && !visit(context, &job);
+    return SPILL_OK;
+}
+
+spill_code_t spill_status_jobs(spill_store_t *store, const char *shown, spill_status_fn visit,
+                               void *context, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    bool stop = false;
+    SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
+    for (size_t i = 0; i < names.count && !stop; i++)
+        SPILL_TRY(visit_entry(store, shown, spill_listing_item(&names, i).text, visit, context,
+                              &stop, error));
+    return SPILL_OK;
+}
