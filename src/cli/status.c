@@ -1,7 +1,7 @@
 /* status: show unfinished work in a store, and the command that finishes it. */
-#include "tools/status.h"
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "tools/unfinished.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"

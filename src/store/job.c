@@ -47,7 +47,7 @@ static int64_t now_ms(const spill_job_catalog_t *catalog)
     return clock->now_us(clock->context) / 1000;
 }
 
-/* The document also has the time, for people who ask how old the job is (tools/status.h). */
+/* The document also has the time, for people who ask how old the job is (tools/unfinished.h). */
 static bson_t *encode(const spill_job_catalog_t *catalog, const spill_job_kind_t *kind,
                       const char *name, const void *job)
 {

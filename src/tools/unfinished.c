@@ -1,5 +1,5 @@
 /* status: the unfinished work that a store's catalog records. */
-#include "tools/status.h"
+#include "tools/unfinished.h"
 
 #include "bson/record.h"
 #include "store/job.h"

@@ -2,8 +2,8 @@
  * status: the unfinished work that a store's catalog records, and the command that finishes each.
  * Unfinished operations of single owners are found by `repair --dry-run`, which reads every owner.
  */
-#ifndef SPILL_TOOLS_STATUS_H
-#define SPILL_TOOLS_STATUS_H
+#ifndef SPILL_TOOLS_UNFINISHED_H
+#define SPILL_TOOLS_UNFINISHED_H
 
 #include <spillway/store.h>
 
