@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count update edit remove trim export explain verify repair status stats
-    owners threshold scan plan plan-set report migrate sweep consolidate drop convert copy backup restore
+    owners threshold scan plan plan-set report migrate sweep consolidate control drop convert copy backup restore
     bench serve help'
 
 _spillway_options() {
@@ -56,17 +56,18 @@ _spillway_options() {
             --read-preference= --quiet --mode= --partial"
         ;;
     migrate)
-        echo "$common --execute --rate= --max-latency= --pause-file= --threads= --log= --only=
+        echo "$common --execute --rate= --max-latency= --pause-file= --control= --threads= --log= --only=
             --finish --undo --yes --json --quiet --durability= --mode="
         ;;
     sweep)
-        echo "$common --rate= --max-latency= --pause-file= --threads= --log= --watch
+        echo "$common --rate= --max-latency= --pause-file= --control= --threads= --log= --watch
             --interval= --quiet --durability= --mode="
         ;;
     consolidate)
-        echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --threads= --log=
+        echo "$common --execute --rate= --max-latency= --pause-file= --control= --chunk-time= --threads= --log=
             --into= --passes= --cut-over --max-pause= --views --finish --undo --yes --json --quiet --mode="
         ;;
+    control) echo "$common --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;
     convert)
         echo "$common --to= --keep= --as= --sort-by= --threshold= --page= --max-bytes= --page-bytes=

@@ -30,6 +30,26 @@ static void print_notice(void *context, const char *text)
     fprintf(stderr, "%s\n", text);
 }
 
+/* Settings that may change exist only if something can change them. */
+static spill_code_t start_control(spill_cli_operate_t *operate,
+                                  const spill_cli_operate_given_t *given,
+                                  spill_throttle_options_t *throttle, spill_error_t *error)
+{
+    int threads = 1;
+    if (!given->control)
+        return SPILL_OK;
+    spill_cli_operate_threads(operate->invocation, given, &threads);
+    atomic_init(&operate->pace.rate_per_s, given->rate);
+    atomic_init(&operate->pace.latency_max_us, given->latency_ms * 1000);
+    atomic_init(&operate->pace.threads, threads);
+    throttle->pace = &operate->pace;
+    operate->control = (spill_cli_control_t){.path = given->control,
+                                             .job = operate->invocation->command->name,
+                                             .pace = &operate->pace,
+                                             .progress = &operate->progress};
+    return spill_cli_control_start(&operate->control, error);
+}
+
 spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
                                      const spill_invocation_t *invocation,
                                      const spill_cli_operate_given_t *given,
@@ -45,11 +65,12 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
     throttle->stop = must_stop;
     throttle->notice = print_notice;
     throttle->context = operate;
-    if (!given->log || !given->execute)
+    if (!given->execute)
         return SPILL_OK;
-    spill_code_t code = spill_file_refuse_in_store(given->log, error);
-    if (code != SPILL_OK)
-        return code;
+    SPILL_TRY(start_control(operate, given, throttle, error));
+    if (!given->log)
+        return SPILL_OK;
+    SPILL_TRY(spill_file_refuse_in_store(given->log, error));
     operate->log = fopen(given->log, "ae");
     return operate->log ? SPILL_OK : spill_fail_errno(error, errno, "%s", given->log);
 }
@@ -82,6 +103,7 @@ void spill_cli_operate_log(spill_cli_operate_t *operate, const bson_t *document)
 spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *error)
 {
     int problem = 0;
+    spill_cli_control_stop(&operate->control);
     spill_cli_progress_break(&operate->progress);
     if (operate->log) {
         problem = ferror(operate->log) ? EIO : 0;
@@ -364,7 +386,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     spill_throttle_init(&run.throttle, &throttle);
     if (code == SPILL_OK)
         code = spill_cli_open_store(invocation, mode, &run.store, &error);
-    if (code == SPILL_OK && given->latency_ms > 0)
+    if (code == SPILL_OK && (given->latency_ms > 0 || given->control))
         code = spill_probe_start(&run.probe, read_probe, &run, &error);
     if (code == SPILL_OK &&
         (spill_cli_store_uri(invocation->arguments[0], run.uri, &closing) != SPILL_OK ||

@@ -6,6 +6,7 @@
 #define SPILL_CLI_OPERATE_H
 
 #include "cli/cli.h"
+#include "cli/control.h"
 #include "cli/process.h"
 #include "tools/migrate.h"
 #include "tools/parallel.h"
@@ -21,6 +22,7 @@ typedef struct spill_cli_operate_given {
     int64_t chunk_ms;
     const char *pause_file;
     const char *log;
+    const char *control;
 } spill_cli_operate_given_t;
 
 /*
@@ -39,6 +41,8 @@ typedef struct spill_cli_operate_given {
          "Wait while the server takes longer than MS milliseconds for a small read"},              \
         {"pause-file", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.pause_file),               \
          "Wait while this file exists"},                                                           \
+        {"control", "PATH", SPILL_OPTION_TEXT, offsetof(type, member.control),                     \
+         "A socket for `spillway control', which watches and changes the running job"},            \
     {                                                                                              \
         "log", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.log),                              \
             "Append what is done to this file, one line of JSON each"                              \
@@ -65,6 +69,8 @@ spill_exit_t spill_cli_operate_threads(const spill_invocation_t *invocation,
 typedef struct spill_cli_operate {
     const spill_invocation_t *invocation;
     spill_cli_progress_t progress;
+    spill_pace_t pace;
+    spill_cli_control_t control;
     FILE *log; /* NULL: none */
 } spill_cli_operate_t;
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -219,15 +220,29 @@ void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64
     end_line(progress);
 }
 
+/* One lock for all: texts are short, and few threads ask. */
+static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
+
 void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
 {
+    va_list arguments;
+    pthread_mutex_lock(&text_lock);
+    va_start(arguments, format);
+    vsnprintf(progress->text, sizeof progress->text, format, arguments);
+    va_end(arguments);
+    pthread_mutex_unlock(&text_lock);
     if (!begin_line(progress))
         return;
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
+    fputs(progress->text, stderr);
     end_line(progress);
+}
+
+void spill_cli_progress_text(const spill_cli_progress_t *progress,
+                             char text[SPILL_CLI_PROGRESS_TEXT])
+{
+    pthread_mutex_lock(&text_lock);
+    memcpy(text, progress->text, SPILL_CLI_PROGRESS_TEXT);
+    pthread_mutex_unlock(&text_lock);
 }
 
 void spill_cli_progress_break(spill_cli_progress_t *progress)

@@ -75,7 +75,10 @@ void spill_cli_lines_release(spill_cli_lines_t *lines);
 
 /* Progress on stderr: on a terminal a line that is rewritten, else a line every few seconds. */
 
+#define SPILL_CLI_PROGRESS_TEXT 256
+
 typedef struct spill_cli_progress {
+    char text[SPILL_CLI_PROGRESS_TEXT]; /* the latest, printed or not */
     bool quiet;
     bool terminal;
     int64_t started_us;
@@ -92,6 +95,10 @@ void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64
 /* The same with a text of the caller's own. */
 void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Copy the latest text, "" before the first. Any thread. */
+void spill_cli_progress_text(const spill_cli_progress_t *progress,
+                             char text[SPILL_CLI_PROGRESS_TEXT]);
 
 /* End the line on the terminal, before something else is printed. */
 void spill_cli_progress_break(spill_cli_progress_t *progress);

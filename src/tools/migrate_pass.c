@@ -84,11 +84,13 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
                                                  .bytes = bounds->head_bytes_max,
                                                  .miscounts = true,
                                                  .full = document_bytes(pass->options)}}};
-    const spill_parallel_t job = {.threads = pass->options ? (size_t)pass->options->threads : 1,
-                                  .next = next_oversized,
-                                  .work = visit_one,
-                                  .free = bson_free,
-                                  .context = &walk};
+    const spill_parallel_t job = {
+        .threads = pass->options ? (size_t)pass->options->threads : 1,
+        .allowed = pass->options ? spill_throttle_threads(pass->options->throttle) : NULL,
+        .next = next_oversized,
+        .work = visit_one,
+        .free = bson_free,
+        .context = &walk};
     spill_code_t code = spill_parallel(&job, error);
     spill_cursor_release(&walk.cursor);
     return code;

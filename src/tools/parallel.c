@@ -3,6 +3,7 @@
 
 #include <bson/bson.h>
 #include <pthread.h>
+#include <time.h>
 
 /* While so many items wait for an earlier one, no further item is requested. */
 enum { QUEUE_MAX = 1000 };
@@ -21,7 +22,9 @@ typedef struct crew {
     pthread_cond_t changed; /* the queue is shorter, or something failed */
     entry_t *first, **end;
     size_t count;
-    bool stuck; /* `finish` has failed */
+    int started; /* threads */
+    bool ended;  /* no item is left */
+    bool stuck;  /* `finish` has failed */
     spill_code_t code;
     spill_error_t *error;
 } crew_t;
@@ -62,16 +65,39 @@ static void finish_items(crew_t *crew)
     pthread_cond_broadcast(&crew->changed);
 }
 
+/* Must this thread, the index-th one, wait until more threads may work? */
+static bool is_surplus(const crew_t *crew, int index)
+{
+    return index > 0 && crew->job->allowed && index >= atomic_load(crew->job->allowed);
+}
+
+/* Wait for a change of the queue, or until it is time to look at the number of threads again. */
+static void wait_surplus(crew_t *crew)
+{
+    enum { LOOK_NS = 500000000, SECOND_NS = 1000000000 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_NS;
+    until.tv_sec += until.tv_nsec / SECOND_NS;
+    until.tv_nsec %= SECOND_NS;
+    pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
+}
+
 /* Get the next item; `lock` is held. NULL: none is left, or something failed. */
-static entry_t *request_item(crew_t *crew, spill_error_t *error)
+static entry_t *request_item(crew_t *crew, int index, spill_error_t *error)
 {
     void *item = NULL;
+    while (crew->code == SPILL_OK && !crew->ended && is_surplus(crew, index))
+        wait_surplus(crew);
     while (crew->code == SPILL_OK && crew->count >= QUEUE_MAX)
         pthread_cond_wait(&crew->changed, &crew->lock);
     if (crew->code == SPILL_OK)
         keep_failure(crew, crew->job->next(crew->job->context, &item, error), error);
-    if (!item)
+    if (!item) {
+        crew->ended = true;
+        pthread_cond_broadcast(&crew->changed);
         return NULL;
+    }
     entry_t *entry = bson_malloc0(sizeof *entry);
     entry->item = item;
     *crew->end = entry;
@@ -85,7 +111,8 @@ static void *run_thread(void *argument)
     crew_t *crew = argument;
     spill_error_t error;
     pthread_mutex_lock(&crew->lock);
-    entry_t *entry = request_item(crew, &error);
+    int index = crew->started++;
+    entry_t *entry = request_item(crew, index, &error);
     while (entry) {
         pthread_mutex_unlock(&crew->lock);
         spill_code_t code = crew->job->work(crew->job->context, entry->item, &error);
@@ -93,7 +120,7 @@ static void *run_thread(void *argument)
         keep_failure(crew, code, &error);
         entry->done = code == SPILL_OK;
         finish_items(crew);
-        entry = request_item(crew, &error);
+        entry = request_item(crew, index, &error);
     }
     pthread_mutex_unlock(&crew->lock);
     return NULL;
@@ -107,8 +134,8 @@ spill_code_t spill_parallel(const spill_parallel_t *job, spill_error_t *error)
                    .changed = PTHREAD_COND_INITIALIZER,
                    .error = error};
     crew.end = &crew.first;
-    size_t started = 0;
-    while (started + 1 < job->threads && started < SPILL_PARALLEL_MAX &&
+    size_t started = 0, wanted = job->allowed ? SPILL_PARALLEL_MAX : job->threads;
+    while (started + 1 < wanted && started < SPILL_PARALLEL_MAX &&
            pthread_create(&others[started], NULL, run_thread, &crew) == 0)
         started++;
     run_thread(&crew);

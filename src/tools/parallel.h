@@ -4,6 +4,7 @@
 
 #include <spillway/error.h>
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #define SPILL_PARALLEL_MAX 64 /* threads */
@@ -16,6 +17,8 @@ typedef spill_code_t (*spill_parallel_fn)(void *context, void *item, spill_error
 
 typedef struct spill_parallel {
     size_t threads; /* 0: one */
+    /* Borrowed, and may change meanwhile: how many threads work, at least one. NULL: `threads` */
+    const atomic_int *allowed;
     spill_parallel_next_fn next;
     spill_parallel_fn work; /* any thread */
     /*

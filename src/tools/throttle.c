@@ -41,14 +41,38 @@ void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_option
         own->chunk_s = SPILL_THROTTLE_CHUNK_S;
     if (own->chunk_max <= 0)
         own->chunk_max = SPILL_THROTTLE_CHUNK_MAX;
+    atomic_init(&throttle->own.rate_per_s, own->rate_per_s);
+    atomic_init(&throttle->own.latency_max_us, (int64_t)(own->latency_max_s * 1e6));
     throttle->rest = REST_FIRST;
     throttle->chunk_size =
         own->chunk_first > 0 ? own->chunk_first : (int64_t)SPILL_THROTTLE_CHUNK_FIRST;
 }
 
+static const spill_pace_t *pace_of(const spill_throttle_t *throttle)
+{
+    return throttle->options.pace ? throttle->options.pace : &throttle->own;
+}
+
+static int64_t rate_of(const spill_throttle_t *throttle)
+{
+    return atomic_load(&pace_of(throttle)->rate_per_s);
+}
+
+/* Seconds; 0: not limited. */
+static double latency_limit(const spill_throttle_t *throttle)
+{
+    return throttle->options.latency ? (double)atomic_load(&pace_of(throttle)->latency_max_us) / 1e6
+                                     : 0;
+}
+
+const atomic_int *spill_throttle_threads(const spill_throttle_t *throttle)
+{
+    return throttle && throttle->options.pace ? &throttle->options.pace->threads : NULL;
+}
+
 static int64_t chunk_size(const spill_throttle_t *throttle)
 {
-    int64_t size = throttle->chunk_size, rate = throttle->options.rate_per_s;
+    int64_t size = throttle->chunk_size, rate = rate_of(throttle);
     if (size > throttle->options.chunk_max)
         size = throttle->options.chunk_max;
     if (rate > 0 && size > rate)
@@ -92,14 +116,17 @@ static bool must_wait(const spill_throttle_t *throttle, char *text, size_t text_
         *worth = true;
         return true;
     }
-    *worth = false;
-    if (options->latency_max_s <= 0 || !options->latency)
-        return false;
-    double latency_s = options->latency(options->context);
-    if (latency_s <= options->latency_max_s)
+    *worth = atomic_load(&pace_of(throttle)->held);
+    if (*worth) {
+        snprintf(text, text_size, "paused by `spillway control'");
+        return true;
+    }
+    double limit_s = latency_limit(throttle);
+    double latency_s = limit_s > 0 ? options->latency(options->context) : 0;
+    if (latency_s <= limit_s)
         return false;
     snprintf(text, text_size, "paused: the server takes %.1f ms, limit %.1f", latency_s * 1e3,
-             options->latency_max_s * 1e3);
+             limit_s * 1e3);
     return true;
 }
 
@@ -170,9 +197,10 @@ static void adapt_chunk_size(spill_throttle_t *throttle, int64_t units, int64_t 
 static void rest_after(spill_throttle_t *throttle, int64_t duration_us)
 {
     const spill_throttle_options_t *options = &throttle->options;
-    if (options->latency_max_s <= 0 || !options->latency)
+    double limit_s = latency_limit(throttle);
+    if (limit_s <= 0)
         return;
-    bool slow = options->latency(options->context) > options->latency_max_s;
+    bool slow = options->latency(options->context) > limit_s;
     throttle->rest *= slow ? 2 : 0.8;
     if (throttle->rest > REST_MOST)
         throttle->rest = REST_MOST;
@@ -186,7 +214,7 @@ static void rest_after(spill_throttle_t *throttle, int64_t duration_us)
 
 static void count_chunk(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
 {
-    int64_t rate = throttle->options.rate_per_s;
+    int64_t rate = rate_of(throttle);
     adapt_chunk_size(throttle, units, duration_us);
     rest_after(throttle, duration_us);
     if (rate <= 0)

@@ -9,6 +9,7 @@
 #include <spillway/store.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +36,18 @@
 #define SPILL_THROTTLE_CHUNK_FIRST 100
 #define SPILL_THROTTLE_CHUNK_MAX 10000
 
+/* Settings that another thread may change while the job runs. */
+typedef struct spill_pace {
+    _Atomic int64_t rate_per_s;     /* units; 0: not limited */
+    _Atomic int64_t latency_max_us; /* wait while `latency` is higher; 0: not limited */
+    atomic_int threads;             /* that may work at the same time */
+    atomic_bool held;               /* wait */
+} spill_pace_t;
+
 typedef struct spill_throttle_options {
-    int64_t rate_per_s;     /* units; 0: not limited */
-    double latency_max_s;   /* wait while `latency` is higher; 0: not limited */
+    int64_t rate_per_s;     /* as in the pace */
+    double latency_max_s;   /* as in the pace */
+    spill_pace_t *pace;     /* borrowed; it replaces these two. NULL: they do not change */
     const char *pause_file; /* wait while this file exists; NULL: none */
     double chunk_s;         /* intended duration of a chunk; 0: SPILL_THROTTLE_CHUNK_S */
     int64_t chunk_first;    /* units of the first chunk; 0: SPILL_THROTTLE_CHUNK_FIRST */
@@ -54,6 +64,7 @@ typedef struct spill_throttle_options {
 
 typedef struct spill_throttle {
     spill_throttle_options_t options;
+    spill_pace_t own;      /* without options.pace */
     int64_t chunk_size;    /* units */
     int64_t paid_until_us; /* until then the rate allows no further units */
     int64_t free_at_us;    /* the next chunk may begin */
@@ -78,6 +89,9 @@ bool spill_throttle_wait(spill_throttle_t *throttle);
 
 /* Report a finished chunk. The next one may have to wait, and may be larger. */
 void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t duration_us);
+
+/* The number of threads that may work at the same time, if it may change; else NULL. Borrowed. */
+const atomic_int *spill_throttle_threads(const spill_throttle_t *throttle);
 
 /* The throttle's time, to measure chunks with. */
 int64_t spill_throttle_now_us(const spill_throttle_t *throttle);

@@ -108,6 +108,63 @@ static void each_item_is_done_once(void **state)
     }
 }
 
+/* While one thread is allowed, items never overlap. The second item allows more: two then meet. */
+typedef struct allowed_work {
+    atomic_int allowed;
+    atomic_int running, most, next;
+    pthread_barrier_t meeting;
+} allowed_work_t;
+
+enum { ALONE = 40, MEETING = ALONE + 4 };
+
+static spill_code_t next_allowed(void *context, void **item, spill_error_t *error)
+{
+    (void)error;
+    allowed_work_t *work = context;
+    static size_t items[MEETING];
+    int next = atomic_load(&work->next);
+    *item = next < MEETING ? &items[next] : NULL;
+    if (*item) {
+        items[next] = (size_t)next;
+        atomic_store(&work->next, next + 1);
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t do_allowed(void *context, void *item, spill_error_t *error)
+{
+    (void)error;
+    allowed_work_t *work = context;
+    size_t index = *(size_t *)item;
+    int running = atomic_fetch_add(&work->running, 1) + 1;
+    if (index < ALONE && running > atomic_load(&work->most))
+        atomic_store(&work->most, running);
+    if (index == ALONE - 1)
+        atomic_store(&work->allowed, 2);
+    if (index >= ALONE)
+        pthread_barrier_wait(&work->meeting); /* ends only if two threads work */
+    atomic_fetch_sub(&work->running, 1);
+    return SPILL_OK;
+}
+
+static void the_number_of_threads_may_change(void **state)
+{
+    (void)state;
+    allowed_work_t work = {.allowed = 1};
+    const spill_parallel_t job = {.threads = 1,
+                                  .allowed = &work.allowed,
+                                  .next = next_allowed,
+                                  .work = do_allowed,
+                                  .free = keep_item,
+                                  .context = &work};
+    spill_error_t error;
+    pthread_barrier_init(&work.meeting, NULL, 2);
+    assert_int_equal(spill_parallel(&job, &error), SPILL_OK);
+    pthread_barrier_destroy(&work.meeting);
+    assert_int_equal(work.next, MEETING);
+    assert_int_equal(work.most, 1);
+}
+
 static void two_items_are_done_at_a_time(void **state)
 {
     (void)state;
@@ -175,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_item_is_done_once),
         cmocka_unit_test(two_items_are_done_at_a_time),
+        cmocka_unit_test(the_number_of_threads_may_change),
         cmocka_unit_test(an_error_ends_the_work),
         cmocka_unit_test(failing_source_ends_work_after_running_items),
         cmocka_unit_test(nothing_is_finished_after_a_failed_finish),

@@ -16,7 +16,8 @@ typedef struct world {
     int64_t longest_sleep_us;
     int64_t slow_until_us; /* the server is slow until then */
     bool unreachable;
-    int64_t stop_at_us; /* 0: never */
+    int64_t stop_at_us;   /* 0: never */
+    spill_pace_t *resume; /* its job is resumed at remove_at_us */
     const char *remove_at_end;
     int64_t remove_at_us;
     int notices;
@@ -34,6 +35,8 @@ static void sleep_on(void *context, int64_t duration_us)
     world->now_us += duration_us;
     if (duration_us > world->longest_sleep_us)
         world->longest_sleep_us = duration_us;
+    if (world->resume && world->now_us >= world->remove_at_us)
+        atomic_store(&world->resume->held, false);
     if (world->remove_at_end && world->now_us >= world->remove_at_us) {
         unlink(world->remove_at_end);
         world->remove_at_end = NULL;
@@ -256,6 +259,36 @@ static void test_waits_for_the_pause_file(void **state)
     assert_non_null(strstr(world.first_notice, path));
 }
 
+static void test_pace_changes_while_it_runs(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000};
+    spill_pace_t pace = {.rate_per_s = 100, .threads = 3};
+    spill_throttle_options_t options = options_of(&world);
+    spill_throttle_t throttle;
+    options.rate_per_s = 7; /* the pace replaces it */
+    options.pace = &pace;
+    spill_throttle_init(&throttle, &options);
+    assert_ptr_equal(spill_throttle_threads(&throttle), &pace.threads);
+    assert_in_range(work(&throttle, &world, 10, 10000000), 950, 1100);
+    atomic_store(&pace.rate_per_s, 1000);
+    assert_in_range(work(&throttle, &world, 10, 10000000), 9500, 11000);
+    atomic_store(&pace.latency_max_us, 100000);
+    world.slow_until_us = world.now_us + 5000000;
+    assert_true(spill_throttle_wait(&throttle));
+    assert_true(world.now_us >= world.slow_until_us);
+    atomic_store(&pace.held, true);
+    world.resume = &pace;
+    world.remove_at_us = world.now_us + 7000000;
+    assert_true(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, world.remove_at_us, world.remove_at_us + 1000000);
+    assert_string_equal(world.last_notice, "going on");
+    options.pace = NULL;
+    spill_throttle_init(&throttle, &options);
+    assert_null(spill_throttle_threads(&throttle));
+    assert_null(spill_throttle_threads(NULL));
+}
+
 static void test_stops_while_it_waits(void **state)
 {
     (void)state;
@@ -288,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_a_slow_server),
         cmocka_unit_test(test_rests_by_the_latency),
         cmocka_unit_test(test_waits_for_the_pause_file),
+        cmocka_unit_test(test_pace_changes_while_it_runs),
         cmocka_unit_test(test_stops_while_it_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

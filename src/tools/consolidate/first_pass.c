@@ -183,6 +183,7 @@ spill_code_t spill_consolidate_first_pass(spill_consolidate_run_t *run,
                          .member = run->place.member,
                          .moved = {.pass = run->place.pass}};
     const spill_parallel_t job = {.threads = (size_t)run->options->threads,
+                                  .allowed = spill_throttle_threads(&run->throttle),
                                   .next = next_chunk,
                                   .work = insert_chunk,
                                   .finish = finish_chunk,

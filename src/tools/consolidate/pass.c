@@ -158,6 +158,8 @@ static spill_code_t compare_members(spill_consolidate_run_t *run,
         .run = run, .way = way, .pause_us = pause_us, .member = run->place.member};
     bool estimates = pause_us != SPILL_CONSOLIDATE_EQUAL;
     const spill_parallel_t job = {.threads = estimates ? 1 : (size_t)run->options->threads,
+                                  .allowed =
+                                      estimates ? NULL : spill_throttle_threads(&run->throttle),
                                   .next = next_member,
                                   .work = work_on_member,
                                   .finish = finish_member,

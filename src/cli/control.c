@@ -1,0 +1,347 @@
+/* control: watch and change a running migrate, sweep or consolidate, over a Unix socket. */
+#include "cli/control.h"
+
+#include "cli/cli.h"
+#include "tools/parallel.h"
+#include "util/error.h"
+#include "util/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A command has at most this size. A client that sends it, or waits, for longer is cut off. */
+enum { LINE_SIZE = 128, CLIENT_MS = 2000 };
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* The settings of a job, and its progress. */
+typedef struct answer {
+    const char *job;
+    int64_t pid;
+    bool paused;
+    int64_t rate, threads, max_latency_ms;
+    double seconds;
+    char progress[SPILL_CLI_PROGRESS_TEXT];
+    const char *failed; /* the command was wrong; or NULL */
+} answer_t;
+
+#define ANSWER(type, member, name, ...) SPILL_FIELD(type, answer_t, member, name, __VA_ARGS__)
+static const spill_field_t answer_fields[] = {
+    ANSWER(TEXT, job, "job", .flags = 0),
+    ANSWER(INT64, pid, "pid", .flags = 0),
+    ANSWER(BOOL, paused, "paused", .flags = 0),
+    ANSWER(INT64, rate, "rate", .flags = 0),
+    ANSWER(INT64, threads, "threads", .flags = 0),
+    ANSWER(INT64, max_latency_ms, "maxLatencyMs", .flags = 0),
+    ANSWER(DOUBLE, seconds, "seconds", .digits = 6),
+    ANSWER(CHARS, progress, "progress", .flags = SPILL_FIELD_REPAIRED),
+    ANSWER(TEXT, failed, "failed", .flags = SPILL_FIELD_SPARSE)};
+static const spill_record_t answer_record = SPILL_RECORD("answer", answer_t, answer_fields);
+
+/* ---- the job's side -------------------------------------------------------------------------- */
+
+/* Carry out a command. Returns what is wrong with it, or NULL. */
+static const char *obey(spill_pace_t *pace, const char *command, const char *value)
+{
+    int64_t number = 0;
+    bool has_value = value[0] != '\0';
+    if (has_value && !spill_cli_parse_number(value, &number))
+        return "the value must be " SPILL_CLI_NUMBER;
+    if (strcmp(command, "status") == 0 && !has_value)
+        return NULL;
+    if ((strcmp(command, "pause") == 0 || strcmp(command, "resume") == 0) && !has_value) {
+        atomic_store(&pace->held, command[0] == 'p');
+        return NULL;
+    }
+    if (strcmp(command, "rate") == 0 && has_value) {
+        atomic_store(&pace->rate_per_s, number);
+        return NULL;
+    }
+    if (strcmp(command, "max-latency") == 0 && has_value && number <= INT64_MAX / 1000) {
+        atomic_store(&pace->latency_max_us, number * 1000);
+        return NULL;
+    }
+    if (strcmp(command, "threads") == 0 && has_value) {
+        if (number < 1 || number > SPILL_PARALLEL_MAX)
+            return "threads must be from 1 to 64";
+        atomic_store(&pace->threads, (int)number);
+        return NULL;
+    }
+    return "give status, rate N, threads N, max-latency MS, pause or resume";
+}
+
+static void send_answer(const spill_cli_control_t *control, int client, const char *failed)
+{
+    SPILL_SCOPED(spill_text_release) spill_text_t text = {0};
+    answer_t answer = {.job = control->job,
+                       .pid = getpid(),
+                       .paused = atomic_load(&control->pace->held),
+                       .rate = atomic_load(&control->pace->rate_per_s),
+                       .threads = atomic_load(&control->pace->threads),
+                       .max_latency_ms = atomic_load(&control->pace->latency_max_us) / 1000,
+                       .seconds = spill_cli_progress_seconds(control->progress),
+                       .failed = failed};
+    spill_cli_progress_text(control->progress, answer.progress);
+    if (spill_text_open(&text, NULL) != SPILL_OK)
+        return;
+    spill_record_print(&answer_record, &answer, false, text.to);
+    fputc('\n', text.to);
+    if (spill_text_close(&text, NULL) == SPILL_OK)
+        (void)!send(client, text.text, text.size_bytes, MSG_NOSIGNAL);
+}
+
+/* Read up to a line end. False: the client sent none in time, or too much. */
+static bool read_line(int descriptor, char *line, size_t size)
+{
+    size_t length = 0;
+    while (length + 1 < size) {
+        struct pollfd ready = {.fd = descriptor, .events = POLLIN};
+        if (poll(&ready, 1, CLIENT_MS) != 1)
+            return false;
+        ssize_t got = read(descriptor, line + length, size - 1 - length);
+        if (got <= 0)
+            return false;
+        length += (size_t)got;
+        line[length] = '\0';
+        char *end = strchr(line, '\n');
+        if (end) {
+            *end = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
+static void serve_client(const spill_cli_control_t *control, int client)
+{
+    char line[LINE_SIZE];
+    if (!read_line(client, line, sizeof line))
+        return;
+    char *space = strchr(line, ' ');
+    const char *value = space ? space + 1 : "";
+    if (space)
+        *space = '\0';
+    send_answer(control, client, obey(control->pace, line, value));
+}
+
+static void *serve_clients(void *argument)
+{
+    const spill_cli_control_t *control = argument;
+    struct pollfd ready[2] = {{.fd = control->wake[0], .events = POLLIN},
+                              {.fd = control->listener, .events = POLLIN}};
+    for (;;) {
+        if (poll(ready, 2, -1) < 0 && errno != EINTR)
+            return NULL;
+        if (ready[0].revents)
+            return NULL;
+        int client = ready[1].revents ? accept4(control->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (client < 0)
+            continue;
+        serve_client(control, client);
+        close(client);
+    }
+}
+
+/* ---- the socket ------------------------------------------------------------------------------ */
+
+static spill_code_t address_of(const char *path, struct sockaddr_un *address, spill_error_t *error)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address->sun_path)
+        return spill_fail(error, SPILL_INVALID, "%s: a socket's path has at most %zu bytes", path,
+                          sizeof address->sun_path - 1);
+    strcpy(address->sun_path, path);
+    return SPILL_OK;
+}
+
+/* A connected socket, or -1 with errno. */
+static int connect_to(const struct sockaddr_un *address)
+{
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return -1;
+    if (connect(descriptor, (const struct sockaddr *)address, sizeof *address) == 0)
+        return descriptor;
+    int problem = errno;
+    close(descriptor);
+    errno = problem;
+    return -1;
+}
+
+/* Remove the socket of a job that was killed. */
+static spill_code_t clear_path(const char *path, const struct sockaddr_un *address,
+                               spill_error_t *error)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return errno == ENOENT ? SPILL_OK : spill_fail_errno(error, errno, "%s", path);
+    if (!S_ISSOCK(found.st_mode))
+        return spill_fail(error, SPILL_REFUSED, "%s: exists, and is not a socket", path);
+    int other = connect_to(address);
+    if (other >= 0) {
+        close(other);
+        return spill_fail(error, SPILL_BUSY, "%s: another job is controlled there", path);
+    }
+    return unlink(path) == 0 ? SPILL_OK : spill_fail_errno(error, errno, "%s", path);
+}
+
+static spill_code_t listen_at(spill_cli_control_t *control, const struct sockaddr_un *address,
+                              spill_error_t *error)
+{
+    mode_t before = umask(0177);
+    control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool listens =
+        control->listener >= 0 &&
+        bind(control->listener, (const struct sockaddr *)address, sizeof *address) == 0 &&
+        listen(control->listener, 8) == 0;
+    int problem = errno;
+    umask(before);
+    if (listens)
+        return SPILL_OK;
+    if (control->listener >= 0)
+        close(control->listener);
+    return spill_fail_errno(error, problem, "%s", control->path);
+}
+
+spill_code_t spill_cli_control_start(spill_cli_control_t *control, spill_error_t *error)
+{
+    struct sockaddr_un address;
+    if (!control->path)
+        return SPILL_OK;
+    SPILL_TRY(address_of(control->path, &address, error));
+    SPILL_TRY(spill_file_refuse_in_store(control->path, error));
+    SPILL_TRY(clear_path(control->path, &address, error));
+    if (pipe2(control->wake, O_CLOEXEC) != 0)
+        return spill_fail_errno(error, errno, "a pipe");
+    spill_code_t code = listen_at(control, &address, error);
+    if (code == SPILL_OK) {
+        int problem = pthread_create(&control->thread, NULL, serve_clients, control);
+        control->started = problem == 0;
+        if (control->started)
+            return SPILL_OK;
+        code = spill_fail_errno(error, problem, "a thread");
+        close(control->listener);
+        unlink(control->path);
+    }
+    close(control->wake[0]);
+    close(control->wake[1]);
+    return code;
+}
+
+void spill_cli_control_stop(spill_cli_control_t *control)
+{
+    if (!control->started)
+        return;
+    (void)!write(control->wake[1], "", 1);
+    pthread_join(control->thread, NULL);
+    unlink(control->path);
+    close(control->listener);
+    close(control->wake[0]);
+    close(control->wake[1]);
+    control->started = false;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void print_answer(const answer_t *answer)
+{
+    spill_cli_print("%s, process %" PRId64 ", %s for %.0f s\n", answer->job, answer->pid,
+                    answer->paused ? "paused; it has run" : "running", answer->seconds);
+    printf("rate         ");
+    printf(answer->rate > 0 ? "%" PRId64 " a second\n" : "not limited\n", answer->rate);
+    printf("threads      %" PRId64 "\n", answer->threads);
+    printf("max-latency  ");
+    printf(answer->max_latency_ms > 0 ? "%" PRId64 " ms\n" : "not limited\n",
+           answer->max_latency_ms);
+    if (answer->progress[0] != '\0')
+        spill_cli_print("%s\n", answer->progress);
+}
+
+static void free_document(bson_t **document)
+{
+    bson_destroy(*document);
+}
+
+/* Print the job's answer, which is `line`. */
+static spill_exit_t show(const spill_invocation_t *invocation, const char *line)
+{
+    answer_t answer = {0};
+    spill_error_t error;
+    bson_error_t cause;
+    SPILL_SCOPED(free_document)
+    bson_t *document = bson_new_from_json((const uint8_t *)line, -1, &cause);
+    if (!document) {
+        spill_cli_say("%s: the answer is not JSON: %s", invocation->arguments[0], cause.message);
+        return SPILL_EXIT_FAILED;
+    }
+    if (spill_record_read(&answer_record, document, &answer, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
+    if (answer.failed)
+        return spill_cli_usage(invocation, "%s", answer.failed);
+    if (invocation->json)
+        puts(line);
+    else if (!invocation->quiet)
+        print_answer(&answer);
+    return SPILL_EXIT_DONE;
+}
+
+static spill_exit_t run_control(const spill_invocation_t *invocation)
+{
+    const char *path = invocation->arguments[0];
+    const char *value = invocation->argument_count > 2 ? invocation->arguments[2] : NULL;
+    char line[1024];
+    struct sockaddr_un address;
+    spill_error_t error;
+    if (address_of(path, &address, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
+    int job = connect_to(&address);
+    if (job < 0) {
+        spill_cli_say("%s: no job listens there (%s): was one started with --control %s?", path,
+                      strerror(errno), path);
+        return SPILL_EXIT_FAILED;
+    }
+    int length = snprintf(line, sizeof line, "%s%s%s\n", invocation->arguments[1], value ? " " : "",
+                          value ? value : "");
+    bool sent = length < LINE_SIZE && send(job, line, (size_t)length, MSG_NOSIGNAL) == length;
+    bool answered = sent && read_line(job, line, sizeof line);
+    close(job);
+    if (length >= LINE_SIZE)
+        return spill_cli_usage(invocation, "the command is too long");
+    if (!answered) {
+        spill_cli_say("%s: the job did not answer", path);
+        return SPILL_EXIT_FAILED;
+    }
+    return show(invocation, line);
+}
+
+const spill_command_t spill_command_control = {
+    .name = "control",
+    .arguments = "PATH COMMAND [VALUE]",
+    .arguments_min = 2,
+    .arguments_max = 3,
+    .summary = "Watch and change a running migrate, sweep or consolidate",
+    .text = "PATH is the socket of a job that was started with --control PATH. Only its user may "
+            "use it. Commands:\n"
+            "\n"
+            "  status           what it does, and its settings\n"
+            "  rate N           at most N elements or documents per second; 0: not limited\n"
+            "  threads N        N threads, 1 to 64\n"
+            "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"
+            "  pause            wait; requests in progress end first\n"
+            "  resume           continue\n"
+            "\n"
+            "Each prints the settings that are then valid. They last until the job ends.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway migrate mongodb://localhost/shop plan.json --execute --control job.sock\n"
+            "  spillway control job.sock status\n"
+            "  spillway control job.sock rate 500",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .run = run_control};

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# control: the socket of a running job shows it, changes its rate and threads, pauses and resumes it; a wrong
+# command changes nothing; a socket that a killed job left is replaced, and no other file is.
+# This test also runs on a server.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+new_store
+expect 0 define "$db" ev --preset feed-recent --quiet
+
+# is_json EXPRESSION: it is true of the answer in ./out.
+is_json() {
+    python3 -c "
+import json
+answer = json.load(open('out'))
+assert $1, answer" || fail "the answer: not $1"
+}
+
+answers() {
+    "$SPILLWAY" control job.sock status >out 2>err
+}
+
+expect 3 control job.sock status
+has err 'no job listens there'
+
+"$SPILLWAY" sweep "$db" ev --watch --interval 1 --rate 100 --threads 2 --control job.sock >sweep.out 2>sweep.err &
+job=$!
+cleanups+=("kill $job 2>/dev/null")
+await "the job answers" answers
+[ "$(stat -c %a job.sock)" = 600 ] || fail "mode $(stat -c %a job.sock)"
+has out 'sweep, process '
+has out '100 a second'
+expect 0 control job.sock status --json
+is_json "answer['job'] == 'sweep' and answer['pid'] == $job and answer['paused'] is False"
+is_json "answer['rate'] == 100 and answer['threads'] == 2 and answer['maxLatencyMs'] == 0"
+expect 0 control job.sock rate 5000 --json
+is_json "answer['rate'] == 5000"
+expect 0 control job.sock threads 3 --json
+expect 0 control job.sock max-latency 250 --json
+expect 0 control job.sock pause --json
+is_json "answer['paused'] is True and answer['threads'] == 3 and answer['maxLatencyMs'] == 250"
+for command in "rate" "rate -1" "rate x" "threads 0" "threads 65" "status 1" "stop" "pause 1"; do
+    # shellcheck disable=SC2086 # a command and its value
+    expect 2 control job.sock $command
+done
+expect 0 control job.sock resume --json
+is_json "answer['paused'] is False and answer['rate'] == 5000 and answer['threads'] == 3"
+
+# Clients that send half a line, much, or nothing do not stop the job.
+python3 - <<'EOF' || fail "clients that send nonsense"
+import socket
+for sent in (b"", b"sta", b"x" * 4000, b"\0\n", b"rate 1 2\n", b"\n"):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect("job.sock")
+        client.sendall(sent)
+EOF
+expect 0 control job.sock status --json
+is_json "answer['rate'] == 5000"
+
+# A second job does not take the socket over.
+expect 3 sweep "$db" ev --control job.sock
+has err 'another job is controlled there'
+kill -INT $job
+wait $job
+[ ! -e job.sock ] || fail "the socket is still there"
+
+# A killed job's socket is replaced, a file is not.
+"$SPILLWAY" sweep "$db" ev --watch --control job.sock >sweep.out 2>sweep.err &
+job=$!
+await "the job answers" answers
+kill -KILL $job
+wait $job 2>/dev/null
+[ -S job.sock ] || fail "no socket is left"
+expect 0 sweep "$db" ev --control job.sock
+[ ! -e job.sock ] || fail "the socket is still there"
+echo text >file
+expect 4 sweep "$db" ev --control file
+has err 'is not a socket'
+is file text
+expect 2 sweep "$db" ev --control "$(printf 'x%.0s' {1..200})"
+has err "a socket's path has at most"
