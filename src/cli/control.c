@@ -48,7 +48,7 @@ static const spill_record_t answer_record = SPILL_RECORD("answer", answer_t, ans
 /* ---- the job's side -------------------------------------------------------------------------- */
 
 /* Carry out a command. Returns what is wrong with it, or NULL. */
-static const char *obey(spill_pace_t *pace, const char *command, const char *value)
+static const char *obey(spill_job_pace_t *pace, const char *command, const char *value)
 {
     int64_t number = 0;
     bool has_value = value[0] != '\0';

@@ -14,7 +14,7 @@
 typedef struct spill_cli_control {
     const char *path; /* borrowed; NULL: there is none */
     const char *job;  /* "migrate"; borrowed */
-    spill_pace_t *pace;
+    spill_job_pace_t *pace;
     const spill_cli_progress_t *progress;
     int listener;
     int wake[2]; /* a pipe: a byte ends the thread */

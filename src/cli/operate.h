@@ -69,7 +69,7 @@ spill_exit_t spill_cli_operate_threads(const spill_invocation_t *invocation,
 typedef struct spill_cli_operate {
     const spill_invocation_t *invocation;
     spill_cli_progress_t progress;
-    spill_pace_t pace;
+    spill_job_pace_t pace;
     spill_cli_control_t control;
     FILE *log; /* NULL: none */
 } spill_cli_operate_t;

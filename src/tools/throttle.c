@@ -48,7 +48,7 @@ void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_option
         own->chunk_first > 0 ? own->chunk_first : (int64_t)SPILL_THROTTLE_CHUNK_FIRST;
 }
 
-static const spill_pace_t *pace_of(const spill_throttle_t *throttle)
+static const spill_job_pace_t *pace_of(const spill_throttle_t *throttle)
 {
     return throttle->options.pace ? throttle->options.pace : &throttle->own;
 }

@@ -37,17 +37,17 @@
 #define SPILL_THROTTLE_CHUNK_MAX 10000
 
 /* Settings that another thread may change while the job runs. */
-typedef struct spill_pace {
+typedef struct spill_job_pace {
     _Atomic int64_t rate_per_s;     /* units; 0: not limited */
     _Atomic int64_t latency_max_us; /* wait while `latency` is higher; 0: not limited */
     atomic_int threads;             /* that may work at the same time */
     atomic_bool held;               /* wait */
-} spill_pace_t;
+} spill_job_pace_t;
 
 typedef struct spill_throttle_options {
     int64_t rate_per_s;     /* as in the pace */
     double latency_max_s;   /* as in the pace */
-    spill_pace_t *pace;     /* borrowed; it replaces these two. NULL: they do not change */
+    spill_job_pace_t *pace; /* borrowed; it replaces these two. NULL: they do not change */
     const char *pause_file; /* wait while this file exists; NULL: none */
     double chunk_s;         /* intended duration of a chunk; 0: SPILL_THROTTLE_CHUNK_S */
     int64_t chunk_first;    /* units of the first chunk; 0: SPILL_THROTTLE_CHUNK_FIRST */
@@ -64,7 +64,7 @@ typedef struct spill_throttle_options {
 
 typedef struct spill_throttle {
     spill_throttle_options_t options;
-    spill_pace_t own;      /* without options.pace */
+    spill_job_pace_t own;  /* without options.pace */
     int64_t chunk_size;    /* units */
     int64_t paid_until_us; /* until then the rate allows no further units */
     int64_t free_at_us;    /* the next chunk may begin */

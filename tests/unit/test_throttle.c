@@ -16,8 +16,8 @@ typedef struct world {
     int64_t longest_sleep_us;
     int64_t slow_until_us; /* the server is slow until then */
     bool unreachable;
-    int64_t stop_at_us;   /* 0: never */
-    spill_pace_t *resume; /* its job is resumed at remove_at_us */
+    int64_t stop_at_us;       /* 0: never */
+    spill_job_pace_t *resume; /* its job is resumed at remove_at_us */
     const char *remove_at_end;
     int64_t remove_at_us;
     int notices;
@@ -263,7 +263,7 @@ static void test_pace_changes_while_it_runs(void **state)
 {
     (void)state;
     world_t world = {.now_us = 1000000};
-    spill_pace_t pace = {.rate_per_s = 100, .threads = 3};
+    spill_job_pace_t pace = {.rate_per_s = 100, .threads = 3};
     spill_throttle_options_t options = options_of(&world);
     spill_throttle_t throttle;
     options.rate_per_s = 7; /* the pace replaces it */
