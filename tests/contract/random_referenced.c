@@ -482,7 +482,7 @@ static const walk_plan_t plan = {
     .late_max = 12,
     .steps = 400,
     .walks = 20,
-    .walks_slow = 1,
+    .walks_slow = 2,
     .walks_sanitized = 5,
 };
 
