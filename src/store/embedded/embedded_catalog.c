@@ -543,6 +543,8 @@ spill_code_t spill_embedded_definitions_beside(spill_store_t *base,
     spill_code_t code = SPILL_OK;
     spill_listing_clear(names);
     pthread_mutex_lock(&index->lock);
+    if (store->base.options.read_only) /* another process may have saved some since */
+        spill_definition_index_clear(index);
     if (!index->is_built)
         code = each_entry(store, SPILL_CATALOG_DEFINITION, index_definition, index, error);
     index->is_built = true;
