@@ -115,8 +115,9 @@ spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orph
                                 spill_error_t *error);
 
 /*
- * Call spill_definition_beside for the definition and each other saved one. SPILL_REFUSED: the
- * message names the other one. Cost: one command for each definition. (define.c)
+ * Call spill_definition_beside for the definition and each other saved one in its collections.
+ * SPILL_REFUSED: the message names the other one. Cost: one command, and one for each of those.
+ * (define.c)
  */
 spill_code_t spill_store_check_others(spill_store_t *store, const spill_definition_t *definition,
                                       spill_error_t *error);

@@ -54,19 +54,30 @@ static spill_code_t check_change(spill_store_t *store, const spill_definition_t 
     return listed;
 }
 
+/* Compare with the definition `name`, if it was not dropped since its name was read. */
+static spill_code_t check_other(spill_store_t *store, const spill_definition_t *definition,
+                                const char *name, spill_error_t *error)
+{
+    spill_definition_t other;
+    SPILL_SCOPED(free_document) bson_t *stored = NULL;
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error));
+    if (stored == NULL)
+        return SPILL_OK;
+    SPILL_TRY(spill_store_read_definition(store, name, stored, &other, error));
+    return spill_definition_beside(definition, &other, error);
+}
+
 spill_code_t spill_store_check_others(spill_store_t *store, const spill_definition_t *definition,
                                       spill_error_t *error)
 {
-    spill_definition_t *others;
-    size_t count;
-    SPILL_TRY(spill_store_definitions(store, &others, &count, error));
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && others != NULL && i < count; i++) {
-        if (strcmp(others[i].name, definition->name) != 0)
-            code = spill_definition_beside(definition, &others[i], error);
+    SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    SPILL_TRY(spill_store_definitions_beside(store, definition, &names, error));
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = spill_listing_item(&names, i).text;
+        if (strcmp(name, definition->name) != 0)
+            SPILL_TRY(check_other(store, definition, name, error));
     }
-    bson_free(others);
-    return code;
+    return SPILL_OK;
 }
 
 /*

@@ -109,6 +109,15 @@ spill_code_t spill_store_call_many(spill_store_t *store, const spill_request_t *
     return SPILL_OK;
 }
 
+spill_code_t spill_store_definitions_beside(spill_store_t *store,
+                                            const spill_definition_t *definition,
+                                            spill_listing_t *names, spill_error_t *error)
+{
+    if (store->ops->definitions_beside)
+        return store->ops->definitions_beside(store, definition, names, error);
+    return store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, names, error);
+}
+
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error)
 {

@@ -133,6 +133,15 @@ typedef struct spill_store_ops {
                                   spill_listing_t *names, spill_error_t *error);
 
     /*
+     * The names of all definitions with heads or pages in one of the definition's collections, and
+     * of all that cannot be read; others may be among them. `names` is cleared first. Cost: does
+     * not grow with the number of other definitions. May be NULL; see
+     * spill_store_definitions_beside.
+     */
+    spill_code_t (*definitions_beside)(spill_store_t *store, const spill_definition_t *definition,
+                                       spill_listing_t *names, spill_error_t *error);
+
+    /*
      * What spill_array_open needs, by one command: the definition's entry, the import's entry
      * `import`, and the definition's numbers. May be NULL; see spill_store_open_entries.
      */
@@ -252,6 +261,11 @@ spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *r
 /* ops->call_many, which is not NULL, counted as one call. */
 spill_code_t spill_store_call_many(spill_store_t *store, const spill_request_t *requests,
                                    size_t count, spill_response_t *responses, spill_error_t *error);
+
+/* ops->definitions_beside. If it is NULL, the names of all definitions. */
+spill_code_t spill_store_definitions_beside(spill_store_t *store,
+                                            const spill_definition_t *definition,
+                                            spill_listing_t *names, spill_error_t *error);
 
 /* ops->open. If it is NULL, catalog_get of both, without the numbers. Release in every case. */
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,

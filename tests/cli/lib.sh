@@ -165,9 +165,12 @@ if on_server; then
 fi
 
 # until_done ARGUMENT...: run a copying command, kill it after a random time (at most SPILLWAY_KILLS
-# times), and repeat it until it succeeds. Its output is in ./out and ./err.
+# times; otherwise 5 times, on a server twice), and repeat it until it succeeds. Its output is in ./out
+# and ./err.
 until_done() {
-    local rounds=${SPILLWAY_KILLS:-5} kills=0 tenths=0 pid status
+    local rounds=5 kills=0 tenths=0 pid status
+    ! on_server || rounds=2
+    rounds=${SPILLWAY_KILLS:-$rounds}
     while :; do
         on_server && tenths=$((RANDOM % 3))
         "$SPILLWAY" "$@" --quiet >out 2>err &

@@ -117,11 +117,11 @@ static void try_lines(char *lines, shape_t shape)
 static void try_cells(const char *path)
 {
     static const cell_t cells[] = {
-        {{SPILL_KEEP_OLDEST, 1, 1}, 500},     {{SPILL_KEEP_NEWEST, 1, 1}, 500},
-        {{SPILL_KEEP_NEWEST, 1, 1000}, 500},  {{SPILL_KEEP_OLDEST, 3, 2}, 1000},
-        {{SPILL_KEEP_NEWEST, 2, 2}, 1000},    {{SPILL_KEEP_OLDEST, 100, 7}, 2000},
-        {{SPILL_KEEP_NEWEST, 7, 100}, 2000},  {{SPILL_KEEP_OLDEST, 100, 100}, 5000},
-        {{SPILL_KEEP_NEWEST, 100, 100}, 5000}};
+        {{SPILL_KEEP_OLDEST, 1, 1}, 200},     {{SPILL_KEEP_NEWEST, 1, 1}, 200},
+        {{SPILL_KEEP_NEWEST, 1, 1000}, 200},  {{SPILL_KEEP_OLDEST, 3, 2}, 400},
+        {{SPILL_KEEP_NEWEST, 2, 2}, 400},     {{SPILL_KEEP_OLDEST, 100, 7}, 800},
+        {{SPILL_KEEP_NEWEST, 7, 100}, 800},   {{SPILL_KEEP_OLDEST, 100, 100}, 2000},
+        {{SPILL_KEEP_NEWEST, 100, 100}, 2000}};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         try_lines(real_data_cut(path, cells[i].lines), cells[i].shape);
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Real data in every suitable layout: edits of a wiki by channel and hour, a chat by room and by user,
 # advisories by package and year. Every element, and every total, average, minimum and maximum, must
-# equal what real_layouts.py computes from the raw files. The test uses every 40th message of the chat
-# and every 8th line of the other files, or with SPILLWAY_LONG all lines. On a server it uses every
-# 40th or 800th line.
+# equal what real_layouts.py computes from the raw files. The test uses every 120th message of the chat
+# and every 24th line of the other files, or with SPILLWAY_LONG all lines. On a server it uses every
+# 120th or 800th line.
 # Runs if SPILLWAY_DATA names a folder of data sets.
 # This test also runs on a server.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
@@ -67,7 +67,7 @@ in_one_array() {
 
 # ---- edits by channel and hour -------------------------------------------------------------------
 
-prepare 8 40 edits advisories
+prepare 24 120 edits advisories
 bucket=(--preset reviews-bucket --array elements --page-owner owner --window-field window
     --stats-average average --quiet)
 new_store
@@ -92,7 +92,7 @@ clean "$db"
 
 # ---- a chat, by room and by user -----------------------------------------------------------------
 
-prepare 40 800 room user
+prepare 120 800 room user
 for owner in room user; do
     new_store
     for keep in newest oldest; do

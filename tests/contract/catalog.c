@@ -87,6 +87,44 @@ static void names_are_sorted(void **state)
     fixture_close(&fixture);
 }
 
+/* Assert that a definition with these collections would be compared with the definition `name`. */
+static void assert_beside(const fixture_t *fixture, const char *heads, const char *pages,
+                          const char *name)
+{
+    spill_listing_t names = SPILL_LISTING_INIT;
+    spill_definition_t next;
+    make_definition(&next, "next", SPILL_KEEP_NEWEST);
+    snprintf(next.collection, sizeof next.collection, "%s", heads);
+    snprintf(next.page_collection, sizeof next.page_collection, "%s", pages);
+    assert_int_equal(spill_store_definitions_beside(fixture->store, &next, &names, NULL), SPILL_OK);
+    bool found = false;
+    for (size_t i = 0; i < names.count; i++)
+        found = found || strcmp(spill_listing_item(&names, i).text, name) == 0;
+    assert_true(found);
+    spill_listing_release(&names);
+}
+
+static void definitions_are_found_by_their_collections(void **state)
+{
+    fixture_t fixture;
+    spill_definition_t likes;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    const spill_definition_t *feed = &fixture.definition;
+    make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
+    assert_beside(&fixture, feed->collection, "new", "feed");
+    save_definition(fixture.store, &likes);
+    for (int round = 0; round < 2; round++) {
+        assert_beside(&fixture, feed->collection, "new", "feed");
+        assert_beside(&fixture, feed->collection, "new", "likes");
+        assert_beside(&fixture, "new", feed->collection, "likes");
+        assert_beside(&fixture, "new", likes.page_collection, "likes");
+        assert_beside(&fixture, likes.page_collection, "new", "likes");
+        assert_beside(&fixture, "new", feed->page_collection, "feed");
+        fixture_reopen(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static spill_binding_t bind(fixture_t *fixture, const spill_definition_t *definition)
@@ -411,6 +449,7 @@ void add_catalog_tests(suite_t *suite)
 {
     SUITE_ADD(suite, entry_is_put_if_unchanged);
     SUITE_ADD(suite, names_are_sorted);
+    SUITE_ADD(suite, definitions_are_found_by_their_collections);
     SUITE_ADD(suite, numbers_never_change);
     SUITE_ADD(suite, arrays_of_a_collection_share_fields);
     SUITE_ADD(suite, document_is_deleted_with_its_last_array);

@@ -25,7 +25,7 @@ static void killed_at_random(void **state)
     snprintf(path, sizeof path, "%s/store", folder);
     unsigned random = killed_seed();
     print_message("seed %u\n", random);
-    int rounds = (int)effort(1000, 60, 20);
+    int rounds = (int)effort(1000, 25, 12);
     killed_ledger_t ledger;
     killed_ledger_init(&ledger);
     for (int round = 0; round < rounds; round++) {

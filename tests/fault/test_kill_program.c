@@ -351,7 +351,7 @@ static void the_program_is_killed(void **state)
     assert_non_null(mkdtemp(scene.folder));
     print_message("seed %u\n", scene.random);
     measure_launch(&scene);
-    int kills = (int)effort(2000, 60, 20);
+    int kills = (int)effort(2000, 25, 20);
     int rounds = 0;
     /* Chance decides which kills interrupt a write: repeat until enough have. */
     for (; scene.kills < kills || scene.kills_in_writing <= kills / 10; rounds++) {

@@ -462,8 +462,8 @@ int main(int argc, char **argv)
 {
     program_needed();
     snprintf(work, sizeof work, "%s", embedded_new_folder());
-    int step = (int)effort(1, 3, 8);
-    owner_step = (int)effort(1, 3, 5);
+    int step = (int)effort(1, 4, 8);
+    owner_step = (int)effort(1, 4, 6);
     for (int i = 0; i < PRESETS; i++) {
         if (argc > 1 && strcmp(argv[1], presets[i]) != 0)
             continue;

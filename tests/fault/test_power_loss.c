@@ -218,7 +218,7 @@ static void synced_writes_survive(void **state)
     (void)state;
     scene_t scene;
     open_scene(&scene, killed_seed());
-    int rounds = (int)effort(300, 25, 12);
+    int rounds = (int)effort(300, 10, 10);
     int64_t dropped = 0;
     for (int round = 0; round < rounds; round++) {
         killed_plan_t plan = {

@@ -5,6 +5,10 @@
 
 gateway=
 
+# Options for the bounds of the definition: documents of 4 MB, because a server rewrites a document for
+# each push. The test with pymongo has the bounds of the preset.
+bounds=(--max-bytes 4MB)
+
 # Start the gateway in front of `uri`. Sets `gateway_uri`. Called again, it listens on the same port.
 start_gateway() {
     local waited port
@@ -44,8 +48,8 @@ stop_gateway() {
 push_past_the_limit() {
     local answer
     new_database
-    "$SPILLWAY" define "$uri" feeds --preset gateway --collection feeds --array events >/dev/null ||
-        fail "the definition is refused"
+    "$SPILLWAY" define "$uri" feeds --preset gateway --collection feeds --array events \
+        "${bounds[@]}" >/dev/null || fail "the definition is refused"
     start_gateway
     mkfifo program.in program.out
     "$@" "$gateway_uri" --pause <program.in >program.out 2>program.log &

@@ -2,14 +2,14 @@
 # Run pymongo's own tests on the server and through the gateway, one after the other, because they use
 # the same databases. Each test that passes on the server must pass through the gateway. (FerretDB replies
 # to commands that ask for no reply, which fails a test by chance; the gateway drops these replies.) With
-# SPILLWAY_LONG=1 also the many tests of reads and writes.
+# SPILLWAY_LONG=1 also the many tests of reads, writes and retries.
 # shellcheck disable=SC1091,SC2154 # lib.sh and gateway.sh are not followed
 source "$(dirname "$0")/lib.sh"
 source "$here/gateway.sh"
 
-modules=(test_command_monitoring test_sessions_unified test_retryable_reads
-    test_retryable_reads_unified test_versioned_api_integration)
-[ "${SPILLWAY_LONG:-}" != 1 ] || modules+=(test_crud_unified)
+modules=(test_command_monitoring test_sessions_unified test_versioned_api_integration)
+[ "${SPILLWAY_LONG:-}" != 1 ] ||
+    modules+=(test_crud_unified test_retryable_reads test_retryable_reads_unified)
 
 use_pymongo
 folder=$(fetched_pymongo_source) || skip "pymongo's source is not cached and cannot be fetched"

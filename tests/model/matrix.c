@@ -201,7 +201,7 @@ static void run_operations(player_t *player)
     const spill_bounds_t *bounds = &spill_array_get_definition(player->array)->bounds;
     while (player->model.count < bounds->threshold + 2 * bounds->page_capacity)
         append(player, BATCH_MAX);
-    int64_t operations = effort(250, 150, 60);
+    int64_t operations = effort(250, 80, 40);
     for (int64_t i = 0; i < operations; i++) {
         int roll = sim_random_below(&player->random, 100);
         if (roll < 35)

@@ -4,6 +4,7 @@
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/schema.h"
+#include "support/definition.h"
 #include "tools/definition_jobs.h"
 #include "tools/import_chunk.h"
 #include "tools/staged.h"
@@ -336,11 +337,7 @@ static void define_other(world_t *world)
 {
     spill_definition_t definition;
     assert_int_equal(spill_definition_preset(&definition, "feed-recent", "other", NULL), SPILL_OK);
-    strcpy(definition.array, "other");
-    strcpy(definition.count_field, "otherCount");
-    strcpy(definition.overflow_field, "otherOverflow");
-    strcpy(definition.pages_field, "otherPages");
-    strcpy(definition.page_collection, "otherPages");
+    definition_name_other(&definition);
     assert_int_equal(spill_store_define(world->store, &definition, NULL), SPILL_OK);
     world->other = open_array(world, "other");
 }

@@ -2,6 +2,7 @@
  * spill_array_adopt: one owner's unmanaged array, on the model store and the embedded store.
  * test_migrate.c has the adoption beside other programs and clients.
  */
+#include "support/definition.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
 #include "support/model_store.h"
@@ -28,31 +29,13 @@ typedef struct world {
     spill_value_t owner;
 } world_t;
 
-static void define(spill_store_t *store, const char *name, const char *preset,
-                   spill_array_t **array)
-{
-    spill_definition_t definition;
-    assert_int_equal(spill_definition_preset(&definition, preset, name, NULL), SPILL_OK);
-    definition.bounds.threshold = THRESHOLD;
-    definition.bounds.page_capacity = PAGE;
-    if (strcmp(name, "other") == 0) {
-        strcpy(definition.array, "other");
-        strcpy(definition.count_field, "otherCount");
-        strcpy(definition.overflow_field, "otherOverflow");
-        strcpy(definition.pages_field, "otherPages");
-        strcpy(definition.page_collection, "otherPages");
-    }
-    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
-    assert_int_equal(spill_array_open(store, name, array, NULL), SPILL_OK);
-}
-
 static void open_world(world_t *world, bool memory, const char *preset)
 {
     *world = (world_t){.disk = memory ? NULL : disk_new()};
     world->store =
         memory ? model_store_open() : embedded_on_disk(world->disk, SPILL_DURABILITY_LOG);
-    define(world->store, "feed", preset, &world->feed);
-    define(world->store, "other", "feed-recent", &world->other);
+    world->feed = definition_open_array(world->store, preset, "feed", THRESHOLD, PAGE);
+    world->other = definition_open_array(world->store, "feed-recent", "other", THRESHOLD, PAGE);
     bson_init(&world->storage);
     world->owner = spill_value_from_utf8(&world->storage, "ada");
 }

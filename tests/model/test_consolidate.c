@@ -183,7 +183,7 @@ static void write_something(memory_admin_t *memory)
 static void test_writers(void **state)
 {
     (void)state;
-    for (unsigned seed = 1; seed <= (unsigned)effort(60, 30, 10); seed++) {
+    for (unsigned seed = 1; seed <= (unsigned)effort(60, 15, 6); seed++) {
         world_t world;
         writers_t writers = {.until = 20 + 5 * (int64_t)seed, .seed = seed};
         world_open(&world, "compound");
@@ -221,7 +221,7 @@ static void world_open_with_writers(world_t *world, writers_t *writers, unsigned
 static void test_writers_never_stop(void **state)
 {
     (void)state;
-    for (unsigned seed = 1; seed <= (unsigned)effort(60, 30, 10); seed++) {
+    for (unsigned seed = 1; seed <= (unsigned)effort(60, 15, 6); seed++) {
         world_t world;
         writers_t writers;
         world_open_with_writers(&world, &writers, seed);
@@ -239,7 +239,7 @@ static void test_killed_while_others_write(void **state)
 {
     (void)state;
     static const char *const steps[] = {"o", "u", "uco"};
-    for (int64_t k = 1, ended = 0; ended < 3; k += effort(1, 1, 5))
+    for (int64_t k = 1, ended = 0; ended < 3; k += effort(1, 3, 9))
         for (size_t i = 0; i < 3; i++) {
             world_t world;
             writers_t writers;
@@ -421,7 +421,7 @@ static void fail_each_call_by(const char *ids, const char *begun, const char *st
     picture_t expected = picture_of(&plain, false), expected_kept = picture_of(&plain, true);
     int failures = 0;
     for (int kind = 0; kind < 4; kind++)
-        for (int64_t k = 1;; k += effort(1, 1, 5)) {
+        for (int64_t k = 1;; k += effort(1, 3, 9)) {
             world_t world;
             world_open(&world, ids);
             world.options.views = views;

@@ -103,7 +103,7 @@ static void test_killed_with_open_slices(void **state)
     (void)state;
     static const char *const steps[] = {"o", "u", "ou", "f"};
     int undone_partly = 0;
-    for (int64_t k = 1, ended = 0; ended == 0; k += effort(1, 1, 3))
+    for (int64_t k = 1, ended = 0; ended == 0; k += effort(1, 2, 5))
         for (int variant = 0; variant < 32; variant++) {
             world_t world;
             slices_t slices;
@@ -122,7 +122,7 @@ static void test_killed_with_open_slices(void **state)
                 assert_true(slices.open[0] && slices.open[1] && slices.open[2]);
             world_close(&world);
         }
-    assert_true(undone_partly > effort(10, 10, 3));
+    assert_true(undone_partly > effort(10, 5, 2));
 }
 
 /*
@@ -137,7 +137,7 @@ static void test_undo_with_open_slices_is_killed(void **state)
 {
     (void)state;
     for (int applied = 0; applied < 2; applied++)
-        for (int64_t k = 1;; k += effort(1, 1, 3)) {
+        for (int64_t k = 1;; k += effort(1, 2, 5)) {
             world_t world;
             slices_t slices;
             bson_t report;

@@ -94,7 +94,7 @@ static const struct {
 /* Of the calls of a conversion between this pair, every n-th goes wrong. */
 static int64_t step_of(size_t pair)
 {
-    return pair < 3 ? effort(1, 2, 7) : effort(1, 5, 13);
+    return pair < 3 ? effort(1, 5, 13) : effort(1, 11, 29);
 }
 
 static void every_call_goes_wrong(void **state)
@@ -372,7 +372,7 @@ static void two_at_once(void **state)
             race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, once many */
             step = step % 11 + 1;
             reached = survives_race(PAIRS[p].to, &race);
-            race.at += effort(1, 1, 5);
+            race.at += effort(1, 3, 9);
         }
         assert_true(race.at > 20);
         assert_int_equal(spill_store_close(race.source, NULL), SPILL_OK);

@@ -586,7 +586,7 @@ static void every_call_goes_wrong(void **state)
         {.fault = FAULT_DUPLICATE, .delay = 7},
         {.fault = FAULT_DUPLICATE, .delay = AT_THE_END},
     };
-    const int64_t step = effort(1, 2, 7);
+    const int64_t step = effort(1, 5, 13);
     for (int keep = 0; keep < 2; keep++) {
         spill_store_t *source = model_store_open();
         define(source, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, 3, 4);
@@ -671,7 +671,7 @@ static void two_copies_at_once(void **state)
                 race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, once many */
                 step = step % 11 + 1;
                 reached = survives_race(keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, &race);
-                race.at += effort(1, 1, 5);
+                race.at += effort(1, 3, 9);
             }
             assert_true(race.at > 100);
         }

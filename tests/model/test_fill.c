@@ -372,12 +372,12 @@ static void retries_are_exact(void **state)
 {
     (void)state;
     spill_error_t error;
-    for (uint64_t seed = 1; seed <= (uint64_t)effort(400, 200, 40); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)effort(400, 100, 20); seed++) {
         spill_store_t *store = model_store_open();
         run_retries(store, seed);
         expect_ok(spill_store_close(store, &error), &error);
     }
-    for (uint64_t seed = 1; seed <= (uint64_t)effort(40, 40, 10); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)effort(40, 20, 5); seed++) {
         disk_t *disk = disk_new();
         spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
         run_retries(store, seed);

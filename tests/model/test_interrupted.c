@@ -116,7 +116,7 @@ static void every_engine_call_fails(void **state)
                                  .renew = renew};
     int64_t failures = interrupted_play(&interrupted);
     print_message("%lld failures\n", (long long)failures);
-    assert_true(failures > effort(5000, 3000, 600));
+    assert_true(failures > effort(5000, 1500, 400));
     close_store(&bench);
     disk_free(bench.kept);
 }

@@ -6,6 +6,7 @@
  * finds nothing. The model store lets other programs write to its documents at any time, the
  * embedded store only before an array is adopted.
  */
+#include "support/definition.h"
 #include "support/effort.h"
 #include "support/embedded.h"
 #include "support/fault_store.h"
@@ -311,23 +312,6 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
 
 /* ---- the world of a test --------------------------------------------------------------------- */
 
-static void define(world_t *world, const char *name)
-{
-    spill_definition_t definition;
-    spill_error_t error;
-    assert_int_equal(spill_definition_preset(&definition, "feed-recent", name, &error), SPILL_OK);
-    definition.bounds.threshold = THRESHOLD;
-    definition.bounds.page_capacity = PAGE;
-    if (strcmp(name, "other") == 0) {
-        strcpy(definition.array, "other");
-        strcpy(definition.count_field, "otherCount");
-        strcpy(definition.overflow_field, "otherOverflow");
-        strcpy(definition.pages_field, "otherPages");
-        strcpy(definition.page_collection, "otherPages");
-    }
-    assert_int_equal(spill_store_define(world->store, &definition, &error), SPILL_OK);
-}
-
 static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
 {
     spill_error_t error;
@@ -342,10 +326,8 @@ static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
     world->now_us = (int64_t)1700000000 * 1000000;
     world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
     world->store->adopt_room = 8 * (PAGE + 2); /* two pages */
-    define(world, "feed");
-    define(world, "other");
-    assert_int_equal(spill_array_open(world->store, "feed", &world->feed, &error), SPILL_OK);
-    assert_int_equal(spill_array_open(world->store, "other", &world->other, &error), SPILL_OK);
+    world->feed = definition_open_array(world->store, "feed-recent", "feed", THRESHOLD, PAGE);
+    world->other = definition_open_array(world->store, "feed-recent", "other", THRESHOLD, PAGE);
     for (int i = 0; i < OWNERS; i++) {
         bson_init(&world->storage[i]);
         world->owners[i] = spill_value_from_utf8(&world->storage[i], names[i]);
@@ -561,7 +543,7 @@ static void random_schedules(bool memory, bool full)
     static world_t world;
     int moves = 0, edits = 0, pulls = 0, removals = 0, appends = 0, at_once = 0;
     int first = setting("SPILLWAY_SEED", 1),
-        count = setting("SPILLWAY_SCHEDULES", (int)effort(1000, 500, 100));
+        count = setting("SPILLWAY_SCHEDULES", (int)effort(1000, 250, 50));
     for (int seed = first; seed < first + count; seed++) {
         open_world(&world, memory, full, (uint64_t)seed);
         world.seed = seed;

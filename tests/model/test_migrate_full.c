@@ -3,6 +3,7 @@
  * long time, while the array is edited, copied again, and edited back. In the end every element
  * exists once, as its writers left it. On the model store, with a clock that the test advances.
  */
+#include "support/definition.h"
 #include "support/fault_store.h"
 #include "tools/migrate.h"
 
@@ -56,23 +57,6 @@ static fault_t decide(void *context, int64_t index, const spill_request_t *reque
     return fault;
 }
 
-static void define(world_t *world, const char *name, spill_array_t **array)
-{
-    spill_definition_t definition;
-    assert_int_equal(spill_definition_preset(&definition, "feed-recent", name, NULL), SPILL_OK);
-    definition.bounds.threshold = THRESHOLD;
-    definition.bounds.page_capacity = PAGE;
-    if (strcmp(name, "other") == 0) {
-        strcpy(definition.array, "other");
-        strcpy(definition.count_field, "otherCount");
-        strcpy(definition.overflow_field, "otherOverflow");
-        strcpy(definition.pages_field, "otherPages");
-        strcpy(definition.page_collection, "otherPages");
-    }
-    assert_int_equal(spill_store_define(world->store, &definition, NULL), SPILL_OK);
-    assert_int_equal(spill_array_open(world->store, name, array, NULL), SPILL_OK);
-}
-
 /* Write the array as a field of the document, which only its writers know. */
 static void write_field(world_t *world)
 {
@@ -113,8 +97,8 @@ static void open_world(world_t *world)
     world->store = model_store_open();
     world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
     world->store->adopt_room = 8;
-    define(world, "feed", &world->feed);
-    define(world, "other", &world->other);
+    world->feed = definition_open_array(world->store, "feed-recent", "feed", THRESHOLD, PAGE);
+    world->other = definition_open_array(world->store, "feed-recent", "other", THRESHOLD, PAGE);
     bson_init(&world->storage);
     world->owner = spill_value_from_utf8(&world->storage, "ada");
     for (int i = 0; i < ELEMENTS; i++)

@@ -4,6 +4,7 @@
  * corrected. A conversion of such an array refuses the owner before it appends anything.
  */
 #include "core/array.h"
+#include "support/definition.h"
 #include "support/model_store.h"
 #include "tools/definition_jobs.h"
 #include "tools/staged.h"
@@ -47,8 +48,7 @@ static void open_world(world_t *world, const char *preset)
     world->store = model_store_open();
     expect_code(spill_definition_preset(&definition, "feed-recent", "other", &error), SPILL_OK,
                 &error);
-    strcpy(definition.array, "other");
-    strcpy(definition.pages_field, "otherPages");
+    definition_name_other(&definition);
     expect_code(spill_store_define(world->store, &definition, &error), SPILL_OK, &error);
     expect_code(spill_array_open(world->store, "other", &world->other, &error), SPILL_OK, &error);
     expect_code(spill_definition_preset(&definition, preset, "planned", &error), SPILL_OK, &error);

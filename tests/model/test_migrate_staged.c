@@ -29,7 +29,7 @@ static bool survives_failed_call(bool memory, size_t goal, int64_t at, fault_t f
 
 static void every_call(bool memory)
 {
-    const int64_t step = effort(1, 29, 97); /* each fault costs a complete run */
+    const int64_t step = effort(1, 61, 193); /* each fault costs a complete run */
     for (size_t g = 0; g < STAGED_GOALS; g++)
         for (int i = 2 * FAULT_FAIL; i < 2 * FAULT_COUNT; i++) {
             int64_t k = (int64_t)(5 * g + 7 * (size_t)i) % step;
@@ -47,7 +47,7 @@ static void every_call_of_a_finish_fails(void **state)
     (void)state;
     int64_t at = 0;
     while (survives_failed_call(true, STAGED_GOALS - 1, at, FAULT_FAIL, false))
-        at += effort(1, 1, 5);
+        at += effort(1, 3, 9);
 }
 
 typedef void (*scenario_fn)(const staged_goal_t *goal, spill_store_t *store);
@@ -92,7 +92,7 @@ static void another_operator_finishes_meanwhile(void **state)
     (void)state;
     for (size_t g = 0; g < STAGED_GOALS; g++) {
         bool met = true;
-        for (int64_t at = 0; met; at += effort(1, 2, 9)) {
+        for (int64_t at = 0; met; at += effort(1, 5, 17)) {
             spill_store_t *store = model_store_open();
             met = staged_meets_another(&staged_goals[g], store, at);
             assert_int_equal(spill_store_close(store, NULL), SPILL_OK);

@@ -206,13 +206,13 @@ static void check_removals(const spill_definition_t *definition, int64_t length)
 
 static int64_t longest(void)
 {
-    return effort(1000000, 300000, 50000);
+    return effort(1000000, 100000, 50000);
 }
 
 /* The length for layouts that take longer to fill. */
 static int64_t shorter(void)
 {
-    return effort(1000000, 50000, 20000);
+    return effort(1000000, 20000, 20000);
 }
 
 static void keep_newest(void **state)

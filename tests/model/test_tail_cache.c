@@ -292,7 +292,7 @@ static void take_step(pair_t *pair)
 
 static void play(const plan_t *plan)
 {
-    int64_t seeds = effort(2000, 100, 15);
+    int64_t seeds = effort(2000, 60, 10);
     int64_t hits = 0;
     for (int64_t seed = 1; seed <= seeds; seed++) {
         pair_t pair;

@@ -33,7 +33,7 @@
 enum {
     PROCESSES = 8,
     WORKERS = PROCESSES * WORKER_THREADS,
-    SECONDS = 15,
+    SECONDS = 8,
     SECONDS_LONG = 600,
     ROUND_MS = 2000
 };

@@ -5,7 +5,7 @@
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
-rounds=${SPILLWAY_KILLS:-3}
+rounds=${SPILLWAY_KILLS:-2}
 seed_random
 start_server
 

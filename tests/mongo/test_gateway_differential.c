@@ -537,7 +537,7 @@ static void no_difference(void **state)
     server_close(store);
     program.served = gateway_client_new(uri);
     program.plain = gateway_client_new(plain_uri);
-    int64_t steps = effort(200000, 3000, 300);
+    int64_t steps = effort(200000, 1000, 300);
     while (program.steps < steps)
         step(&program);
     print_message("%d steps, %d refused statements\n", (int)program.steps, (int)program.refusals);

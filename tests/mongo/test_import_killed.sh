@@ -5,7 +5,7 @@
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
-rounds=${SPILLWAY_KILLS:-6}
+rounds=${SPILLWAY_KILLS:-4}
 records=2000
 seed_random
 
@@ -99,7 +99,7 @@ for ((round = 0; round < rounds; round++)); do
     acknowledged=
     keep=newest bound=100 away=long
     [ $((round / 2 % 2)) = 0 ] || keep=oldest
-    [ $((round / 4 % 2)) = 0 ] || bound=3
+    [ $((round % 3)) != 1 ] || bound=3
     [ $((round % 2)) = 0 ] || away=short
     case $((round % 3)) in
     0) one_round $keep $bound $away - --owner by --as stream ;;

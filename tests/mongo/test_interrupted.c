@@ -51,7 +51,7 @@ static void every_command_fails(void **state)
     options.clock = (spill_clock_t){.context = &clock_us, .now_us = now_us, .sleep_us = sleep_us};
     if (spill_store_open(uri, &options, &interrupted.store, &error) != SPILL_OK)
         fail_msg("%s", error.message);
-    assert_true(interrupted_play(&interrupted) > effort(200, 100, 100));
+    assert_true(interrupted_play(&interrupted) > effort(200, 60, 60));
     server_close(interrupted.store);
     bson_free(uri);
     proxy_stop(proxy);

@@ -141,7 +141,7 @@ static void run_threads(race_t *race)
 static void race_on(const char *preset, spill_durability_t durability, bool disturbed)
 {
     race_t race = {.disk = disk_new(), .disturbed = disturbed};
-    race.appends = (int)effort(20000, 3000, 600);
+    race.appends = (int)effort(20000, 1500, 600);
     spill_store_options_t options;
     spill_definition_t definition;
     spill_store_t *store;

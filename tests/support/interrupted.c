@@ -480,8 +480,8 @@ static int64_t fail_each_call(interrupted_t *interrupted, const shape_t *shape,
     now.way = "no failure";
     expect(interrupted, shape, operation, &expected);
     for (int way = 0; interrupted->ways[way] && (way == 0 || !interrupted->slow); way++) {
-        int64_t step = way == 0 ? effort(1, 1, 5) : effort(1, 3, 11);
-        now.at = interrupted->slow ? turn / ways % effort(1, 2, 2) : turn % step;
+        int64_t step = way == 0 ? effort(1, 2, 7) : effort(1, 5, 17);
+        now.at = interrupted->slow ? turn / ways % effort(1, 3, 3) : turn % step;
         if (operation->reads && way == interrupted->way_of_writes)
             continue;
         do {
@@ -492,7 +492,7 @@ static int64_t fail_each_call(interrupted_t *interrupted, const shape_t *shape,
             struck = fail_at(interrupted, shape, operation, this_way, now.at, &expected);
             failures += struck;
             if (interrupted->slow)
-                step = operation->whole ? 1 + now.at / 3 : effort(1, 2, 2);
+                step = operation->whole ? 1 + now.at / 2 : effort(1, 3, 3);
             now.at += step;
         } while (struck && now.at < CALLS_MAX);
         assert_true(now.at < CALLS_MAX);

@@ -129,7 +129,7 @@ static void try_huge(damaging_t *damaging, const uint8_t *right, size_t size)
     };
     static const size_t sizes[] = {5, 8, 9};
     uint8_t *bytes = bson_malloc(size + sizeof huge[0]);
-    size_t step = (size_t)effort(1, 1, 3), stride = (size_t)effort(1, 1, 2);
+    size_t step = (size_t)effort(1, 3, 3), stride = (size_t)effort(1, 1, 4);
     for (size_t at = 2; at < size; at += stride)
         for (size_t i = at / stride % step; i < 3; i += step) {
             memcpy(bytes, right, at);
@@ -150,7 +150,7 @@ static void try_all(damaging_t *damaging, const uint8_t *right, size_t size)
 {
     static const uint8_t values[] = {0, 1, 0x7f, 0xff};
     uint8_t *bytes = bson_malloc(size + 1);
-    size_t step = (size_t)effort(1, 1, 4), stride = (size_t)effort(1, 1, 2);
+    size_t step = (size_t)effort(1, 2, 4), stride = (size_t)effort(1, 1, 4);
     for (size_t cut = damaging->key ? 1 : 0; cut < size; cut++) {
         memcpy(bytes, right, size);
         try_bytes(damaging, bytes, cut);

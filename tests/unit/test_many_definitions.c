@@ -1,6 +1,7 @@
 /*
- * Numbers of arrays: giving one costs the same, however many the store has (engine calls are
- * counted), and a number that two records have is damage.
+ * Many definitions: saving one costs the same, however many the store has (engine calls are
+ * counted). Names that another program saved or dropped before are compared too. A number that two
+ * records have is damage.
  */
 #include "store/embedded/embedded.h"
 #include "store/embedded/embedded_codec.h"
@@ -22,9 +23,7 @@ static void init_definition(spill_definition_t *definition, const char *name)
     snprintf(definition->page_collection, sizeof definition->page_collection, "pages-%s", name);
 }
 
-/*
- * Save the definitions `from` to `to` - 1, and get the numbers of each. Return the engine's calls.
- * The comparison of names in spill_store_define, which reads all definitions, is not part of it.
+/* Save the definitions `from` to `to` - 1, and get the numbers of each. Return the engine's calls.
  */
 static int64_t calls_of(spill_store_t *store, failing_kv_plan_t *plan, int from, int to)
 {
@@ -35,18 +34,11 @@ static int64_t calls_of(spill_store_t *store, failing_kv_plan_t *plan, int from,
         char name[32];
         spill_definition_t definition;
         spill_binding_t binding;
-        bson_t document;
-        bool done;
         snprintf(name, sizeof name, "array-%04d", i);
         init_definition(&definition, name);
-        spill_definition_to_bson(&definition, &document);
-        assert_int_equal(store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, name, NULL,
-                                                 &document, &done, &error),
-                         SPILL_OK);
-        assert_true(done);
+        assert_int_equal(spill_store_define(store, &definition, &error), SPILL_OK);
         assert_int_equal(store->ops->bind(store, &definition, &binding, &error), SPILL_OK);
         assert_int_equal(binding.array_id, 2 * i + 2);
-        bson_destroy(&document);
     }
     return plan->calls;
 }
@@ -72,6 +64,45 @@ static void definitions_cost_the_same(void **unused)
                   (long)last);
     assert_true(first > 0);
     assert_int_equal(last, first);
+    embedded_close(store);
+    disk_free(disk);
+}
+
+static spill_code_t define_in(spill_store_t *store, const char *name, const char *collection,
+                              const char *pages)
+{
+    spill_definition_t definition;
+    init_definition(&definition, name);
+    strcpy(definition.collection, collection);
+    strcpy(definition.page_collection, pages);
+    return spill_store_define(store, &definition, NULL);
+}
+
+/* The store is opened again, so the index of collections is built from the records. */
+static void clashes_are_found_after_many_changes(void **unused)
+{
+    (void)unused;
+    enum { ARRAYS = 300 };
+    disk_t *disk = disk_new();
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+    for (int i = 0; i < ARRAYS; i++) {
+        char name[32], heads[32], pages[32];
+        snprintf(name, sizeof name, "array-%d", i);
+        snprintf(heads, sizeof heads, "heads-%d", i);
+        snprintf(pages, sizeof pages, "pages-%d", i);
+        if (i == ARRAYS / 2) {
+            embedded_close(store);
+            store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+        }
+        assert_int_equal(define_in(store, name, heads, pages), SPILL_OK);
+        if (i % 2 == 0) /* its collections are free again */
+            assert_int_equal(
+                store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, NULL), SPILL_OK);
+        spill_code_t expected = i % 2 == 0 ? SPILL_OK : SPILL_REFUSED;
+        assert_int_equal(define_in(store, "probe", "probes", pages), expected);
+        assert_int_equal(define_in(store, "probe", pages, "probePages"), expected);
+        assert_int_equal(define_in(store, "probe", "probes", heads), expected);
+    }
     embedded_close(store);
     disk_free(disk);
 }
@@ -163,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(definitions_cost_the_same),
+        cmocka_unit_test(clashes_are_found_after_many_changes),
         cmocka_unit_test(number_of_another_array_is_damage),
         cmocka_unit_test(number_of_a_collection_is_damage),
         cmocka_unit_test(number_is_given_once),

@@ -227,6 +227,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     spill_folder_unlock(store->folder, &store->lock, code == SPILL_OK);
     bson_free(store->folder);
     bson_free(store->bindings);
+    spill_definition_index_release(&store->definitions);
     bson_free(store->numbers.shared);
     clear_caches(store);
     spill_tail_cache_free(store->tails);
@@ -268,7 +269,8 @@ static const char *damage(const spill_store_t *store)
              [SPILL_LIST_WINDOWS] = spill_embedded_windows},                                       \
     .catalog_get = spill_embedded_catalog_get, .catalog_put = spill_embedded_catalog_put,          \
     .catalog_delete = spill_embedded_catalog_delete,                                               \
-    .catalog_names = spill_embedded_catalog_names, .retire = spill_embedded_retire,                \
+    .catalog_names = spill_embedded_catalog_names,                                                 \
+    .definitions_beside = spill_embedded_definitions_beside, .retire = spill_embedded_retire,      \
     .check = spill_embedded_check, .close = close_store
 
 static const spill_store_ops_t embedded_ops = {
@@ -327,6 +329,7 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     spill_store_base_init(&embedded->base, &embedded_ops, uri, options);
     embedded->kv = kv;
     embedded->lock.mark = -1;
+    spill_definition_index_init(&embedded->definitions);
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
     embedded->combiner.bytes = &embedded->base.counts.bytes_written;

@@ -11,6 +11,7 @@
  *   effect.c              ... and write the records of a decision
  *   records.c             records of states, system records, the heads' other fields
  *   embedded_catalog.c    definitions with their numbers, and imports
+ *   definition_index.h    the definitions by the collections that they use
  *   leader_cache.h        the leader's caches of head records and of operation windows
  *   tail_cache.c          the cache of heads and their newest elements, for readers
  *   read_ahead.h          spans of consecutive owners in memory, for work on a whole store
@@ -30,6 +31,7 @@
 #define SPILL_STORE_EMBEDDED_EMBEDDED_H
 
 #include "store/embedded/combiner.h"
+#include "store/embedded/definition_index.h"
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/leader_cache.h"
@@ -67,6 +69,7 @@ typedef struct spill_embedded {
     spill_head_cache_t heads; /* used by the leader only, as the next two */
     spill_op_cache_t ops;
     int64_t dropped_rev; /* the highest rev of a dropped head */
+    spill_definition_index_t definitions;
 } spill_embedded_t;
 
 /* Open a store on an open engine. The store owns the engine, also after an error. */
@@ -154,6 +157,10 @@ spill_code_t spill_embedded_catalog_delete(spill_store_t *store, spill_catalog_t
                                            const char *name, spill_error_t *error);
 spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind,
                                           spill_listing_t *names, spill_error_t *error);
+
+spill_code_t spill_embedded_definitions_beside(spill_store_t *store,
+                                               const spill_definition_t *definition,
+                                               spill_listing_t *names, spill_error_t *error);
 
 spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_binding_t *binding, bool *done,

@@ -453,6 +453,8 @@ static spill_code_t run_change(catalog_change_t *change, spill_error_t *error)
         return spill_fail(error, SPILL_READ_ONLY, "%s: is open read-only", store->base.uri);
     bool alone = change->kind == SPILL_CATALOG_DEFINITION;
     spill_code_t code = spill_combiner_run(&store->combiner, change_catalog, change, alone, error);
+    if (alone)
+        spill_definition_index_change(&store->definitions, change->name, change->document);
     if (code != SPILL_OK && change->ended.array_id != 0)
         spill_combiner_run(&store->combiner, revive_array, change, alone, NULL);
     return code;
@@ -491,19 +493,65 @@ spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_
     return code;
 }
 
-spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind,
-                                          spill_listing_t *names, spill_error_t *error)
+/* ---- all entries ----------------------------------------------------------------------------- */
+
+typedef void (*entry_fn)(void *context, const char *name, const spill_kv_iter_t *iter);
+
+/* Call `call` for each entry, in the order of names, with an iterator at its record. */
+static spill_code_t each_entry(const spill_embedded_t *store, spill_catalog_t kind, entry_fn call,
+                               void *context, spill_error_t *error)
 {
-    spill_kv_t *kv = ((spill_embedded_t *)store)->kv;
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t prefix = SPILL_BUFFER_INIT;
-    SPILL_SCOPED(spill_kv_iter_release) spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    SPILL_SCOPED(spill_kv_iter_release)
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
     char *full = catalog_name(kind, "");
     char name[4096];
-    spill_listing_clear(names);
     spill_system_key(&prefix, SPILL_SYSTEM_CATALOG, full);
     bson_free(full);
     iter->ops->seek(iter, prefix.data, prefix.size);
     for (; spill_system_at_name(iter, &prefix, name, sizeof name); iter->ops->next(iter))
-        spill_listing_add_text(names, name, strlen(name));
+        call(context, name, iter);
     return spill_kv_iter_stop(iter, error);
+}
+
+static void list_name(void *names, const char *name, const spill_kv_iter_t *iter)
+{
+    (void)iter;
+    spill_listing_add_text(names, name, strlen(name));
+}
+
+spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind,
+                                          spill_listing_t *names, spill_error_t *error)
+{
+    spill_listing_clear(names);
+    return each_entry((spill_embedded_t *)store, kind, list_name, names, error);
+}
+
+static void index_definition(void *index, const char *name, const spill_kv_iter_t *iter)
+{
+    bson_t stored;
+    bool is_good = spill_catalog_decode(iter->value, iter->value_bytes, &stored);
+    spill_definition_index_add(index, name, is_good ? &stored : NULL);
+}
+
+spill_code_t spill_embedded_definitions_beside(spill_store_t *base,
+                                               const spill_definition_t *definition,
+                                               spill_listing_t *names, spill_error_t *error)
+{
+    spill_embedded_t *store = (spill_embedded_t *)base;
+    spill_definition_index_t *index = &store->definitions;
+    spill_code_t code = SPILL_OK;
+    spill_listing_clear(names);
+    pthread_mutex_lock(&index->lock);
+    if (store->base.options.read_only) /* another process may have saved some since */
+        spill_definition_index_clear(index);
+    if (!index->is_built)
+        code = each_entry(store, SPILL_CATALOG_DEFINITION, index_definition, index, error);
+    index->is_built = true;
+    if (code == SPILL_OK)
+        spill_definition_index_list(index, definition, names);
+    else
+        spill_definition_index_clear(index);
+    pthread_mutex_unlock(&index->lock);
+    return code;
 }

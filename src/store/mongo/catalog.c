@@ -141,18 +141,23 @@ static void append_descending(const spill_definition_t *definition, const char *
     BSON_APPEND_INT32(keys, stored, -1);
 }
 
-/* Add the collections of the database to `listing`. */
-static spill_code_t list_collections(spill_mongo_t *store, bson_t *listing, spill_error_t *error)
+/* Add the descriptions of the definition's collections, if they exist, to `listing`. */
+static spill_code_t list_collections(spill_mongo_t *store, const spill_definition_t *definition,
+                                     bson_t *listing, spill_error_t *error)
 {
     char buffer[16];
     const char *key;
     const bson_t *description;
     uint32_t count = 0;
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *opts =
+        BCON_NEW("filter", "{", "name", "{", "$in", "[", BCON_UTF8(definition->collection),
+                 BCON_UTF8(definition->page_collection), "]", "}", "}");
     mongoc_client_t *client = mongoc_client_pool_pop(store->pool);
     mongoc_database_t *database = mongoc_client_get_database(client, store->database);
     mongoc_database_set_read_prefs(database, store->primary);
     spill_mongo_cursor_t cursor = spill_mongo_cursor(
-        store, NULL, mongoc_database_find_collections_with_opts(database, NULL), true);
+        store, NULL, mongoc_database_find_collections_with_opts(database, opts), true);
     spill_code_t code = spill_mongo_cursor_next(&cursor, &description, error);
     for (; description; code = spill_mongo_cursor_next(&cursor, &description, error)) {
         bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
@@ -174,7 +179,7 @@ static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
     spill_definition_t definition;
     SPILL_SCOPED(bson_destroy) bson_t listing = BSON_INITIALIZER;
     SPILL_TRY(spill_definition_from_bson(&definition, entry, error));
-    spill_code_t code = list_collections(store, &listing, error);
+    spill_code_t code = list_collections(store, &definition, &listing, error);
     if (code == SPILL_DENIED)
         return SPILL_OK;
     SPILL_TRY(code);
@@ -305,20 +310,41 @@ static bool add_id(void *context, const bson_t *document)
     return !bson_iter_init_find(&iter, document, "_id") || add_name(list, &iter);
 }
 
+/* List the names of the entries that match `filter`. */
+static spill_code_t list_names(spill_mongo_t *store, spill_catalog_t kind, const bson_t *filter,
+                               spill_listing_t *names, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *pipeline = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(filter), "}", "1", "{", "$sort",
+                                "{", "_id", BCON_INT32(1), "}", "}", "2", "{", "$project", "{",
+                                "_id", BCON_INT32(1), "}", "}");
+    spill_listing_clear(names);
+    list_t list = {
+        .store = store, .collection = collection_of(kind), .names = names, .error = error};
+    SPILL_TRY(spill_mongo_each(store, list.collection, pipeline, false, add_id, &list, error));
+    return list.code;
+}
+
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind,
                                        spill_listing_t *names, spill_error_t *error)
 {
-    bson_t *pipeline = BCON_NEW("0", "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}", "1", "{",
-                                "$project", "{", "_id", BCON_INT32(1), "}", "}");
-    spill_listing_clear(names);
-    list_t list = {.store = (spill_mongo_t *)store,
-                   .collection = collection_of(kind),
-                   .names = names,
-                   .error = error};
-    spill_code_t code =
-        spill_mongo_each(list.store, list.collection, pipeline, false, add_id, &list, error);
-    bson_destroy(pipeline);
-    return code == SPILL_OK ? list.code : code;
+    SPILL_SCOPED(bson_destroy) bson_t all = BSON_INITIALIZER;
+    return list_names((spill_mongo_t *)store, kind, &all, names, error);
+}
+
+spill_code_t spill_mongo_definitions_beside(spill_store_t *store,
+                                            const spill_definition_t *definition,
+                                            spill_listing_t *names, spill_error_t *error)
+{
+    const char *heads = definition->collection;
+    const char *pages = definition->page_collection[0] ? definition->page_collection : heads;
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *filter =
+        BCON_NEW("$or", "[", "{", "entry.collection", "{", "$in", "[", BCON_UTF8(heads),
+                 BCON_UTF8(pages), "]", "}", "}", "{", "entry.pageCollection", "{", "$in", "[",
+                 BCON_UTF8(heads), BCON_UTF8(pages), "]", "}", "}", "{", "entry.collection", "{",
+                 "$exists", BCON_BOOL(false), "}", "}", "]");
+    return list_names((spill_mongo_t *)store, SPILL_CATALOG_DEFINITION, filter, names, error);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */

@@ -270,6 +270,9 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
                                         const char *name, spill_error_t *error);
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind,
                                        spill_listing_t *names, spill_error_t *error);
+spill_code_t spill_mongo_definitions_beside(spill_store_t *store,
+                                            const spill_definition_t *definition,
+                                            spill_listing_t *names, spill_error_t *error);
 
 /* Are both connections to the same database? */
 spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *same,
