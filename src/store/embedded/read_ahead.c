@@ -258,11 +258,12 @@ static known_t *places_of(const spill_read_ahead_t *ahead, uint64_t hash)
     return &ahead->known[hash % (SPILL_KNOWN_MAX / KNOWN_WAYS) * KNOWN_WAYS];
 }
 
+/* There are places. */
 static known_t *find_known(const spill_read_ahead_t *ahead, const uint8_t *owner,
                            size_t owner_bytes, uint64_t hash)
 {
-    known_t *places = ahead->known ? places_of(ahead, hash) : NULL;
-    for (size_t i = 0; places && i < KNOWN_WAYS; i++)
+    known_t *places = places_of(ahead, hash);
+    for (size_t i = 0; i < KNOWN_WAYS; i++)
         if (is_at(&places[i], owner, owner_bytes))
             return &places[i];
     return NULL;
@@ -314,7 +315,8 @@ spill_known_t spill_known_find(spill_read_ahead_t *ahead, const uint8_t *key, si
     memcpy(&id, key, sizeof id);
     id = BSON_UINT32_FROM_BE(id);
     pthread_mutex_lock(&ahead->known_lock);
-    const known_t *known = find_known(ahead, owner, owner_bytes, spill_hash(owner, owner_bytes));
+    const known_t *known =
+        ahead->known ? find_known(ahead, owner, owner_bytes, spill_hash(owner, owner_bytes)) : NULL;
     if (known && !known->has_head && (id == known->array_id || id == known->collection_id)) {
         what = SPILL_KNOWN_ABSENT;
     } else if (known && known->has_head && id == known->array_id) {
@@ -330,7 +332,7 @@ static void remove_known(spill_read_ahead_t *ahead, const uint8_t *owner, size_t
                          uint64_t hash)
 {
     pthread_mutex_lock(&ahead->known_lock);
-    known_t *known = owner ? find_known(ahead, owner, owner_bytes, hash) : NULL;
+    known_t *known = owner && ahead->known ? find_known(ahead, owner, owner_bytes, hash) : NULL;
     if (known)
         known->array_id = 0;
     if (!owner && ahead->known)
