@@ -53,7 +53,8 @@ static void put_activity(bson_t *list, uint32_t index)
     const char *key;
     bson_uint32_to_string(index, &key, buffer, sizeof buffer);
     BSON_APPEND_DOCUMENT_BEGIN(list, key, &activity);
-    BSON_APPEND_UTF8(&activity, "type", next_random() % 2 ? "comment" : "like");
+    const char *type = next_random() % 2 ? "comment" : "like"; /* the macro evaluates it twice */
+    BSON_APPEND_UTF8(&activity, "type", type);
     put_oid(&activity, "actor");
     BSON_APPEND_DATE_TIME(&activity, "at", 1600000000000 + (int64_t)index * 60000);
     BSON_APPEND_INT32(&activity, "weight", (int32_t)(next_random() % 100));

@@ -276,7 +276,7 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
         import->checkpoint.bases =
             bson_realloc(import->checkpoint.bases, (chunk->owner_count + 1) * sizeof(int64_t));
         import->checkpoint.base_count = chunk->owner_count;
-        SPILL_TRY(spill_import_read_bases(&import->writer, chunk, import->checkpoint.bases, error));
+        SPILL_TRY(spill_import_read_bases(import->array, chunk, import->checkpoint.bases, error));
     }
     if (!marked)
         SPILL_TRY(checkpoint_chunk(import, chunk, error));
@@ -395,6 +395,7 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     SPILL_TRY(find_source(import, error));
     if (import->source)
         SPILL_TRY(load_checkpoint(import, error));
+    parsing->bases_of = import->source || parsing->id ? import->array : NULL;
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
                                              .with_ids = import->options->id != NULL,

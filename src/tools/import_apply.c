@@ -160,17 +160,6 @@ void spill_import_writer_release(spill_import_writer_t *writer)
     writer->values = NULL;
 }
 
-spill_code_t spill_import_read_bases(spill_import_writer_t *writer, const spill_chunk_t *chunk,
-                                     int64_t *bases, spill_error_t *error)
-{
-    for (size_t k = 0; k < chunk->owner_count; k++) {
-        uint32_t i = chunk->by_key[k];
-        spill_value_t owner = spill_chunk_owner_value(chunk, &chunk->owners[i]);
-        SPILL_TRY(spill_array_op_base(writer->array, &owner, &bases[i], error));
-    }
-    return SPILL_OK;
-}
-
 static spill_code_t append_values(spill_import_writer_t *writer, const spill_value_t *owner,
                                   const spill_value_t *values, size_t count, const spill_op_t *op,
                                   spill_append_result_t *result, spill_error_t *error)

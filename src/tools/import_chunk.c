@@ -20,6 +20,7 @@ void spill_chunk_release(spill_chunk_t *chunk)
     bson_free(chunk->records);
     bson_free(chunk->owners);
     bson_free(chunk->by_key);
+    bson_free(chunk->bases);
     bson_free(chunk->table);
     spill_buffer_release(&chunk->documents);
     spill_buffer_release(&chunk->keys);
@@ -46,6 +47,8 @@ void spill_chunk_clear(spill_chunk_t *chunk)
         .owner_capacity = kept.owner_capacity,
         .by_key = kept.by_key,
         .by_key_capacity = kept.by_key_capacity,
+        .bases = kept.bases,
+        .base_capacity = kept.base_capacity,
         .table = kept.table,
         .table_size = kept.table_size,
         .documents = kept.documents,

@@ -43,6 +43,9 @@ typedef struct spill_chunk_owner {
 
 #define SPILL_CHUNK_NONE UINT32_MAX
 
+/* A base that was not read, and one to read only after the chunks before this one were applied. */
+enum { SPILL_BASE_UNREAD = -1, SPILL_BASE_LATER = -2 };
+
 /* The limits that make a chunk full. */
 typedef struct spill_chunk_bounds {
     size_t records_max;
@@ -73,6 +76,9 @@ typedef struct spill_chunk {
     size_t owner_capacity;
     uint32_t *by_key; /* spill_chunk_sort: the owners' indexes in the order of their keys */
     size_t by_key_capacity;
+    int64_t *bases; /* with has_bases: each owner's, or one of SPILL_BASE_... */
+    size_t base_capacity;
+    bool has_bases;
     uint32_t *table; /* hash table of owners' indexes; a power of two, at most half full */
     size_t table_size;
     spill_buffer_t documents;
@@ -111,6 +117,29 @@ void spill_chunk_sort(spill_chunk_t *chunk);
 spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner);
 spill_value_t spill_chunk_element(const spill_chunk_t *chunk, const spill_chunk_record_t *record);
 
+/* ---- bases (import_bases.c) ------------------------------------------------------------------ */
+
+/*
+ * A reader of bases ahead of time: while the importing thread applies a chunk, the parsing thread
+ * reads the bases of the next ones. It reads none of an owner that a waiting chunk has, because the
+ * owner's count of operations will rise. 256 KB.
+ */
+typedef struct spill_bases_reader spill_bases_reader_t;
+
+/* `waiting_max`: how many chunks before a new one may not be applied yet. */
+spill_bases_reader_t *spill_bases_reader_new(spill_array_t *array, int waiting_max);
+void spill_bases_reader_free(spill_bases_reader_t *reader); /* NULL is allowed */
+
+/* The chunk was filled and sorted: decide which bases may be read ahead. Call it for each chunk. */
+void spill_bases_begin(spill_bases_reader_t *reader, spill_chunk_t *chunk);
+
+/* Read those of the owners [from, to) in the order of keys. One store operation for each. */
+void spill_bases_read(spill_bases_reader_t *reader, spill_chunk_t *chunk, size_t from, size_t to);
+
+/* Return a base for each owner, in the order of first records. Read those that are missing. */
+spill_code_t spill_import_read_bases(spill_array_t *array, const spill_chunk_t *chunk,
+                                     int64_t *bases, spill_error_t *error);
+
 /* ---- the parsing side ------------------------------------------------------------------------ */
 
 /*
@@ -128,6 +157,7 @@ typedef struct spill_parser_options {
     bool strings;
     int64_t skip_max;
     spill_chunk_bounds_t bounds;
+    spill_array_t *bases_of; /* read the bases of its owners' operations ahead; NULL: do not */
     const atomic_bool *stop; /* borrowed; once true, no longer wait for a pipe. NULL: none */
 
     /* Where to continue. If end_offset > offset, the first chunk is exactly these bytes. */
@@ -282,10 +312,6 @@ typedef struct spill_import_writer {
 } spill_import_writer_t;
 
 void spill_import_writer_release(spill_import_writer_t *writer);
-
-/* Read a base for each owner of the chunk, in its order. One store operation per owner. */
-spill_code_t spill_import_read_bases(spill_import_writer_t *writer, const spill_chunk_t *chunk,
-                                     int64_t *bases, spill_error_t *error);
 
 /*
  * Append the chunk. With the bases of the first try, the chunk may be applied again after any

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define CHUNKS 3
+#define BASES_AT_ONCE 64
 /*
  * A larger record has a chunk of its own, and is decoded only after all chunks before it were
  * applied. So memory holds the text and the document of at most one such record.
@@ -37,6 +38,7 @@ struct spill_parser {
     int64_t end_line;
     int64_t exact_end; /* end of the first chunk, if given; 0 after that chunk */
     int64_t skipped;
+    spill_bases_reader_t *bases; /* or NULL */
 
     pthread_t thread;
     bool started;
@@ -246,6 +248,25 @@ static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
     parser->end_line = chunk->end_line;
 }
 
+/* Report whether the importing thread is still busy with earlier chunks. */
+static bool is_ahead(spill_parser_t *parser)
+{
+    pthread_mutex_lock(&parser->lock);
+    bool ahead = !parser->stop && parser->filled > parser->returned;
+    pthread_mutex_unlock(&parser->lock);
+    return ahead;
+}
+
+/* Read bases as long as nobody waits for the chunk. So a first chunk has none. */
+static void read_bases(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    if (!parser->bases)
+        return;
+    spill_bases_begin(parser->bases, chunk);
+    for (size_t k = 0; k < chunk->owner_count && is_ahead(parser); k += BASES_AT_ONCE)
+        spill_bases_read(parser->bases, chunk, k, k + BASES_AT_ONCE);
+}
+
 static void *run_parser(void *context)
 {
     spill_parser_t *parser = context;
@@ -255,6 +276,7 @@ static void *run_parser(void *context)
         if (!chunk)
             break;
         fill_chunk(parser, chunk);
+        read_bases(parser, chunk);
         last = chunk->last;
         raise_count(parser, &parser->filled);
     }
@@ -279,6 +301,8 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
     *parser = made;
     made->options = *options;
     made->number = options->number;
+    if (options->bases_of)
+        made->bases = spill_bases_reader_new(options->bases_of, CHUNKS - 1);
     made->exact_end = options->end_offset > options->offset ? options->end_offset : 0;
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
@@ -304,6 +328,7 @@ void spill_parser_stop(spill_parser_t *parser)
     for (size_t i = 0; i < CHUNKS; i++)
         spill_chunk_release(&parser->chunks[i]);
     spill_input_close(&parser->input);
+    spill_bases_reader_free(parser->bases);
     pthread_cond_destroy(&parser->changed);
     pthread_mutex_destroy(&parser->lock);
     bson_free(parser);

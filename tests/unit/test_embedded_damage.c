@@ -183,6 +183,8 @@ static void assert_unreadable_naming(const char *folder, const char *name)
         fail_msg("%s", error.message);
     assert_non_null(strstr(warning, name));
     assert_non_null(strstr(warning, "showing only what can be read"));
+    assert_non_null(strstr(warning, "restore a backup"));
+    assert_null(strstr(warning, "--partial")); /* it is in use */
     assert_non_null(strstr(spill_store_damage(store), name));
     spill_array_t *array;
     assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_CORRUPT);

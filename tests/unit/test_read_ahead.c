@@ -267,9 +267,31 @@ static void span_ends_before_damage(void **state)
     close_fixture(&fixture);
 }
 
-/* ---- absent owners --------------------------------------------------------------------------- */
+/* ---- known owners ---------------------------------------------------------------------------- */
 
-static void absent_owner_is_known_until_it_changes(void **state)
+/* What the leader knows of the owner of fixture->key. */
+static spill_known_t known(fixture_t *fixture)
+{
+    spill_buffer_t head = SPILL_BUFFER_INIT;
+    spill_known_t what =
+        spill_known_find(fixture->ahead, fixture->key.data, fixture->key.prefix, &head);
+    assert_int_equal(what == SPILL_KNOWN_HEAD, head.size > 0);
+    spill_buffer_release(&head);
+    return what;
+}
+
+/* What a reader would add that had found the owner absent. */
+static void add_absent(fixture_t *fixture, int64_t note)
+{
+    spill_request_t read = {.kind = SPILL_REQUEST_READ,
+                            .array_id = fixture->binding.array_id,
+                            .collection_id = fixture->binding.collection_id,
+                            .key = fixture->key.data + 4,
+                            .key_bytes = fixture->key.prefix - 4};
+    spill_known_add(fixture->ahead, &read, NULL, 0, note);
+}
+
+static void owner_is_known_until_it_changes(void **state)
 {
     (void)state;
     fixture_t fixture;
@@ -277,19 +299,67 @@ static void absent_owner_is_known_until_it_changes(void **state)
     append_one(&fixture, 0);
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, name_of(7));
-    int64_t base, note = spill_absent_note(fixture.ahead);
+    int64_t base, note = spill_known_note(fixture.ahead);
     set_key_of(&fixture, 7);
-    assert_false(spill_absent_has(fixture.ahead, fixture.key.data, fixture.key.prefix));
+    assert_int_equal(known(&fixture), SPILL_KNOWN_NOT);
     assert_int_equal(spill_array_op_base(fixture.array, &owner, &base, NULL), SPILL_OK);
-    assert_true(spill_absent_has(fixture.ahead, fixture.key.data, fixture.key.prefix));
+    assert_int_equal(known(&fixture), SPILL_KNOWN_ABSENT);
     append_one(&fixture, 7);
-    assert_false(spill_absent_has(fixture.ahead, fixture.key.data, fixture.key.prefix));
+    assert_int_equal(known(&fixture), SPILL_KNOWN_NOT);
     /* A reader that was slower than the append. */
-    spill_absent_add(fixture.ahead, fixture.binding.array_id, fixture.binding.collection_id,
-                     fixture.key.data + 4, fixture.key.prefix - 4, note);
-    assert_false(spill_absent_has(fixture.ahead, fixture.key.data, fixture.key.prefix));
+    add_absent(&fixture, note);
+    assert_int_equal(known(&fixture), SPILL_KNOWN_NOT);
     assert_int_equal(embedded_holds(fixture.array, name_of(7), 0, 1, NULL), SPILL_OK);
     bson_destroy(&storage);
+    close_fixture(&fixture);
+}
+
+/* The append uses the head that was read before it, and no later append does. */
+static void head_is_known_until_it_changes(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_fixture(&fixture);
+    spill_embedded_t *store = (spill_embedded_t *)fixture.store;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, name_of(7));
+    int64_t base;
+    append_one(&fixture, 7);
+    set_key_of(&fixture, 7);
+    for (int i = 1; i < 4; i++) {
+        spill_tail_cache_free(store->tails); /* so that the read reaches the engine */
+        store->tails = store->combiner.tails = NULL;
+        spill_head_cache_clear(&store->heads);
+        assert_int_equal(known(&fixture), SPILL_KNOWN_NOT);
+        assert_int_equal(spill_array_op_base(fixture.array, &owner, &base, NULL), SPILL_OK);
+        assert_int_equal(known(&fixture), SPILL_KNOWN_HEAD);
+        assert_int_equal(embedded_append(fixture.array, name_of(7), i, 1, NULL), SPILL_OK);
+        assert_int_equal(embedded_holds(fixture.array, name_of(7), 0, i + 1, NULL), SPILL_OK);
+    }
+    bson_destroy(&storage);
+    close_fixture(&fixture);
+}
+
+/* More owners than there is room for: each one that is known is known rightly. */
+static void known_owners_are_bounded(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_fixture(&fixture);
+    int found = 0;
+    for (int i = 0; i < 2 * SPILL_KNOWN_MAX; i++) {
+        set_key_of(&fixture, i);
+        add_absent(&fixture, spill_known_note(fixture.ahead));
+        assert_int_equal(known(&fixture), SPILL_KNOWN_ABSENT);
+    }
+    for (int i = 0; i < 2 * SPILL_KNOWN_MAX; i++) {
+        set_key_of(&fixture, i);
+        found += known(&fixture) == SPILL_KNOWN_ABSENT;
+    }
+    assert_in_range(found, SPILL_KNOWN_MAX / 2, SPILL_KNOWN_MAX);
+    append_one(&fixture, 2 * SPILL_KNOWN_MAX - 1);
+    set_key_of(&fixture, 2 * SPILL_KNOWN_MAX - 1);
+    assert_int_equal(known(&fixture), SPILL_KNOWN_NOT);
     close_fixture(&fixture);
 }
 
@@ -369,7 +439,9 @@ int main(void)
         cmocka_unit_test(unknown_write_ends_answers_for_owner),
         cmocka_unit_test(span_is_bounded),
         cmocka_unit_test(span_ends_before_damage),
-        cmocka_unit_test(absent_owner_is_known_until_it_changes),
+        cmocka_unit_test(owner_is_known_until_it_changes),
+        cmocka_unit_test(head_is_known_until_it_changes),
+        cmocka_unit_test(known_owners_are_bounded),
         cmocka_unit_test(several_owners_get_batches_at_once),
         cmocka_unit_test(full_head_spills_after_joint_append),
     };

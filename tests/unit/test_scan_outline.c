@@ -453,6 +453,56 @@ static void large_documents(void **state)
     bson_destroy(&document);
 }
 
+/* Append an array of documents with a time. Every `strange`th has another type there. */
+static void append_timed(bson_t *document, const char *name, int64_t first, int count, int strange)
+{
+    bson_t list, element;
+    BSON_APPEND_ARRAY_BEGIN(document, name, &list);
+    for (int i = 0; i < count; i++) {
+        int64_t at = now_ms - (first + count - i) * 60000;
+        BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &element);
+        BSON_APPEND_UTF8(&element, "kind", i % 3 ? "like" : "comment");
+        if (i % strange == strange - 1)
+            BSON_APPEND_INT64(&element, "at", at);
+        else
+            BSON_APPEND_DATE_TIME(&element, "at", at);
+        BSON_APPEND_INT32(&element, "n", i);
+        bson_append_document_end(&list, &element);
+    }
+    bson_append_array_end(document, &list);
+}
+
+/*
+ * The walk keeps times of elements: of several arrays, in several series of one array, of shorter
+ * arrays that are not used, and of more elements and more series than there is room for.
+ */
+static void times_kept_on_the_way(void **state)
+{
+    (void)state;
+    static const struct {
+        int longer, shorter, strange;
+        uint32_t series, times;
+    } CASES[] = {{100, 60, 1000, 2, 150},
+                 {100, 60, 33, 4, 100},
+                 {900, 40, 30, SPILL_TIMES_SERIES, 400},
+                 {40000, 100, 50000, 1, SPILL_TIMES_KEPT}};
+    twins_t twins;
+    begin_twins(&twins);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        for (int repeat = 0; repeat < 3; repeat++) {
+            bson_t document = BSON_INITIALIZER;
+            append_timed(&document, "a", 5 * repeat, CASES[i].longer, CASES[i].strange);
+            append_timed(&document, "b", 7 * repeat, CASES[i].shorter, CASES[i].strange);
+            walk_document(&twins, &document);
+            const spill_times_kept_t *kept = twins.fast.paths.kept;
+            assert_true(repeat < 2 || kept->series_count >= CASES[i].series);
+            assert_true(repeat < 2 || kept->count >= CASES[i].times);
+            assert_int_equal(twins.plain.paths.kept->series_count, 0);
+            bson_destroy(&document);
+        }
+    end_twins(&twins, 2);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static char *scan_file(const char *path, bool ignore_outlines)
@@ -518,7 +568,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changing_shapes),      cmocka_unit_test(damaged_documents),
         cmocka_unit_test(outlines_are_bounded), cmocka_unit_test(room_in_a_full_table),
-        cmocka_unit_test(large_documents),      cmocka_unit_test(damaged_files),
+        cmocka_unit_test(large_documents),      cmocka_unit_test(times_kept_on_the_way),
+        cmocka_unit_test(damaged_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

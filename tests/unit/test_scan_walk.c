@@ -517,7 +517,7 @@ static void times_of(spill_paths_t *paths, const char *json, const char *name, c
     spill_times_field(&path->times, text, size);
     size_t at = strlen(text);
     at += (size_t)snprintf(text + at, size - at, ":");
-    spill_times_t times = spill_times_of(&path->times, array.data, NULL);
+    spill_times_t times = spill_times_of(&path->times, array.data, NULL, NULL);
     bool known;
     int64_t time_ms;
     while (spill_times_next(&times, &known, &time_ms))

@@ -43,6 +43,31 @@ static void assert_reads_as(const char *text, uint8_t type, const char *canonica
     bson_destroy(&storage);
 }
 
+/* A text of these bytes, with a terminator behind it and nothing else. */
+static void assert_text_is_written(const char *bytes, bool valid)
+{
+    const uint32_t length = (uint32_t)strlen(bytes) + 1;
+    uint8_t *data = bson_malloc(4 + length);
+    memcpy(data, &length, 4);
+    memcpy(data + 4, bytes, length);
+    const spill_value_t value = {data, 4 + length, BSON_TYPE_UTF8};
+    char *json = spill_value_to_json(&value, false);
+    assert_int_equal(json != NULL, valid);
+    bson_free(json);
+    bson_free(data);
+}
+
+/* libbson's escape function reads past a text that ends inside a character. */
+static void test_texts_that_end_inside_a_character(void **state)
+{
+    (void)state;
+    assert_text_is_written("\n\xC3\xA9", true);
+    assert_text_is_written("\n\xC3", false);
+    assert_text_is_written("\n\xE2\x82", false);
+    assert_text_is_written("\xF0", false);
+    assert_text_is_written("\xFC", false);
+}
+
 static void test_values_of_every_type(void **state)
 {
     (void)state;
@@ -366,6 +391,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(documents_are_written_as_libbson_writes_them),
         cmocka_unit_test(test_values_of_every_type),
+        cmocka_unit_test(test_texts_that_end_inside_a_character),
         cmocka_unit_test(test_relaxed_writing),
         cmocka_unit_test(test_any_value_survives_json),
         cmocka_unit_test(test_storage_keeps_what_it_holds),

@@ -613,7 +613,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
 {
     spill_view_t reading;
     bool done;
-    int64_t note = spill_absent_note(store->ahead);
+    int64_t note = spill_known_note(store->ahead);
     reading.store = store;
     reading.request = request;
     reading.response = response;
@@ -635,7 +635,6 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     SPILL_TRY(spill_embedded_get_fields_bytes(store, request, &response->state.fields_bytes, &there,
                                               error));
     if (request->read.append_follows && !there)
-        spill_absent_add(store->ahead, request->array_id, request->collection_id, request->key,
-                         request->key_bytes, note);
+        spill_known_add(store->ahead, request, NULL, 0, note);
     return SPILL_OK;
 }

@@ -564,6 +564,14 @@ static void warn(const spill_rocksdb_options_t *from, const char *format, const 
     bson_free(message);
 }
 
+/* The damage, without the advice to read partially, which the caller follows already. */
+static char *describe_damage(const spill_error_t *damage)
+{
+    const char *advice = strstr(damage->message, "; `spillway export --partial'");
+    return advice ? bson_strndup(damage->message, (size_t)(advice - damage->message))
+                  : bson_strdup(damage->message);
+}
+
 /* A partial open: show what can be read. The message stays if that fails, too. */
 static rocksdb_t *open_partial(attempt_t attempt, const spill_pinned_t *pinned,
                                const spill_error_t *damage, char **found)
@@ -580,8 +588,11 @@ static rocksdb_t *open_partial(attempt_t attempt, const spill_pinned_t *pinned,
     rocksdb_free(message);
     if (!db)
         return NULL;
-    *found = bson_strdup(damage->message);
-    warn(attempt.from, "showing only what can be read: %s", damage->message);
+    *found = describe_damage(damage);
+    warn(
+        attempt.from,
+        "showing only what can be read; what the damaged bytes held is missing from the output: %s",
+        *found);
     return db;
 }
 

@@ -35,12 +35,18 @@ struct spill_pass {
     spill_span_t span;
 };
 
-typedef struct absent {
+/* Ways to place a known owner. */
+enum { KNOWN_WAYS = 4 };
+
+typedef struct known {
     uint32_t array_id; /* 0: none */
     uint32_t collection_id;
+    bool has_head;
     uint8_t key_bytes;
-    uint8_t key[SPILL_ABSENT_KEY_MAX];
-} absent_t;
+    uint8_t head_bytes;
+    uint8_t key[SPILL_KNOWN_KEY_MAX];
+    uint8_t head[SPILL_KNOWN_HEAD_MAX];
+} known_t;
 
 struct spill_read_ahead {
     spill_kv_t *kv;
@@ -50,15 +56,16 @@ struct spill_read_ahead {
     atomic_llong notes[NOTES];
     atomic_llong note_of_all; /* of the last change of unknown owners */
     spill_pass_t pass[SPILL_PASSES_MAX];
-    pthread_mutex_t absent_lock;
-    absent_t *absent; /* by the hash of the owner's key; NULL before the first one */
+    pthread_mutex_t known_lock;
+    known_t *known; /* by the hash of the owner's key; NULL before the first one */
+    size_t evict;   /* the way that the next owner takes if all are occupied */
 };
 
 spill_read_ahead_t *spill_read_ahead_new(spill_kv_t *kv)
 {
     spill_read_ahead_t *ahead = bson_malloc0(sizeof *ahead);
     ahead->kv = kv;
-    pthread_mutex_init(&ahead->absent_lock, NULL);
+    pthread_mutex_init(&ahead->known_lock, NULL);
     for (size_t i = 0; i < SPILL_PASSES_MAX; i++)
         pthread_mutex_init(&ahead->pass[i].lock, NULL);
     return ahead;
@@ -77,8 +84,8 @@ void spill_read_ahead_free(spill_read_ahead_t *ahead)
         release_pass(&ahead->pass[i]);
         pthread_mutex_destroy(&ahead->pass[i].lock);
     }
-    pthread_mutex_destroy(&ahead->absent_lock);
-    bson_free(ahead->absent);
+    pthread_mutex_destroy(&ahead->known_lock);
+    bson_free(ahead->known);
     bson_free(ahead);
 }
 
@@ -232,69 +239,105 @@ void spill_hold_release(spill_hold_t *hold)
     hold->pass = NULL;
 }
 
-/* ---- absent owners --------------------------------------------------------------------------- */
+/* ---- known owners ---------------------------------------------------------------------------- */
 
-int64_t spill_absent_note(spill_read_ahead_t *ahead)
+int64_t spill_known_note(spill_read_ahead_t *ahead)
 {
     return atomic_load(&ahead->ended);
 }
 
-/* The owner's place, whoever it has now. */
-static absent_t *absent_place(const spill_read_ahead_t *ahead, uint64_t hash)
+static bool is_at(const known_t *known, const uint8_t *owner, size_t owner_bytes)
 {
-    return &ahead->absent[hash % SPILL_ABSENT_MAX];
+    return known->array_id != 0 && known->key_bytes == owner_bytes &&
+           memcmp(known->key, owner, owner_bytes) == 0;
 }
 
-void spill_absent_add(spill_read_ahead_t *ahead, uint32_t array_id, uint32_t collection_id,
-                      const uint8_t *owner, size_t owner_bytes, int64_t note)
+/* The first of the owner's possible places. */
+static known_t *places_of(const spill_read_ahead_t *ahead, uint64_t hash)
 {
-    if (owner_bytes > SPILL_ABSENT_KEY_MAX)
+    return &ahead->known[hash % (SPILL_KNOWN_MAX / KNOWN_WAYS) * KNOWN_WAYS];
+}
+
+/* There are places. */
+static known_t *find_known(const spill_read_ahead_t *ahead, const uint8_t *owner,
+                           size_t owner_bytes, uint64_t hash)
+{
+    known_t *places = places_of(ahead, hash);
+    for (size_t i = 0; i < KNOWN_WAYS; i++)
+        if (is_at(&places[i], owner, owner_bytes))
+            return &places[i];
+    return NULL;
+}
+
+/* The owner's place, or an empty one, or any. */
+static known_t *place_known(spill_read_ahead_t *ahead, const uint8_t *owner, size_t owner_bytes,
+                            uint64_t hash)
+{
+    if (!ahead->known)
+        ahead->known = bson_malloc0(SPILL_KNOWN_MAX * sizeof *ahead->known);
+    known_t *found = find_known(ahead, owner, owner_bytes, hash);
+    known_t *places = places_of(ahead, hash);
+    for (size_t i = 0; !found && i < KNOWN_WAYS; i++)
+        if (places[i].array_id == 0)
+            found = &places[i];
+    return found ? found : &places[ahead->evict++ % KNOWN_WAYS];
+}
+
+void spill_known_add(spill_read_ahead_t *ahead, const spill_request_t *request, const void *head,
+                     size_t head_bytes, int64_t note)
+{
+    if (request->key_bytes > SPILL_KNOWN_KEY_MAX || head_bytes > SPILL_KNOWN_HEAD_MAX)
         return;
-    uint64_t hash = spill_hash(owner, owner_bytes);
-    pthread_mutex_lock(&ahead->absent_lock);
-    if (!ahead->absent)
-        ahead->absent = bson_malloc0(SPILL_ABSENT_MAX * sizeof *ahead->absent);
-    absent_t *place = absent_place(ahead, hash);
+    uint64_t hash = spill_hash(request->key, request->key_bytes);
+    pthread_mutex_lock(&ahead->known_lock);
     /* A change that begins later than this check removes the owner. */
     if (!is_old(ahead, hash, note)) {
-        *place = (absent_t){.array_id = array_id,
-                            .collection_id = collection_id,
-                            .key_bytes = (uint8_t)owner_bytes};
-        memcpy(place->key, owner, owner_bytes);
+        known_t *known = place_known(ahead, request->key, request->key_bytes, hash);
+        *known = (known_t){.array_id = request->array_id,
+                           .collection_id = request->collection_id,
+                           .has_head = head != NULL,
+                           .key_bytes = (uint8_t)request->key_bytes,
+                           .head_bytes = (uint8_t)head_bytes};
+        memcpy(known->key, request->key, request->key_bytes);
+        if (head)
+            memcpy(known->head, head, head_bytes);
     }
-    pthread_mutex_unlock(&ahead->absent_lock);
+    pthread_mutex_unlock(&ahead->known_lock);
 }
 
-static bool is_at(const absent_t *place, const uint8_t *owner, size_t owner_bytes)
-{
-    return place->key_bytes == owner_bytes && memcmp(place->key, owner, owner_bytes) == 0;
-}
-
-bool spill_absent_has(spill_read_ahead_t *ahead, const uint8_t *key, size_t key_bytes)
+spill_known_t spill_known_find(spill_read_ahead_t *ahead, const uint8_t *key, size_t key_bytes,
+                               spill_buffer_t *head)
 {
     const uint8_t *owner = key + 4;
+    const size_t owner_bytes = key_bytes - 4;
+    spill_known_t what = SPILL_KNOWN_NOT;
     uint32_t id;
     memcpy(&id, key, sizeof id);
     id = BSON_UINT32_FROM_BE(id);
-    pthread_mutex_lock(&ahead->absent_lock);
-    const absent_t *place =
-        ahead->absent ? absent_place(ahead, spill_hash(owner, key_bytes - 4)) : NULL;
-    bool has = place && place->array_id != 0 && is_at(place, owner, key_bytes - 4) &&
-               (id == place->array_id || id == place->collection_id);
-    pthread_mutex_unlock(&ahead->absent_lock);
-    return has;
+    pthread_mutex_lock(&ahead->known_lock);
+    const known_t *known =
+        ahead->known ? find_known(ahead, owner, owner_bytes, spill_hash(owner, owner_bytes)) : NULL;
+    if (known && !known->has_head && (id == known->array_id || id == known->collection_id)) {
+        what = SPILL_KNOWN_ABSENT;
+    } else if (known && known->has_head && id == known->array_id) {
+        what = SPILL_KNOWN_HEAD;
+        spill_buffer_append(head, known->head, known->head_bytes);
+    }
+    pthread_mutex_unlock(&ahead->known_lock);
+    return what;
 }
 
 /* An owner changes. NULL: all owners. */
-static void remove_absent(spill_read_ahead_t *ahead, const uint8_t *owner, size_t owner_bytes,
-                          uint64_t hash)
+static void remove_known(spill_read_ahead_t *ahead, const uint8_t *owner, size_t owner_bytes,
+                         uint64_t hash)
 {
-    pthread_mutex_lock(&ahead->absent_lock);
-    if (ahead->absent && !owner)
-        memset(ahead->absent, 0, SPILL_ABSENT_MAX * sizeof *ahead->absent);
-    else if (ahead->absent && is_at(absent_place(ahead, hash), owner, owner_bytes))
-        absent_place(ahead, hash)->array_id = 0;
-    pthread_mutex_unlock(&ahead->absent_lock);
+    pthread_mutex_lock(&ahead->known_lock);
+    known_t *known = owner && ahead->known ? find_known(ahead, owner, owner_bytes, hash) : NULL;
+    if (known)
+        known->array_id = 0;
+    if (!owner && ahead->known)
+        memset(ahead->known, 0, SPILL_KNOWN_MAX * sizeof *ahead->known);
+    pthread_mutex_unlock(&ahead->known_lock);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -324,7 +367,7 @@ static void note_batch(spill_read_ahead_t *ahead, const spill_batch_t *batch, in
         last = last_bytes > 0 ? key + 4 : NULL;
         uint64_t hash = last ? spill_hash(last, last_bytes) : 0;
         note_change(last ? &ahead->notes[hash % NOTES] : &ahead->note_of_all, number);
-        remove_absent(ahead, last, last_bytes, hash);
+        remove_known(ahead, last, last_bytes, hash);
     }
 }
 

@@ -12,6 +12,7 @@
 
 #include "store/embedded/embedded_codec.h"
 #include "store/embedded/kv.h"
+#include "store/request.h"
 
 #include <stdatomic.h>
 
@@ -126,23 +127,32 @@ spill_kv_t *spill_read_ahead_hold(spill_read_ahead_t *ahead, const spill_record_
 void spill_hold_release(spill_hold_t *hold);
 
 /*
- * Owners that are absent: without a head in the array, and without other fields in the collection.
- * An import reads the bases of many owners before it appends to the first. The leader then makes
- * the heads without reading again that they are absent. At most SPILL_ABSENT_MAX owners are known,
- * with keys of at most SPILL_ABSENT_KEY_MAX bytes; they use no memory before the first one.
+ * Owners that the leader need not read: absent ones, without a head in the array and without other
+ * fields in the collection, and ones with a small head. An import reads the bases of many owners
+ * before it appends to the first. At most SPILL_KNOWN_MAX owners are known, with keys of at most
+ * SPILL_KNOWN_KEY_MAX bytes; they use no memory before the first one.
  *
- *   reader   note = spill_absent_note(...); read the engine; spill_absent_add
- *   leader   spill_absent_has; a change of an owner removes it (spill_read_ahead_begin)
+ *   reader   note = spill_known_note(...); read the engine; spill_known_add
+ *   leader   spill_known_find; a change of an owner removes it (spill_read_ahead_begin)
  */
-enum { SPILL_ABSENT_MAX = 32 * 1024, SPILL_ABSENT_KEY_MAX = 47 };
+enum { SPILL_KNOWN_MAX = 64 * 1024, SPILL_KNOWN_KEY_MAX = 47, SPILL_KNOWN_HEAD_MAX = 40 };
+
+typedef enum spill_known {
+    SPILL_KNOWN_NOT,
+    SPILL_KNOWN_ABSENT,
+    SPILL_KNOWN_HEAD /* its record was appended to `head` */
+} spill_known_t;
 
 /* The last batch that the reader's engine certainly has. */
-int64_t spill_absent_note(spill_read_ahead_t *ahead);
-void spill_absent_add(spill_read_ahead_t *ahead, uint32_t array_id, uint32_t collection_id,
-                      const uint8_t *owner, size_t owner_bytes, int64_t note);
+int64_t spill_known_note(spill_read_ahead_t *ahead);
 
-/* `key`: the id of an array or a collection, and the owner's key. */
-bool spill_absent_has(spill_read_ahead_t *ahead, const uint8_t *key, size_t key_bytes);
+/* `head`: the record of the owner's head; NULL: the owner is absent. */
+void spill_known_add(spill_read_ahead_t *ahead, const spill_request_t *request, const void *head,
+                     size_t head_bytes, int64_t note);
+
+/* `key`: the id of an array or of a collection, and the owner's key. A collection has no heads. */
+spill_known_t spill_known_find(spill_read_ahead_t *ahead, const uint8_t *key, size_t key_bytes,
+                               spill_buffer_t *head);
 
 /* The leader calls these before and after it writes a batch; `code` is the result of the write. */
 void spill_read_ahead_begin(spill_read_ahead_t *ahead, const spill_batch_t *batch);

@@ -27,13 +27,20 @@ spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *ba
     return SPILL_OK;
 }
 
-/* For the leader: is the record known to be absent? It is `key` without a suffix, or with a kind.
+/*
+ * For the leader: is the record known without a read? It is `key` without a suffix, or with a kind.
+ * A head is appended to `value`.
  */
-static bool is_absent(spill_embedded_t *store, const spill_batch_t *batch,
-                      const spill_record_key_t *key)
+static spill_known_t find_known(spill_embedded_t *store, const spill_batch_t *batch,
+                                const spill_record_key_t *key, spill_buffer_t *value)
 {
-    return batch && spill_absent_has(store->ahead, key->data, key->prefix) &&
-           !spill_batch_find(batch, key->data, key->size);
+    spill_known_t known = SPILL_KNOWN_NOT;
+    if (batch)
+        known = spill_known_find(store->ahead, key->data, key->prefix, value);
+    if (known == SPILL_KNOWN_NOT || !spill_batch_find(batch, key->data, key->size))
+        return known;
+    spill_buffer_clear(value);
+    return SPILL_KNOWN_NOT;
 }
 
 void spill_embedded_state_key(spill_record_key_t *key, int64_t page)
@@ -57,8 +64,9 @@ static spill_code_t get_state_record(spill_embedded_t *store, const spill_batch_
         *found = true;
         return SPILL_OK;
     }
-    *found = false;
-    if (head && is_absent(store, batch, key))
+    spill_known_t known = head ? find_known(store, batch, key, value) : SPILL_KNOWN_NOT;
+    *found = known == SPILL_KNOWN_HEAD;
+    if (known != SPILL_KNOWN_NOT)
         return SPILL_OK;
     spill_code_t code = spill_embedded_get(store, batch, key->data, key->size, value, found, error);
     if (code == SPILL_OK && *found && remembers)
@@ -71,11 +79,15 @@ spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch
                                       int64_t page, spill_state_t *state, spill_error_t *error)
 {
     bool head = page == SPILL_HEAD;
+    bool append_follows = request->kind == SPILL_REQUEST_READ && request->read.append_follows;
+    int64_t note = append_follows ? spill_known_note(store->ahead) : 0;
     spill_buffer_t value = SPILL_BUFFER_INIT;
     bool found;
     state->present = false;
     spill_embedded_state_key(key, page);
     spill_code_t code = get_state_record(store, batch, key, head, &value, &found, error);
+    if (code == SPILL_OK && found && head && append_follows)
+        spill_known_add(store->ahead, request, value.data, value.size, note);
     if (code != SPILL_OK)
         code = spill_embedded_place(request, page, code, error);
     else if (found && !spill_state_decode(value.data, value.size, head, state))
@@ -199,7 +211,7 @@ static spill_code_t get_record(spill_embedded_t *store, const spill_batch_t *bat
 {
     spill_record_key_init(key, request->collection_id, request->key, request->key_bytes);
     *found = false;
-    if (is_absent(store, batch, key))
+    if (find_known(store, batch, key, value) == SPILL_KNOWN_ABSENT)
         return SPILL_OK;
     spill_code_t code = spill_embedded_get(store, batch, key->data, key->size, value, found, error);
     return code == SPILL_OK ? code : spill_embedded_place(request, SPILL_HEAD, code, error);

@@ -220,9 +220,10 @@ static bool are_texts_valid(const spill_template_t *template, const uint8_t *at)
 }
 
 bool spill_template_recognizes(const spill_template_t *template, const uint8_t *at,
-                               const uint8_t *end, const uint8_t *limit)
+                               const uint8_t *end, const uint8_t *limit,
+                               spill_template_starts_t *starts)
 {
-    const uint8_t *const begin = at;
+    const uint8_t *const begin = at, **start = starts->at;
     const spill_template_stretch_t *stretch = template->stretches;
     const spill_template_stretch_t *const last = stretch + template->stretch_count - 1;
     byte_pair_t difference = {0, 0}, high = {0, 0};
@@ -230,6 +231,7 @@ bool spill_template_recognizes(const spill_template_t *template, const uint8_t *
     if (limit - end < template->reach || template->stretch_count == 0)
         return false;
     for (; stretch < last; stretch++) {
+        *start++ = at;
         difference |= compare(template, block, stretch->block_count, at);
         block += stretch->block_count;
         at += stretch->size_bytes;
@@ -238,6 +240,7 @@ bool spill_template_recognizes(const spill_template_t *template, const uint8_t *
         high |= high_bits_of(at + 4, length - 1);
         at += 4 + length;
     }
+    *start = at;
     difference |= compare(template, block, last->block_count, at);
     if (at + last->size_bytes != end || !is_zero(difference))
         return false;

@@ -47,13 +47,19 @@ typedef struct spill_template {
  */
 void spill_template_make(spill_template_t *template, const uint8_t *data, uint32_t size);
 
+/* Where the stretches of a document begin. */
+typedef struct spill_template_starts {
+    const uint8_t *at[SPILL_TEMPLATE_STRETCHES];
+} spill_template_starts_t;
+
 /*
  * Report whether it recognizes the document with the fields from `at` up to `end`, and whether all
  * texts are valid. No byte from `limit` on is read. A document that is recognized is valid, and has
- * as many fields as the template.
+ * as many fields as the template; *starts is set.
  */
 bool spill_template_recognizes(const spill_template_t *template, const uint8_t *at,
-                               const uint8_t *end, const uint8_t *limit);
+                               const uint8_t *end, const uint8_t *limit,
+                               spill_template_starts_t *starts);
 
 /* The place of a field's value. */
 typedef struct spill_template_place {

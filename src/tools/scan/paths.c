@@ -260,21 +260,33 @@ static const spill_outline_t *outline_of_elements(const spill_path_t *path)
     return element ? &element->outline : NULL;
 }
 
+static void note_time(spill_history_t *history, int64_t time_ms)
+{
+    if (time_ms > -YEAR_9999_MS && time_ms < YEAR_9999_MS)
+        spill_history_add(history, time_ms);
+}
+
 /* Read the times of the path's longest array and add them to its growth. NULL: unknown. */
 static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *path,
                                             const ended_t *here)
 {
-    bool known;
+    bool known, more = true;
     int64_t time_ms;
+    uint32_t count;
     if (path->times.type == 0 || path->here_length < SPILL_GROWTH_LENGTH_MIN ||
         !growth_of(paths, path))
         return NULL;
     spill_history_clear(&paths->history);
-    spill_times_t times =
-        spill_times_of(&path->times, here->data + path->here_at, outline_of_elements(path));
-    while (spill_times_next(&times, &known, &time_ms))
-        if (known && time_ms > -YEAR_9999_MS && time_ms < YEAR_9999_MS)
-            spill_history_add(&paths->history, time_ms);
+    spill_times_t times = spill_times_of(&path->times, here->data + path->here_at,
+                                         outline_of_elements(path), paths->kept);
+    while (more) {
+        const int64_t *kept_ms = spill_times_pass_kept(&times, &count);
+        for (uint32_t i = 0; i < count; i++)
+            note_time(&paths->history, kept_ms[i]);
+        more = spill_times_next(&times, &known, &time_ms);
+        if (more && known)
+            note_time(&paths->history, time_ms);
+    }
     uint64_t owner = here->owner->data ? spill_hash(here->owner->data, here->owner->size_bytes)
                                        : spill_hash(&here->place, sizeof here->place);
     spill_growth_add(path->growth, owner, &paths->history);

@@ -45,6 +45,32 @@ bool spill_times_open(const spill_times_rule_t *rule);
 /* Search the first elements of the array or map at `data`, which is well-formed, for a time. */
 void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data);
 
+/*
+ * Times that the walk read from elements that a template recognized, so that they need not be
+ * searched again. Of one document: each series has elements in succession of one array. If there
+ * is no room, the rest of the times is searched.
+ */
+enum { SPILL_TIMES_KEPT = 32768, SPILL_TIMES_SERIES = 16 };
+
+typedef struct spill_times_series {
+    const uint8_t *from; /* the first element */
+    const uint8_t *to;   /* behind the last one */
+    uint32_t first;      /* in `times_ms`; the next series begins where this one ends */
+    uint32_t count;
+    spill_times_rule_t rule;
+} spill_times_series_t;
+
+/* Set `series_count` and `count` to 0 for each document. */
+typedef struct spill_times_kept {
+    uint32_t series_count;
+    uint32_t count;
+    spill_times_series_t series[SPILL_TIMES_SERIES]; /* in the order of the document */
+    int64_t times_ms[SPILL_TIMES_KEPT];
+} spill_times_kept_t;
+
+/* Read a date, a timestamp or an ObjectId as a time. */
+int64_t spill_times_decode(uint8_t type, const uint8_t *data);
+
 /* The documents at one depth of the way from an element to its time. */
 typedef struct spill_times_step {
     const spill_outline_t *outline; /* NULL: none */
@@ -58,20 +84,29 @@ typedef struct spill_times {
     spill_times_step_t steps[SPILL_TIMES_DEPTH_MAX];
     const spill_template_t *template; /* of the elements, or NULL */
     spill_template_place_t place;     /* of the time in the template */
+    const spill_times_kept_t *kept;   /* or NULL */
+    uint32_t series;                  /* of `kept`: the first that was not passed */
 } spill_times_t;
 
 /*
  * Begin with the array or map at `data`, which is well-formed; borrows all. `outline`: of the
- * elements that are documents, or NULL; the times are found faster with it.
+ * elements that are documents, or NULL; the times are found faster with it. `kept`: of the document
+ * around it, or NULL.
  */
 spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data,
-                             const spill_outline_t *outline);
+                             const spill_outline_t *outline, const spill_times_kept_t *kept);
 
 /*
  * Read the next element: false at the end. *known: it has a time, in *time_ms, in milliseconds
  * since 1970.
  */
 bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms);
+
+/*
+ * Pass the next elements if their times were kept, and return these times; all of them are known.
+ * NULL: pass the next element with spill_times_next.
+ */
+const int64_t *spill_times_pass_kept(spill_times_t *times, uint32_t *count);
 
 /* "at", "meta.at", or "" for the elements themselves; cut to fit. */
 void spill_times_field(const spill_times_rule_t *rule, char *text, size_t size);
@@ -173,12 +208,13 @@ typedef struct spill_paths {
     uint32_t *touched;
     uint32_t touched_count;
     uint32_t touched_capacity;
-    spill_sketch_t sizes;    /* of the documents */
-    spill_shape_t shape;     /* of the documents */
-    spill_owners_t largest;  /* documents */
-    int64_t over_document;   /* documents over half of the limit */
-    uint32_t growing;        /* paths with a growth */
-    spill_history_t history; /* of the current array */
+    spill_sketch_t sizes;           /* of the documents */
+    spill_shape_t shape;            /* of the documents */
+    spill_owners_t largest;         /* documents */
+    int64_t over_document;          /* documents over half of the limit */
+    uint32_t growing;               /* paths with a growth */
+    spill_history_t history;        /* of the current array */
+    const spill_times_kept_t *kept; /* of the current document; or NULL */
 } spill_paths_t;
 
 void spill_paths_init(spill_paths_t *paths, const spill_scan_limits_t *limits);

@@ -112,18 +112,20 @@ static uint32_t be32(const uint8_t *data)
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
+int64_t spill_times_decode(uint8_t type, const uint8_t *data)
+{
+    if (type == BSON_TYPE_OID)
+        return (int64_t)be32(data) * 1000;
+    int64_t number = (int64_t)((uint64_t)read_u32(data + 4) << 32 | read_u32(data));
+    return type == BSON_TYPE_DATE_TIME ? number : (int64_t)((uint64_t)number >> 32) * 1000;
+}
+
 /* False: the value is a text, but no time. */
 static bool time_of(const spill_value_t *value, int64_t *time_ms)
 {
     if (value->type == BSON_TYPE_UTF8)
         return read_text(value, time_ms);
-    if (value->type == BSON_TYPE_OID) {
-        *time_ms = (int64_t)be32(value->data) * 1000;
-        return true;
-    }
-    int64_t number = spill_value_int64(value);
-    *time_ms =
-        value->type == BSON_TYPE_DATE_TIME ? number : (int64_t)((uint64_t)number >> 32) * 1000;
+    *time_ms = spill_times_decode(value->type, value->data);
     return true;
 }
 
@@ -166,9 +168,9 @@ static void set_step(spill_times_step_t *step, const spill_outline_t *outline, c
 }
 
 spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data,
-                             const spill_outline_t *outline)
+                             const spill_outline_t *outline, const spill_times_kept_t *kept)
 {
-    spill_times_t times = {.rule = rule, .elements = spill_fields_of(data)};
+    spill_times_t times = {.rule = rule, .elements = spill_fields_of(data), .kept = kept};
     if (outline && outline->count > 0 && rule->depth > 0)
         set_step(&times.steps[0], outline, rule->names);
     if (outline && outline->template && rule->depth == 1 && rule->type != 0) {
@@ -276,6 +278,26 @@ static inline const uint8_t *pass_recognized(spill_times_t *times)
     if (value)
         elements->at = end;
     return value;
+}
+
+/* ---- times that the walk has kept ------------------------------------------------------------ */
+
+const int64_t *spill_times_pass_kept(spill_times_t *times, uint32_t *count)
+{
+    const spill_times_kept_t *kept = times->kept;
+    *count = 0;
+    while (kept && times->series < kept->series_count) {
+        const spill_times_series_t *series = &kept->series[times->series];
+        if (series->from > times->elements.at)
+            break;
+        times->series++;
+        if (series->from < times->elements.at || !spill_times_same(&series->rule, times->rule))
+            continue; /* of another array, or of another field */
+        times->elements.at = series->to;
+        *count = series->count;
+        return kept->times_ms + series->first;
+    }
+    return NULL;
 }
 
 bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms)

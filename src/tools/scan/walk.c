@@ -7,6 +7,7 @@
 struct spill_walker {
     bool plain; /* without outlines */
     spill_gathered_t gathered;
+    spill_times_kept_t kept;
 };
 
 /* How far the fields of a document were read. */
@@ -312,8 +313,9 @@ static inline const uint8_t *enter(walk_t *walk, const uint8_t *data, uint32_t s
     if (cursor.outline && cursor.outline->count > 0) {
         spill_outline_t *outline = cursor.outline;
         const spill_outline_field_t *stop;
+        spill_template_starts_t starts;
         if (outline->template &&
-            spill_template_recognizes(outline->template, at, end, walk->limit)) {
+            spill_template_recognizes(outline->template, at, end, walk->limit, &starts)) {
             uint32_t length = outline->template->field_count;
             outline->matched += length;
             outline->strange = 0;
@@ -351,9 +353,56 @@ static inline spill_path_t *path_of_elements(walk_t *walk, frame_t *frame, uint8
     return frame->hint;
 }
 
+/* The times of an array's elements while they are kept. */
+typedef struct keeper {
+    spill_times_kept_t *kept;
+    spill_times_series_t *series; /* NULL: none is kept */
+    spill_template_place_t place; /* of the time */
+} keeper_t;
+
+/* Begin a series with the element at `at`, if the template has the array's time. */
+static void begin_series(keeper_t *keeper, const spill_times_rule_t *rule,
+                         const spill_template_t *template, const uint8_t *at)
+{
+    spill_times_kept_t *kept = keeper->kept;
+    if (rule->type == 0 || rule->depth != 1 || rule->type == BSON_TYPE_UTF8 ||
+        kept->series_count == SPILL_TIMES_SERIES || kept->count == SPILL_TIMES_KEPT)
+        return;
+    keeper->place = spill_template_find(template, rule->names);
+    if (keeper->place.type != rule->type)
+        return;
+    keeper->series = &kept->series[kept->series_count];
+    *keeper->series = (spill_times_series_t){.from = at, .first = kept->count, .rule = *rule};
+}
+
+/* End the series before `at`. A short one is of no use. */
+static void end_series(keeper_t *keeper, const uint8_t *at)
+{
+    spill_times_series_t *series = keeper->series;
+    keeper->series = NULL;
+    if (!series || series->count < SPILL_GROWTH_LENGTH_MIN / 2)
+        return;
+    series->to = at;
+    keeper->kept->series_count++;
+    keeper->kept->count += series->count;
+}
+
+/* Keep the time of the element that ends before `next`. */
+static inline void keep_time(keeper_t *keeper, const spill_template_starts_t *starts,
+                             const uint8_t *next)
+{
+    const spill_template_place_t *place = &keeper->place;
+    spill_times_series_t *series = keeper->series;
+    uint32_t at = series->first + series->count++;
+    keeper->kept->times_ms[at] =
+        spill_times_decode(place->type, starts->at[place->stretch] + place->offset);
+    if (at + 1 == SPILL_TIMES_KEPT)
+        end_series(keeper, next);
+}
+
 /*
- * Pass elements in succession that the template of their path recognizes. This is what
- * pass_elements does with them, in a short loop. NULL: damage.
+ * Pass elements in succession that the template of their path recognizes, and keep their times.
+ * This is what pass_elements does with them, in a short loop. NULL: damage.
  */
 static const uint8_t *pass_recognized(walk_t *walk, frame_t *frame, const uint8_t *at)
 {
@@ -362,22 +411,30 @@ static const uint8_t *pass_recognized(walk_t *walk, frame_t *frame, const uint8_
     const uint8_t *const end = frame->end, *const limit = walk->limit;
     const uint32_t array = frame->path->index;
     spill_path_values_t values = {.path = path->index, .length = template->field_count};
+    keeper_t keeper = {.kept = &walk->walker->kept};
     while (at < end && *at == BSON_TYPE_DOCUMENT) {
         bool plain;
+        spill_template_starts_t starts;
         const uint8_t *data = find_nul(at + 1, limit, &plain) + 1;
         uint32_t size = data < end ? document_size(data, end) : 0;
-        if (size == 0 || !spill_template_recognizes(template, data + 4, data + size - 1, limit))
+        if (size == 0 ||
+            !spill_template_recognizes(template, data + 4, data + size - 1, limit, &starts))
             break;
         if (!add_run(walk, array, size, 1))
             return NULL;
+        if (values.count == 1) /* a second one: there may be many */
+            begin_series(&keeper, &frame->path->times, template, at);
+        at = data + size;
+        if (keeper.series)
+            keep_time(&keeper, &starts, at);
         values.count++;
         values.bytes += size;
         if (size > values.size_max) {
             values.size_max = size;
             values.size_max_at = (uint32_t)(data - walk->data);
         }
-        at = data + size;
     }
+    end_series(&keeper, at);
     frame->cursor.length += values.count;
     path->outline.matched += values.count;
     return values.count == 0 || add_values(walk, path, &values) ? at : NULL;
@@ -536,6 +593,9 @@ void spill_walk(spill_walker_t *walker, spill_paths_t *paths, const uint8_t *dat
     walk.depth = 0; /* frames are set when they are opened */
     walker->gathered.value_count = 0;
     walker->gathered.run_count = 0;
+    walker->kept.series_count = 0;
+    walker->kept.count = 0;
+    paths->kept = &walker->kept;
     if (!walk_all(&walk))
         return;
     spill_gathered_flush(&walker->gathered, paths, data);
