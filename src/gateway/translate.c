@@ -90,6 +90,8 @@ static bool run(spill_translation_t *translation, bson_t *reply)
         return spill_translate_drop_database(translation, reply);
     if (strcmp(name, "aggregate") == 0)
         return spill_translate_aggregate(translation, reply);
+    if (strcmp(name, "bulkWrite") == 0)
+        return spill_translate_bulk(translation, reply);
     if (spill_served_hidden(translation->served, command->database, command->collection))
         return run_hidden(translation);
     if (strcmp(name, "create") == 0)

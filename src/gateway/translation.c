@@ -103,6 +103,8 @@ static const char *name_of(spill_server_code_t code)
         return "BadValue";
     case SPILL_SERVER_UNAUTHORIZED:
         return "Unauthorized";
+    case SPILL_SERVER_INVALID_LENGTH:
+        return "InvalidLength";
     case SPILL_SERVER_ILLEGAL_OPERATION:
         return "IllegalOperation";
     case SPILL_SERVER_INVALID_BSON:

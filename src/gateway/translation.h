@@ -14,6 +14,7 @@
 typedef enum spill_server_code {
     SPILL_SERVER_BAD_VALUE = 2,
     SPILL_SERVER_UNAUTHORIZED = 13,
+    SPILL_SERVER_INVALID_LENGTH = 16,
     SPILL_SERVER_ILLEGAL_OPERATION = 20,
     SPILL_SERVER_INVALID_BSON = 22,
     SPILL_SERVER_CURSOR_NOT_FOUND = 43,
@@ -28,12 +29,20 @@ typedef enum spill_server_code {
     SPILL_SERVER_DOCUMENT_TOO_LARGE = 10334
 } spill_server_code_t;
 
+/* The place of a command that is a part of a bulkWrite (translate_bulk.c). */
+typedef struct spill_bulk_place {
+    int32_t index; /* of its first operation */
+    size_t count;  /* of the bulkWrite's operations */
+    struct spill_statement_numbers *numbers;
+} spill_bulk_place_t;
+
 typedef struct spill_translation {
     spill_served_t *served;
     const spill_served_collection_t *at; /* NULL: a command of the database, or of another place */
     const char *array;                   /* at->definition->array; "" without `at` */
     spill_client_connection_t *connection;
     const spill_client_command_t *command;
+    const spill_bulk_place_t *bulk; /* NULL: the command is one of its own */
     /* After a failure: the fields of an error reply without `ok`: {code, codeName, errmsg, ...}. */
     bson_t failure;
     bool failed;
