@@ -9,7 +9,10 @@ static const spill_option_t serve_options[] = {
     {"check", NULL, OPTION(SPILL_OPTION_FLAG, check),
      "Connect to the server, print what would be served, and end"},
     {"metrics", "[ADDRESS:]PORT", OPTION(SPILL_OPTION_TEXT, gateway.metrics),
-     "Serve /metrics (Prometheus) and /healthz by HTTP; without ADDRESS on 127.0.0.1"},
+     "Serve a status page, /metrics (Prometheus) and /healthz by HTTP; without ADDRESS on "
+     "127.0.0.1"},
+    {"show-owners", NULL, OPTION(SPILL_OPTION_FLAG, gateway.shows_owners),
+     "Show the _id of the busiest owners on the status page, instead of a hash"},
     {"tls-cert", "FILE", OPTION(SPILL_OPTION_TEXT, gateway.tls_certificate),
      "Clients connect with TLS, and this is the gateway's certificate (PEM)"},
     {"tls-key", "FILE", OPTION(SPILL_OPTION_TEXT, gateway.tls_key),

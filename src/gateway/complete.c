@@ -101,6 +101,8 @@ static outcome_t append_run(completion_t *completion, spill_read_options_t *opti
     int64_t portion = at->definition->bounds.page_capacity * PAGES_AT_A_TIME;
     bool more = most > 0;
     *count = 0;
+    spill_activity_owner(completion->translation->connection->activity, at->collection,
+                         &completion->owner);
     while (more && outcome == OUTCOME_DONE) {
         options->limit = most - *count < portion ? most - *count : portion;
         spill_code_t code =

@@ -175,8 +175,10 @@ bool spill_statements_run(spill_translation_t *translation, const char *name,
            spill_statement_next(&source, &document)) {
         spill_translation_recover(translation);
         done = run(translation, &document, &sums);
-        if (!done && !translation->whole)
+        if (!done && !translation->whole) {
+            spill_translation_note_refusal(translation);
             append_indexed(&sums.errors, &sums.error_count, sums.index, &translation->failure);
+        }
         sums.index++;
     }
     bool failed = !done && translation->whole;

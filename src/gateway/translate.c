@@ -106,6 +106,7 @@ void spill_translate_run(spill_served_t *served, spill_client_connection_t *conn
     spill_translation_init(&translation, served, connection, command);
     *close = false;
     if (!run(&translation, reply)) {
+        spill_translation_note_refusal(&translation);
         bson_init(reply);
         BSON_APPEND_DOUBLE(reply, "ok", 0);
         bson_concat(reply, &translation.failure);

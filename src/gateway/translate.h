@@ -7,6 +7,7 @@
 #ifndef SPILL_GATEWAY_TRANSLATE_H
 #define SPILL_GATEWAY_TRANSLATE_H
 
+#include "gateway/activity.h"
 #include "gateway/client_command.h"
 #include "gateway/served.h"
 
@@ -33,9 +34,10 @@ struct spill_client_connection {
      * answer with the overload error. The relay releases it when the reply was sent.
      */
     bool (*reserve)(spill_client_connection_t *connection, size_t bytes);
-    int64_t reply_bytes_max; /* what hello announces as maxMessageSizeBytes */
-    uint8_t user[8];         /* digest of the user's name; zeros: not authenticated */
-    spill_rights_t *rights;  /* what the probe of this connection has shown (served.h) */
+    int64_t reply_bytes_max;    /* what hello announces as maxMessageSizeBytes */
+    uint8_t user[8];            /* digest of the user's name; zeros: not authenticated */
+    spill_rights_t *rights;     /* what the probe of this connection has shown (served.h) */
+    spill_activity_t *activity; /* NULL: nothing is counted */
 };
 
 /* Decide, without blocking and without memory. Any thread. Cost: no more than the command's fields.

@@ -410,6 +410,8 @@ static bool run_command(bulk_t *bulk, const operation_t *operation, int32_t coun
         done = run_once(bulk, operation, count, list, &reply);
     if (!done && is_fatal(translation))
         return false;
+    if (!done)
+        spill_translation_note_refusal(translation);
     if (done) {
         append_results(bulk, operation->kind, count, &reply);
         bson_destroy(&reply);

@@ -248,6 +248,26 @@ int spill_translation_failure_code(const spill_translation_t *translation)
                : 0;
 }
 
+static const char *text_of(const bson_t *document, const char *path)
+{
+    bson_iter_t iter, found;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
+                   BSON_ITER_HOLDS_UTF8(&found)
+               ? bson_iter_utf8(&found, NULL)
+               : NULL;
+}
+
+void spill_translation_note_refusal(const spill_translation_t *translation)
+{
+    static const char own[] = "spillway: ";
+    const char *message = text_of(&translation->failure, "errmsg");
+    if (message != NULL && strncmp(message, own, strlen(own)) == 0)
+        spill_activity_refused(translation->connection->activity, translation->command->name,
+                               translation->at != NULL ? translation->at->collection : "",
+                               spill_translation_failure_code(translation),
+                               text_of(&translation->failure, "spillway.operator"));
+}
+
 /* ---- upstream -------------------------------------------------------------------------------- */
 
 static bool is_ok(const bson_t *reply)

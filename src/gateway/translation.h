@@ -84,6 +84,9 @@ void spill_translation_recover(spill_translation_t *translation);
 /* Keep an error document of upstream as the failure. `whole`: it is the whole reply. */
 bool spill_translation_keep(spill_translation_t *translation, const bson_t *error, bool whole);
 
+/* Count and log the stored failure if it is a refusal of the gateway's own. */
+void spill_translation_note_refusal(const spill_translation_t *translation);
+
 /* The code of the stored failure; 0: none. */
 int spill_translation_failure_code(const spill_translation_t *translation);
 
