@@ -104,6 +104,8 @@ static outcome_t append_run(completion_t *completion, spill_read_options_t *opti
     spill_activity_owner(completion->translation->connection->activity, at->collection,
                          &completion->owner);
     while (more && outcome == OUTCOME_DONE) {
+        if (!spill_translation_has_time(completion->translation))
+            return OUTCOME_FAILED;
         options->limit = most - *count < portion ? most - *count : portion;
         spill_code_t code =
             spill_array_read(at->array, &completion->owner, options, &slice, &error);

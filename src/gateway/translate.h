@@ -34,11 +34,15 @@ struct spill_client_connection {
      * answer with the overload error. The relay releases it when the reply was sent.
      */
     bool (*reserve)(spill_client_connection_t *connection, size_t bytes);
-    int64_t reply_bytes_max;    /* what hello announces as maxMessageSizeBytes */
-    uint8_t user[8];            /* digest of the user's name; zeros: not authenticated */
-    spill_rights_t *rights;     /* what the probe of this connection has shown (served.h) */
+    int64_t reply_bytes_max; /* what hello announces as maxMessageSizeBytes */
+    uint8_t user[8];         /* digest of the user's name; zeros: not authenticated */
+    spill_rights_t *rights;  /* what the probe of this connection has shown (served.h) */
+    int64_t received_us;     /* when the command arrived (spill_translate_clock_us); 0: unknown */
     spill_activity_t *activity; /* NULL: nothing is counted */
 };
+
+/* A clock that is never set: microseconds since some moment. */
+int64_t spill_translate_clock_us(void);
 
 /* Decide, without blocking and without memory. Any thread. Cost: no more than the command's fields.
  */

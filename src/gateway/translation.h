@@ -18,6 +18,7 @@ typedef enum spill_server_code {
     SPILL_SERVER_ILLEGAL_OPERATION = 20,
     SPILL_SERVER_INVALID_BSON = 22,
     SPILL_SERVER_CURSOR_NOT_FOUND = 43,
+    SPILL_SERVER_TIME_EXPIRED = 50,
     SPILL_SERVER_CANNOT_CREATE_INDEX = 67,
     SPILL_SERVER_SHUTDOWN = 91,
     SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN = 100,
@@ -46,8 +47,9 @@ typedef struct spill_translation {
     /* After a failure: the fields of an error reply without `ok`: {code, codeName, errmsg, ...}. */
     bson_t failure;
     bool failed;
-    bool whole; /* the failure is the command's, not only that of one statement */
-    bool close; /* the connection to upstream broke: nothing can be answered */
+    bool written; /* after that, maxTimeMS does not bound the reading of findAndModify's document */
+    bool whole;   /* the failure is the command's, not only that of one statement */
+    bool close;   /* the connection to upstream broke: nothing can be answered */
 } spill_translation_t;
 
 void spill_translation_init(spill_translation_t *translation, spill_served_t *served,
@@ -89,6 +91,14 @@ void spill_translation_note_refusal(const spill_translation_t *translation);
 
 /* The code of the stored failure; 0: none. */
 int spill_translation_failure_code(const spill_translation_t *translation);
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/*
+ * Is there time left of maxTimeMS? Else fail with code 50. Ask before each step: a step that has
+ * begun is completed, so the failure never leaves half a step.
+ */
+bool spill_translation_has_time(spill_translation_t *translation);
 
 /* ---- upstream -------------------------------------------------------------------------------- */
 
