@@ -150,8 +150,6 @@ class Server:
         if name in ("saslStart", "saslContinue"):
             return [message({"conversationId": 1, "done": True, "payload": b"", "ok": 1.0},
                             response=request)]
-        if name in self.script:
-            return self.remember([message(self.scripted(name, data), response=request)])
         namespace = f"{body['$db']}.{body[name]}"
         found = self.definitions if body[name] == "spillway.definitions" else []
         cursor = {"id": bson.Int64(0), "ns": namespace, "firstBatch": list(found)}
