@@ -289,7 +289,7 @@ static void make_reply(const bulk_t *bulk, bson_t *reply)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-/* Copy the fields of an operation as those of a statement of update or delete. */
+/* Make a statement of update or delete from an operation. */
 static void append_statement(const operation_t *operation, spill_buffer_t *list)
 {
     static const struct {
@@ -387,7 +387,7 @@ static bool run_once(bulk_t *bulk, const operation_t *operation, int32_t count,
     return done;
 }
 
-/* Must the driver get the failure as that of the whole command, because it may repeat it? */
+/* Does the failure end the whole command, because the driver may repeat it? */
 static bool is_fatal(const spill_translation_t *translation)
 {
     static const int codes[] = {SPILL_SERVER_SHUTDOWN, 189, 10107, 11600, 11602, 13435, 13436};

@@ -45,7 +45,7 @@ static spill_code_t call_for_a_time(spill_client_connection_t *connection, const
     return code;
 }
 
-/* Run a command whose time ends after `calls` calls. */
+/* Run a command, and end its time after `calls` calls. */
 static bson_t *run_for(fixture_t *fixture, const char *command, int calls)
 {
     spill_client_connection_t *connection = &fixture->client->connection;
