@@ -427,7 +427,7 @@ static bool run_command(bulk_t *bulk, const operation_t *operation, int32_t coun
 static bool run_all(bulk_t *bulk)
 {
     bson_t document;
-    operation_t operation, next;
+    operation_t operation = {0}, next = {0};
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t list = SPILL_BUFFER_INIT;
     spill_statement_source_t source = spill_statement_source(bulk->translation, "ops");
     bool done = true;

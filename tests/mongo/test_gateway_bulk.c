@@ -214,8 +214,7 @@ static void apply_ops_on_the_database_is_refused(void **state)
     static const char *const operations[] = {
         "{\"op\": \"i\", \"ns\": \"%s.c\", \"o\": {\"_id\": 1}}",
         "{\"op\": \"c\", \"ns\": \"%s.$cmd\", \"o\": {\"drop\": \"c\"}}",
-        "{\"op\": \"c\", \"ns\": \"admin.$cmd\", \"o\": {\"applyOps\": [{\"op\": \"i\", \"ns\": "
-        "\"%s.c\", \"o\": {}}]}}"};
+        "{\"op\": \"c\", \"ns\": \"a.$cmd\", \"o\": {\"applyOps\": [{\"ns\": \"%s.c\"}]}}"};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         char *one = bson_strdup_printf(operations[i], fixture->client->database);
         char *json = bson_strdup_printf("{\"applyOps\": [%s], \"$db\": \"admin\"}", one);
