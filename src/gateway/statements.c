@@ -143,14 +143,27 @@ bool spill_statements_all(spill_translation_t *translation, const char *name,
     return all;
 }
 
-static size_t count_statements(const spill_translation_t *translation, const char *name)
+bool spill_statement_check(spill_translation_t *translation, const bson_t *document)
+{
+    bson_iter_t field;
+    bool any = bson_iter_init(&field, document);
+    while (any && bson_iter_next(&field)) {
+    }
+    return (any && field.err_off == 0) ||
+           spill_translation_fail(translation, SPILL_SERVER_INVALID_BSON,
+                                  "spillway: a statement of '%s' is not BSON",
+                                  translation->command->name);
+}
+
+/* Read all statements once, so that a malformed one changes nothing. */
+static bool count_statements(spill_translation_t *translation, const char *name, size_t *count)
 {
     bson_t document;
     spill_statement_source_t source = spill_statement_source(translation, name);
-    size_t count = 0;
-    while (spill_statement_next(&source, &document))
-        count++;
-    return count;
+    for (*count = 0; spill_statement_next(&source, &document); ++*count)
+        if (!spill_statement_check(translation, &document))
+            return false;
+    return true;
 }
 
 bool spill_statements_run(spill_translation_t *translation, const char *name,
@@ -162,10 +175,13 @@ bool spill_statements_run(spill_translation_t *translation, const char *name,
     bool ordered =
         !spill_translation_find(translation, "ordered", &iter) || spill_iter_is_true(&iter);
     bool done = true;
+    size_t count;
     spill_statement_source_t source = spill_statement_source(translation, name);
+    if (!count_statements(translation, name, &count))
+        return false;
     init_sums(&sums);
+    sums.count = count;
     sums.updates = strcmp(name, "updates") == 0;
-    sums.count = count_statements(translation, name);
     if (translation->bulk != NULL) {
         sums.index = translation->bulk->index;
         sums.count = translation->bulk->count;
@@ -187,7 +203,7 @@ bool spill_statements_run(spill_translation_t *translation, const char *name,
     bool failed = !done && translation->whole;
     if (!failed)
         make_reply(&sums, reply);
-    if (translation->bulk != NULL) { /* its next command goes on with them */
+    if (translation->bulk != NULL) { /* the next command of the bulkWrite continues with them */
         *translation->bulk->numbers = sums.numbers;
         sums.numbers = (spill_statement_numbers_t){0};
     }

@@ -40,6 +40,9 @@ spill_statement_source_t spill_statement_source(const spill_translation_t *trans
 /* *document is static. False: the end, or an entry that is no document. */
 bool spill_statement_next(spill_statement_source_t *source, bson_t *document);
 
+/* The documents of a sequence were not checked before: is each field BSON? Else fail. */
+bool spill_statement_check(spill_translation_t *translation, const bson_t *document);
+
 /* Is the answer of `test` true for all statements? */
 bool spill_statements_all(spill_translation_t *translation, const char *name,
                           bool (*test)(spill_translation_t *translation, const bson_t *document));

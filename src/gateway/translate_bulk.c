@@ -72,6 +72,8 @@ static bool read_namespace(bulk_t *bulk, const bson_t *entry)
     bson_iter_t iter;
     spill_translation_t *translation = bulk->translation;
     const char *text = "";
+    if (!spill_statement_check(translation, entry))
+        return false;
     for (bool any = bson_iter_init(&iter, entry); any && bson_iter_next(&iter);) {
         if (strcmp(bson_iter_key(&iter), "ns") != 0 || !BSON_ITER_HOLDS_UTF8(&iter))
             return spill_translation_refuse(translation, bson_iter_key(&iter), "bulkWrite",
@@ -105,6 +107,8 @@ static bool read_operation(bulk_t *bulk, const bson_t *document, operation_t *op
 {
     bson_iter_t iter;
     size_t kind = 0;
+    if (!spill_statement_check(bulk->translation, document))
+        return false;
     bool any = bson_iter_init(&iter, document) && bson_iter_next(&iter);
     while (any && kind < KINDS && strcmp(bson_iter_key(&iter), kinds[kind].name) != 0)
         kind++;

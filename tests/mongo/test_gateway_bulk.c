@@ -192,6 +192,60 @@ static void a_malformed_bulk_write_changes_nothing(void **state)
     expect(fixture, "{\"count\": \"d\"}", "n", "0");
 }
 
+/* Copy a document and give its field "zzzz" a type that BSON does not have. */
+static uint8_t *spoil(const bson_t *document)
+{
+    uint8_t *bytes = bson_malloc(document->len);
+    memcpy(bytes, bson_get_data(document), document->len);
+    for (uint32_t i = 1; i + 4 < document->len; i++)
+        if (memcmp(&bytes[i], "zzzz", 4) == 0)
+            bytes[i - 1] = 0x7e;
+    return bytes;
+}
+
+/* A driver sends statements as a sequence, which is not checked before. */
+static void expect_spoilt_is_refused(fixture_t *fixture, const bson_t *body, const char *list,
+                                     const bson_t *statement)
+{
+    spill_client_command_t command;
+    spill_error_t error;
+    bson_t reply;
+    bool close;
+    uint8_t *bytes = spoil(statement);
+    spill_wire_message_t message = {.sequences = {{list, bytes, statement->len}},
+                                    .sequence_count = 1};
+    bson_init_static(&message.body, bson_get_data(body), body->len);
+    assert_int_equal(spill_client_command_read(&message, &command, &error), SPILL_OK);
+    spill_translate_run(fixture->client->served, &fixture->client->connection, &command, &reply,
+                        &close);
+    gateway_expect(&reply, "code", "22");
+    bson_destroy(&reply);
+    bson_free(bytes);
+}
+
+static void a_statement_that_is_no_bson_changes_nothing(void **state)
+{
+    fixture_t *fixture = *state;
+    const char *database = fixture->client->database;
+    char *ns = bson_strdup_printf("%s.c", database);
+    bson_t *operation = BCON_NEW("delete", BCON_INT32(0), "filter", "{", "}", "multi",
+                                 BCON_BOOL(false), "zzzz", BCON_INT32(0));
+    bson_t *deletion =
+        BCON_NEW("q", "{", "}", "limit", BCON_INT32(1), "zzzz", BCON_INT32(0), "hint", "{", "}");
+    bson_t *bulk = BCON_NEW("bulkWrite", BCON_INT32(1), "nsInfo", "[", "{", "ns", BCON_UTF8(ns),
+                            "}", "]", "$db", BCON_UTF8("admin"));
+    bson_t *delete = BCON_NEW("delete", BCON_UTF8("c"), "$db", BCON_UTF8(database));
+    bson_destroy(gateway_run_json(fixture->client, "{\"insert\": \"c\", \"documents\": [{}]}"));
+    expect_spoilt_is_refused(fixture, bulk, "ops", operation);
+    expect_spoilt_is_refused(fixture, delete, "deletes", deletion);
+    expect(fixture, "{\"count\": \"c\"}", "n", "1");
+    bson_destroy(operation);
+    bson_destroy(deletion);
+    bson_destroy(bulk);
+    bson_destroy(delete);
+    bson_free(ns);
+}
+
 static void pages_and_bookkeeping_stay_hidden(void **state)
 {
     fixture_t *fixture = *state;
@@ -246,6 +300,7 @@ int main(void)
                                        TEST(an_unordered_bulk_write_goes_on_after_errors),
                                        TEST(a_repeated_bulk_write_is_made_once),
                                        TEST(a_malformed_bulk_write_changes_nothing),
+                                       TEST(a_statement_that_is_no_bson_changes_nothing),
                                        TEST(pages_and_bookkeeping_stay_hidden),
                                        TEST(apply_ops_on_the_database_is_refused),
                                        TEST(other_bulk_writes_are_relayed)};
