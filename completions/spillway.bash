@@ -84,7 +84,7 @@ _spillway_options() {
             --page= --tune --plots= --clean --json --quiet --durability= --mode="
         ;;
     serve)
-        echo "$common --listen= --check --metrics= --tls-cert= --tls-key= --tls-ca= --tls-client= --present=
+        echo "$common --listen= --check --metrics= --show-owners --tls-cert= --tls-key= --tls-ca= --tls-client= --present=
             --max-connections= --max-per-address= --max-workers= --loops= --memory= --max-reply=
             --header-timeout= --drain="
         ;;

@@ -6,23 +6,12 @@
 #define SPILL_CLI_SERVE_H
 
 #include "cli/command.h"
+#include "gateway/gateway.h"
 
 typedef struct spill_cli_serve_options {
-    const char *listen;
-    const char *metrics;
-    const char *tls_certificate;
-    const char *tls_key;
-    const char *tls_authority;
+    spill_gateway_options_t gateway; /* without uri, present and tls_client */
     const char *tls_client;
     const char *present;
-    int64_t connections_max;
-    int64_t address_connections_max;
-    int64_t workers_max;
-    int64_t loops;
-    int64_t memory_bytes;
-    int64_t reply_bytes_max;
-    int64_t header_seconds;
-    int64_t drain_seconds;
     bool check;
 } spill_cli_serve_options_t;
 

@@ -30,7 +30,7 @@ static spill_code_t check_range(const char *option, int64_t value, int64_t least
                       least, most);
 }
 
-static spill_code_t check_ranges(const spill_cli_serve_options_t *given, spill_error_t *error)
+static spill_code_t check_ranges(const spill_gateway_options_t *given, spill_error_t *error)
 {
     enum { CONNECTIONS_MAX = 1000000, WORKERS_MAX = 1024, LOOPS_MAX = 64, SECONDS_MAX = 86400 };
     const int64_t memory_least = 1 << 20, reply_least = 1 << 20, reply_most = 1 << 30;
@@ -59,23 +59,11 @@ static spill_code_t read_options(const spill_invocation_t *invocation, char uri[
                           "serve needs a server's URI, such as mongodb://127.0.0.1:27017/shop");
     SPILL_TRY(choose("present", given->present, presents, &present, error));
     SPILL_TRY(choose("tls-client", given->tls_client, clients, &client, error));
-    SPILL_TRY(check_ranges(given, error));
-    *options = (spill_gateway_options_t){.uri = uri,
-                                         .listen = given->listen,
-                                         .metrics = given->metrics,
-                                         .tls_certificate = given->tls_certificate,
-                                         .tls_key = given->tls_key,
-                                         .tls_authority = given->tls_authority,
-                                         .tls_client = (spill_tls_client_t)client,
-                                         .present = (spill_present_t)present,
-                                         .connections_max = given->connections_max,
-                                         .address_connections_max = given->address_connections_max,
-                                         .workers_max = given->workers_max,
-                                         .loops = given->loops,
-                                         .memory_bytes = given->memory_bytes,
-                                         .reply_bytes_max = given->reply_bytes_max,
-                                         .header_seconds = given->header_seconds,
-                                         .drain_seconds = given->drain_seconds};
+    SPILL_TRY(check_ranges(&given->gateway, error));
+    *options = given->gateway;
+    options->uri = uri;
+    options->tls_client = (spill_tls_client_t)client;
+    options->present = (spill_present_t)present;
     return SPILL_OK;
 }
 

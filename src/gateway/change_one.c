@@ -169,10 +169,15 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
     const spill_statement_t *statement = change->statement;
     bool any = spill_statement_others(statement, change->translation->array, &others);
     const bson_t *match = spill_filter_is_id(&statement->q) ? &nothing : &statement->q;
-    bool done = spill_change_may_append(change) && bson_iter_init_find(&iter, id, "_id");
+    bool done = spill_change_may_append(change) && bson_iter_init_find(&iter, id, "_id") &&
+                spill_translation_has_time(change->translation);
     if (done) {
         spill_value_t owner = spill_value_from_iter(&iter);
         done = append(change, &owner, any ? &others : NULL, match, matched);
+        change->translation->written |= done && *matched;
+        if (done && *matched)
+            spill_activity_owner(change->translation->connection->activity,
+                                 change->translation->at->collection, &owner);
     }
     if (done && *matched) {
         change->appended = true;
@@ -197,13 +202,16 @@ static bool prepare(spill_change_t *change, const spill_look_t *look)
  */
 static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
 {
-    bool matched;
+    bool matched, adopted;
     bson_iter_t iter;
     spill_error_t error;
-    if (!spill_change_may_append(change) || !bson_iter_init_find(&iter, &look->id, "_id"))
+    if (!spill_change_may_append(change) || !bson_iter_init_find(&iter, &look->id, "_id") ||
+        !spill_translation_has_time(change->translation))
         return false;
     spill_value_t owner = spill_value_from_iter(&iter);
-    spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, NULL, &error);
+    spill_code_t code = spill_array_adopt(change->translation->at->array, &owner, &adopted, &error);
+    if (adopted)
+        spill_activity_adopted(change->translation->connection->activity);
     if (code == SPILL_NOT_FOUND)
         return true;
     if (code != SPILL_OK)

@@ -32,7 +32,7 @@ static const struct {
     {"bulkWrite", SPILL_COMMAND_BULK},
     {"mapReduce", SPILL_COMMAND_OUTPUT},
     {"mapreduce", SPILL_COMMAND_OUTPUT},
-    {"applyOps", SPILL_COMMAND_BULK},
+    {"applyOps", SPILL_COMMAND_OPERATIONS},
     {"listIndexes", SPILL_COMMAND_HARMLESS},
     {"collStats", SPILL_COMMAND_HARMLESS},
     {"collstats", SPILL_COMMAND_HARMLESS},
@@ -66,12 +66,52 @@ bool spill_namespace_concerns(const spill_served_t *served, const char *ns)
            spill_served_hidden(served, database, ns + length + 1);
 }
 
-/* Does a document of the list have a namespace "ns" that concerns the gateway? */
+/* Does a document have a namespace "ns" that concerns the gateway? */
 static bool names_any(const spill_served_t *served, const bson_t *document)
 {
     bson_iter_t ns;
     return bson_iter_init_find(&ns, document, "ns") && BSON_ITER_HOLDS_UTF8(&ns) &&
            spill_namespace_concerns(served, bson_iter_utf8(&ns, NULL));
+}
+
+/*
+ * Operations may be nested, and commands such as drop have the namespace "d.$cmd". So an applyOps
+ * that names the database at all is not relayed if the database has definitions.
+ */
+static bool names_database(const spill_served_t *served, bson_iter_t *fields, int depth)
+{
+    const char *database = spill_served_database(served);
+    size_t length = strlen(database);
+    bool found = false;
+    while (!found && bson_iter_next(fields)) {
+        bson_iter_t inner;
+        if (BSON_ITER_HOLDS_UTF8(fields)) {
+            const char *ns = bson_iter_utf8(fields, NULL);
+            found = strcmp(bson_iter_key(fields), "ns") == 0 &&
+                    strncmp(ns, database, length) == 0 && ns[length] == '.';
+        } else if (BSON_ITER_HOLDS_DOCUMENT(fields) || BSON_ITER_HOLDS_ARRAY(fields)) {
+            found = depth == 0 || !bson_iter_recurse(fields, &inner) ||
+                    names_database(served, &inner, depth - 1);
+        }
+    }
+    return found;
+}
+
+static bool operations_concern(const spill_served_t *served, const spill_wire_message_t *message)
+{
+    bson_iter_t fields;
+    bson_t document;
+    if (spill_served_all(served)[0] == NULL)
+        return false;
+    if (!bson_iter_init(&fields, &message->body) ||
+        names_database(served, &fields, SPILL_COMMAND_DEPTH_MAX))
+        return true;
+    for (size_t i = 0; i < message->sequence_count; i++)
+        for (size_t at = 0; spill_sequence_next(&message->sequences[i], &at, &document);)
+            if (!bson_iter_init(&fields, &document) ||
+                names_database(served, &fields, SPILL_COMMAND_DEPTH_MAX))
+                return true;
+    return false;
 }
 
 bool spill_sequence_next(const spill_wire_sequence_t *sequence, size_t *at, bson_t *document)
@@ -88,23 +128,19 @@ bool spill_sequence_next(const spill_wire_sequence_t *sequence, size_t *at, bson
     return true;
 }
 
-/* nsInfo of bulkWrite, or the operations of applyOps. */
+/* Does nsInfo of a bulkWrite name a collection that concerns the gateway? */
 static bool bulk_concerns(const spill_served_t *served, const spill_wire_message_t *message)
 {
     bson_iter_t iter, each;
     bson_t document;
-    if (!bson_iter_init(&iter, &message->body))
-        return true;
-    while (bson_iter_next(&iter)) {
-        if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &each))
-            continue;
+    if (bson_iter_init_find(&iter, &message->body, "nsInfo") && BSON_ITER_HOLDS_ARRAY(&iter) &&
+        bson_iter_recurse(&iter, &each))
         while (bson_iter_next(&each))
             if (spill_iter_document(&each, &document) && names_any(served, &document))
                 return true;
-    }
     for (size_t i = 0; i < message->sequence_count; i++)
         for (size_t at = 0; spill_sequence_next(&message->sequences[i], &at, &document);)
-            if (names_any(served, &document))
+            if (strcmp(message->sequences[i].name, "nsInfo") == 0 && names_any(served, &document))
                 return true;
     return false;
 }
@@ -188,6 +224,9 @@ spill_translation_class_t spill_translate_classify(const spill_served_t *served,
         break;
     case SPILL_COMMAND_BULK:
         runs = bulk_concerns(served, command->message);
+        break;
+    case SPILL_COMMAND_OPERATIONS:
+        runs = operations_concern(served, command->message);
         break;
     default:
         if (strcmp(command->name, "getMore") == 0)

@@ -15,8 +15,9 @@ typedef enum spill_command_kind {
     SPILL_COMMAND_CREATE,
     SPILL_COMMAND_DATABASE, /* of the whole database */
     SPILL_COMMAND_RENAME,
-    SPILL_COMMAND_BULK,  /* names its collections as "ns" of documents */
-    SPILL_COMMAND_OUTPUT /* mapReduce */
+    SPILL_COMMAND_BULK,       /* bulkWrite: names its collections in nsInfo */
+    SPILL_COMMAND_OPERATIONS, /* applyOps */
+    SPILL_COMMAND_OUTPUT      /* mapReduce */
 } spill_command_kind_t;
 
 spill_command_kind_t spill_command_kind(const char *name);

@@ -101,7 +101,11 @@ static outcome_t append_run(completion_t *completion, spill_read_options_t *opti
     int64_t portion = at->definition->bounds.page_capacity * PAGES_AT_A_TIME;
     bool more = most > 0;
     *count = 0;
+    spill_activity_owner(completion->translation->connection->activity, at->collection,
+                         &completion->owner);
     while (more && outcome == OUTCOME_DONE) {
+        if (!spill_translation_has_time(completion->translation))
+            return OUTCOME_FAILED;
         options->limit = most - *count < portion ? most - *count : portion;
         spill_code_t code =
             spill_array_read(at->array, &completion->owner, options, &slice, &error);

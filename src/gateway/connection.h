@@ -49,7 +49,8 @@ struct spill_connection {
     int64_t waits_since_ms; /* the client owes the rest of a message; 0: it does not */
     bool waits_for_header;
 
-    bool awaiting; /* a command is in progress */
+    bool awaiting;       /* a command is in progress */
+    uint64_t relayed_ns; /* since when one is relayed */
     spill_collecting_t collecting;
     int32_t request_id; /* of the command whose reply is collected */
     bool by_query;      /* ... which was an OP_QUERY */

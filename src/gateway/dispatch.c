@@ -157,6 +157,7 @@ void spill_dispatch_expect_relayed(spill_connection_t *connection, int32_t reque
 {
     spill_metrics_add(&connection->gateway->metrics.relayed, 1);
     connection->awaiting = !unanswered;
+    connection->relayed_ns = uv_hrtime();
     if (unanswered)
         spill_link_expect_none(connection->link);
     else

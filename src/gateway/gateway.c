@@ -6,6 +6,7 @@
 #include "gateway/listen_address.h"
 #include "gateway/service_manager.h"
 #include "gateway/serving.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -76,6 +77,8 @@ static spill_code_t open_parts(running_t *running, const spill_gateway_options_t
     SPILL_TRY(spill_served_open(options->uri, &gateway->served, error));
     gateway->limits = spill_limits_new(options->memory_bytes, running->options.connections_max,
                                        options->address_connections_max);
+    gateway->activity = spill_activity_new(options->shows_owners);
+    gateway->started_us = spill_clock_now_us(NULL);
     gateway->workers = spill_workers_new((size_t)options->workers_max);
     return SPILL_OK;
 }
@@ -102,10 +105,16 @@ static spill_code_t open_loops(running_t *running, spill_error_t *error)
 
 static spill_metrics_state_t state_of(void *context)
 {
-    spill_gateway_t *gateway = context;
+    running_t *running = context;
+    spill_gateway_t *gateway = &running->gateway;
     return (spill_metrics_state_t){.connections = spill_limits_connections(gateway->limits),
                                    .memory_bytes = spill_limits_memory(gateway->limits),
-                                   .primary = spill_targets_known(gateway->targets)};
+                                   .spills = spill_served_spills(gateway->served),
+                                   .uptime_us = spill_clock_now_us(NULL) - gateway->started_us,
+                                   .primary = spill_targets_known(gateway->targets),
+                                   .listen = running->address,
+                                   .upstream = spill_targets_place(gateway->targets),
+                                   .activity = gateway->activity};
 }
 
 static spill_code_t open_metrics(running_t *running, spill_error_t *error)
@@ -113,7 +122,7 @@ static spill_code_t open_metrics(running_t *running, spill_error_t *error)
     spill_gateway_t *gateway = &running->gateway;
     if (!gateway->options->metrics)
         return SPILL_OK;
-    return spill_metrics_serve(gateway->options->metrics, &gateway->metrics, state_of, gateway,
+    return spill_metrics_serve(gateway->options->metrics, &gateway->metrics, state_of, running,
                                &running->metrics, error);
 }
 
@@ -127,6 +136,7 @@ static void free_parts(running_t *running)
     spill_served_free(gateway->served);
     spill_targets_free(gateway->targets);
     spill_limits_free(gateway->limits);
+    spill_activity_free(gateway->activity);
     spill_tls_context_free(gateway->tls);
     pthread_mutex_destroy(&gateway->lock);
 }
@@ -252,8 +262,8 @@ static bool end_loops(running_t *running, const sigset_t *signals)
 static spill_code_t serve(running_t *running, FILE *out, const sigset_t *signals,
                           spill_error_t *error)
 {
-    SPILL_TRY(open_metrics(running, error));
     SPILL_TRY(open_loops(running, error));
+    SPILL_TRY(open_metrics(running, error));
     print_start(running, out);
     spill_gateway_log("start", BCON_NEW("listen", BCON_UTF8(running->address)));
     spill_service_manager_notify("READY=1");

@@ -17,6 +17,7 @@ typedef struct spill_gateway_options {
     const char *tls_authority;
     spill_tls_client_t tls_client;
     spill_present_t present;
+    bool shows_owners;       /* the status page shows the _ids of owners */
     int64_t connections_max; /* 0: SPILL_GATEWAY_CONNECTIONS, or fewer if open files are few */
     int64_t address_connections_max;
     int64_t workers_max;

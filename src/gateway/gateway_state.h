@@ -17,6 +17,8 @@ typedef struct spill_gateway {
     spill_limits_t *limits;
     spill_workers_t *workers;
     spill_metrics_t metrics;
+    spill_activity_t *activity;
+    int64_t started_us;
     bson_oid_t process;       /* serviceId */
     atomic_int connections;   /* ever accepted: their numbers */
     pthread_mutex_t lock;     /* for what follows */

@@ -106,7 +106,8 @@ void spill_hello_answer(const spill_target_t *target, const spill_hello_own_t *o
                     strcmp(bson_iter_key(&iter), "hello") == 0;
     BSON_APPEND_BOOL(answer, by_hello ? "isWritablePrimary" : "ismaster", true);
     BSON_APPEND_BOOL(answer, "helloOk", true);
-    if (spill_hello_presents_router(own->present, target->primary.kind))
+    bool router = spill_hello_presents_router(own->present, target->primary.kind);
+    if (router)
         BSON_APPEND_UTF8(answer, "msg", "isdbgrid");
     copy_field(hello, "maxBsonObjectSize", answer);
     BSON_APPEND_INT32(answer, "maxMessageSizeBytes", own->message_bytes_max);
@@ -116,7 +117,8 @@ void spill_hello_answer(const spill_target_t *target, const spill_hello_own_t *o
     BSON_APPEND_INT32(answer, "connectionId", own->connection);
     append_wire_version(hello, answer);
     copy_field(hello, "readOnly", answer);
-    if (is_true(request, "loadBalanced"))
+    /* With a serviceId, drivers number and retry writes. Without, they refuse loadBalanced=true. */
+    if (router && is_true(request, "loadBalanced"))
         BSON_APPEND_OID(answer, "serviceId", own->process);
     if (relayed) {
         copy_field(relayed, "saslSupportedMechs", answer);

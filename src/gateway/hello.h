@@ -21,7 +21,7 @@ typedef struct spill_hello_own {
     spill_present_t present;
     int32_t message_bytes_max;
     int32_t connection;        /* connectionId */
-    const bson_oid_t *process; /* serviceId, with loadBalanced */
+    const bson_oid_t *process; /* serviceId: a router says it to loadBalanced=true */
 } spill_hello_own_t;
 
 bool spill_hello_is(const char *command);

@@ -9,13 +9,50 @@
 
 static const int64_t bounds_us[SPILL_METRICS_BUCKETS] = SPILL_METRICS_BOUNDS_US;
 
-void spill_metrics_duration(spill_metrics_t *metrics, int64_t duration_us)
+void spill_metrics_duration(spill_metrics_t *metrics, spill_metrics_class_t class,
+                            int64_t duration_us)
 {
     size_t bucket = 0;
+    spill_metrics_durations_t *durations = &metrics->durations[class];
     while (bucket < SPILL_METRICS_BUCKETS && duration_us > bounds_us[bucket])
         bucket++;
-    spill_metrics_add(&metrics->durations[bucket], 1);
-    spill_metrics_add(&metrics->duration_us, duration_us);
+    spill_metrics_add(&durations->buckets[bucket], 1);
+    spill_metrics_add(&durations->sum_us, duration_us);
+}
+
+const char *spill_metrics_class_name(spill_metrics_class_t class)
+{
+    static const char *const names[] = {[SPILL_METRICS_RELAYED] = "relayed",
+                                        [SPILL_METRICS_READ] = "read",
+                                        [SPILL_METRICS_WRITE] = "write",
+                                        [SPILL_METRICS_OTHER] = "other"};
+    return names[class];
+}
+
+static int64_t bound_at(const int64_t *counts, int64_t rank)
+{
+    int64_t passed = 0;
+    for (size_t i = 0; i < SPILL_METRICS_BUCKETS; i++) {
+        passed += counts[i];
+        if (passed >= rank)
+            return bounds_us[i];
+    }
+    return INT64_MAX;
+}
+
+spill_metrics_summary_t spill_metrics_summary(spill_metrics_t *metrics, spill_metrics_class_t class)
+{
+    int64_t counts[SPILL_METRICS_BUCKETS + 1];
+    spill_metrics_summary_t summary = {0};
+    spill_metrics_durations_t *durations = &metrics->durations[class];
+    for (size_t i = 0; i <= SPILL_METRICS_BUCKETS; i++)
+        summary.count += counts[i] = atomic_load(&durations->buckets[i]);
+    if (summary.count == 0)
+        return summary;
+    summary.mean_us = atomic_load(&durations->sum_us) / summary.count;
+    summary.median_us = bound_at(counts, (summary.count + 1) / 2);
+    summary.late_us = bound_at(counts, summary.count - summary.count / 100);
+    return summary;
 }
 
 static void print(spill_buffer_t *out, const char *format, ...)
@@ -39,20 +76,40 @@ static void print_one(spill_buffer_t *out, const char *name, const char *type, c
     print(out, "spillway_gateway_%s %" PRId64 "\n", name, value);
 }
 
-static void print_durations(spill_metrics_t *metrics, spill_buffer_t *out)
+/* The histogram of the classes from `from` to `to`. */
+static void print_durations(spill_metrics_t *metrics, spill_metrics_class_t from,
+                            spill_metrics_class_t to, const char *family, const char *help,
+                            spill_buffer_t *out)
 {
-    static const char name[] = "spillway_gateway_translated_seconds";
-    int64_t count = 0;
-    print(out, "# HELP %s Durations of commands on served collections\n# TYPE %s histogram\n", name,
-          name);
-    for (size_t i = 0; i < SPILL_METRICS_BUCKETS; i++) {
-        count += atomic_load(&metrics->durations[i]);
-        print(out, "%s_bucket{le=\"%g\"} %" PRId64 "\n", name, (double)bounds_us[i] / 1e6, count);
+    char name[80];
+    snprintf(name, sizeof name, "spillway_gateway_%s_seconds", family);
+    print(out, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
+    for (spill_metrics_class_t class = from; class <= to; class ++) {
+        spill_metrics_durations_t *durations = &metrics->durations[class];
+        const char *label = spill_metrics_class_name(class);
+        int64_t count = 0;
+        for (size_t i = 0; i < SPILL_METRICS_BUCKETS; i++) {
+            count += atomic_load(&durations->buckets[i]);
+            print(out, "%s_bucket{class=\"%s\",le=\"%g\"} %" PRId64 "\n", name, label,
+                  (double)bounds_us[i] / 1e6, count);
+        }
+        count += atomic_load(&durations->buckets[SPILL_METRICS_BUCKETS]);
+        print(out, "%s_bucket{class=\"%s\",le=\"+Inf\"} %" PRId64 "\n", name, label, count);
+        print(out, "%s_sum{class=\"%s\"} %g\n", name, label,
+              (double)atomic_load(&durations->sum_us) / 1e6);
+        print(out, "%s_count{class=\"%s\"} %" PRId64 "\n", name, label, count);
     }
-    count += atomic_load(&metrics->durations[SPILL_METRICS_BUCKETS]);
-    print(out, "%s_bucket{le=\"+Inf\"} %" PRId64 "\n", name, count);
-    print(out, "%s_sum %g\n", name, (double)atomic_load(&metrics->duration_us) / 1e6);
-    print(out, "%s_count %" PRId64 "\n", name, count);
+}
+
+static void print_refusals(spill_activity_t *activity, spill_buffer_t *out)
+{
+    static const char name[] = "spillway_gateway_refusals_total";
+    spill_activity_refusal_row_t rows[SPILL_ACTIVITY_REFUSALS];
+    size_t count = spill_activity_refusals(activity, rows);
+    print(out, "# HELP %s Refusals on served collections\n# TYPE %s counter\n", name, name);
+    for (size_t i = 0; i < count; i++)
+        print(out, "%s{command=\"%s\",code=\"%d\",operation=\"%s\"} %" PRId64 "\n", name,
+              rows[i].command, rows[i].code, rows[i].operation, rows[i].count);
 }
 
 void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *state,
@@ -73,5 +130,13 @@ void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *
     print_one(out, "memory_bytes", "gauge", "Bytes that count against --memory",
               state->memory_bytes);
     print_one(out, "primary", "gauge", "1 if there is a primary", state->primary ? 1 : 0);
-    print_durations(metrics, out);
+    print_one(out, "adoptions_total", "counter", "Arrays that became managed ones",
+              spill_activity_adoptions(state->activity));
+    print_one(out, "spills_total", "counter", "Runs of elements that moved to pages",
+              state->spills);
+    print_durations(metrics, SPILL_METRICS_READ, SPILL_METRICS_OTHER, "translated",
+                    "Durations of commands on served collections", out);
+    print_durations(metrics, SPILL_METRICS_RELAYED, SPILL_METRICS_RELAYED, "relayed",
+                    "Durations of relayed commands", out);
+    print_refusals(state->activity, out);
 }

@@ -2,6 +2,7 @@
 #ifndef SPILL_GATEWAY_METRICS_H
 #define SPILL_GATEWAY_METRICS_H
 
+#include "gateway/activity.h"
 #include "util/buffer.h"
 
 #include <spillway/error.h>
@@ -22,26 +23,46 @@
     X(received_bytes, "received_bytes", "Bytes that clients sent")                                 \
     X(sent_bytes, "sent_bytes", "Bytes that were sent to clients")
 
-/* The upper bounds of the buckets of translated commands' durations, in microseconds. */
+/*
+ * The classes of commands whose durations are counted: relayed ones until their reply has been
+ * passed on, and those on served collections.
+ */
+typedef enum spill_metrics_class {
+    SPILL_METRICS_RELAYED,
+    SPILL_METRICS_READ,
+    SPILL_METRICS_WRITE,
+    SPILL_METRICS_OTHER,
+    SPILL_METRICS_CLASSES
+} spill_metrics_class_t;
+
+/* The upper bounds of the buckets of durations, in microseconds. */
 #define SPILL_METRICS_BOUNDS_US                                                                    \
     {                                                                                              \
-        500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000, 10000000              \
+        100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 1000000, 10000000    \
     }
-#define SPILL_METRICS_BUCKETS 11
+#define SPILL_METRICS_BUCKETS 13
+
+typedef struct spill_metrics_durations {
+    atomic_int_fast64_t buckets[SPILL_METRICS_BUCKETS + 1]; /* the last: longer ones */
+    atomic_int_fast64_t sum_us;
+} spill_metrics_durations_t;
 
 typedef struct spill_metrics {
 #define SPILL_METRICS_FIELD(field, name, help) atomic_int_fast64_t field;
     SPILL_METRICS_COUNTERS(SPILL_METRICS_FIELD)
 #undef SPILL_METRICS_FIELD
-    atomic_int_fast64_t durations[SPILL_METRICS_BUCKETS + 1]; /* the last: longer ones */
-    atomic_int_fast64_t duration_us;
+    spill_metrics_durations_t durations[SPILL_METRICS_CLASSES];
 } spill_metrics_t;
 
 /* What is true now, beside the counters. */
 typedef struct spill_metrics_state {
     int64_t connections;
     int64_t memory_bytes;
+    int64_t spills;
+    int64_t uptime_us;
     bool primary;
+    const char *listen, *upstream; /* places, without passwords */
+    spill_activity_t *activity;
 } spill_metrics_state_t;
 
 static inline void spill_metrics_add(atomic_int_fast64_t *counter, int64_t more)
@@ -49,14 +70,25 @@ static inline void spill_metrics_add(atomic_int_fast64_t *counter, int64_t more)
     atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
 }
 
-/* Count a translated command. Any thread. */
-void spill_metrics_duration(spill_metrics_t *metrics, int64_t duration_us);
+/* Count a command's duration. Any thread. */
+void spill_metrics_duration(spill_metrics_t *metrics, spill_metrics_class_t class,
+                            int64_t duration_us);
+
+/* The commands of a class so far, and the upper bound of the bucket with this share of them. */
+typedef struct spill_metrics_summary {
+    int64_t count;
+    int64_t mean_us;
+    int64_t median_us, late_us; /* at 0.5 and 0.99; INT64_MAX: above the last bound */
+} spill_metrics_summary_t;
+spill_metrics_summary_t spill_metrics_summary(spill_metrics_t *metrics,
+                                              spill_metrics_class_t class);
+const char *spill_metrics_class_name(spill_metrics_class_t class);
 
 /* Append them in Prometheus' text format. Any thread. */
 void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *state,
                          spill_buffer_t *out);
 
-/* ---- the server of /metrics and /healthz ----------------------------------------------------- */
+/* ---- the server of /metrics, /healthz and the status page ------------------------------------ */
 
 typedef struct spill_metrics_server spill_metrics_server_t;
 

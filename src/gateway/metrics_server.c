@@ -1,6 +1,7 @@
-/* /metrics and /healthz by libmicrohttpd, on a thread of its own. */
+/* The status page, /metrics and /healthz by libmicrohttpd, on a thread of its own. */
 #include "gateway/metrics.h"
 
+#include "gateway/status_page.h"
 #include "util/error.h"
 
 #include <arpa/inet.h>
@@ -18,14 +19,18 @@ struct spill_metrics_server {
     void *context;
 };
 
-static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const void *text,
-                             size_t size)
+static const char plain[] = "text/plain; version=0.0.4; charset=utf-8";
+
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type,
+                             const void *text, size_t size)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(size, (void *)text, MHD_RESPMEM_MUST_COPY);
     if (!response)
         return MHD_NO;
-    MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Content-Security-Policy", SPILL_STATUS_PAGE_POLICY);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
     enum MHD_Result done = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return done;
@@ -34,7 +39,7 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
 static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned status,
                                   const char *text)
 {
-    return reply(connection, status, text, strlen(text));
+    return reply(connection, status, plain, text, strlen(text));
 }
 
 /* libmicrohttpd calls it for each request; the bodies of requests are not read. */
@@ -53,11 +58,16 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     if (strcmp(url, "/healthz") == 0)
         return state.primary ? reply_text(connection, MHD_HTTP_OK, "ok\n")
                              : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no primary\n");
-    if (strcmp(url, "/metrics") != 0)
-        return reply_text(connection, MHD_HTTP_NOT_FOUND, "try /metrics or /healthz\n");
+    bool page = strcmp(url, "/") == 0;
+    if (!page && strcmp(url, "/metrics") != 0)
+        return reply_text(connection, MHD_HTTP_NOT_FOUND, "try /, /metrics or /healthz\n");
     spill_buffer_t text = SPILL_BUFFER_INIT;
-    spill_metrics_print(server->metrics, &state, &text);
-    enum MHD_Result done = reply(connection, MHD_HTTP_OK, text.data, text.size);
+    if (page)
+        spill_status_page_print(server->metrics, &state, &text);
+    else
+        spill_metrics_print(server->metrics, &state, &text);
+    enum MHD_Result done = reply(connection, MHD_HTTP_OK, page ? "text/html; charset=utf-8" : plain,
+                                 text.data, text.size);
     spill_buffer_release(&text);
     return done;
 }

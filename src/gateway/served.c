@@ -222,6 +222,13 @@ const char *spill_served_database(const spill_served_t *served)
     return served->database;
 }
 
+int64_t spill_served_spills(spill_served_t *served)
+{
+    spill_counters_t counters;
+    spill_store_counters(served->store, &counters);
+    return counters.spills;
+}
+
 spill_cursors_t *spill_served_cursors(const spill_served_t *served)
 {
     return served->cursors;

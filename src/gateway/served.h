@@ -60,6 +60,7 @@ const char *const *spill_served_pages(const spill_served_t *served);
 
 /* The database that the URI names. */
 const char *spill_served_database(const spill_served_t *served);
+int64_t spill_served_spills(spill_served_t *served); /* since it was opened */
 struct spill_cursors *spill_served_cursors(const spill_served_t *served);
 
 /* Does the server know `stmtIds`? True until it has refused them. */

@@ -62,6 +62,8 @@ static void link_reply_end(void *owner)
 {
     spill_connection_t *connection = owner;
     connection->awaiting = false;
+    spill_metrics_duration(&connection->gateway->metrics, SPILL_METRICS_RELAYED,
+                           (int64_t)((uv_hrtime() - connection->relayed_ns) / 1000));
     spill_inbound_continue(connection);
 }
 

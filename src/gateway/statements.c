@@ -41,16 +41,16 @@ void spill_sums_upserted(spill_sums_t *sums, const bson_t *fields)
     append_indexed(&sums->upserted, &sums->upserted_count, sums->index, fields);
 }
 
-void spill_sums_keep(spill_sums_t *sums, const bson_t *reply)
+void spill_reply_rest(const bson_t *reply, bson_t *rest)
 {
     static const char *const made[] = {"n", "nModified", "upserted", "writeErrors", "ok", NULL};
     bson_iter_t field;
-    bson_reinit(&sums->rest);
+    bson_reinit(rest);
     if (!bson_iter_init(&field, reply))
         return;
     while (bson_iter_next(&field))
         if (!spill_is_one_of(bson_iter_key(&field), made))
-            bson_append_iter(&sums->rest, NULL, -1, &field);
+            bson_append_iter(rest, NULL, -1, &field);
 }
 
 bool spill_sums_call(spill_translation_t *translation, const spill_sums_t *sums, const bson_t *body,
@@ -109,17 +109,10 @@ void spill_statement_guard(const bson_t *statement, const bson_t *q, const bson_
     }
 }
 
-/* The list, in the body or in a sequence. */
-typedef struct source {
-    bson_iter_t each; /* of the body */
-    bool in_body;
-    const spill_wire_sequence_t *sequence; /* or NULL */
-    size_t at;
-} source_t;
-
-static source_t find_source(const spill_translation_t *translation, const char *name)
+spill_statement_source_t spill_statement_source(const spill_translation_t *translation,
+                                                const char *name)
 {
-    source_t source = {0};
+    spill_statement_source_t source = {0};
     bson_iter_t iter;
     const spill_wire_message_t *message = translation->command->message;
     source.in_body = spill_translation_find(translation, name, &iter) &&
@@ -130,7 +123,7 @@ static source_t find_source(const spill_translation_t *translation, const char *
     return source;
 }
 
-static bool next_statement(source_t *source, bson_t *document)
+bool spill_statement_next(spill_statement_source_t *source, bson_t *document)
 {
     if (source->sequence != NULL)
         return spill_sequence_next(source->sequence, &source->at, document);
@@ -142,22 +135,35 @@ bool spill_statements_all(spill_translation_t *translation, const char *name,
                           bool (*test)(spill_translation_t *translation, const bson_t *document))
 {
     bson_t document;
-    source_t source = find_source(translation, name);
+    spill_statement_source_t source = spill_statement_source(translation, name);
     bool all = true;
-    while (all && next_statement(&source, &document))
+    while (all && spill_statement_next(&source, &document))
         all = test(translation, &document);
     spill_translation_recover(translation);
     return all;
 }
 
-static size_t count_statements(const spill_translation_t *translation, const char *name)
+bool spill_statement_check(spill_translation_t *translation, const bson_t *document)
+{
+    bson_iter_t field;
+    bool any = bson_iter_init(&field, document);
+    while (any && bson_iter_next(&field)) {
+    }
+    return (any && field.err_off == 0) ||
+           spill_translation_fail(translation, SPILL_SERVER_INVALID_BSON,
+                                  "spillway: a statement of '%s' is not BSON",
+                                  translation->command->name);
+}
+
+/* Read all statements once, so that a malformed one changes nothing. */
+static bool count_statements(spill_translation_t *translation, const char *name, size_t *count)
 {
     bson_t document;
-    source_t source = find_source(translation, name);
-    size_t count = 0;
-    while (next_statement(&source, &document))
-        count++;
-    return count;
+    spill_statement_source_t source = spill_statement_source(translation, name);
+    for (*count = 0; spill_statement_next(&source, &document); ++*count)
+        if (!spill_statement_check(translation, &document))
+            return false;
+    return true;
 }
 
 bool spill_statements_run(spill_translation_t *translation, const char *name,
@@ -169,20 +175,38 @@ bool spill_statements_run(spill_translation_t *translation, const char *name,
     bool ordered =
         !spill_translation_find(translation, "ordered", &iter) || spill_iter_is_true(&iter);
     bool done = true;
-    source_t source = find_source(translation, name);
+    size_t count;
+    spill_statement_source_t source = spill_statement_source(translation, name);
+    if (!count_statements(translation, name, &count))
+        return false;
     init_sums(&sums);
+    sums.count = count;
     sums.updates = strcmp(name, "updates") == 0;
-    sums.count = count_statements(translation, name);
-    while ((done || (!ordered && !translation->whole)) && next_statement(&source, &document)) {
+    if (translation->bulk != NULL) {
+        sums.index = translation->bulk->index;
+        sums.count = translation->bulk->count;
+        sums.numbers = *translation->bulk->numbers;
+    }
+    while ((done || (!ordered && !translation->whole)) &&
+           spill_statement_next(&source, &document)) {
         spill_translation_recover(translation);
         done = run(translation, &document, &sums);
-        if (!done && !translation->whole)
+        if (!done && sums.n == 0 &&
+            spill_translation_failure_code(translation) == SPILL_SERVER_TIME_EXPIRED)
+            translation->whole = true; /* as a server, as long as nothing was made */
+        if (!done && !translation->whole) {
+            spill_translation_note_refusal(translation);
             append_indexed(&sums.errors, &sums.error_count, sums.index, &translation->failure);
+        }
         sums.index++;
     }
     bool failed = !done && translation->whole;
     if (!failed)
         make_reply(&sums, reply);
+    if (translation->bulk != NULL) { /* the next command of the bulkWrite continues with them */
+        *translation->bulk->numbers = sums.numbers;
+        sums.numbers = (spill_statement_numbers_t){0};
+    }
     release_sums(&sums);
     return !failed;
 }

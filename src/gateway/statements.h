@@ -28,6 +28,21 @@ typedef bool (*spill_statement_fn)(spill_translation_t *translation, const bson_
 bool spill_statements_run(spill_translation_t *translation, const char *name,
                           spill_statement_fn run, bson_t *reply);
 
+/* A list of documents, in the body or in a sequence. */
+typedef struct spill_statement_source {
+    bson_iter_t each; /* of the body */
+    bool in_body;
+    const spill_wire_sequence_t *sequence; /* or NULL */
+    size_t at;
+} spill_statement_source_t;
+spill_statement_source_t spill_statement_source(const spill_translation_t *translation,
+                                                const char *name);
+/* *document is static. False: the end, or an entry that is no document. */
+bool spill_statement_next(spill_statement_source_t *source, bson_t *document);
+
+/* The documents of a sequence were not checked before: is each field BSON? Else fail. */
+bool spill_statement_check(spill_translation_t *translation, const bson_t *document);
+
 /* Is the answer of `test` true for all statements? */
 bool spill_statements_all(spill_translation_t *translation, const char *name,
                           bool (*test)(spill_translation_t *translation, const bson_t *document));
@@ -42,8 +57,8 @@ void spill_sums_upserted(spill_sums_t *sums, const bson_t *fields);
 bool spill_sums_call(spill_translation_t *translation, const spill_sums_t *sums, const bson_t *body,
                      bson_t *reply);
 
-/* Keep the fields of the server's reply that are not sums. */
-void spill_sums_keep(spill_sums_t *sums, const bson_t *reply);
+/* Copy the fields of the server's reply that are not sums; earlier ones are dropped. */
+void spill_reply_rest(const bson_t *reply, bson_t *rest);
 
 /*
  * Copy a statement with `guards` added to its filter `q`, without upsert, multi and limit, which

@@ -90,6 +90,8 @@ static bool run(spill_translation_t *translation, bson_t *reply)
         return spill_translate_drop_database(translation, reply);
     if (strcmp(name, "aggregate") == 0)
         return spill_translate_aggregate(translation, reply);
+    if (strcmp(name, "bulkWrite") == 0)
+        return spill_translate_bulk(translation, reply);
     if (spill_served_hidden(translation->served, command->database, command->collection))
         return run_hidden(translation);
     if (strcmp(name, "create") == 0)
@@ -104,6 +106,7 @@ void spill_translate_run(spill_served_t *served, spill_client_connection_t *conn
     spill_translation_init(&translation, served, connection, command);
     *close = false;
     if (!run(&translation, reply)) {
+        spill_translation_note_refusal(&translation);
         bson_init(reply);
         BSON_APPEND_DOUBLE(reply, "ok", 0);
         bson_concat(reply, &translation.failure);

@@ -55,7 +55,7 @@ static bool attempt(deletion_t *deletion, spill_sums_t *sums)
     bson_append_array_end(&body, &list);
     if (!spill_sums_call(translation, sums, &body, &reply))
         return false;
-    spill_sums_keep(sums, &reply);
+    spill_reply_rest(&reply, &sums->rest);
     deletion->n += bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
     bool done = !(bson_iter_init(&iter, &reply) &&
                   bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&

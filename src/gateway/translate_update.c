@@ -42,7 +42,7 @@ static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, b
     bson_append_array_end(&body, &list);
     if (!spill_sums_call(change->translation, sums, &body, &reply))
         return false;
-    spill_sums_keep(sums, &reply);
+    spill_reply_rest(&reply, &sums->rest);
     bool done = read_reply(change, &reply);
     bson_destroy(&reply);
     return done;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 void spill_translation_init(spill_translation_t *translation, spill_served_t *served,
                             spill_client_connection_t *connection,
@@ -103,12 +104,16 @@ static const char *name_of(spill_server_code_t code)
         return "BadValue";
     case SPILL_SERVER_UNAUTHORIZED:
         return "Unauthorized";
+    case SPILL_SERVER_INVALID_LENGTH:
+        return "InvalidLength";
     case SPILL_SERVER_ILLEGAL_OPERATION:
         return "IllegalOperation";
     case SPILL_SERVER_INVALID_BSON:
         return "InvalidBSON";
     case SPILL_SERVER_CURSOR_NOT_FOUND:
         return "CursorNotFound";
+    case SPILL_SERVER_TIME_EXPIRED:
+        return "MaxTimeMSExpired";
     case SPILL_SERVER_CANNOT_CREATE_INDEX:
         return "CannotCreateIndex";
     case SPILL_SERVER_SHUTDOWN:
@@ -246,6 +251,59 @@ int spill_translation_failure_code(const spill_translation_t *translation)
                : 0;
 }
 
+/* ---- time ------------------------------------------------------------------------------------ */
+
+int64_t spill_translate_clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static const char *const modifies[] = {"findAndModify", "findandmodify", NULL};
+
+/* INT64_MAX: no end. */
+static int64_t time_left_us(const spill_translation_t *translation)
+{
+    const int64_t most_ms = INT32_MAX;
+    int64_t received_us = translation->connection->received_us;
+    int64_t bound_ms = translation->command->max_time_ms;
+    bool answers = translation->written && spill_is_one_of(translation->command->name, modifies);
+    if (bound_ms <= 0 || bound_ms > most_ms || received_us == 0 || answers)
+        return INT64_MAX;
+    return received_us + bound_ms * 1000 - spill_translate_clock_us();
+}
+
+bool spill_translation_has_time(spill_translation_t *translation)
+{
+    return time_left_us(translation) > 0 ||
+           spill_translation_fail(translation, SPILL_SERVER_TIME_EXPIRED,
+                                  "spillway: the command's maxTimeMS has passed; the steps that "
+                                  "were begun are completed, the others are not made");
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static const char *text_of(const bson_t *document, const char *path)
+{
+    bson_iter_t iter, found;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
+                   BSON_ITER_HOLDS_UTF8(&found)
+               ? bson_iter_utf8(&found, NULL)
+               : NULL;
+}
+
+void spill_translation_note_refusal(const spill_translation_t *translation)
+{
+    static const char own[] = "spillway: ";
+    const char *message = text_of(&translation->failure, "errmsg");
+    if (message != NULL && strncmp(message, own, strlen(own)) == 0)
+        spill_activity_refused(translation->connection->activity, translation->command->name,
+                               translation->at != NULL ? translation->at->collection : "",
+                               spill_translation_failure_code(translation),
+                               text_of(&translation->failure, "spillway.operator"));
+}
+
 /* ---- upstream -------------------------------------------------------------------------------- */
 
 static bool is_ok(const bson_t *reply)
@@ -268,12 +326,37 @@ bool spill_translation_keep(spill_translation_t *translation, const bson_t *erro
     return false;
 }
 
+static bool begins_with(const bson_t *body, const char *const *names)
+{
+    bson_iter_t iter;
+    return bson_iter_init(&iter, body) && bson_iter_next(&iter) &&
+           spill_is_one_of(bson_iter_key(&iter), names);
+}
+
+/* Send a command, with the time that is left as its maxTimeMS. A getMore cannot have one. */
+static spill_code_t send_in_time(spill_translation_t *translation, const bson_t *body,
+                                 const spill_wire_sequence_t *sequences, size_t count,
+                                 bson_t *reply, spill_error_t *error)
+{
+    static const char *const timeless[] = {"getMore", "killCursors", NULL};
+    spill_client_connection_t *connection = translation->connection;
+    int64_t left_us = time_left_us(translation);
+    if (left_us == INT64_MAX || begins_with(body, timeless))
+        return connection->call(connection, body, sequences, count, reply, error);
+    SPILL_SCOPED(bson_destroy) bson_t timed = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(body, &timed, "maxTimeMS", NULL);
+    BSON_APPEND_INT64(&timed, "maxTimeMS", left_us / 1000 + 1);
+    return connection->call(connection, &timed, sequences, count, reply, error);
+}
+
 static bool call(spill_translation_t *translation, const bson_t *body,
                  const spill_wire_sequence_t *sequences, size_t count, bson_t *reply)
 {
     spill_error_t error;
-    spill_client_connection_t *connection = translation->connection;
-    if (connection->call(connection, body, sequences, count, reply, &error) != SPILL_OK) {
+    if (!spill_translation_has_time(translation))
+        return false;
+    translation->written |= begins_with(body, modifies);
+    if (send_in_time(translation, body, sequences, count, reply, &error) != SPILL_OK) {
         translation->close = true;
         set_failure(translation, SPILL_SERVER_SHUTDOWN, error.message);
         translation->whole = true;

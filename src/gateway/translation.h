@@ -14,9 +14,11 @@
 typedef enum spill_server_code {
     SPILL_SERVER_BAD_VALUE = 2,
     SPILL_SERVER_UNAUTHORIZED = 13,
+    SPILL_SERVER_INVALID_LENGTH = 16,
     SPILL_SERVER_ILLEGAL_OPERATION = 20,
     SPILL_SERVER_INVALID_BSON = 22,
     SPILL_SERVER_CURSOR_NOT_FOUND = 43,
+    SPILL_SERVER_TIME_EXPIRED = 50,
     SPILL_SERVER_CANNOT_CREATE_INDEX = 67,
     SPILL_SERVER_SHUTDOWN = 91,
     SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN = 100,
@@ -28,17 +30,26 @@ typedef enum spill_server_code {
     SPILL_SERVER_DOCUMENT_TOO_LARGE = 10334
 } spill_server_code_t;
 
+/* The place of a command that is a part of a bulkWrite (translate_bulk.c). */
+typedef struct spill_bulk_place {
+    int32_t index; /* of its first operation */
+    size_t count;  /* of the bulkWrite's operations */
+    struct spill_statement_numbers *numbers;
+} spill_bulk_place_t;
+
 typedef struct spill_translation {
     spill_served_t *served;
     const spill_served_collection_t *at; /* NULL: a command of the database, or of another place */
     const char *array;                   /* at->definition->array; "" without `at` */
     spill_client_connection_t *connection;
     const spill_client_command_t *command;
+    const spill_bulk_place_t *bulk; /* NULL: the command is one of its own */
     /* After a failure: the fields of an error reply without `ok`: {code, codeName, errmsg, ...}. */
     bson_t failure;
     bool failed;
-    bool whole; /* the failure is the command's, not only that of one statement */
-    bool close; /* the connection to upstream broke: nothing can be answered */
+    bool written; /* after that, maxTimeMS does not bound the reading of findAndModify's document */
+    bool whole;   /* the failure is the command's, not only that of one statement */
+    bool close;   /* the connection to upstream broke: nothing can be answered */
 } spill_translation_t;
 
 void spill_translation_init(spill_translation_t *translation, spill_served_t *served,
@@ -75,8 +86,19 @@ void spill_translation_recover(spill_translation_t *translation);
 /* Keep an error document of upstream as the failure. `whole`: it is the whole reply. */
 bool spill_translation_keep(spill_translation_t *translation, const bson_t *error, bool whole);
 
+/* Count and log the stored failure if it is a refusal of the gateway's own. */
+void spill_translation_note_refusal(const spill_translation_t *translation);
+
 /* The code of the stored failure; 0: none. */
 int spill_translation_failure_code(const spill_translation_t *translation);
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/*
+ * Is there time left of maxTimeMS? Else fail with code 50. Ask before each step: a step that has
+ * begun is completed, so the failure never leaves half a step.
+ */
+bool spill_translation_has_time(spill_translation_t *translation);
 
 /* ---- upstream -------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* A command in a worker thread, which calls upstream through the loop. */
 #include "gateway/translation_job.h"
 
+#include "gateway/classify.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -118,6 +119,24 @@ static void report_done(spill_post_t *post)
     job->host->done(job->owner);
 }
 
+static spill_metrics_class_t class_of(const spill_wire_message_t *message)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, &message->body) || !bson_iter_next(&iter))
+        return SPILL_METRICS_OTHER;
+    switch (spill_command_kind(bson_iter_key(&iter))) {
+    case SPILL_COMMAND_READ:
+    case SPILL_COMMAND_AGGREGATE:
+        return SPILL_METRICS_READ;
+    case SPILL_COMMAND_INSERT:
+    case SPILL_COMMAND_WRITE:
+    case SPILL_COMMAND_BULK:
+        return SPILL_METRICS_WRITE;
+    default:
+        return SPILL_METRICS_OTHER;
+    }
+}
+
 static void run_job(spill_work_t *work)
 {
     spill_translation_job_t *job =
@@ -132,7 +151,8 @@ static void run_job(spill_work_t *work)
         job->close = true;
         bson_init(&job->reply);
     }
-    spill_metrics_duration(&job->gateway->metrics, spill_clock_now_us(NULL) - started_us);
+    spill_metrics_duration(&job->gateway->metrics, class_of(&job->read),
+                           spill_clock_now_us(NULL) - started_us);
     job->done_post.run = report_done;
     spill_loop_post(job->loop, &job->done_post);
 }
@@ -146,6 +166,8 @@ spill_translation_job_t *spill_translation_job_start(spill_gateway_t *gateway, s
     job->connection = *connection;
     job->connection.call = call_upstream;
     job->connection.reserve = reserve_reply;
+    job->connection.activity = gateway->activity;
+    job->connection.received_us = spill_translate_clock_us();
     job->gateway = gateway;
     job->loop = loop;
     job->host = host;

@@ -16,6 +16,8 @@ bool spill_translate_update(spill_translation_t *translation, bson_t *reply);
 bool spill_translate_delete(spill_translation_t *translation, bson_t *reply);
 bool spill_translate_modify(spill_translation_t *translation, bson_t *reply); /* findAndModify */
 
+bool spill_translate_bulk(spill_translation_t *translation, bson_t *reply); /* bulkWrite */
+
 /* translate_catalog.c */
 bool spill_translate_list_collections(spill_translation_t *translation, bson_t *reply);
 bool spill_translate_create_indexes(spill_translation_t *translation, bson_t *reply);

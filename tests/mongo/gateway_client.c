@@ -194,6 +194,8 @@ static spill_client_command_t read_command(const spill_wire_message_t *message)
     command.database = bson_iter_utf8(&iter, NULL);
     if (bson_iter_init_find(&iter, &message->body, "txnNumber"))
         command.txn_number = bson_iter_as_int64(&iter);
+    if (bson_iter_init_find(&iter, &message->body, "maxTimeMS"))
+        command.max_time_ms = bson_iter_as_int64(&iter);
     bson_iter_t id;
     if (bson_iter_init(&iter, &message->body) && bson_iter_find_descendant(&iter, "lsid.id", &id)) {
         bson_iter_binary(&id, &subtype, &size, &bytes);

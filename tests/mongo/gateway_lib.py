@@ -1,7 +1,8 @@
 """Helpers of the gateway's tests: a scripted server, a raw client, and a gateway that is started.
 
 The scripted server answers a driver's handshake, says that no definitions exist, and records every
-command on the database `app`. What it answers to those depends on the command's name.
+command on the databases `recorded`. What it answers to those depends on the command's name, and on
+the test's script.
 """
 
 import os
@@ -74,13 +75,17 @@ def wait_until(what, condition):
 class Server:
     """A scripted server on a port of the loopback address."""
 
-    def __init__(self, set_name=None):
+    def __init__(self, set_name=None, definitions=(), recorded=("app",), script=None):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.set_name = set_name
         self.members = [self]  # of the set
         self.is_primary = True
-        self.received = []  # messages on `app`
+        self.definitions = definitions  # of the database `d`
+        self.recorded = recorded
+        self.script = script or {}  # name: a function of the body that returns the answer, or None
+        self.received = []  # messages on the recorded databases
+        self.by = []  # ... and the number of the connection of each
         self.sent = []  # ... and the bytes of their replies
         self.may_answer = threading.Event()  # for the command `wait`
         self.connections = set()
@@ -106,7 +111,7 @@ class Server:
         try:
             while True:
                 data = receive(end)
-                for part in self.answer(data):
+                for part in self.answer(data, end.fileno()):
                     end.sendall(part)
         except (EOFError, OSError):
             end.close()
@@ -126,7 +131,7 @@ class Server:
                                      if member.is_primary)
         return answer
 
-    def answer(self, data):
+    def answer(self, data, by):
         """The parts of the answer. A part may wait, or end the connection."""
         request, opcode = struct.unpack("<i", data[4:8])[0], struct.unpack("<i", data[12:16])[0]
         body = body_of(data)
@@ -134,8 +139,11 @@ class Server:
         if opcode == QUERY:
             payload = struct.pack("<iqii", 8, 0, 0, 1) + bson.encode(self.hello())
             return [frame(payload, REPLY, 1, request)]
-        if body.get("$db") == "app":
+        bookkeeping = str(body[name]).startswith("spillway.")
+        if (body.get("$db") in self.recorded and not bookkeeping and
+                name not in ("hello", "isMaster", "ismaster")):
             self.received.append(data)
+            self.by.append(by)
             return self.answer_app(name, data, request)
         if name in ("hello", "isMaster", "ismaster"):
             return [message(self.hello() | self.authentication(body), response=request)]
@@ -143,7 +151,8 @@ class Server:
             return [message({"conversationId": 1, "done": True, "payload": b"", "ok": 1.0},
                             response=request)]
         namespace = f"{body['$db']}.{body[name]}"
-        cursor = {"id": bson.Int64(0), "ns": namespace, "firstBatch": []}
+        found = self.definitions if body[name] == "spillway.definitions" else []
+        cursor = {"id": bson.Int64(0), "ns": namespace, "firstBatch": list(found)}
         return [message({"cursor": cursor, "ok": 1.0}, response=request)]
 
     @staticmethod
@@ -155,6 +164,12 @@ class Server:
             found["speculativeAuthenticate"] = {"conversationId": 1, "done": False, "payload": b"x"}
         return found
 
+    def scripted(self, name, data):
+        answer = self.script[name](body_of(data))
+        if answer is None:
+            raise EOFError
+        return answer
+
     def remember(self, parts):
         for part in parts:
             self.sent.append(part)
@@ -165,6 +180,8 @@ class Server:
             return []
         if name == "cut":
             raise EOFError
+        if name in self.script:
+            return self.remember([message(self.scripted(name, data), response=request)])
         if name == "wait":
             self.may_answer.wait()
         if name == "exhaust":

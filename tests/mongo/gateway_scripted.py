@@ -47,6 +47,50 @@ def bytes_pass_unchanged():
     gateway.stop()
 
 
+RELAYED = (
+    "abortTransaction", "aggregate", "applyOps", "buildInfo", "bulkWrite", "collMod", "collStats",
+    "commitTransaction", "compact", "connectionStatus", "count", "create", "createIndexes",
+    "currentOp", "dataSize", "dbStats", "delete", "distinct", "drop", "dropIndexes", "endSessions",
+    "explain", "find", "findAndModify", "findandmodify", "getMore", "getParameter", "hostInfo",
+    "insert", "killCursors", "killOp", "killSessions", "listDatabases", "listIndexes", "logout",
+    "mapReduce", "noSuchCommand", "ping", "planCacheClear", "refreshSessions", "renameCollection",
+    "saslContinue", "saslStart", "serverStatus", "update", "usersInfo", "validate")
+
+
+def without_definitions_all_commands_pass_unchanged():
+    """On the gateway's own database, too: with a session, in a transaction, with $changeStream."""
+    server, gateway = pair(set_name="rs", recorded=("d", "admin"))
+    server.received.clear()
+    sent, got = [], []
+    more = {"lsid": {"id": bson.Binary(b"s" * 16, 4)}, "txnNumber": bson.Int64(1),
+            "pipeline": [{"$changeStream": {}}, {"$out": "other"}], "collection": "c", "maxTimeMS": 9,
+            "filter": {"f": 1}, "query": {}, "update": {"$pull": {"f": 1}}, "comment": "spill",
+            "writeConcern": {"w": 3}, "readConcern": {"level": "snapshot"}, "apiVersion": "1",
+            "$clusterTime": {"clusterTime": bson.Timestamp(1, 1)}, "stmtIds": [1, 2]}
+    with gateway.connect() as end:
+        for name in RELAYED:
+            for database in ("d", "admin"):
+                for extra in ({}, more, more | {"autocommit": False, "startTransaction": True}):
+                    if name in extra:
+                        continue
+                    value = "d.c" if name == "renameCollection" else "c"
+                    data = message({name: value, "$db": database} | extra,
+                                   [("updates", [{"q": {}, "u": {}}])], request=len(sent) + 1)
+                    sent.append(data)
+                    end.sendall(data)
+                    got.append(receive(end))
+        assert server.received == sent
+        assert b"".join(got) == b"".join(server.sent[-len(got):])
+    # What is not relayed: bookkeeping is hidden, whether there are definitions or not.
+    count = len(server.received)
+    for name, collection in (("find", "spillway.definitions"), ("drop", "spillway.marks")):
+        assert gateway.ask({name: collection, "$db": "d"}).get("ok") is not None
+    refused = gateway.ask({"insert": "spillway.marks", "$db": "d"}, [("documents", [{}])])
+    assert refused["code"] == 13, refused
+    assert all(body_of(data).get("insert") != "spillway.marks" for data in server.received[count:])
+    gateway.stop()
+
+
 def pieces_make_messages():
     """One byte at a time, and several messages at once."""
     server, gateway = pair()
@@ -102,7 +146,7 @@ def hello_is_the_gateways():
         assert answer["maxMessageSizeBytes"] == 48000000, answer
         assert answer["maxBsonObjectSize"] == 16777216 and "localTime" in answer, answer
         assert answer["logicalSessionTimeoutMinutes"] == 30 and answer["connectionId"] > 0, answer
-        assert isinstance(answer["serviceId"], bson.ObjectId) and "msg" not in answer, answer
+        assert "serviceId" not in answer and "msg" not in answer, answer  # it is standalone
         assert not set(NEVER) & set(answer), answer
         with gateway.connect() as end:
             end.sendall(query(ask, request=9))
@@ -357,7 +401,7 @@ def metrics():
     gateway.stop()
 
 
-run([bytes_pass_unchanged, pieces_make_messages, unanswered_and_exhaust,
+run([bytes_pass_unchanged, without_definitions_all_commands_pass_unchanged, pieces_make_messages, unanswered_and_exhaust,
      replies_to_unanswered_are_dropped, hello_is_the_gateways,
      hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, malformed_messages_close,
      slow_clients_are_closed, broken_upstream_closes, memory_is_bounded,

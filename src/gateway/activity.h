@@ -1,0 +1,67 @@
+/*
+ * What the gateway has seen of late: the owners with the most commands, and refusals by reason. For
+ * the status page, metrics and the log. Any thread.
+ *
+ * It has no data of users: an owner is a hash under a key of the process, unless the operator asks
+ * for its _id. Reasons are names of commands and operators.
+ */
+#ifndef SPILL_GATEWAY_ACTIVITY_H
+#define SPILL_GATEWAY_ACTIVITY_H
+
+#include "bson/value.h"
+
+#include <spillway/definition.h>
+
+#define SPILL_ACTIVITY_OWNERS 64   /* that are counted at a time */
+#define SPILL_ACTIVITY_REFUSALS 64 /* reasons; further ones count as the last */
+#define SPILL_ACTIVITY_OWNER_BYTES 96
+
+typedef struct spill_activity spill_activity_t;
+
+/* `shows_owners`: keep the _ids, too. */
+spill_activity_t *spill_activity_new(bool shows_owners);
+void spill_activity_free(spill_activity_t *activity); /* NULL is allowed */
+bool spill_activity_shows_owners(const spill_activity_t *activity);
+
+/*
+ * Count a command that the library carried out on an owner's managed array. `activity` may be NULL.
+ * If the table is full, a new owner takes the place of the one with the fewest commands, and begins
+ * with its count. So no hot owner is missed, and a count is too high by at most the table's lowest.
+ * Counts are halved every 5 minutes.
+ */
+void spill_activity_owner(spill_activity_t *activity, const char *collection,
+                          const spill_value_t *owner);
+
+/* Count an array that became a managed one. `activity` may be NULL. */
+void spill_activity_adopted(spill_activity_t *activity);
+int64_t spill_activity_adoptions(spill_activity_t *activity);
+
+/*
+ * Count a refusal, and log the first ones of each reason and then each hundredth. `operation` (may
+ * be NULL) is shown if it is an operator, a command or a phrase of the gateway. `activity` may be
+ * NULL.
+ */
+void spill_activity_refused(spill_activity_t *activity, const char *command, const char *collection,
+                            int code, const char *operation);
+
+typedef struct spill_activity_owner_row {
+    uint64_t key; /* of collection and owner */
+    int64_t commands;
+    char collection[SPILL_NAME_SIZE];
+    char owner[SPILL_ACTIVITY_OWNER_BYTES]; /* its _id as JSON, or a hash */
+} spill_activity_owner_row_t;
+
+typedef struct spill_activity_refusal_row {
+    int code;
+    char command[24];
+    char operation[40];
+    int64_t count;
+} spill_activity_refusal_row_t;
+
+/* Copy the rows, most first. They return the number of rows. */
+size_t spill_activity_owners(spill_activity_t *activity,
+                             spill_activity_owner_row_t rows[SPILL_ACTIVITY_OWNERS]);
+size_t spill_activity_refusals(spill_activity_t *activity,
+                               spill_activity_refusal_row_t rows[SPILL_ACTIVITY_REFUSALS]);
+
+#endif

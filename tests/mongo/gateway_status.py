@@ -1,0 +1,136 @@
+"""The status page and the metrics after real traffic: their figures, and no data of users."""
+
+import os
+import re
+import subprocess
+import urllib.error
+import urllib.request
+
+import pymongo
+
+from gateway_lib import Gateway, run
+
+STORE = os.environ["STORE"]
+SECRET = "ada-lovelace"
+HOSTILE = "<script>alert('1')</script>&\u202e" + "w" * 200
+BUSY = 6  # pushes to the owner that has the most
+DATABASE = pymongo.uri_parser.parse_uri(STORE)["database"]
+
+
+def fetch(port, path, method="GET"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    with urllib.request.urlopen(request) as answer:
+        return answer.headers, answer.read().decode()
+
+
+def start(*options):
+    gateway = Gateway(STORE, "--metrics", "0", *options)
+    return gateway, int(gateway.line.rsplit(" ", 1)[1])
+
+
+def make_traffic(gateway):
+    """11 owners with pages, one of them busy; refusals; other commands."""
+    with pymongo.MongoClient("127.0.0.1", gateway.port) as client:
+        posts = client[DATABASE].posts
+        for owner in [SECRET, HOSTILE] + [f"owner-{i}" for i in range(9)]:
+            for _ in range(2 if owner != SECRET else BUSY):
+                posts.update_one({"_id": owner}, {"$push": {"f": {"$each": [{"text": "private"}] * 4}}},
+                                 upsert=True)
+        assert len(posts.find_one({"_id": SECRET})["f"]) % (4 * BUSY) == 0
+        for _ in range(3):
+            refused(posts.update_one, {"_id": SECRET}, {"$bit": {"f": {"and": 1}}})
+        refused(posts.find_one, {"_id": SECRET}, {"f": {"$elemMatch": {"text": "private"}}})
+        refused(posts.update_one, {"_id": SECRET, "spill": "private"}, {"$set": {"a": 1}})
+        client[DATABASE].command("ping")
+
+
+def refused(call, *arguments):
+    try:
+        call(*arguments)
+    except pymongo.errors.OperationFailure as error:
+        assert error.code == 115, error
+        return
+    raise AssertionError(f"{arguments} is not refused")
+
+
+def rows_of(page, title):
+    """The cells of the table that follows the title."""
+    table = page.split(f"<h2>{title}</h2>")[1].split("<h2>")[0]
+    return [[re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td.*?>(.*?)</td>", row)]
+            for row in re.findall(r"<tr>(<td.*?)</tr>", table)]
+
+
+def figure(metrics, name):
+    return float(re.search(rf"^{re.escape(name)} (\S+)$", metrics, re.M)[1])
+
+
+def an_idle_gateway_has_a_page():
+    gateway, port = start()
+    headers, page = fetch(port, "/")
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'"), headers
+    assert "Nothing was refused" in page and "No command has used a managed array" in page
+    assert fetch(port, "/", "HEAD")[1] == ""
+    try:
+        fetch(port, "/favicon.ico")
+        raise AssertionError("another page")
+    except urllib.error.HTTPError as error:
+        assert error.code == 404
+    gateway.stop()
+
+
+def the_page_shows_what_happened():
+    gateway, port = start()
+    make_traffic(gateway)
+    _, page = fetch(port, "/")
+    _, metrics = fetch(port, "/metrics")
+    refusals = rows_of(page, "Refusals by reason")
+    assert refusals[0] == ["update", "$bit", "115", "3"], refusals
+    assert ["find", "$elemMatch", "115", "1"] in refusals, refusals
+    assert ["update", "update", "115", "1"] in refusals, refusals
+    owners = rows_of(page, "Busiest owners")
+    assert len(owners) == 10 and all(row[0] == "posts" for row in owners), owners
+    assert all(re.fullmatch("[0-9a-f]{8}", row[1]) for row in owners), owners
+    counts = [int(row[2]) for row in owners]
+    assert counts == sorted(counts, reverse=True) and counts[0] > 2 * counts[1], owners
+    latencies = {row[0]: row[1:] for row in rows_of(page, "Latency by class")}
+    writes = int(latencies["writes to served arrays"][0])
+    assert writes == 2 * 10 + BUSY + 4, latencies
+    assert int(latencies["reads of served arrays"][0]) == 2, latencies
+    assert int(latencies["relayed unchanged"][0]) >= 1, latencies
+    assert all("ms" in cell or " s" in cell for cell in latencies["writes to served arrays"][1:])
+    for pattern in ("adopted", "spills to pages"):
+        assert int(re.search(rf"<b>(\d+)</b>[^<]*{pattern}", page)[1]) >= 11, page
+    assert figure(metrics, "spillway_gateway_adoptions_total") == 11
+    assert figure(metrics, "spillway_gateway_spills_total") >= 11
+    assert figure(metrics, 'spillway_gateway_translated_seconds_count{class="write"}') == writes
+    assert figure(metrics, 'spillway_gateway_relayed_seconds_count{class="relayed"}') >= 1
+    assert figure(metrics, 'spillway_gateway_refusals_total{command="update",code="115",'
+                           'operation="$bit"}') == 3
+    log = gateway.log_text()
+    assert log.count('"event" : "refused"') == 5 and '"operation" : "$bit"' in log, log
+    for text in (page, metrics, log):
+        for private in (SECRET, "private", "script>", "owner-1"):
+            assert private not in text, private
+    gateway.stop()
+
+
+def owners_are_shown_if_the_operator_asks():
+    gateway, port = start("--show-owners")
+    make_traffic(gateway)
+    _, page = fetch(port, "/")
+    owners = [row[1] for row in rows_of(page, "Busiest owners")]
+    assert owners[0] == f"&quot;{SECRET}&quot;", owners
+    assert "<script" not in page and "\u202e" not in page
+    assert any("&lt;script&gt;" in owner and "\\u202E" in owner for owner in owners), owners
+    assert SECRET not in gateway.log_text()
+    with open("status.html", "w", encoding="utf-8") as out:
+        out.write(page)
+    gateway.stop()
+
+
+subprocess.run([os.environ["SPILLWAY"], "define", STORE, "posts.f", "--preset", "gateway",
+                "--collection", "posts", "--array", "f", "--threshold", "3", "--page", "2"],
+               check=True, stdout=subprocess.DEVNULL)
+run([an_idle_gateway_has_a_page, the_page_shows_what_happened,
+     owners_are_shown_if_the_operator_asks])
