@@ -219,15 +219,25 @@ static bool is_expected(const spill_mongo_t *store, const char *expected, const 
     return strncmp(collection, "$cmd.", 5) == 0 || (expected && strcmp(collection, expected) == 0);
 }
 
+/* Find the cursor of a reply, and its namespace ("" if it has none). */
+static bool find_cursor(const bson_t *reply, bson_iter_t *cursor, const char **name)
+{
+    bson_iter_t field;
+    *name = "";
+    if (!bson_iter_init_find(cursor, reply, "cursor") || !BSON_ITER_HOLDS_DOCUMENT(cursor) ||
+        !bson_iter_recurse(cursor, &field))
+        return false;
+    if (bson_iter_find(&field, "ns") && BSON_ITER_HOLDS_UTF8(&field))
+        *name = bson_iter_utf8(&field, NULL);
+    return true;
+}
+
 void spill_mongo_check_answer(const bson_t *reply)
 {
-    bson_iter_t iter, field;
-    if (!awaited.cursor || !bson_iter_init_find(&iter, reply, "cursor") ||
-        !BSON_ITER_HOLDS_DOCUMENT(&iter) || !bson_iter_recurse(&iter, &field))
+    bson_iter_t cursor;
+    const char *name;
+    if (!awaited.cursor || !find_cursor(reply, &cursor, &name))
         return;
-    const char *name = "";
-    if (bson_iter_find(&field, "ns") && BSON_ITER_HOLDS_UTF8(&field))
-        name = bson_iter_utf8(&field, NULL);
     awaited.is_wrong = !is_expected(awaited.cursor->store, awaited.cursor->collection, name);
     bson_snprintf(awaited.unexpected, sizeof awaited.unexpected, "%s", name);
 }
@@ -376,21 +386,6 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
 
 /* ---- a cursor of at most one document -------------------------------------------------------- */
 
-/* Read the cursor's namespace (or "") and its documents. */
-static bool read_cursor(const bson_t *reply, const char **name, bson_iter_t *documents)
-{
-    bson_iter_t iter, cursor, field;
-    *name = "";
-    if (!bson_iter_init_find(&iter, reply, "cursor") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
-        !bson_iter_recurse(&iter, &cursor))
-        return false;
-    if (bson_iter_recurse(&iter, &field) && bson_iter_find(&field, "ns") &&
-        BSON_ITER_HOLDS_UTF8(&field))
-        *name = bson_iter_utf8(&field, NULL);
-    return bson_iter_find(&cursor, "firstBatch") && BSON_ITER_HOLDS_ARRAY(&cursor) &&
-           bson_iter_recurse(&cursor, documents);
-}
-
 spill_code_t spill_mongo_only_document(const spill_mongo_t *store, const char *collection,
                                        const bson_t *reply, bson_t *document, bool *found,
                                        spill_error_t *error)
@@ -398,9 +393,11 @@ spill_code_t spill_mongo_only_document(const spill_mongo_t *store, const char *c
     const char *name;
     const uint8_t *data;
     uint32_t size;
-    bson_iter_t iter;
+    bson_iter_t cursor, field, iter;
     *found = false;
-    if (!read_cursor(reply, &name, &iter))
+    if (!find_cursor(reply, &cursor, &name) || !bson_iter_recurse(&cursor, &field) ||
+        !bson_iter_find(&field, "firstBatch") || !BSON_ITER_HOLDS_ARRAY(&field) ||
+        !bson_iter_recurse(&field, &iter))
         return fail_answer(store, collection, "it has no cursor", error);
     if (!is_expected(store, collection, name))
         return fail_namespace(store, collection, name, error);
