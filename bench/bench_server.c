@@ -296,7 +296,7 @@ static void bench_hot(bench_t *bench)
     measure_figure_t figure = {
         .name = "hot",
         .what = "times the appends/s of $push with $slice: -50, 32 threads, one owner",
-        .bar = 5,
+        .bar = 6,
         .threads = 32,
         .rounds = bench->quick ? 3 : 9,
         .ours = {ours_appends, &ours, 200},

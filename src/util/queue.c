@@ -15,13 +15,13 @@ void spill_queue_release(spill_queue_t *queue)
     pthread_mutex_destroy(&queue->lock);
 }
 
-/* Set the state last: after that, a waiter that does not sleep may have left. */
+/* A waiter that does not sleep may leave as soon as the state is set. */
 static void notify(spill_waiter_t *waiter, spill_waiter_state_t state)
 {
-    bool sleeps = waiter->sleeps;
-    atomic_store_explicit(&waiter->state, state, memory_order_release);
-    if (sleeps)
-        pthread_cond_signal(&waiter->wake);
+    spill_waiter_state_t before =
+        atomic_exchange_explicit(&waiter->state, state, memory_order_acq_rel);
+    if (before == SPILL_WAITER_SLEEPS)
+        sem_post(&waiter->wake);
 }
 
 static bool is_waiting(const spill_waiter_t *waiter)
@@ -29,23 +29,20 @@ static bool is_waiting(const spill_waiter_t *waiter)
     return atomic_load_explicit(&waiter->state, memory_order_acquire) == SPILL_WAITER_WAITS;
 }
 
-static void sleep_until_notified(spill_queue_t *queue, spill_waiter_t *waiter)
+/* Return at once if the waiter was notified before it could sleep. */
+static void sleep_until_notified(spill_waiter_t *waiter)
 {
-    pthread_mutex_lock(&queue->lock);
-    if (is_waiting(waiter)) {
-        waiter->sleeps = true;
-        pthread_cond_init(&waiter->wake, NULL);
-        while (is_waiting(waiter))
-            pthread_cond_wait(&waiter->wake, &queue->lock);
-        pthread_cond_destroy(&waiter->wake);
-    }
-    pthread_mutex_unlock(&queue->lock);
+    spill_waiter_state_t waits = SPILL_WAITER_WAITS;
+    sem_init(&waiter->wake, 0, 0);
+    if (atomic_compare_exchange_strong(&waiter->state, &waits, SPILL_WAITER_SLEEPS))
+        while (sem_wait(&waiter->wake) != 0) {
+        } /* interrupted by a signal */
+    sem_destroy(&waiter->wake);
 }
 
 bool spill_queue_join(spill_queue_t *queue, spill_waiter_t *waiter, int yields)
 {
     waiter->next = NULL;
-    waiter->sleeps = false;
     pthread_mutex_lock(&queue->lock);
     *queue->last = waiter;
     queue->last = &waiter->next;
@@ -58,7 +55,7 @@ bool spill_queue_join(spill_queue_t *queue, spill_waiter_t *waiter, int yields)
     for (int i = 0; i < yields && is_waiting(waiter); i++)
         sched_yield();
     if (is_waiting(waiter))
-        sleep_until_notified(queue, waiter);
+        sleep_until_notified(waiter);
     if (atomic_load_explicit(&waiter->state, memory_order_acquire) == SPILL_WAITER_DONE)
         return false;
     pthread_mutex_lock(&queue->lock);
@@ -118,24 +115,39 @@ void spill_queue_give_back(spill_queue_t *queue, spill_waiter_t *rest)
     queue->first = rest;
 }
 
-void spill_queue_finish(spill_queue_t *queue, spill_waiter_t *group, const spill_waiter_t *leader)
+/* Notify the group, except the leader. */
+static void notify_group(spill_waiter_t *group, const spill_waiter_t *leader)
 {
-    queue->served = 0;
     while (group) {
         spill_waiter_t *waiter = group;
         group = waiter->next;
-        queue->served++;
         if (waiter != leader)
             notify(waiter, SPILL_WAITER_DONE);
     }
 }
 
+static size_t count_waiters(const spill_waiter_t *group)
+{
+    size_t count = 0;
+    for (; group; group = group->next)
+        count++;
+    return count;
+}
+
+void spill_queue_finish(spill_queue_t *queue, spill_waiter_t *group, const spill_waiter_t *leader)
+{
+    queue->served = count_waiters(group);
+    notify_group(group, leader);
+}
+
 void spill_queue_hand_over(spill_queue_t *queue, spill_waiter_t *group,
                            const spill_waiter_t *leader)
 {
-    spill_queue_finish(queue, group, leader);
-    queue->led = queue->first != NULL;
-    if (queue->led)
-        notify(queue->first, SPILL_WAITER_LEADS);
+    spill_waiter_t *next = queue->first;
+    queue->served = count_waiters(group);
+    queue->led = next != NULL;
     pthread_mutex_unlock(&queue->lock);
+    if (next)
+        notify(next, SPILL_WAITER_LEADS);
+    notify_group(group, leader);
 }

@@ -6,18 +6,21 @@
  *      join -> wait -> gather, take, (work), hand over    the leader
  *
  * A thread's work is a struct on its own stack, whose first member is a spill_waiter_t. The leader
- * holds the lock between its steps, but not while it works.
+ * holds the lock between its steps, but not while it works. Each thread sleeps on a semaphore of
+ * its own, so a thread that wakes needs no lock.
  */
 #ifndef SPILL_UTIL_QUEUE_H
 #define SPILL_UTIL_QUEUE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 typedef enum spill_waiter_state {
     SPILL_WAITER_WAITS,
+    SPILL_WAITER_SLEEPS, /* waits, and must be woken */
     SPILL_WAITER_LEADS,
     SPILL_WAITER_DONE
 } spill_waiter_state_t;
@@ -25,8 +28,7 @@ typedef enum spill_waiter_state {
 typedef struct spill_waiter {
     struct spill_waiter *next;
     _Atomic spill_waiter_state_t state;
-    bool sleeps; /* must be woken; changes under the lock */
-    pthread_cond_t wake;
+    sem_t wake; /* valid while it sleeps */
 } spill_waiter_t;
 
 typedef struct spill_queue {
@@ -73,7 +75,10 @@ void spill_queue_give_back(spill_queue_t *queue, spill_waiter_t *rest);
 /* Notify the group, except the leader, that it is done. The leader continues with another group. */
 void spill_queue_finish(spill_queue_t *queue, spill_waiter_t *group, const spill_waiter_t *leader);
 
-/* The same; then notify the next leader, and release the lock. */
+/*
+ * The same; also notify the next leader, and release the lock. The next leader is notified first,
+ * and all without the lock: they may join again at once.
+ */
 void spill_queue_hand_over(spill_queue_t *queue, spill_waiter_t *group,
                            const spill_waiter_t *leader);
 

@@ -1,8 +1,9 @@
 /*
  * Bookkeeping that a server returns, with one wrong field at a time: another type, a number out of
- * range, or no value. Reading it must succeed or return SPILL_CORRUPT; it must never crash.
+ * range, or no value. Reading it must succeed or return SPILL_CORRUPT; it must never crash. And the
+ * operations that an append records.
  */
-#include "store/mongo/mongo_document.h"
+#include "store/mongo/guarded.h"
 #include "support/document.h"
 
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 #include <cmocka.h>
 
 static const char text[] =
-    "{'state': {'epoch': 5, 'rev': 9, 'first': 2, 'n': 7, 'pages': 1, 'low': 1, 'total': 9,"
+    "{'spillwayState': {'epoch': 5, 'rev': 9, 'first': 2, 'n': 7, 'pages': 1, 'low': 1, 'total': 9,"
     " 'removed': 1, 'src': 3, 'lease': 4, 'sealed': true, 'closed': false, 'gone': [3, 5],"
     " 'gaps': [6, 2, 9, 1], 'sum': {'values': 2, 'whole': 7, 'high': 0.5, 'low': 0.25},"
     " 'intent': {'seq': 1, 'page': 0, 'src': 9, 'value': {'values': 1, 'whole': 3}}},"
@@ -120,8 +121,8 @@ static spill_code_t read_state(const spill_request_t *request, const bson_t *pro
     return code;
 }
 
-/* Count the wrong documents that are refused. */
-static int read_each_wrong(const char *preset, int64_t page)
+/* Count the wrong documents that are corrupt. `expected`: of the document without a wrong field. */
+static int read_each_wrong(const char *preset, int64_t page, spill_code_t expected)
 {
     int refused = 0, fields = 0;
     spill_definition_t definition;
@@ -129,13 +130,14 @@ static int read_each_wrong(const char *preset, int64_t page)
         .kind = SPILL_REQUEST_READ, .definition = &definition, .page = page, .read.want_top = true};
     assert_int_equal(spill_definition_preset(&definition, preset, "feed", NULL), SPILL_OK);
     bson_t *sound = sound_document();
+    assert_int_equal(read_state(&request, sound), expected);
     for (bool more = true; more; fields++)
         for (int wrong = 0; wrong < WRONGS; wrong++) {
             int at = fields;
             bson_t copy = BSON_INITIALIZER;
             copy_with_wrong(sound, &copy, &at, wrong);
             more = at < 0;
-            refused += read_state(&request, &copy) != SPILL_OK;
+            refused += read_state(&request, &copy) == SPILL_CORRUPT;
             bson_destroy(&copy);
         }
     assert_true(fields > 30);
@@ -143,20 +145,118 @@ static int read_each_wrong(const char *preset, int64_t page)
     return refused;
 }
 
+/* The document's top and tally are not those of layouts subset and bucket. */
 static void wrong_bookkeeping_is_corrupt(void **state)
 {
     (void)state;
-    assert_true(read_each_wrong("feed", SPILL_HEAD) > 40);
-    assert_true(read_each_wrong("feed-recent", SPILL_HEAD) > 40);
-    assert_true(read_each_wrong("feed-recent", 2) > 40);
-    assert_true(read_each_wrong("reviews-separate", SPILL_HEAD) > 40);
-    assert_true(read_each_wrong("reviews-subset", SPILL_HEAD) > 40);
-    assert_true(read_each_wrong("reviews-bucket", SPILL_HEAD) > 40);
-    assert_true(read_each_wrong("reviews-bucket", 2) > 40);
+    assert_true(read_each_wrong("feed", SPILL_HEAD, SPILL_OK) > 40);
+    assert_true(read_each_wrong("feed-recent", SPILL_HEAD, SPILL_OK) > 40);
+    assert_true(read_each_wrong("feed-recent", 2, SPILL_OK) > 40);
+    assert_true(read_each_wrong("reviews-separate", SPILL_HEAD, SPILL_OK) > 40);
+    assert_true(read_each_wrong("reviews-subset", SPILL_HEAD, SPILL_CORRUPT) > 40);
+    assert_true(read_each_wrong("reviews-bucket", SPILL_HEAD, SPILL_CORRUPT) > 40);
+    assert_true(read_each_wrong("reviews-bucket", 2, SPILL_CORRUPT) > 40);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void make_append(const spill_definition_t *definition, const spill_op_t *op,
+                        const spill_value_t *elements, size_t count, spill_request_t *append)
+{
+    *append = (spill_request_t){
+        .kind = SPILL_REQUEST_APPEND, .definition = definition, .page = SPILL_HEAD};
+    append->append.op = op;
+    append->append.elements = elements;
+    append->append.element_count = count;
+}
+
+/* Return the field of the first operation that the append records, or NULL. */
+static const bson_iter_t *recorded(const spill_request_t *append, const char *field, bson_t *ops,
+                                   bson_iter_t *found)
+{
+    bson_iter_t iter;
+    char path[32];
+    snprintf(path, sizeof path, "ops.0.%s", field);
+    bson_reinit(ops);
+    spill_mongo_append_ops(append, "ops", ops);
+    return bson_iter_init(&iter, ops) && bson_iter_find_descendant(&iter, path, found) ? found
+                                                                                       : NULL;
+}
+
+/* The server writes the whole window again with each append, so entries are short. */
+static void recorded_operations_are_short(void **state)
+{
+    static const spill_value_t elements[3];
+    const spill_op_t op = {.id = "abc", .id_bytes = 3};
+    spill_definition_t definition;
+    spill_request_t append;
+    bson_t ops = BSON_INITIALIZER;
+    bson_iter_t found;
+    (void)state;
+    assert_int_equal(spill_definition_preset(&definition, "feed-recent", "feed", NULL), SPILL_OK);
+    make_append(&definition, &op, elements, 3, &append);
+    assert_non_null(recorded(&append, "id", &ops, &found));
+    assert_null(recorded(&append, "after", &ops, &found));
+    assert_non_null(recorded(&append, "count", &ops, &found));
+    assert_true(BSON_ITER_HOLDS_INT32(&found) && bson_iter_int32(&found) == 3);
+    make_append(&definition, NULL, elements, 3, &append);
+    assert_null(recorded(&append, "id", &ops, &found));
+    assert_non_null(recorded(&append, "after", &ops, &found));
+    assert_int_equal(bson_iter_as_int64(&found), 3);
+    bson_destroy(&ops);
+}
+
+/* Read the operations of the sound document, with the list `json` instead of its own. */
+static void read_ops_of(const char *json, spill_ops_t *ops)
+{
+    static const spill_mongo_t store;
+    spill_definition_t definition;
+    spill_request_t request = {
+        .kind = SPILL_REQUEST_READ, .definition = &definition, .page = SPILL_HEAD};
+    spill_mongo_document_t document;
+    spill_state_t state = {0};
+    spill_error_t error;
+    bson_t *sound = sound_document(), *list = document_from_json(json);
+    bson_t projected = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(sound, &projected, "ops", NULL);
+    bson_concat(&projected, list);
+    assert_int_equal(spill_definition_preset(&definition, "feed-recent", "feed", NULL), SPILL_OK);
+    spill_mongo_document_init(&document, &store, &request);
+    if (spill_mongo_state(&document, &projected, &state, ops, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    spill_state_release(&state);
+    bson_destroy(&projected);
+    bson_destroy(list);
+    bson_destroy(sound);
+}
+
+#define ID(base64) "{\"id\": {\"$binary\": {\"base64\": \"" base64 "\", \"subType\": \"00\"}}, "
+
+static void missing_after_is_zero(void **state)
+{
+    spill_ops_t with = {0}, without = {0};
+    (void)state;
+    read_ops_of("{\"ops\": [" ID("AQID") "\"count\": 2, \"after\": 0}, " ID(
+                    "BAUG") "\"count\": 1, \"after\": 0}]}",
+                &with);
+    read_ops_of("{\"ops\": [" ID("AQID") "\"count\": 2}, " ID("BAUG") "\"count\": 1}]}", &without);
+    assert_int_equal(with.count, 2);
+    assert_int_equal(without.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(without.entries[i].seq, with.entries[i].seq);
+        assert_int_equal(without.entries[i].count, with.entries[i].count);
+    }
+    assert_int_equal(with.entries[0].seq + 1, with.entries[1].seq);
+    spill_ops_release(&with);
+    spill_ops_release(&without);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_bookkeeping_is_corrupt)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_bookkeeping_is_corrupt),
+        cmocka_unit_test(recorded_operations_are_short),
+        cmocka_unit_test(missing_after_is_zero),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

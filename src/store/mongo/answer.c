@@ -204,31 +204,42 @@ enum {
  */
 static _Thread_local struct {
     const spill_mongo_cursor_t *cursor; /* NULL: no answer with a cursor is awaited */
-    char unexpected[128];               /* the namespace that the answer has instead */
+    bool is_wrong;                      /* the answer has another namespace: */
+    char unexpected[128];
 } awaited;
 
-static bool is_expected(const spill_mongo_cursor_t *cursor, const char *name)
+/* `expected`: NULL if no namespace of a collection is right. */
+static bool is_expected(const spill_mongo_t *store, const char *expected, const char *name)
 {
-    const char *database = cursor->store->database;
+    const char *database = store->database;
     size_t length = strlen(database);
     if (strncmp(name, database, length) != 0 || name[length] != '.')
         return false;
     const char *collection = name + length + 1;
-    return strncmp(collection, "$cmd.", 5) == 0 ||
-           (cursor->collection && strcmp(collection, cursor->collection) == 0);
+    return strncmp(collection, "$cmd.", 5) == 0 || (expected && strcmp(collection, expected) == 0);
+}
+
+/* Find the cursor of a reply, and its namespace ("" if it has none). */
+static bool find_cursor(const bson_t *reply, bson_iter_t *cursor, const char **name)
+{
+    bson_iter_t field;
+    *name = "";
+    if (!bson_iter_init_find(cursor, reply, "cursor") || !BSON_ITER_HOLDS_DOCUMENT(cursor) ||
+        !bson_iter_recurse(cursor, &field))
+        return false;
+    if (bson_iter_find(&field, "ns") && BSON_ITER_HOLDS_UTF8(&field))
+        *name = bson_iter_utf8(&field, NULL);
+    return true;
 }
 
 void spill_mongo_check_answer(const bson_t *reply)
 {
-    bson_iter_t iter, field;
-    if (!awaited.cursor || !bson_iter_init_find(&iter, reply, "cursor") ||
-        !BSON_ITER_HOLDS_DOCUMENT(&iter) || !bson_iter_recurse(&iter, &field))
+    bson_iter_t cursor;
+    const char *name;
+    if (!awaited.cursor || !find_cursor(reply, &cursor, &name))
         return;
-    const char *name = "";
-    if (bson_iter_find(&field, "ns") && BSON_ITER_HOLDS_UTF8(&field))
-        name = bson_iter_utf8(&field, NULL);
-    if (!is_expected(awaited.cursor, name))
-        bson_snprintf(awaited.unexpected, sizeof awaited.unexpected, "'%s'", name);
+    awaited.is_wrong = !is_expected(awaited.cursor->store, awaited.cursor->collection, name);
+    bson_snprintf(awaited.unexpected, sizeof awaited.unexpected, "%s", name);
 }
 
 /* ---- a cursor -------------------------------------------------------------------------------- */
@@ -246,12 +257,27 @@ void spill_mongo_cursor_end(spill_mongo_cursor_t *cursor)
     cursor->cursor = NULL;
 }
 
-static spill_code_t fail_answer(const spill_mongo_cursor_t *cursor, const char *what,
-                                spill_error_t *error)
+/* `collection`: NULL for an answer about the database. */
+static spill_code_t fail_answer(const spill_mongo_t *store, const char *collection,
+                                const char *what, spill_error_t *error)
 {
     return spill_fail(error, SPILL_CORRUPT, "%s%s%s: the server's answer is wrong: %s",
-                      cursor->store->place, cursor->collection ? "." : "",
-                      cursor->collection ? cursor->collection : "", what);
+                      store->place, collection ? "." : "", collection ? collection : "", what);
+}
+
+static spill_code_t fail_namespace(const spill_mongo_t *store, const char *collection,
+                                   const char *name, spill_error_t *error)
+{
+    char what[192];
+    snprintf(what, sizeof what, "its cursor is of the namespace '%.128s'", name);
+    return fail_answer(store, collection, what, error);
+}
+
+static spill_code_t fail_document(const spill_mongo_t *store, const char *collection,
+                                  spill_error_t *error)
+{
+    return fail_answer(store, collection, "a document is not valid BSON, or is nested too deeply",
+                       error);
 }
 
 /*
@@ -321,7 +347,7 @@ spill_code_t spill_mongo_fail_order(const spill_mongo_t *store, const char *coll
 static bool advance(spill_mongo_cursor_t *cursor, const bson_t **document)
 {
     awaited.cursor = cursor;
-    awaited.unexpected[0] = '\0';
+    awaited.is_wrong = false;
     bool any = mongoc_cursor_next(cursor->cursor, document);
     awaited.cursor = NULL;
     return any;
@@ -338,26 +364,51 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
     /* After an empty batch, which others may follow, the driver reports that there is no document.
      */
     while (!any && !mongoc_cursor_error(cursor->cursor, NULL) &&
-           mongoc_cursor_more(cursor->cursor) && awaited.unexpected[0] == '\0' &&
-           ++empty < EMPTY_BATCHES_MAX)
+           mongoc_cursor_more(cursor->cursor) && !awaited.is_wrong && ++empty < EMPTY_BATCHES_MAX)
         any = advance(cursor, &next);
-    if (awaited.unexpected[0] != '\0') {
-        char what[192];
-        snprintf(what, sizeof what, "its cursor is of the namespace %s", awaited.unexpected);
-        return fail_answer(cursor, what, error);
-    }
+    if (awaited.is_wrong)
+        return fail_namespace(cursor->store, cursor->collection, awaited.unexpected, error);
     if (mongoc_cursor_error_document(cursor->cursor, &cause, &reply))
         return spill_mongo_fail(cursor->store, cursor->collection, false, &cause, reply, error);
     if (empty == EMPTY_BATCHES_MAX)
-        return fail_answer(cursor, "its cursor returns empty batches without an end", error);
+        return fail_answer(cursor->store, cursor->collection,
+                           "its cursor returns empty batches without an end", error);
     if (!any)
         return SPILL_OK;
     if (!spill_answer_valid(next))
-        return fail_answer(cursor, "a document is not valid BSON, or is nested too deeply", error);
+        return fail_document(cursor->store, cursor->collection, error);
     if (is_cycling(cursor, next))
-        return fail_answer(cursor, "its cursor returns the same documents again and again", error);
+        return fail_answer(cursor->store, cursor->collection,
+                           "its cursor returns the same documents again and again", error);
     *document = next;
     return SPILL_OK;
+}
+
+/* ---- a cursor of at most one document -------------------------------------------------------- */
+
+spill_code_t spill_mongo_only_document(const spill_mongo_t *store, const char *collection,
+                                       const bson_t *reply, bson_t *document, bool *found,
+                                       spill_error_t *error)
+{
+    const char *name;
+    const uint8_t *data;
+    uint32_t size;
+    bson_iter_t cursor, field, iter;
+    *found = false;
+    if (!find_cursor(reply, &cursor, &name) || !bson_iter_recurse(&cursor, &field) ||
+        !bson_iter_find(&field, "firstBatch") || !BSON_ITER_HOLDS_ARRAY(&field) ||
+        !bson_iter_recurse(&field, &iter))
+        return fail_answer(store, collection, "it has no cursor", error);
+    if (!is_expected(store, collection, name))
+        return fail_namespace(store, collection, name, error);
+    if (!bson_iter_next(&iter))
+        return SPILL_OK;
+    if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return fail_answer(store, collection, "its cursor returns a value that is no document",
+                           error);
+    bson_iter_document(&iter, &size, &data);
+    *found = bson_init_static(document, data, size) && spill_answer_valid(document);
+    return *found ? SPILL_OK : fail_document(store, collection, error);
 }
 
 /* ---- collations ------------------------------------------------------------------------------ */

@@ -9,15 +9,21 @@ typedef struct use {
     spill_mongo_t *store;
     const char *name;
     mongoc_client_t *client;
-    mongoc_collection_t *collection;
+    mongoc_collection_t *collection; /* NULL: the command is sent to the database */
     bson_t reply;
     bson_error_t cause;
 } use_t;
 
-static void begin(use_t *use, spill_mongo_t *store, const char *collection)
+/* Begin a command that is sent to the database. */
+static void begin_alone(use_t *use, spill_mongo_t *store, const char *collection)
 {
     *use = (use_t){.store = store, .name = collection};
     use->client = mongoc_client_pool_pop(store->pool);
+}
+
+static void begin(use_t *use, spill_mongo_t *store, const char *collection)
+{
+    begin_alone(use, store, collection);
     use->collection = mongoc_client_get_collection(use->client, store->database, collection);
 }
 
@@ -296,11 +302,44 @@ spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
     return code;
 }
 
+/*
+ * A cursor of the driver costs a client more than the rest of such a read, so this is a command. It
+ * has the read concern of the client, and the driver repeats it as it repeats a cursor's.
+ */
+static spill_code_t find_one(spill_mongo_t *store, const char *collection,
+                             const spill_mongo_query_t *query, bool may_be_old,
+                             spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+{
+    use_t use;
+    bson_t document;
+    bool found = false;
+    SPILL_SCOPED(bson_destroy) bson_t command = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&command, "find", collection);
+    BSON_APPEND_DOCUMENT(&command, "filter", query->filter);
+    BSON_APPEND_DOCUMENT(&command, "projection", query->projection);
+    if (query->order && !bson_empty(query->order))
+        BSON_APPEND_DOCUMENT(&command, "sort", query->order);
+    BSON_APPEND_INT64(&command, "limit", 1);
+    BSON_APPEND_BOOL(&command, "singleBatch", true); /* the server need not keep a cursor */
+    begin_alone(&use, store, collection);
+    bool good = mongoc_client_read_command_with_opts(use.client, store->database, &command,
+                                                     may_be_old ? NULL : store->primary, NULL,
+                                                     &use.reply, &use.cause);
+    spill_code_t code =
+        good ? spill_mongo_only_document(store, collection, &use.reply, &document, &found, error)
+             : fail(&use, false, error);
+    if (code == SPILL_OK && found)
+        visit(context, &document);
+    return end(&use, code);
+}
+
 spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
                               const spill_mongo_query_t *query, bool may_be_old,
                               spill_mongo_visit_fn visit, void *context, spill_error_t *error)
 {
     use_t use;
+    if (query->limit == 1)
+        return find_one(store, collection, query, may_be_old, visit, context, error);
     SPILL_SCOPED(bson_destroy) bson_t options = BSON_INITIALIZER;
     begin(&use, store, collection);
     BSON_APPEND_DOCUMENT(&options, "projection", query->projection);
@@ -308,8 +347,6 @@ spill_code_t spill_mongo_find(spill_mongo_t *store, const char *collection,
         BSON_APPEND_DOCUMENT(&options, "sort", query->order);
     if (query->limit > 0)
         BSON_APPEND_INT64(&options, "limit", query->limit);
-    if (query->limit == 1) /* the server need not keep a cursor */
-        BSON_APPEND_BOOL(&options, "singleBatch", true);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(
         use.collection, query->filter, &options, may_be_old ? NULL : store->primary);
     spill_code_t code = visit_all(store, collection, cursor, visit, context, error);
@@ -345,7 +382,7 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
                                  const bson_t *command, spill_error_t *error)
 {
     use_t use;
-    begin(&use, store, collection);
+    begin_alone(&use, store, collection);
     bool good = mongoc_client_write_command_with_opts(use.client, store->database, command, NULL,
                                                       &use.reply, &use.cause);
     return end(&use, good ? SPILL_OK : fail(&use, true, error));

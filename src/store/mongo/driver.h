@@ -44,6 +44,7 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(client_pool_push)                                                                            \
     X(client_pool_set_apm_callbacks)                                                               \
     X(client_pool_set_error_api)                                                                   \
+    X(client_read_command_with_opts)                                                               \
     X(client_select_server)                                                                        \
     X(client_write_command_with_opts)                                                              \
     X(collection_aggregate)                                                                        \
@@ -145,6 +146,7 @@ extern spill_driver_t spill_driver;
 #define mongoc_client_pool_push spill_driver.client_pool_push
 #define mongoc_client_pool_set_apm_callbacks spill_driver.client_pool_set_apm_callbacks
 #define mongoc_client_pool_set_error_api spill_driver.client_pool_set_error_api
+#define mongoc_client_read_command_with_opts spill_driver.client_read_command_with_opts
 #define mongoc_client_select_server spill_driver.client_select_server
 #define mongoc_client_write_command_with_opts spill_driver.client_write_command_with_opts
 #define mongoc_collection_aggregate spill_driver.collection_aggregate

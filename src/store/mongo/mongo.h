@@ -117,6 +117,14 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
                                      spill_error_t *error);
 
 /*
+ * The document of a reply to a `find` that asks for one; it is a view of the reply. *found: there
+ * is one. SPILL_CORRUPT: it is malformed, or the reply has no cursor of the collection.
+ */
+spill_code_t spill_mongo_only_document(const spill_mongo_t *store, const char *collection,
+                                       const bson_t *reply, bson_t *document, bool *found,
+                                       spill_error_t *error);
+
+/*
  * In an answer sorted by _id, may a document with this _id follow the document whose _id is in
  * `place` (no bytes: no document)? Only types with a simple order are compared. Two _ids of another
  * type must differ.

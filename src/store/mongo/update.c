@@ -29,6 +29,10 @@ static void members_of(const spill_request_t *request, members_t *members)
     members->count = joined ? request->append.member_count : 1;
 }
 
+/*
+ * The server writes the whole window again with each update, so an entry is short: a count is an
+ * int32 if it fits, and `after` is left out until an append without an operation increases it.
+ */
 static void append_op(bson_t *array, uint32_t index, const spill_op_t *op, int64_t count)
 {
     char buffer[16];
@@ -36,10 +40,13 @@ static void append_op(bson_t *array, uint32_t index, const spill_op_t *op, int64
     bson_t entry;
     bson_uint32_to_string(index, &key, buffer, sizeof buffer);
     bson_append_document_begin(array, key, -1, &entry);
-    if (op)
+    if (op) {
         BSON_APPEND_BINARY(&entry, "id", BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
-    BSON_APPEND_INT64(&entry, "count", op ? count : 0);
-    BSON_APPEND_INT64(&entry, "after", op ? 0 : count);
+        spill_append_count(&entry, "count", count);
+    } else {
+        BSON_APPEND_INT64(&entry, "count", 0);
+        BSON_APPEND_INT64(&entry, "after", count);
+    }
     bson_append_document_end(array, &entry);
 }
 
