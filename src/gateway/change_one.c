@@ -5,6 +5,7 @@
 #include "util/error.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { TRIES = 20 };
 
@@ -162,6 +163,25 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
     return judge(change, code, &error, matched);
 }
 
+static int64_t now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* The document {_id: ...} has a managed array. */
+static void note_managed(const spill_change_t *change, const bson_t *id)
+{
+    bson_iter_t iter;
+    const spill_translation_t *translation = change->translation;
+    if (!bson_iter_init_find(&iter, id, "_id"))
+        return;
+    spill_value_t owner = spill_value_from_iter(&iter);
+    spill_managed_note(spill_served_managed(translation->served), translation->at->collection,
+                       &owner, now_seconds());
+}
+
 bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched)
 {
     bson_iter_t iter;
@@ -175,6 +195,7 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
         done = append(change, &owner, any ? &others : NULL, match, matched);
     }
     if (done && *matched) {
+        note_managed(change, id);
         change->appended = true;
         change->n++;
         change->modified += any || statement->count > 0;
@@ -369,6 +390,42 @@ static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried,
            (is_settled(change) || attempt_plain(change, *cautious, false) || may_be_full(change));
 }
 
+/*
+ * Is the owner known to be managed, so that a push begins with the library? A numbered write waits
+ * until drivers repeat no write from the time when the array was plain: such a repetition has to
+ * reach the server's own record first.
+ */
+static bool is_known_managed(const spill_change_t *change, const spill_value_t *owner)
+{
+    const spill_statement_t *statement = change->statement;
+    const spill_translation_t *translation = change->translation;
+    if (statement->kind != SPILL_STATEMENT_PUSH || statement->q_mentions != 0 ||
+        statement->has_filters || statement->has_collation || change->prepare != NULL)
+        return false;
+    int64_t known = spill_managed_since(spill_served_managed(translation->served),
+                                        translation->at->collection, owner, now_seconds());
+    return translation->command->txn_number < 0 ? known >= 0
+                                                : known >= SPILL_MANAGED_SETTLED_SECONDS;
+}
+
+/* Append to an owner that is known to be managed. It may have changed: then nothing happens. */
+static bool append_known(spill_change_t *change, const bson_iter_t *id)
+{
+    bool matched = false;
+    bson_t owner_id = BSON_INITIALIZER;
+    const spill_translation_t *translation = change->translation;
+    spill_value_t owner = spill_value_from_iter(id);
+    if (!is_known_managed(change, &owner))
+        return true;
+    bson_append_iter(&owner_id, "_id", -1, id);
+    bool done = spill_change_append(change, &owner_id, &matched);
+    if (!matched)
+        spill_managed_forget(spill_served_managed(translation->served),
+                             translation->at->collection, &owner);
+    bson_destroy(&owner_id);
+    return done;
+}
+
 bool spill_change_one(spill_change_t *change)
 {
     bson_iter_t id;
@@ -376,6 +433,10 @@ bool spill_change_one(spill_change_t *change)
     const spill_statement_t *statement = change->statement;
     bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
     bool cautious = true, tried = false, again = true;
+    if (by_id && !append_known(change, &id))
+        return false;
+    if (is_settled(change))
+        return true;
     bool sent =
         statement->upsert && by_id ? insert(change, &tried) : attempt_plain(change, true, false);
     if (!sent && !may_be_full(change))

@@ -25,6 +25,7 @@ typedef enum spill_collecting {
     SPILL_COLLECTING_NOTHING,
     SPILL_COLLECTING_HELLO,
     SPILL_COLLECTING_AUTHENTICATION,
+    SPILL_COLLECTING_NUMBERED,
     SPILL_COLLECTING_JOB
 } spill_collecting_t;
 
@@ -50,6 +51,9 @@ struct spill_connection {
     bool waits_for_header;
 
     bool awaiting; /* a command is in progress */
+    bool numbered; /* ... a write whose reply the gateway remembers (retries.h) */
+    spill_retry_key_t retry_key;
+    int64_t retry_txn;
     spill_collecting_t collecting;
     int32_t request_id; /* of the command whose reply is collected */
     bool by_query;      /* ... which was an OP_QUERY */
@@ -92,6 +96,9 @@ void spill_connection_reply(spill_connection_t *connection, int32_t request_id, 
 
 /* Send bytes to the client, counted. */
 void spill_connection_send(spill_connection_t *connection, const uint8_t *bytes, size_t size);
+
+/* Remember the reply to the numbered write; NULL: its outcome is unknown. */
+void spill_connection_end_numbered(spill_connection_t *connection, const bson_t *reply);
 
 /* The reply of a job was sent: release what it held. */
 void spill_connection_release_reply(spill_connection_t *connection);

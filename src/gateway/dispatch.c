@@ -138,6 +138,11 @@ static void dispatch_query(spill_connection_t *connection, const spill_wire_mess
     char database[64];
     unwrap_query(&message->body, &request);
     const char *end = strstr(message->ns, ".$cmd");
+    spill_error_t error;
+    if (spill_client_command_check(&message->body, &error) != SPILL_OK) {
+        spill_connection_malformed(connection, error.message);
+        return;
+    }
     bool command = end && end[strlen(".$cmd")] == '\0' &&
                    (size_t)(end - message->ns) < sizeof database &&
                    bson_iter_init(&iter, &request) && bson_iter_next(&iter);
@@ -168,8 +173,13 @@ static void relay(spill_connection_t *connection, const uint8_t *bytes, size_t s
 {
     if (!spill_connection_need_link(connection))
         return;
-    spill_dispatch_expect_relayed(connection, command->message->header.request_id,
-                                  command->unanswered);
+    if (connection->numbered) {
+        spill_metrics_add(&connection->gateway->metrics.relayed, 1);
+        collect(connection, SPILL_COLLECTING_NUMBERED, command->message);
+    } else {
+        spill_dispatch_expect_relayed(connection, command->message->header.request_id,
+                                      command->unanswered);
+    }
     spill_link_write(connection->link, bytes, size);
 }
 
@@ -202,6 +212,59 @@ static bool refuses_transaction(const spill_connection_t *connection)
     bool standalone = target->primary.kind == SPILL_UPSTREAM_STANDALONE;
     spill_target_release(target);
     return standalone;
+}
+
+/* Does the gateway remember the replies to numbered writes? */
+static bool remembers(const spill_connection_t *connection)
+{
+    return connection->gateway->retries != NULL && refuses_transaction(connection);
+}
+
+static void refuse_retry(spill_connection_t *connection, const spill_client_command_t *command,
+                         spill_retry_t result)
+{
+    switch (result) {
+    case SPILL_RETRY_TOO_OLD:
+        refuse(connection, command->message, command->name, SPILL_OWN_TRANSACTION_TOO_OLD,
+               "spillway: the session has made a later write");
+        break;
+    case SPILL_RETRY_FULL:
+        refuse(connection, command->message, command->name, SPILL_OWN_OVERLOADED,
+               "spillway: too many sessions have written in the last minutes");
+        break;
+    default:
+        refuse(connection, command->message, command->name, SPILL_OWN_UNKNOWN_OUTCOME,
+               "spillway: the first try of this write is in progress, or its outcome is unknown: "
+               "read what it wrote, then decide");
+        break;
+    }
+}
+
+/* A write with a number, to a server that ignores it: note it, or answer that it is a repetition.
+ * True: it was answered. */
+static bool answers_repeated(spill_connection_t *connection, const spill_client_command_t *command)
+{
+    bson_t reply;
+    if (command->txn_number < 0 || command->session == NULL || command->unanswered ||
+        !remembers(connection))
+        return false;
+    connection->retry_txn = command->txn_number;
+    memcpy(connection->retry_key.session, command->session, sizeof connection->retry_key.session);
+    memcpy(connection->retry_key.user, connection->authentication.user,
+           sizeof connection->retry_key.user);
+    spill_retry_t result = spill_retries_begin(
+        connection->gateway->retries, &connection->retry_key, connection->retry_txn,
+        (int64_t)uv_now(&connection->loop->uv), &reply);
+    connection->numbered = result == SPILL_RETRY_FIRST;
+    if (result == SPILL_RETRY_FIRST)
+        return false;
+    if (result == SPILL_RETRY_REPEATED) {
+        answer_message(connection, command->message, &reply);
+        bson_destroy(&reply);
+    } else {
+        refuse_retry(connection, command, result);
+    }
+    return true;
 }
 
 static void translate(spill_connection_t *connection, const uint8_t *bytes, size_t size)
@@ -247,6 +310,8 @@ void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes
              refuses_transaction(connection))
         refuse(connection, &message, command.name, SPILL_OWN_ILLEGAL_OPERATION,
                "spillway: transactions need a replica set or a sharded cluster behind the gateway");
+    else if (answers_repeated(connection, &command))
+        return;
     else if (spill_translate_classify(connection->gateway->served, &command) ==
              SPILL_TRANSLATION_RUN)
         translate(connection, bytes, size);
@@ -258,7 +323,8 @@ bool spill_dispatch_streams(const spill_connection_t *connection, const spill_co
 {
     static const char *const writes[] = {"insert", "update", "delete", NULL};
     const spill_gateway_t *gateway = connection->gateway;
-    if (peek->transaction || (!peek->complete && refuses_transaction(connection)))
+    if (peek->transaction || (!peek->complete && refuses_transaction(connection)) ||
+        remembers(connection)) /* a txnNumber may stand anywhere in the body */
         return false;
     for (size_t i = 0; writes[i] && peek->collection; i++)
         if (strcmp(peek->name, writes[i]) == 0)
@@ -279,6 +345,14 @@ static void end_authentication(spill_connection_t *connection, const spill_buffe
     spill_connection_send(connection, bytes->data, bytes->size);
 }
 
+/* Remember the reply before the client gets it. */
+static void end_numbered(spill_connection_t *connection, const spill_buffer_t *bytes,
+                         const spill_wire_message_t *reply)
+{
+    spill_connection_end_numbered(connection, &reply->body);
+    spill_connection_send(connection, bytes->data, bytes->size);
+}
+
 void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *message)
 {
     spill_collecting_t collecting = connection->collecting;
@@ -296,19 +370,37 @@ void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *me
     connection->awaiting = false;
     if (collecting == SPILL_COLLECTING_AUTHENTICATION)
         end_authentication(connection, message, &reply);
+    else if (collecting == SPILL_COLLECTING_NUMBERED)
+        end_numbered(connection, message, &reply);
     else
         answer_hello(connection, connection->hello, &reply.body, connection->request_id,
                      connection->by_query);
 }
 
+/* A job has ended. Its write may be repeated if that cannot change anything twice. */
+static void note_job(spill_connection_t *connection, bool close, bool changed, const bson_t *reply)
+{
+    bson_iter_t ok;
+    bool done = !close && bson_iter_init_find(&ok, reply, "ok") && bson_iter_as_bool(&ok);
+    if (done || changed) {
+        spill_connection_end_numbered(connection, close ? NULL : reply);
+        return;
+    }
+    spill_retries_forget(connection->gateway->retries, &connection->retry_key,
+                         connection->retry_txn);
+    connection->numbered = false;
+}
+
 void spill_dispatch_job_done(spill_connection_t *connection)
 {
     int32_t request_id;
-    bool unanswered, close;
+    bool unanswered, close, changed;
     size_t reserved;
     bson_t reply;
     spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close,
-                               &reserved);
+                               &changed, &reserved);
+    if (connection->numbered)
+        note_job(connection, close, changed, &reply);
     connection->reserved_reply += reserved;
     connection->job = NULL;
     connection->awaiting = false;

@@ -76,6 +76,8 @@ static spill_code_t open_parts(running_t *running, const spill_gateway_options_t
     SPILL_TRY(spill_served_open(options->uri, &gateway->served, error));
     gateway->limits = spill_limits_new(options->memory_bytes, running->options.connections_max,
                                        options->address_connections_max);
+    if (options->present == SPILL_PRESENT_MONGOS)
+        gateway->retries = spill_retries_new(gateway->limits, SPILL_RETRY_SESSIONS_MAX);
     gateway->workers = spill_workers_new((size_t)options->workers_max);
     return SPILL_OK;
 }
@@ -126,6 +128,7 @@ static void free_parts(running_t *running)
     spill_workers_free(gateway->workers);
     spill_served_free(gateway->served);
     spill_targets_free(gateway->targets);
+    spill_retries_free(gateway->retries);
     spill_limits_free(gateway->limits);
     spill_tls_context_free(gateway->tls);
     pthread_mutex_destroy(&gateway->lock);

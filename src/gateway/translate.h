@@ -36,6 +36,8 @@ struct spill_client_connection {
     int64_t reply_bytes_max; /* what hello announces as maxMessageSizeBytes */
     uint8_t user[8];         /* digest of the user's name; zeros: not authenticated */
     spill_rights_t *rights;  /* what the probe of this connection has shown (served.h) */
+    /* Set if the server may have made a statement under the client's txnNumber. */
+    bool changed;
 };
 
 /* Decide, without blocking and without memory. Any thread. Cost: no more than the command's fields.

@@ -162,11 +162,12 @@ spill_translation_job_t *spill_translation_job_start(spill_gateway_t *gateway, s
 }
 
 void spill_translation_job_take(spill_translation_job_t *job, int32_t *request_id, bool *unanswered,
-                                bson_t *reply, bool *close, size_t *reserved)
+                                bson_t *reply, bool *close, bool *changed, size_t *reserved)
 {
     *request_id = job->read.header.request_id;
     *unanswered = (job->read.flags & SPILL_WIRE_MORE_TO_COME) != 0;
     *close = job->close;
+    *changed = job->connection.changed;
     *reserved = job->reserved;
     bson_steal(reply, &job->reply);
     spill_buffer_release(&job->message);
