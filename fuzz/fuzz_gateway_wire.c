@@ -72,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (spill_wire_read(data, size, &message, NULL) != SPILL_OK)
         return 0;
     if (message.header.opcode == SPILL_WIRE_QUERY) {
-        check_hello(&message.body);
+        if (spill_client_command_check(&message.body, NULL) == SPILL_OK)
+            check_hello(&message.body);
         return 0;
     }
     check_written(&message);
