@@ -64,8 +64,8 @@ static void check_statements(const spill_served_collection_t *at,
     bson_iter_t iter, each;
     bson_t document;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (bson_iter_init_find(&iter, &message->body, names[i]) &&
-            BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &each))
+        if (bson_iter_init_find(&iter, &message->body, names[i]) && BSON_ITER_HOLDS_ARRAY(&iter) &&
+            bson_iter_recurse(&iter, &each))
             while (bson_iter_next(&each))
                 if (spill_iter_document(&each, &document))
                     check_statement(at, &document);

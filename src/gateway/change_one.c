@@ -420,8 +420,8 @@ static bool append_known(spill_change_t *change, const bson_iter_t *id)
     bson_append_iter(&owner_id, "_id", -1, id);
     bool done = spill_change_append(change, &owner_id, &matched);
     if (!matched)
-        spill_managed_forget(spill_served_managed(translation->served),
-                             translation->at->collection, &owner);
+        spill_managed_forget(spill_served_managed(translation->served), translation->at->collection,
+                             &owner);
     bson_destroy(&owner_id);
     return done;
 }

@@ -252,9 +252,9 @@ static bool answers_repeated(spill_connection_t *connection, const spill_client_
     memcpy(connection->retry_key.session, command->session, sizeof connection->retry_key.session);
     memcpy(connection->retry_key.user, connection->authentication.user,
            sizeof connection->retry_key.user);
-    spill_retry_t result = spill_retries_begin(
-        connection->gateway->retries, &connection->retry_key, connection->retry_txn,
-        (int64_t)uv_now(&connection->loop->uv), &reply);
+    spill_retry_t result =
+        spill_retries_begin(connection->gateway->retries, &connection->retry_key,
+                            connection->retry_txn, (int64_t)uv_now(&connection->loop->uv), &reply);
     connection->numbered = result == SPILL_RETRY_FIRST;
     if (result == SPILL_RETRY_FIRST)
         return false;
@@ -397,8 +397,8 @@ void spill_dispatch_job_done(spill_connection_t *connection)
     bool unanswered, close, changed;
     size_t reserved;
     bson_t reply;
-    spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close,
-                               &changed, &reserved);
+    spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close, &changed,
+                               &reserved);
     if (connection->numbered)
         note_job(connection, close, changed, &reply);
     connection->reserved_reply += reserved;
