@@ -3,12 +3,11 @@
  *
  *   bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS]
  *
- * Database `bench` must have a definition of array f of collection `served`, whose owner "long" has
- * a long array (bench/gateway makes both). It prints
- *   plain  a push to a short array that no definition has touched
- *   long   a push to "long", beside a direct one to an empty array; with the pushes that spill
- *   hot    the pushes per second of 32 connections to one owner
- * Only the ratios of one run say something.
+ * Database `bench` must have definitions of array f of the collections `served` and `hot`, and
+ * owner "long" of `served` a long array (bench/gateway makes them). It prints plain  a push to a
+ * short array that no definition has touched long   a push to "long", beside a direct one to an
+ * empty array; with the pushes that spill hot    the pushes per second of 32 connections to one
+ * owner Only the ratios of one run say something.
  */
 #include "measure.h"
 #include "wire_client.h"
@@ -23,23 +22,24 @@
 enum { PUSHES = 1500, WARM = 50, PLAIN_LENGTH = 10, HOT = 32, DIRECT = 0, GATEWAY = 1, SIDES = 2 };
 
 static const char *const collections[SIDES] = {"direct", "served"};
+static const char *const hot_collections[SIDES] = {"direct", "hot"};
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static void insert(int socket, int side, const char *owner)
+static void insert(int socket, const char *collection, const char *owner)
 {
     bson_t reply;
     bson_t *command =
-        BCON_NEW("insert", BCON_UTF8(collections[side]), "documents", "[", "{", "_id",
-                 BCON_UTF8(owner), "f", "[", "]", "}", "]", "$db", BCON_UTF8("bench"));
+        BCON_NEW("insert", BCON_UTF8(collection), "documents", "[", "{", "_id", BCON_UTF8(owner),
+                 "f", "[", "]", "}", "]", "$db", BCON_UTF8("bench"));
     wire_call(socket, command, &reply);
     bson_destroy(&reply);
     bson_destroy(command);
 }
 
-static bson_t *make_push(int side, const char *owner)
+static bson_t *make_push(const char *collection, const char *owner)
 {
-    return BCON_NEW("update", BCON_UTF8(collections[side]), "updates", "[", "{", "q", "{", "_id",
+    return BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", "{", "_id",
                     BCON_UTF8(owner), "}", "u", "{", "$push", "{", "f", "{", "n", BCON_INT32(1),
                     "text", BCON_UTF8("some words of a comment"), "}", "}", "}", "}", "]", "$db",
                     BCON_UTF8("bench"));
@@ -82,8 +82,8 @@ static void measure_plain(const int *sockets)
         snprintf(owner, sizeof owner, "plain %d", i < 0 ? -1 : i / PLAIN_LENGTH);
         for (int side = 0; side < SIDES; side++) {
             if (i == -WARM || (i >= 0 && i % PLAIN_LENGTH == 0))
-                insert(sockets[side], side, owner);
-            bson_t *command = make_push(side, owner);
+                insert(sockets[side], collections[side], owner);
+            bson_t *command = make_push(collections[side], owner);
             double took = push(sockets[side], command);
             if (i >= 0)
                 seconds[side][i] = took;
@@ -97,11 +97,11 @@ static void measure_long(const int *sockets)
 {
     static double seconds[SIDES][PUSHES];
     char owner[32];
-    bson_t *own = make_push(GATEWAY, "long");
+    bson_t *own = make_push(collections[GATEWAY], "long");
     for (int i = -WARM; i < PUSHES; i++) {
         snprintf(owner, sizeof owner, "empty %d", i);
-        insert(sockets[DIRECT], DIRECT, owner);
-        bson_t *command = make_push(DIRECT, owner);
+        insert(sockets[DIRECT], collections[DIRECT], owner);
+        bson_t *command = make_push(collections[DIRECT], owner);
         double direct = push(sockets[DIRECT], command), through = push(sockets[GATEWAY], own);
         if (i >= 0) {
             seconds[DIRECT][i] = direct;
@@ -132,16 +132,16 @@ static void *push_on(void *context)
 }
 
 /* The pushes per second to a new owner. */
-static double measure_hot_side(const char *port, int side, const char *owner)
+static double measure_hot_side(const char *port, const char *collection, const char *owner)
 {
     static pusher_t pushers[HOT];
     atomic_bool ending = false;
     long count = 0;
-    bson_t *command = make_push(side, owner);
+    bson_t *command = make_push(collection, owner);
     for (int i = 0; i < HOT; i++)
         pushers[i] =
             (pusher_t){.socket = wire_connect(port), .command = command, .ending = &ending};
-    insert(pushers[0].socket, side, owner);
+    insert(pushers[0].socket, collection, owner);
     for (int i = 0; i < HOT; i++)
         push(pushers[i].socket, command);
     double started = measure_now();
@@ -165,7 +165,7 @@ static void measure_hot(char **ports, int rounds)
     for (int round = 0; round < rounds; round++) {
         snprintf(owner, sizeof owner, "hot %d", round);
         for (int side = 0; side < SIDES; side++)
-            rates[side][round] = measure_hot_side(ports[side], side, owner);
+            rates[side][round] = measure_hot_side(ports[side], hot_collections[side], owner);
     }
     double direct = measure_median(rates[DIRECT], (size_t)rounds);
     double through = measure_median(rates[GATEWAY], (size_t)rounds);

@@ -234,17 +234,22 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
 
 /* ---- one statement --------------------------------------------------------------------------- */
 
+void spill_change_guard(const spill_change_t *change, bool cautious, bson_t *guards)
+{
+    if (cautious && change->statement->kind == SPILL_STATEMENT_PUSH)
+        spill_guard_short(change->translation,
+                          spill_change_longest(change) - change->statement->count, guards);
+    else if (change->statement->kind == SPILL_STATEMENT_OTHER)
+        spill_guard_no_pages(change->translation, guards);
+    else
+        spill_guard_plain(change->translation, guards);
+}
+
 /* Send the statement for a plain array. `cautious`: only if its array is short. */
 static bool attempt_plain(spill_change_t *change, bool cautious, bool upsert)
 {
     bson_t guards = BSON_INITIALIZER;
-    if (cautious && change->statement->kind == SPILL_STATEMENT_PUSH)
-        spill_guard_short(change->translation,
-                          spill_change_longest(change) - change->statement->count, &guards);
-    else if (change->statement->kind == SPILL_STATEMENT_OTHER)
-        spill_guard_no_pages(change->translation, &guards);
-    else
-        spill_guard_plain(change->translation, &guards);
+    spill_change_guard(change, cautious, &guards);
     bool done = change->attempt(change, &guards, upsert, false);
     bson_destroy(&guards);
     return done;
@@ -390,12 +395,7 @@ static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried,
            (is_settled(change) || attempt_plain(change, *cautious, false) || may_be_full(change));
 }
 
-/*
- * Is the owner known to be managed, so that a push begins with the library? A numbered write waits
- * until drivers repeat no write from the time when the array was plain: such a repetition has to
- * reach the server's own record first.
- */
-static bool is_known_managed(const spill_change_t *change, const spill_value_t *owner)
+bool spill_change_is_known_managed(const spill_change_t *change, const spill_value_t *owner)
 {
     const spill_statement_t *statement = change->statement;
     const spill_translation_t *translation = change->translation;
@@ -415,7 +415,7 @@ static bool append_known(spill_change_t *change, const bson_iter_t *id)
     bson_t owner_id = BSON_INITIALIZER;
     const spill_translation_t *translation = change->translation;
     spill_value_t owner = spill_value_from_iter(id);
-    if (!is_known_managed(change, &owner))
+    if (!spill_change_is_known_managed(change, &owner))
         return true;
     bson_append_iter(&owner_id, "_id", -1, id);
     bool done = spill_change_append(change, &owner_id, &matched);

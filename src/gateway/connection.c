@@ -48,6 +48,7 @@ void spill_connection_free_if_done(spill_connection_t *connection)
     spill_connection_release_reply(connection);
     spill_limits_release(connection->gateway->limits, connection->reserved_input);
     spill_buffer_release(&connection->input);
+    spill_buffer_release(&connection->first_message);
     spill_rights_free(connection->rights);
     bson_destroy(connection->hello);
     bson_free(connection);

@@ -26,6 +26,7 @@ typedef enum spill_collecting {
     SPILL_COLLECTING_HELLO,
     SPILL_COLLECTING_AUTHENTICATION,
     SPILL_COLLECTING_NUMBERED,
+    SPILL_COLLECTING_FIRST_STEP,
     SPILL_COLLECTING_JOB
 } spill_collecting_t;
 
@@ -62,6 +63,8 @@ struct spill_connection {
     spill_authentication_t authentication;
     spill_rights_t *rights; /* NULL: no translated command yet */
     spill_translation_job_t *job;
+    spill_buffer_t first_message; /* the client's, while its first step is in progress */
+    int64_t first_started_us;
     size_t reserved_reply; /* until the reply of a job is sent */
 
     bool admitted; /* counted by the limits */

@@ -1,8 +1,10 @@
 /* What becomes of a client's message. */
 #include "gateway/dispatch.h"
 
+#include "gateway/first_step.h"
 #include "gateway/gateway_log.h"
 #include "gateway/own_reply.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -267,22 +269,51 @@ static bool answers_repeated(spill_connection_t *connection, const spill_client_
     return true;
 }
 
-static void translate(spill_connection_t *connection, const uint8_t *bytes, size_t size)
+/* Carry out the command in a worker. The job takes the message's memory. */
+static void start_job(spill_connection_t *connection, spill_buffer_t *message)
 {
     spill_gateway_t *gateway = connection->gateway;
-    spill_buffer_t message = SPILL_BUFFER_INIT;
     if (!connection->rights)
         connection->rights = spill_rights_new();
     spill_client_connection_t own = {.reply_bytes_max = spill_gateway_message_bytes_max(gateway),
                                      .rights = connection->rights};
     memcpy(own.user, connection->authentication.user, sizeof own.user);
-    spill_buffer_append(&message, bytes, size);
-    spill_metrics_add(&gateway->metrics.translated, 1);
     connection->awaiting = true;
     connection->reserved_reply = connection->reserved_input; /* the job has the message now */
     connection->reserved_input = 0;
     connection->job = spill_translation_job_start(
-        gateway, connection->loop, spill_connection_job_host, connection, &message, &own);
+        gateway, connection->loop, spill_connection_job_host, connection, message, &own);
+}
+
+/* Send the first step of an update of a plain array. False: the command begins in another way. */
+static bool start_first_step(spill_connection_t *connection, const spill_client_command_t *command)
+{
+    enum { MESSAGE_BYTES_MAX = 65536 }; /* what a loop may spend its time on */
+    bson_t body;
+    spill_buffer_t *scratch = &connection->loop->scratch;
+    if (command->message->header.length > MESSAGE_BYTES_MAX ||
+        !spill_first_step_make(connection->gateway->served, command, &body))
+        return false;
+    if (spill_connection_need_link(connection)) {
+        connection->first_started_us = spill_clock_now_us(NULL);
+        spill_buffer_clear(scratch);
+        spill_wire_write(scratch, command->message->header.request_id, 0, 0, &body, NULL, 0);
+        collect(connection, SPILL_COLLECTING_FIRST_STEP, command->message);
+        spill_link_write(connection->link, scratch->data, scratch->size);
+    }
+    bson_destroy(&body);
+    return true;
+}
+
+static void translate(spill_connection_t *connection, const uint8_t *bytes, size_t size,
+                      const spill_client_command_t *command)
+{
+    spill_buffer_t *message = &connection->first_message;
+    spill_metrics_add(&connection->gateway->metrics.translated, 1);
+    spill_buffer_clear(message);
+    spill_buffer_append(message, bytes, size);
+    if (!start_first_step(connection, command))
+        start_job(connection, message);
 }
 
 void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes, size_t size)
@@ -314,7 +345,7 @@ void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes
         return;
     else if (spill_translate_classify(connection->gateway->served, &command) ==
              SPILL_TRANSLATION_RUN)
-        translate(connection, bytes, size);
+        translate(connection, bytes, size, &command);
     else
         relay(connection, bytes, size, &command);
 }
@@ -345,12 +376,27 @@ static void end_authentication(spill_connection_t *connection, const spill_buffe
     spill_connection_send(connection, bytes->data, bytes->size);
 }
 
-/* Remember the reply before the client gets it. */
-static void end_numbered(spill_connection_t *connection, const spill_buffer_t *bytes,
-                         const spill_wire_message_t *reply)
+/* Remember the reply to a numbered write before the client gets it. */
+static void end_write(spill_connection_t *connection, const spill_buffer_t *bytes,
+                      const spill_wire_message_t *reply)
 {
-    spill_connection_end_numbered(connection, &reply->body);
+    if (connection->numbered)
+        spill_connection_end_numbered(connection, &reply->body);
     spill_connection_send(connection, bytes->data, bytes->size);
+}
+
+/* The first step of an update has ended: either the update has, or a worker begins it anew. */
+static void end_first_step(spill_connection_t *connection, const spill_buffer_t *bytes,
+                           const spill_wire_message_t *reply)
+{
+    if (!spill_first_step_is_done(&reply->body)) {
+        start_job(connection, &connection->first_message);
+        return;
+    }
+    spill_buffer_release(&connection->first_message);
+    spill_metrics_duration(&connection->gateway->metrics,
+                           spill_clock_now_us(NULL) - connection->first_started_us);
+    end_write(connection, bytes, reply);
 }
 
 void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *message)
@@ -371,7 +417,9 @@ void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *me
     if (collecting == SPILL_COLLECTING_AUTHENTICATION)
         end_authentication(connection, message, &reply);
     else if (collecting == SPILL_COLLECTING_NUMBERED)
-        end_numbered(connection, message, &reply);
+        end_write(connection, message, &reply);
+    else if (collecting == SPILL_COLLECTING_FIRST_STEP)
+        end_first_step(connection, message, &reply);
     else
         answer_hello(connection, connection->hello, &reply.body, connection->request_id,
                      connection->by_query);

@@ -160,6 +160,13 @@ static size_t count_statements(const spill_translation_t *translation, const cha
     return count;
 }
 
+bool spill_statements_only(const spill_translation_t *translation, const char *name,
+                           bson_t *document)
+{
+    source_t source = find_source(translation, name);
+    return count_statements(translation, name) == 1 && next_statement(&source, document);
+}
+
 bool spill_statements_run(spill_translation_t *translation, const char *name,
                           spill_statement_fn run, bson_t *reply)
 {
