@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Does the update begin with one statement for a plain array, whose owner q names? */
+/* Does the update begin with one statement for a plain array, and does q name the owner? */
 static bool begins_plain(spill_translation_t *translation, spill_change_t *change)
 {
     bson_iter_t id;

@@ -1,6 +1,6 @@
 /*
- * Owners whose arrays were managed when this process last saw them. A push to such an owner goes to
- * the library at once; a wrong guess costs a round trip and nothing else.
+ * Owners of arrays that were managed when this process last saw them. A push to such an owner goes
+ * to the library at once; a wrong guess costs a round trip and nothing else.
  *
  * The table is lossy: a newer owner replaces an older one in its slot.
  *

@@ -1,4 +1,4 @@
-/* A table of sessions. Those whose write has ended are also in a list, the oldest first. */
+/* A table of sessions. An entry of an ended write is also in a list, the oldest first. */
 #include "gateway/retries.h"
 
 #include "util/buffer.h"

@@ -45,7 +45,7 @@ void spill_retries_free(spill_retries_t *retries); /* NULL is allowed */
 spill_retry_t spill_retries_begin(spill_retries_t *retries, const spill_retry_key_t *key,
                                   int64_t txn, int64_t now_ms, bson_t *reply);
 
-/* The write has ended with this reply; NULL: nobody knows how. */
+/* The write has ended with this reply; NULL: its outcome is unknown. */
 void spill_retries_end(spill_retries_t *retries, const spill_retry_key_t *key, int64_t txn,
                        int64_t now_ms, const bson_t *reply);
 

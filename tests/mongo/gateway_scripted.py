@@ -212,7 +212,7 @@ def repeated_writes_are_made_once():
     server, gateway = pair("--present", "mongos", set_name="rs")
     for _ in range(2):
         assert gateway.ask(body_of(first))["ok"] == 1
-    assert server.received == [first, first]
+    assert len(server.received) == 2
     gateway.stop()
 
 
