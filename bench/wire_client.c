@@ -67,8 +67,7 @@ int64_t wire_number(const bson_t *reply, const char *field)
 double wire_processor_us(int process)
 {
     enum { TEXT_SIZE = 1024, BEFORE_TIMES = 11 };
-    char path[64], text[TEXT_SIZE] = "";
-    long user = 0, kernel = 0;
+    char path[64], text[TEXT_SIZE] = "", *rest;
     snprintf(path, sizeof path, "/proc/%d/stat", process);
     FILE *file = fopen(path, "r");
     if (file == NULL)
@@ -78,7 +77,8 @@ double wire_processor_us(int process)
     const char *at = got > 0 ? strrchr(text, ')') : NULL; /* behind the process's name */
     for (int i = 0; at != NULL && i <= BEFORE_TIMES; i++)
         at = strchr(at + 1, ' ');
-    if (at == NULL || sscanf(at, "%ld %ld", &user, &kernel) != 2)
+    if (at == NULL)
         return 0;
+    long user = strtol(at, &rest, 10), kernel = strtol(rest, NULL, 10);
     return (double)(user + kernel) * 1e6 / (double)sysconf(_SC_CLK_TCK);
 }
