@@ -44,8 +44,8 @@ void spill_translation_job_reply(spill_translation_job_t *job, spill_buffer_t *m
     job->answer = *message;
     *message = (spill_buffer_t)SPILL_BUFFER_INIT;
     job->answered = true;
-    pthread_cond_signal(&job->wake);
     pthread_mutex_unlock(&job->lock);
+    pthread_cond_signal(&job->wake); /* this thread alone frees the job */
 }
 
 void spill_translation_job_break(spill_translation_job_t *job, const char *why)
