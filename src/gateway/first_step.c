@@ -33,7 +33,9 @@ static bool make(spill_translation_t *translation, const bson_t *document, bson_
         bson_t guards = BSON_INITIALIZER;
         bson_init(body);
         spill_change_guard(&change, true, &guards);
-        spill_update_body(translation, &statement, &guards, statement.upsert, false, body);
+        /* Other operators than $push may fail on an empty document, though there is one. */
+        bool upsert = statement.upsert && statement.kind == SPILL_STATEMENT_PUSH;
+        spill_update_body(translation, &statement, &guards, upsert, false, body);
         bson_destroy(&guards);
     }
     spill_change_release(&change);
