@@ -2,7 +2,8 @@
 
 file(GLOB bench_sources CONFIGURE_DEPENDS bench/bench_*.c)
 file(GLOB bench_helpers CONFIGURE_DEPENDS bench/*.c)
-list(REMOVE_ITEM bench_helpers ${bench_sources})
+set(gateway_helpers ${PROJECT_SOURCE_DIR}/bench/wire_client.c) # of bench_gateway and bench_gateway_push
+list(REMOVE_ITEM bench_helpers ${bench_sources} ${gateway_helpers})
 
 foreach(source IN LISTS bench_sources)
     cmake_path(GET source STEM name)
@@ -10,7 +11,8 @@ foreach(source IN LISTS bench_sources)
     # Benchmarks compare with the engine itself, so they may call it.
     target_link_libraries(${name} PRIVATE spillway_internal PkgConfig::SPILLWAY_ROCKSDB
         PkgConfig::SPILLWAY_MONGOC)
-    if(name STREQUAL bench_gateway)
+    if(name MATCHES "^bench_gateway")
+        target_sources(${name} PRIVATE ${gateway_helpers})
         target_link_libraries(${name} PRIVATE spillway_gateway)
     endif()
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)

@@ -71,8 +71,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_peek(data, size, NULL);
     if (spill_wire_read(data, size, &message, NULL) != SPILL_OK)
         return 0;
-    if (message.header.opcode == SPILL_WIRE_QUERY)
+    if (message.header.opcode == SPILL_WIRE_QUERY) {
+        if (spill_client_command_check(&message.body, NULL) == SPILL_OK)
+            check_hello(&message.body);
         return 0;
+    }
     check_written(&message);
     if (spill_client_command_read(&message, &command, NULL) != SPILL_OK)
         return 0;

@@ -73,6 +73,16 @@ bool spill_change_may_append(spill_change_t *change);
 /* Append the statement's elements to the owner's managed array. *matched: it still matches q. */
 bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched);
 
+/*
+ * Is the owner known to be managed, so that a push begins with the library? A numbered write waits
+ * until drivers repeat no write from the time when the array was plain: such a repetition has to
+ * reach the server's own record first.
+ */
+bool spill_change_is_known_managed(const spill_change_t *change, const spill_value_t *owner);
+
+/* The conditions under which the statement may change a plain array. `cautious`: a short one. */
+void spill_change_guard(const spill_change_t *change, bool cautious, bson_t *guards);
+
 /* Conditions on the head. The call appends to `guards`. */
 void spill_guard_plain(const spill_translation_t *translation, bson_t *guards);
 void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards);

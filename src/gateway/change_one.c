@@ -5,6 +5,7 @@
 #include "util/error.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { TRIES = 20 };
 
@@ -162,6 +163,25 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
     return judge(change, code, &error, matched);
 }
 
+static int64_t now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* The document {_id: ...} has a managed array. */
+static void note_managed(const spill_change_t *change, const bson_t *id)
+{
+    bson_iter_t iter;
+    const spill_translation_t *translation = change->translation;
+    if (!bson_iter_init_find(&iter, id, "_id"))
+        return;
+    spill_value_t owner = spill_value_from_iter(&iter);
+    spill_managed_note(spill_served_managed(translation->served), translation->at->collection,
+                       &owner, now_seconds());
+}
+
 bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched)
 {
     bson_iter_t iter;
@@ -180,6 +200,7 @@ bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched
                                  change->translation->at->collection, &owner);
     }
     if (done && *matched) {
+        note_managed(change, id);
         change->appended = true;
         change->n++;
         change->modified += any || statement->count > 0;
@@ -221,17 +242,22 @@ static bool adopt_and_append(spill_change_t *change, const spill_look_t *look)
 
 /* ---- one statement --------------------------------------------------------------------------- */
 
+void spill_change_guard(const spill_change_t *change, bool cautious, bson_t *guards)
+{
+    if (cautious && change->statement->kind == SPILL_STATEMENT_PUSH)
+        spill_guard_short(change->translation,
+                          spill_change_longest(change) - change->statement->count, guards);
+    else if (change->statement->kind == SPILL_STATEMENT_OTHER)
+        spill_guard_no_pages(change->translation, guards);
+    else
+        spill_guard_plain(change->translation, guards);
+}
+
 /* Send the statement for a plain array. `cautious`: only if its array is short. */
 static bool attempt_plain(spill_change_t *change, bool cautious, bool upsert)
 {
     bson_t guards = BSON_INITIALIZER;
-    if (cautious && change->statement->kind == SPILL_STATEMENT_PUSH)
-        spill_guard_short(change->translation,
-                          spill_change_longest(change) - change->statement->count, &guards);
-    else if (change->statement->kind == SPILL_STATEMENT_OTHER)
-        spill_guard_no_pages(change->translation, &guards);
-    else
-        spill_guard_plain(change->translation, &guards);
+    spill_change_guard(change, cautious, &guards);
     bool done = change->attempt(change, &guards, upsert, false);
     bson_destroy(&guards);
     return done;
@@ -377,6 +403,37 @@ static bool look_and_change(spill_change_t *change, bool *cautious, bool *tried,
            (is_settled(change) || attempt_plain(change, *cautious, false) || may_be_full(change));
 }
 
+bool spill_change_is_known_managed(const spill_change_t *change, const spill_value_t *owner)
+{
+    const spill_statement_t *statement = change->statement;
+    const spill_translation_t *translation = change->translation;
+    if (statement->kind != SPILL_STATEMENT_PUSH || statement->q_mentions != 0 ||
+        statement->has_filters || statement->has_collation || change->prepare != NULL)
+        return false;
+    int64_t known = spill_managed_since(spill_served_managed(translation->served),
+                                        translation->at->collection, owner, now_seconds());
+    return translation->command->txn_number < 0 ? known >= 0
+                                                : known >= SPILL_MANAGED_SETTLED_SECONDS;
+}
+
+/* Append to an owner that is known to be managed. It may have changed: then nothing happens. */
+static bool append_known(spill_change_t *change, const bson_iter_t *id)
+{
+    bool matched = false;
+    bson_t owner_id = BSON_INITIALIZER;
+    const spill_translation_t *translation = change->translation;
+    spill_value_t owner = spill_value_from_iter(id);
+    if (!spill_change_is_known_managed(change, &owner))
+        return true;
+    bson_append_iter(&owner_id, "_id", -1, id);
+    bool done = spill_change_append(change, &owner_id, &matched);
+    if (!matched)
+        spill_managed_forget(spill_served_managed(translation->served), translation->at->collection,
+                             &owner);
+    bson_destroy(&owner_id);
+    return done;
+}
+
 bool spill_change_one(spill_change_t *change)
 {
     bson_iter_t id;
@@ -384,6 +441,10 @@ bool spill_change_one(spill_change_t *change)
     const spill_statement_t *statement = change->statement;
     bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
     bool cautious = true, tried = false, again = true;
+    if (by_id && !append_known(change, &id))
+        return false;
+    if (is_settled(change))
+        return true;
     bool sent =
         statement->upsert && by_id ? insert(change, &tried) : attempt_plain(change, true, false);
     if (!sent && !may_be_full(change))

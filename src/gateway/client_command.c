@@ -70,6 +70,14 @@ static void read_field(const bson_iter_t *iter, spill_client_command_t *command)
         command->max_time_ms = number_of(iter, 0);
 }
 
+spill_code_t spill_client_command_check(const bson_t *body, spill_error_t *error)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, body))
+        return fail_malformed(error);
+    return check_depth(&iter, SPILL_COMMAND_DEPTH_MAX, error);
+}
+
 spill_code_t spill_client_command_read(const spill_wire_message_t *message,
                                        spill_client_command_t *command, spill_error_t *error)
 {
@@ -78,9 +86,7 @@ spill_code_t spill_client_command_read(const spill_wire_message_t *message,
         (spill_client_command_t){.message = message,
                                  .txn_number = -1,
                                  .unanswered = (message->flags & SPILL_WIRE_MORE_TO_COME) != 0};
-    if (!bson_iter_init(&iter, &message->body))
-        return fail_malformed(error);
-    SPILL_TRY(check_depth(&iter, SPILL_COMMAND_DEPTH_MAX, error));
+    SPILL_TRY(spill_client_command_check(&message->body, error));
     if (!bson_iter_init(&iter, &message->body) || !bson_iter_next(&iter))
         return spill_fail(error, SPILL_PARSE, "the command's body is empty");
     command->name = bson_iter_key(&iter);

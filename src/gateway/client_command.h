@@ -27,4 +27,7 @@ typedef struct spill_client_command {
 spill_code_t spill_client_command_read(const spill_wire_message_t *message,
                                        spill_client_command_t *command, spill_error_t *error);
 
+/* Check that a body is well-formed BSON and not too deep; else SPILL_PARSE. */
+spill_code_t spill_client_command_check(const bson_t *body, spill_error_t *error);
+
 #endif

@@ -43,9 +43,12 @@ void spill_connection_free_if_done(spill_connection_t *connection)
     if (!connection->client_closed || connection->link || connection->job)
         return;
     unlink_connection(connection);
+    if (connection->numbered)
+        spill_connection_end_numbered(connection, NULL);
     spill_connection_release_reply(connection);
     spill_limits_release(connection->gateway->limits, connection->reserved_input);
     spill_buffer_release(&connection->input);
+    spill_buffer_release(&connection->first_message);
     spill_rights_free(connection->rights);
     bson_destroy(connection->hello);
     bson_free(connection);
@@ -113,6 +116,13 @@ void spill_connection_reply(spill_connection_t *connection, int32_t request_id, 
         spill_connection_close(connection, "the reply is longer than a message can be");
     if (scratch->capacity > SCRATCH_BYTES_KEPT)
         spill_buffer_release(scratch);
+}
+
+void spill_connection_end_numbered(spill_connection_t *connection, const bson_t *reply)
+{
+    spill_retries_end(connection->gateway->retries, &connection->retry_key, connection->retry_txn,
+                      (int64_t)uv_now(&connection->loop->uv), reply);
+    connection->numbered = false;
 }
 
 void spill_connection_release_reply(spill_connection_t *connection)

@@ -25,6 +25,8 @@ typedef enum spill_collecting {
     SPILL_COLLECTING_NOTHING,
     SPILL_COLLECTING_HELLO,
     SPILL_COLLECTING_AUTHENTICATION,
+    SPILL_COLLECTING_NUMBERED,
+    SPILL_COLLECTING_FIRST_STEP,
     SPILL_COLLECTING_JOB
 } spill_collecting_t;
 
@@ -51,6 +53,9 @@ struct spill_connection {
 
     bool awaiting;       /* a command is in progress */
     uint64_t relayed_ns; /* since when one is relayed */
+    bool numbered;       /* ... a write whose reply the gateway remembers (retries.h) */
+    spill_retry_key_t retry_key;
+    int64_t retry_txn;
     spill_collecting_t collecting;
     int32_t request_id; /* of the command whose reply is collected */
     bool by_query;      /* ... which was an OP_QUERY */
@@ -59,6 +64,8 @@ struct spill_connection {
     spill_authentication_t authentication;
     spill_rights_t *rights; /* NULL: no translated command yet */
     spill_translation_job_t *job;
+    spill_buffer_t first_message; /* the client's, while its first step is in progress */
+    int64_t first_started_us;
     size_t reserved_reply; /* until the reply of a job is sent */
 
     bool admitted; /* counted by the limits */
@@ -93,6 +100,9 @@ void spill_connection_reply(spill_connection_t *connection, int32_t request_id, 
 
 /* Send bytes to the client, counted. */
 void spill_connection_send(spill_connection_t *connection, const uint8_t *bytes, size_t size);
+
+/* Remember the reply to the numbered write; NULL: its outcome is unknown. */
+void spill_connection_end_numbered(spill_connection_t *connection, const bson_t *reply);
 
 /* The reply of a job was sent: release what it held. */
 void spill_connection_release_reply(spill_connection_t *connection);

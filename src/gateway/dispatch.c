@@ -1,8 +1,10 @@
 /* What becomes of a client's message. */
 #include "gateway/dispatch.h"
 
+#include "gateway/first_step.h"
 #include "gateway/gateway_log.h"
 #include "gateway/own_reply.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -138,6 +140,11 @@ static void dispatch_query(spill_connection_t *connection, const spill_wire_mess
     char database[64];
     unwrap_query(&message->body, &request);
     const char *end = strstr(message->ns, ".$cmd");
+    spill_error_t error;
+    if (spill_client_command_check(&message->body, &error) != SPILL_OK) {
+        spill_connection_malformed(connection, error.message);
+        return;
+    }
     bool command = end && end[strlen(".$cmd")] == '\0' &&
                    (size_t)(end - message->ns) < sizeof database &&
                    bson_iter_init(&iter, &request) && bson_iter_next(&iter);
@@ -169,8 +176,13 @@ static void relay(spill_connection_t *connection, const uint8_t *bytes, size_t s
 {
     if (!spill_connection_need_link(connection))
         return;
-    spill_dispatch_expect_relayed(connection, command->message->header.request_id,
-                                  command->unanswered);
+    if (connection->numbered) {
+        spill_metrics_add(&connection->gateway->metrics.relayed, 1);
+        collect(connection, SPILL_COLLECTING_NUMBERED, command->message);
+    } else {
+        spill_dispatch_expect_relayed(connection, command->message->header.request_id,
+                                      command->unanswered);
+    }
     spill_link_write(connection->link, bytes, size);
 }
 
@@ -205,22 +217,104 @@ static bool refuses_transaction(const spill_connection_t *connection)
     return standalone;
 }
 
-static void translate(spill_connection_t *connection, const uint8_t *bytes, size_t size)
+/* Does the gateway remember the replies to numbered writes? */
+static bool remembers(const spill_connection_t *connection)
+{
+    return connection->gateway->retries != NULL && refuses_transaction(connection);
+}
+
+static void refuse_retry(spill_connection_t *connection, const spill_client_command_t *command,
+                         spill_retry_t result)
+{
+    switch (result) {
+    case SPILL_RETRY_TOO_OLD:
+        refuse(connection, command->message, command->name, SPILL_OWN_TRANSACTION_TOO_OLD,
+               "spillway: the session has made a later write");
+        break;
+    case SPILL_RETRY_FULL:
+        refuse(connection, command->message, command->name, SPILL_OWN_OVERLOADED,
+               "spillway: too many sessions have written in the last minutes");
+        break;
+    default:
+        refuse(connection, command->message, command->name, SPILL_OWN_UNKNOWN_OUTCOME,
+               "spillway: the first try of this write is in progress, or its outcome is unknown: "
+               "read what it wrote, then decide");
+        break;
+    }
+}
+
+/* A write with a number, to a server that ignores it: note it, or answer that it is a repetition.
+ * True: it was answered. */
+static bool answers_repeated(spill_connection_t *connection, const spill_client_command_t *command)
+{
+    bson_t reply;
+    if (command->txn_number < 0 || command->session == NULL || command->unanswered ||
+        !remembers(connection))
+        return false;
+    connection->retry_txn = command->txn_number;
+    memcpy(connection->retry_key.session, command->session, sizeof connection->retry_key.session);
+    memcpy(connection->retry_key.user, connection->authentication.user,
+           sizeof connection->retry_key.user);
+    spill_retry_t result =
+        spill_retries_begin(connection->gateway->retries, &connection->retry_key,
+                            connection->retry_txn, (int64_t)uv_now(&connection->loop->uv), &reply);
+    connection->numbered = result == SPILL_RETRY_FIRST;
+    if (result == SPILL_RETRY_FIRST)
+        return false;
+    if (result == SPILL_RETRY_REPEATED) {
+        answer_message(connection, command->message, &reply);
+        bson_destroy(&reply);
+    } else {
+        refuse_retry(connection, command, result);
+    }
+    return true;
+}
+
+/* Carry out the command in a worker. The job takes the message's memory. */
+static void start_job(spill_connection_t *connection, spill_buffer_t *message)
 {
     spill_gateway_t *gateway = connection->gateway;
-    spill_buffer_t message = SPILL_BUFFER_INIT;
     if (!connection->rights)
         connection->rights = spill_rights_new();
     spill_client_connection_t own = {.reply_bytes_max = spill_gateway_message_bytes_max(gateway),
                                      .rights = connection->rights};
     memcpy(own.user, connection->authentication.user, sizeof own.user);
-    spill_buffer_append(&message, bytes, size);
-    spill_metrics_add(&gateway->metrics.translated, 1);
     connection->awaiting = true;
     connection->reserved_reply = connection->reserved_input; /* the job has the message now */
     connection->reserved_input = 0;
     connection->job = spill_translation_job_start(
-        gateway, connection->loop, spill_connection_job_host, connection, &message, &own);
+        gateway, connection->loop, spill_connection_job_host, connection, message, &own);
+}
+
+/* Send the first step of an update of a plain array. False: the command begins in another way. */
+static bool start_first_step(spill_connection_t *connection, const spill_client_command_t *command)
+{
+    enum { MESSAGE_BYTES_MAX = 65536 }; /* what a loop may spend its time on */
+    bson_t body;
+    spill_buffer_t *scratch = &connection->loop->scratch;
+    if (command->message->header.length > MESSAGE_BYTES_MAX ||
+        !spill_first_step_make(connection->gateway->served, command, &body))
+        return false;
+    if (spill_connection_need_link(connection)) {
+        connection->first_started_us = spill_clock_now_us(NULL);
+        spill_buffer_clear(scratch);
+        spill_wire_write(scratch, command->message->header.request_id, 0, 0, &body, NULL, 0);
+        collect(connection, SPILL_COLLECTING_FIRST_STEP, command->message);
+        spill_link_write(connection->link, scratch->data, scratch->size);
+    }
+    bson_destroy(&body);
+    return true;
+}
+
+static void translate(spill_connection_t *connection, const uint8_t *bytes, size_t size,
+                      const spill_client_command_t *command)
+{
+    spill_buffer_t *message = &connection->first_message;
+    spill_metrics_add(&connection->gateway->metrics.translated, 1);
+    spill_buffer_clear(message);
+    spill_buffer_append(message, bytes, size);
+    if (!start_first_step(connection, command))
+        start_job(connection, message);
 }
 
 void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes, size_t size)
@@ -248,9 +342,11 @@ void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes
              refuses_transaction(connection))
         refuse(connection, &message, command.name, SPILL_OWN_ILLEGAL_OPERATION,
                "spillway: transactions need a replica set or a sharded cluster behind the gateway");
+    else if (answers_repeated(connection, &command))
+        return;
     else if (spill_translate_classify(connection->gateway->served, &command) ==
              SPILL_TRANSLATION_RUN)
-        translate(connection, bytes, size);
+        translate(connection, bytes, size, &command);
     else
         relay(connection, bytes, size, &command);
 }
@@ -259,7 +355,8 @@ bool spill_dispatch_streams(const spill_connection_t *connection, const spill_co
 {
     static const char *const writes[] = {"insert", "update", "delete", NULL};
     const spill_gateway_t *gateway = connection->gateway;
-    if (peek->transaction || (!peek->complete && refuses_transaction(connection)))
+    if (peek->transaction || (!peek->complete && refuses_transaction(connection)) ||
+        remembers(connection)) /* a txnNumber may stand anywhere in the body */
         return false;
     for (size_t i = 0; writes[i] && peek->collection; i++)
         if (strcmp(peek->name, writes[i]) == 0)
@@ -280,6 +377,29 @@ static void end_authentication(spill_connection_t *connection, const spill_buffe
     spill_connection_send(connection, bytes->data, bytes->size);
 }
 
+/* Remember the reply to a numbered write before the client gets it. */
+static void end_write(spill_connection_t *connection, const spill_buffer_t *bytes,
+                      const spill_wire_message_t *reply)
+{
+    if (connection->numbered)
+        spill_connection_end_numbered(connection, &reply->body);
+    spill_connection_send(connection, bytes->data, bytes->size);
+}
+
+/* The first step of an update has ended: either the update has, or a worker begins it anew. */
+static void end_first_step(spill_connection_t *connection, const spill_buffer_t *bytes,
+                           const spill_wire_message_t *reply)
+{
+    if (!spill_first_step_is_done(&reply->body)) {
+        start_job(connection, &connection->first_message);
+        return;
+    }
+    spill_buffer_release(&connection->first_message);
+    spill_metrics_duration(&connection->gateway->metrics, SPILL_METRICS_WRITE,
+                           spill_clock_now_us(NULL) - connection->first_started_us);
+    end_write(connection, bytes, reply);
+}
+
 void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *message)
 {
     spill_collecting_t collecting = connection->collecting;
@@ -297,19 +417,39 @@ void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *me
     connection->awaiting = false;
     if (collecting == SPILL_COLLECTING_AUTHENTICATION)
         end_authentication(connection, message, &reply);
+    else if (collecting == SPILL_COLLECTING_NUMBERED)
+        end_write(connection, message, &reply);
+    else if (collecting == SPILL_COLLECTING_FIRST_STEP)
+        end_first_step(connection, message, &reply);
     else
         answer_hello(connection, connection->hello, &reply.body, connection->request_id,
                      connection->by_query);
 }
 
+/* A job has ended. Its write may be repeated if that cannot change anything twice. */
+static void note_job(spill_connection_t *connection, bool close, bool changed, const bson_t *reply)
+{
+    bson_iter_t ok;
+    bool done = !close && bson_iter_init_find(&ok, reply, "ok") && bson_iter_as_bool(&ok);
+    if (done || changed) {
+        spill_connection_end_numbered(connection, close ? NULL : reply);
+        return;
+    }
+    spill_retries_forget(connection->gateway->retries, &connection->retry_key,
+                         connection->retry_txn);
+    connection->numbered = false;
+}
+
 void spill_dispatch_job_done(spill_connection_t *connection)
 {
     int32_t request_id;
-    bool unanswered, close;
+    bool unanswered, close, changed;
     size_t reserved;
     bson_t reply;
-    spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close,
+    spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close, &changed,
                                &reserved);
+    if (connection->numbered)
+        note_job(connection, close, changed, &reply);
     connection->reserved_reply += reserved;
     connection->job = NULL;
     connection->awaiting = false;

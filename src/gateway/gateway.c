@@ -79,6 +79,8 @@ static spill_code_t open_parts(running_t *running, const spill_gateway_options_t
                                        options->address_connections_max);
     gateway->activity = spill_activity_new(options->shows_owners);
     gateway->started_us = spill_clock_now_us(NULL);
+    if (options->present == SPILL_PRESENT_MONGOS)
+        gateway->retries = spill_retries_new(gateway->limits, SPILL_RETRY_SESSIONS_MAX);
     gateway->workers = spill_workers_new((size_t)options->workers_max);
     return SPILL_OK;
 }
@@ -135,6 +137,7 @@ static void free_parts(running_t *running)
     spill_workers_free(gateway->workers);
     spill_served_free(gateway->served);
     spill_targets_free(gateway->targets);
+    spill_retries_free(gateway->retries);
     spill_limits_free(gateway->limits);
     spill_activity_free(gateway->activity);
     spill_tls_context_free(gateway->tls);

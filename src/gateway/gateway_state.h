@@ -5,6 +5,7 @@
 #include "gateway/gateway.h"
 #include "gateway/limits.h"
 #include "gateway/metrics.h"
+#include "gateway/retries.h"
 #include "gateway/served.h"
 #include "gateway/workers.h"
 
@@ -16,6 +17,7 @@ typedef struct spill_gateway {
     spill_targets_t *targets;
     spill_limits_t *limits;
     spill_workers_t *workers;
+    spill_retries_t *retries; /* NULL: the server's own record is relied on */
     spill_metrics_t metrics;
     spill_activity_t *activity;
     int64_t started_us;

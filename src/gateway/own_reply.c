@@ -8,6 +8,10 @@ static const char *name_of(spill_own_code_t code)
         return "IllegalOperation";
     case SPILL_OWN_AUTHENTICATION_FAILED:
         return "AuthenticationFailed";
+    case SPILL_OWN_UNKNOWN_OUTCOME:
+        return "ShutdownInProgress";
+    case SPILL_OWN_TRANSACTION_TOO_OLD:
+        return "TransactionTooOld";
     case SPILL_OWN_UNSUPPORTED_QUERY:
         return "UnsupportedOpQueryCommand";
     case SPILL_OWN_OVERLOADED:

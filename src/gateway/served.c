@@ -27,6 +27,7 @@ struct spill_served {
     char *database;
     spill_cursors_t *cursors;
     atomic_bool numbers_statements;
+    spill_managed_owners_t managed;
     _Atomic(table_t *) table;
 };
 
@@ -92,17 +93,20 @@ static spill_code_t add_collection(const spill_served_t *served, table_t *table,
     }
     table->fields[(*fields)++] = NULL;
     table->all[(*collections)++] = at;
-    return sharing == 1 && is_served(definition)
+    return sharing == 1 && is_served(definition) && served->store != NULL
                ? spill_array_open(served->store, definition->name, &at->array, error)
                : SPILL_OK;
 }
 
-static spill_code_t read_table(const spill_served_t *served, table_t **read, spill_error_t *error)
+/* Make the table of `count` definitions, which become its own. */
+static spill_code_t make_table(const spill_served_t *served, spill_definition_t *definitions,
+                               size_t count, table_t **made, spill_error_t *error)
 {
     table_t *table = bson_malloc0(sizeof *table);
     size_t collections = 0, fields = 0, pages = 0;
-    spill_code_t code =
-        spill_store_definitions(served->store, &table->definitions, &table->count, error);
+    spill_code_t code = SPILL_OK;
+    table->definitions = definitions;
+    table->count = count;
     table->collections = bson_malloc0((table->count + 1) * sizeof *table->collections);
     table->all = bson_malloc0((table->count + 1) * sizeof(void *));
     table->pages = bson_malloc0((table->count + 1) * sizeof *table->pages);
@@ -112,10 +116,18 @@ static spill_code_t read_table(const spill_served_t *served, table_t **read, spi
             table->pages[pages++] = table->definitions[i].page_collection;
         code = add_collection(served, table, i, &collections, &fields, error);
     }
-    *read = code == SPILL_OK ? table : NULL;
+    *made = code == SPILL_OK ? table : NULL;
     if (code != SPILL_OK)
         free_table(table);
     return code;
+}
+
+static spill_code_t read_table(const spill_served_t *served, table_t **read, spill_error_t *error)
+{
+    spill_definition_t *definitions;
+    size_t count;
+    SPILL_TRY(spill_store_definitions(served->store, &definitions, &count, error));
+    return make_table(served, definitions, count, read, error);
 }
 
 static bool is_same(const table_t *left, const table_t *right)
@@ -177,6 +189,20 @@ spill_code_t spill_served_open(const char *uri, spill_served_t **served, spill_e
     return code;
 }
 
+spill_served_t *spill_served_without_store(const char *database,
+                                           const spill_definition_t *definition)
+{
+    table_t *table;
+    spill_served_t *served = bson_malloc0(sizeof *served);
+    spill_definition_t *copy = bson_malloc(sizeof *copy);
+    *copy = *definition;
+    served->cursors = spill_cursors_new();
+    served->database = bson_strdup(database);
+    make_table(served, copy, 1, &table, NULL); /* without a store, nothing fails */
+    atomic_store(&served->table, table);
+    return served;
+}
+
 void spill_served_free(spill_served_t *served)
 {
     if (served == NULL)
@@ -232,6 +258,11 @@ int64_t spill_served_spills(spill_served_t *served)
 spill_cursors_t *spill_served_cursors(const spill_served_t *served)
 {
     return served->cursors;
+}
+
+spill_managed_owners_t *spill_served_managed(spill_served_t *served)
+{
+    return &served->managed;
 }
 
 atomic_bool *spill_served_numbers_statements(spill_served_t *served)

@@ -9,6 +9,7 @@
 #define SPILL_GATEWAY_SERVED_H
 
 #include "core/array.h"
+#include "gateway/managed_owners.h"
 
 #include <stdatomic.h>
 
@@ -44,6 +45,10 @@ struct spill_cursors;
 spill_code_t spill_served_open(const char *uri, spill_served_t **served, spill_error_t *error);
 void spill_served_free(spill_served_t *served); /* NULL is allowed */
 
+/* One definition without a store, whose array is not open: for what reads commands alone. */
+spill_served_t *spill_served_without_store(const char *database,
+                                           const spill_definition_t *definition);
+
 /* Read the definitions again. On an error the old table stays. Blocks. One thread at a time. */
 spill_code_t spill_served_reload(spill_served_t *served, spill_error_t *error);
 
@@ -62,6 +67,9 @@ const char *const *spill_served_pages(const spill_served_t *served);
 const char *spill_served_database(const spill_served_t *served);
 int64_t spill_served_spills(spill_served_t *served); /* since it was opened */
 struct spill_cursors *spill_served_cursors(const spill_served_t *served);
+
+/* Owners that were seen to be managed. */
+spill_managed_owners_t *spill_served_managed(spill_served_t *served);
 
 /* Does the server know `stmtIds`? True until it has refused them. */
 atomic_bool *spill_served_numbers_statements(spill_served_t *served);

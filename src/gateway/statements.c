@@ -166,6 +166,13 @@ static bool count_statements(spill_translation_t *translation, const char *name,
     return true;
 }
 
+bool spill_statements_only(const spill_translation_t *translation, const char *name,
+                           bson_t *document)
+{
+    source_t source = find_source(translation, name);
+    return count_statements(translation, name) == 1 && next_statement(&source, document);
+}
+
 bool spill_statements_run(spill_translation_t *translation, const char *name,
                           spill_statement_fn run, bson_t *reply)
 {

@@ -47,6 +47,22 @@ bool spill_statement_check(spill_translation_t *translation, const bson_t *docum
 bool spill_statements_all(spill_translation_t *translation, const char *name,
                           bool (*test)(spill_translation_t *translation, const bson_t *document));
 
+/* The list's only statement; false: it has none, or several. */
+bool spill_statements_only(const spill_translation_t *translation, const char *name,
+                           bson_t *document);
+
+/* ---- of an update (translate_update.c) ------------------------------------------------------- */
+
+/* Read a statement of the list `updates`. False: a failure is stored. */
+bool spill_update_read(spill_translation_t *translation, const bson_t *document,
+                       spill_statement_t *statement);
+
+/* Append to `body` the client's command with this statement alone, and `guards` added to its q. */
+void spill_update_body(const spill_translation_t *translation, const spill_statement_t *statement,
+                       const bson_t *guards, bool upsert, bool many, bson_t *body);
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
 /* Add {index, <fields>} to the list of upserted documents. */
 void spill_sums_upserted(spill_sums_t *sums, const bson_t *fields);
 

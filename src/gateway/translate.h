@@ -39,6 +39,8 @@ struct spill_client_connection {
     spill_rights_t *rights;  /* what the probe of this connection has shown (served.h) */
     int64_t received_us;     /* when the command arrived (spill_translate_clock_us); 0: unknown */
     spill_activity_t *activity; /* NULL: nothing is counted */
+    /* Set if the server may have made a statement under the client's txnNumber. */
+    bool changed;
 };
 
 /* A clock that is never set: microseconds since some moment. */

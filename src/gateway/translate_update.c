@@ -23,15 +23,13 @@ static bool read_reply(spill_change_t *change, const bson_t *reply)
     return true;
 }
 
-static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, bool many)
+void spill_update_body(const spill_translation_t *translation, const spill_statement_t *own,
+                       const bson_t *guards, bool upsert, bool many, bson_t *body)
 {
     static const char *const except[] = {"updates", "ordered", NULL};
-    spill_sums_t *sums = change->context;
-    const spill_statement_t *own = change->statement;
-    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
-    bson_t list, statement, reply;
-    spill_translation_copy_body(change->translation, except, &body);
-    BSON_APPEND_ARRAY_BEGIN(&body, "updates", &list);
+    bson_t list, statement;
+    spill_translation_copy_body(translation, except, body);
+    BSON_APPEND_ARRAY_BEGIN(body, "updates", &list);
     BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &statement);
     spill_statement_guard(&own->whole, &own->q, guards, &statement);
     if (upsert)
@@ -39,7 +37,15 @@ static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, b
     if (many)
         BSON_APPEND_BOOL(&statement, "multi", true);
     bson_append_document_end(&list, &statement);
-    bson_append_array_end(&body, &list);
+    bson_append_array_end(body, &list);
+}
+
+static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, bool many)
+{
+    spill_sums_t *sums = change->context;
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    bson_t reply;
+    spill_update_body(change->translation, change->statement, guards, upsert, many, &body);
     if (!spill_sums_call(change->translation, sums, &body, &reply))
         return false;
     spill_reply_rest(&reply, &sums->rest);
@@ -56,8 +62,8 @@ static bool flag(const bson_t *document, const char *name)
     return bson_iter_init_find(&iter, document, name) && spill_iter_is_true(&iter);
 }
 
-static bool read_statement(spill_translation_t *translation, const bson_t *document,
-                           spill_statement_t *statement)
+bool spill_update_read(spill_translation_t *translation, const bson_t *document,
+                       spill_statement_t *statement)
 {
     bson_iter_t iter, update;
     bson_t q, u;
@@ -78,7 +84,7 @@ static bool read_statement(spill_translation_t *translation, const bson_t *docum
 static bool is_relayed(spill_translation_t *translation, const bson_t *document)
 {
     spill_statement_t statement;
-    return read_statement(translation, document, &statement) &&
+    return spill_update_read(translation, document, &statement) &&
            spill_statement_is_relayed(&statement);
 }
 
@@ -87,7 +93,7 @@ static bool run(spill_translation_t *translation, const bson_t *document, spill_
     spill_statement_t statement;
     spill_change_t change;
     bson_t nothing = BSON_INITIALIZER;
-    if (!read_statement(translation, document, &statement) ||
+    if (!spill_update_read(translation, document, &statement) ||
         !spill_change_check_served(translation, &statement))
         return false;
     spill_change_init(&change, translation, &statement, &sums->numbers);

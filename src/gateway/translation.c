@@ -349,14 +349,30 @@ static spill_code_t send_in_time(spill_translation_t *translation, const bson_t 
     return connection->call(connection, &timed, sequences, count, reply, error);
 }
 
+/* Does the reply show that the server changed a document, or may it have? */
+static bool shows_change(const bson_t *reply)
+{
+    static const char *const counts[] = {"n", "lastErrorObject.n"};
+    bson_iter_t iter, found;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, counts[i], &found) &&
+            bson_iter_as_int64(&found) > 0)
+            return true;
+    return bson_iter_init_find(&iter, reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&iter);
+}
+
 static bool call(spill_translation_t *translation, const bson_t *body,
                  const spill_wire_sequence_t *sequences, size_t count, bson_t *reply)
 {
     spill_error_t error;
+    spill_client_connection_t *connection = translation->connection;
     if (!spill_translation_has_time(translation))
         return false;
     translation->written |= begins_with(body, modifies);
-    if (send_in_time(translation, body, sequences, count, reply, &error) != SPILL_OK) {
+    spill_code_t code = send_in_time(translation, body, sequences, count, reply, &error);
+    if (bson_has_field(body, "txnNumber") && (code != SPILL_OK || shows_change(reply)))
+        connection->changed = true;
+    if (code != SPILL_OK) {
         translation->close = true;
         set_failure(translation, SPILL_SERVER_SHUTDOWN, error.message);
         translation->whole = true;

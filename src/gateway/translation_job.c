@@ -45,8 +45,8 @@ void spill_translation_job_reply(spill_translation_job_t *job, spill_buffer_t *m
     job->answer = *message;
     *message = (spill_buffer_t)SPILL_BUFFER_INIT;
     job->answered = true;
-    pthread_cond_signal(&job->wake);
     pthread_mutex_unlock(&job->lock);
+    pthread_cond_signal(&job->wake); /* this thread alone frees the job */
 }
 
 void spill_translation_job_break(spill_translation_job_t *job, const char *why)
@@ -184,11 +184,12 @@ spill_translation_job_t *spill_translation_job_start(spill_gateway_t *gateway, s
 }
 
 void spill_translation_job_take(spill_translation_job_t *job, int32_t *request_id, bool *unanswered,
-                                bson_t *reply, bool *close, size_t *reserved)
+                                bson_t *reply, bool *close, bool *changed, size_t *reserved)
 {
     *request_id = job->read.header.request_id;
     *unanswered = (job->read.flags & SPILL_WIRE_MORE_TO_COME) != 0;
     *close = job->close;
+    *changed = job->connection.changed;
     *reserved = job->reserved;
     bson_steal(reply, &job->reply);
     spill_buffer_release(&job->message);

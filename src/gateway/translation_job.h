@@ -36,10 +36,10 @@ void spill_translation_job_break(spill_translation_job_t *job, const char *why);
 
 /*
  * Take the result and free the job. The caller destroys `reply`. *close: close the client's
- * connection. *reserved: bytes that stay counted against the limit of memory until the reply is
- * sent.
+ * connection. *changed: spill_client_connection_t. *reserved: bytes that stay counted against the
+ * limit of memory until the reply is sent.
  */
 void spill_translation_job_take(spill_translation_job_t *job, int32_t *request_id, bool *unanswered,
-                                bson_t *reply, bool *close, size_t *reserved);
+                                bson_t *reply, bool *close, bool *changed, size_t *reserved);
 
 #endif

@@ -66,8 +66,8 @@ void spill_workers_add(spill_workers_t *workers, spill_work_t *work)
     workers->waiting++;
     if (workers->waiting > workers->idle && workers->count < workers->max)
         start_thread(workers);
-    pthread_cond_signal(&workers->wake);
     pthread_mutex_unlock(&workers->lock);
+    pthread_cond_signal(&workers->wake); /* without the lock, which the thread takes first */
 }
 
 void spill_workers_free(spill_workers_t *workers)

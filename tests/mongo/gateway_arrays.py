@@ -84,6 +84,18 @@ def bulk_writes_and_find_one_and_update():
         refused(115, posts.find_one, {"comments": 3})
 
 
+def a_message_of_46_mb():
+    if os.environ.get("SPILLWAY_LONG") != "1":
+        return
+    with client() as through:
+        posts = through[DATABASE].posts
+        push = pymongo.UpdateOne({"_id": 30}, {"$push": {"comments": ELEMENT}}, upsert=True)
+        done = posts.bulk_write([push] * 46)
+        assert (done.upserted_count, done.modified_count) == (1, 45)
+        assert posts.find_one({"_id": 30})["comments"] == [ELEMENT] * 46
+        assert posts.delete_one({"_id": 30}).deleted_count == 1
+
+
 def deletes_take_the_pages_along():
     with client() as through, pymongo.MongoClient(URI) as direct:
         assert through[DATABASE].posts.delete_one({"_id": 12}).deleted_count == 1
@@ -96,7 +108,7 @@ def deletes_take_the_pages_along():
 
 try:
     run([an_array_passes_16_mb, bulk_writes_and_find_one_and_update,
-         deletes_take_the_pages_along])
+         a_message_of_46_mb, deletes_take_the_pages_along])
     gateway.stop()
 finally:
     with pymongo.MongoClient(URI) as cleaner:

@@ -1,5 +1,6 @@
 #include "mongo/gateway_client.h"
 
+#include "gateway/first_step.h"
 #include "support/document.h"
 #include "support/server.h"
 
@@ -219,18 +220,35 @@ bson_t *gateway_direct(gateway_client_t *client, const bson_t *command)
     return reply;
 }
 
+/* The first step of an update, which the relay makes on its loop. False: a worker begins. */
+static bool run_first_step(gateway_client_t *client, const spill_client_command_t *command,
+                           bson_t *reply)
+{
+    bson_t body;
+    spill_error_t error;
+    if (!spill_first_step_make(client->served, command, &body))
+        return false;
+    assert_int_equal(call(&client->connection, &body, NULL, 0, reply, &error), SPILL_OK);
+    bson_destroy(&body);
+    bool done = spill_first_step_is_done(reply);
+    if (!done)
+        bson_destroy(reply);
+    return done;
+}
+
 bson_t *gateway_run(gateway_client_t *client, const bson_t *command)
 {
     spill_wire_message_t message = {.header = {.opcode = SPILL_WIRE_MSG}};
     bson_t reply, *result;
-    bool close;
+    bool close = false;
     add_fields(client, command, &message.body);
     spill_client_command_t read = read_command(&message);
     client->relayed = spill_translate_classify(client->served, &read) == SPILL_TRANSLATION_RELAY;
     if (client->relayed) {
         result = gateway_direct(client, command);
     } else {
-        spill_translate_run(client->served, &client->connection, &read, &reply, &close);
+        if (!run_first_step(client, &read, &reply))
+            spill_translate_run(client->served, &client->connection, &read, &reply, &close);
         assert_false(close);
         result = bson_copy(&reply);
         bson_destroy(&reply);

@@ -217,6 +217,49 @@ def refusals():
     gateway.stop()
 
 
+def numbered(name, txn, session=b"a" * 16, sequences=()):
+    return message({name: "c", "lsid": {"id": bson.Binary(session, 4)}, "txnNumber": bson.Int64(txn),
+                    "$db": "app"}, sequences)
+
+
+def repeated_writes_are_made_once():
+    """In front of a standalone server, which ignores the numbers, and only there."""
+    server, gateway = pair("--present", "mongos")
+    first = numbered("insert", 5)
+    with gateway.connect() as one, gateway.connect() as other, gateway.connect() as third:
+        one.sendall(first)
+        answer = body_of(receive(one))
+        for end in (one, other):
+            end.sendall(first)
+            assert body_of(receive(end)) == answer
+        assert len(server.received) == 1
+        other.sendall(numbered("insert", 4))
+        assert body_of(receive(other))["code"] == 225
+        other.sendall(numbered("insert", 5, session=b"b" * 16))
+        assert body_of(receive(other))["ok"] == 1
+        long = numbered("insert", 6, sequences=[("documents", [{"x": b"y" * 300000}])])
+        for _ in range(2):
+            other.sendall(long)
+            assert body_of(receive(other))["ok"] == 1
+        one.sendall(numbered("cut", 7))
+        assert is_closed(one)
+        third.sendall(numbered("wait", 1, session=b"c" * 16))
+        wait_until("the command has arrived", lambda: len(server.received) == 5)
+        for again in (numbered("cut", 7), numbered("wait", 1, session=b"c" * 16)):
+            other.sendall(again)
+            answer = body_of(receive(other))
+            assert answer["code"] == 91 and "errorLabels" not in answer, answer
+        server.may_answer.set()
+        assert body_of(receive(third))["ok"] == 1
+    assert len(server.received) == 5
+    gateway.stop()
+    server, gateway = pair("--present", "mongos", set_name="rs")
+    for _ in range(2):
+        assert gateway.ask(body_of(first))["ok"] == 1
+    assert len(server.received) == 2
+    gateway.stop()
+
+
 def malformed_messages_close():
     server, gateway = pair()
     good = message({"ping": 1, "$db": "app"})
@@ -225,6 +268,7 @@ def malformed_messages_close():
     bad += [frame(good[16:], opcode) for opcode in (COMPRESSED, 0, 2001, 2006)]
     bad += [good[:16] + b"\x08\0\0\0" + good[20:], long[:16] + b"\x08\0\0\0" + long[20:],
             good[:20] + b"\x07" + good[21:], frame(good[16:] + good[20:]), frame(b""),
+            query({"hello": 1, "x": {"y": 1}}).replace(b"\x10y\0", b"\x99y\0"),
             message({"ping": 1}), frame(good[16:-3] + b"\xff\xff\0"),
             good[:21] + struct.pack("<i", 1 << 30) + good[25:]]
     for data in bad:
@@ -403,7 +447,8 @@ def metrics():
 
 run([bytes_pass_unchanged, without_definitions_all_commands_pass_unchanged, pieces_make_messages, unanswered_and_exhaust,
      replies_to_unanswered_are_dropped, hello_is_the_gateways,
-     hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, malformed_messages_close,
+     hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, repeated_writes_are_made_once,
+     malformed_messages_close,
      slow_clients_are_closed, broken_upstream_closes, memory_is_bounded,
      slow_readers_do_not_fill_memory, connections_are_limited, drain_lets_commands_end, drain_ends,
      failover_is_followed, metrics])

@@ -3,7 +3,8 @@
  * one write(2), so that a killed process has logged everything before the kill. The lines are
  *
  *     TIME WORKER NUMBER append OWNER COUNT BASE          before
- *     TIME WORKER NUMBER appended FIRST                   after: numbers FIRST, FIRST + 1, ...
+ *     TIME WORKER NUMBER appended FIRST                   after: numbers FIRST, FIRST + 1, ...; -1:
+ * the caller does not get them
  *     TIME WORKER NUMBER unknown                          after: the worker stopped retrying
  *     TIME WORKER NUMBER count OWNER
  *     TIME WORKER NUMBER counted COUNT

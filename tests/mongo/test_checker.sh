@@ -208,6 +208,42 @@ expect 1 'a trim that removes too much' <<'END_HISTORY'
 150 2 3 counted 1
 END_HISTORY
 
+expect 0 'appends without numbers, one without an answer' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 2 1 append newest/a 1 0
+120 3 1 append newest/a 1 0
+130 1 1 appended -1
+140 2 1 appended -1
+150 3 1 unknown
+160 4 1 read newest/a oldest -1 9
+170 4 1 got 0 0 2000000010 3000000010 1000000010
+END_HISTORY
+
+expect 1 'an append without a number that is doubled' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+130 1 1 appended -1
+160 4 1 read newest/a oldest -1 9
+170 4 1 got 0 0 1000000010 1000000010
+END_HISTORY
+
+expect 1 'an append without a number that is lost' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+130 1 1 appended -1
+140 2 1 append newest/a 1 0
+150 2 1 appended -1
+160 4 1 read newest/a oldest -1 9
+170 4 1 got 0 0 2000000010
+END_HISTORY
+
+expect 1 'appends without numbers, in the wrong order' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+130 1 1 appended -1
+140 2 1 append newest/a 1 0
+150 2 1 appended -1
+160 4 1 read newest/a oldest -1 9
+170 4 1 got 0 0 2000000010 1000000010
+END_HISTORY
+
 expect 2 'a file that is not a history' <<'END_HISTORY'
 100 1 1 shout newest/a
 END_HISTORY
@@ -217,4 +253,4 @@ expect 2 'an answer without a call' <<'END_HISTORY'
 END_HISTORY
 
 [ $failures = 0 ] || exit 1
-echo "22 histories checked correctly"
+echo "26 histories checked correctly"

@@ -159,9 +159,9 @@ func (h *history) answer(id key, time int64, word string, fields []string) error
 	return nil
 }
 
-// shown returns the labels in the last read, if the history ends with a read of the whole array that
+// shown returns the labels in the last read, each with its first place, if the history ends with a read of the whole array that
 // began after all other answers.
-func shown(operations []*porcupine.Operation) (map[int64]bool, bool) {
+func shown(operations []*porcupine.Operation) (map[int64]int64, bool) {
 	var last *porcupine.Operation
 	returned := int64(math.MinInt64)
 	for _, operation := range operations {
@@ -182,11 +182,40 @@ func shown(operations []*porcupine.Operation) (map[int64]bool, bool) {
 	if in.kind != "read" || in.newest || in.cursor >= 0 || out.more {
 		return nil, false
 	}
-	labels := map[int64]bool{}
-	for _, label := range out.labels {
-		labels[label] = true
+	labels := map[int64]int64{}
+	for place, label := range out.labels {
+		if _, before := labels[label]; !before {
+			labels[label] = int64(place)
+		}
 	}
 	return labels, true
+}
+
+// numbered gives the appends of callers that get no numbers the places of their elements in the last
+// read. Where nothing is removed, an order of the operations can only have these. It saves the checker
+// from trying all orders of the appends that ran at the same time.
+func numbered(operation porcupine.Operation, labels map[int64]int64) porcupine.Operation {
+	in, out := operation.Input.(input), operation.Output.(output)
+	place, found := labels[in.labels[0]]
+	if !found {
+		place = math.MaxInt64 // acknowledged and lost
+	}
+	out.number, out.unknown = place, false
+	operation.Output = out
+	return operation
+}
+
+// unnumbered returns whether the callers of appends get no numbers, and no element is removed.
+func unnumbered(operations []*porcupine.Operation) bool {
+	any := false
+	for _, operation := range operations {
+		in, out := operation.Input.(input), operation.Output.(output)
+		if in.kind == "remove" || in.kind == "trim" {
+			return false
+		}
+		any = any || in.kind == "append" && !out.unknown && out.number == anyNumber
+	}
+	return any
 }
 
 // operations returns the operations of an owner that must be checked. Reads and counts without an
@@ -194,14 +223,24 @@ func shown(operations []*porcupine.Operation) (map[int64]bool, bool) {
 // it, then it had no effect before that read. It is left out, which saves the checker many tries.
 func (h *history) operations(owner string) []porcupine.Operation {
 	labels, whole := shown(h.byName[owner])
+	number := whole && unnumbered(h.byName[owner])
 	var all []porcupine.Operation
 	for _, operation := range h.byName[owner] {
 		in, unknown := operation.Input.(input), operation.Output.(output).unknown
 		says := !unknown || in.kind != "count" && in.kind != "read"
-		if !says || unknown && in.kind == "append" && whole && !labels[in.labels[0]] {
+		if !says || unknown && in.kind == "append" && whole && !has(labels, in) {
 			continue
 		}
-		all = append(all, *operation)
+		if number && in.kind == "append" {
+			all = append(all, numbered(*operation, labels))
+		} else {
+			all = append(all, *operation)
+		}
 	}
 	return all
+}
+
+func has(labels map[int64]int64, in input) bool {
+	_, found := labels[in.labels[0]]
+	return found
 }

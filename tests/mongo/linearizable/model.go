@@ -17,6 +17,9 @@ type input struct {
 	number int64   // remove: the element's number; trim: the new trim watermark
 }
 
+// anyNumber is the answer to an append whose caller does not get the number: a driver's push.
+const anyNumber = -1
+
 // output is the answer to a client's call.
 type output struct {
 	unknown bool    // there is no answer
@@ -189,7 +192,7 @@ var model = porcupine.Model{
 		a, call, answer := state.(array), in.(input), out.(output)
 		switch call.kind {
 		case "append":
-			if !answer.unknown && answer.number != a.len() {
+			if !answer.unknown && answer.number != anyNumber && answer.number != a.len() {
 				return false, a
 			}
 			for _, label := range call.labels {

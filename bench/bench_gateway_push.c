@@ -1,0 +1,203 @@
+/*
+ * What a push through the gateway costs, beside the same push that goes to the server directly:
+ *
+ *   bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS]
+ *
+ * Database `bench` must have definitions of array f of the collections `served` and `hot`, and
+ * owner "long" of `served` a long array (bench/gateway makes them). It prints plain  a push to a
+ * short array that no definition has touched long   a push to "long", beside a direct one to an
+ * empty array; with the pushes that spill hot    the pushes per second of 32 connections to one
+ * owner Only the ratios of one run say something.
+ */
+#include "measure.h"
+#include "wire_client.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PUSHES = 1500, WARM = 50, PLAIN_LENGTH = 10, HOT = 32, DIRECT = 0, GATEWAY = 1, SIDES = 2 };
+
+static const char *const collections[SIDES] = {"direct", "served"};
+static const char *const hot_collections[SIDES] = {"direct", "hot"};
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static void insert(int socket, const char *collection, const char *owner)
+{
+    bson_t reply;
+    bson_t *command =
+        BCON_NEW("insert", BCON_UTF8(collection), "documents", "[", "{", "_id", BCON_UTF8(owner),
+                 "f", "[", "]", "}", "]", "$db", BCON_UTF8("bench"));
+    wire_call(socket, command, &reply);
+    bson_destroy(&reply);
+    bson_destroy(command);
+}
+
+static bson_t *make_push(const char *collection, const char *owner)
+{
+    return BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", "{", "_id",
+                    BCON_UTF8(owner), "}", "u", "{", "$push", "{", "f", "{", "n", BCON_INT32(1),
+                    "text", BCON_UTF8("some words of a comment"), "}", "}", "}", "}", "]", "$db",
+                    BCON_UTF8("bench"));
+}
+
+/* Push one element. Returns the seconds. */
+static double push(int socket, const bson_t *command)
+{
+    bson_t reply;
+    double started = measure_now();
+    wire_call(socket, command, &reply);
+    double seconds = measure_now() - started;
+    if (wire_number(&reply, "n") != 1)
+        measure_stop("a push finds no document");
+    bson_destroy(&reply);
+    return seconds;
+}
+
+/* ---- one connection -------------------------------------------------------------------------- */
+
+static int compare_seconds(const void *left, const void *right)
+{
+    double one = *(const double *)left, other = *(const double *)right;
+    return (one > other) - (one < other);
+}
+
+/* The fastest tenth is nearly free of other processes' noise; the mean includes spills. */
+static void print_costs(const char *what, double seconds[SIDES][PUSHES])
+{
+    double mean[SIDES] = {0};
+    for (int side = 0; side < SIDES; side++) {
+        for (int i = 0; i < PUSHES; i++)
+            mean[side] += seconds[side][i] / PUSHES;
+        qsort(seconds[side], PUSHES, sizeof(double), compare_seconds);
+    }
+    printf("%s:", what);
+    for (int tenths = 1; tenths <= 5; tenths += 4) {
+        double direct = seconds[DIRECT][PUSHES * tenths / 10];
+        double through = seconds[GATEWAY][PUSHES * tenths / 10];
+        printf(" p%d0 direct %.0f us, gateway %.0f us, ratio %.2f;", tenths, direct * 1e6,
+               through * 1e6, through / direct);
+    }
+    printf(" mean ratio %.2f\n", mean[GATEWAY] / mean[DIRECT]);
+}
+
+static void measure_plain(const int *sockets)
+{
+    static double seconds[SIDES][PUSHES];
+    char owner[32];
+    for (int i = -WARM; i < PUSHES; i++) {
+        snprintf(owner, sizeof owner, "plain %d", i < 0 ? -1 : i / PLAIN_LENGTH);
+        for (int side = 0; side < SIDES; side++) {
+            if (i == -WARM || (i >= 0 && i % PLAIN_LENGTH == 0))
+                insert(sockets[side], collections[side], owner);
+            bson_t *command = make_push(collections[side], owner);
+            double took = push(sockets[side], command);
+            if (i >= 0)
+                seconds[side][i] = took;
+            bson_destroy(command);
+        }
+    }
+    print_costs("plain", seconds);
+}
+
+static void measure_long(const int *sockets)
+{
+    static double seconds[SIDES][PUSHES];
+    char owner[32];
+    bson_t *own = make_push(collections[GATEWAY], "long");
+    for (int i = -WARM; i < PUSHES; i++) {
+        snprintf(owner, sizeof owner, "empty %d", i);
+        insert(sockets[DIRECT], collections[DIRECT], owner);
+        bson_t *command = make_push(collections[DIRECT], owner);
+        double direct = push(sockets[DIRECT], command), through = push(sockets[GATEWAY], own);
+        if (i >= 0) {
+            seconds[DIRECT][i] = direct;
+            seconds[GATEWAY][i] = through;
+        }
+        bson_destroy(command);
+    }
+    bson_destroy(own);
+    print_costs("long", seconds);
+}
+
+/* ---- a hot owner ----------------------------------------------------------------------------- */
+
+typedef struct pusher {
+    pthread_t thread;
+    int socket;
+    const bson_t *command;
+    atomic_bool *ending;
+    long count;
+} pusher_t;
+
+static void *push_on(void *context)
+{
+    pusher_t *pusher = context;
+    for (; !atomic_load(pusher->ending); pusher->count++)
+        push(pusher->socket, pusher->command);
+    return NULL;
+}
+
+/* The pushes per second to a new owner. */
+static double measure_hot_side(const char *port, const char *collection, const char *owner)
+{
+    static pusher_t pushers[HOT];
+    atomic_bool ending = false;
+    long count = 0;
+    bson_t *command = make_push(collection, owner);
+    for (int i = 0; i < HOT; i++)
+        pushers[i] =
+            (pusher_t){.socket = wire_connect(port), .command = command, .ending = &ending};
+    insert(pushers[0].socket, collection, owner);
+    for (int i = 0; i < HOT; i++)
+        push(pushers[i].socket, command);
+    double started = measure_now();
+    for (int i = 0; i < HOT; i++)
+        pthread_create(&pushers[i].thread, NULL, push_on, &pushers[i]);
+    sleep(2);
+    atomic_store(&ending, true);
+    for (int i = 0; i < HOT; i++) {
+        pthread_join(pushers[i].thread, NULL);
+        count += pushers[i].count;
+        close(pushers[i].socket);
+    }
+    bson_destroy(command);
+    return (double)count / (measure_now() - started);
+}
+
+static void measure_hot(char **ports, int rounds)
+{
+    static double rates[SIDES][ROUNDS_MAX];
+    char owner[32];
+    for (int round = 0; round < rounds; round++) {
+        snprintf(owner, sizeof owner, "hot %d", round);
+        for (int side = 0; side < SIDES; side++)
+            rates[side][round] = measure_hot_side(ports[side], hot_collections[side], owner);
+    }
+    double direct = measure_median(rates[DIRECT], (size_t)rounds);
+    double through = measure_median(rates[GATEWAY], (size_t)rounds);
+    printf("hot, %d connections, median of %d: direct %.0f/s, gateway %.0f/s, ratio %.1f\n", HOT,
+           rounds, direct, through, through / direct);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) {
+        fprintf(stderr, "usage: bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS]\n");
+        return 2;
+    }
+    int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
+    if (rounds < 1 || rounds > ROUNDS_MAX)
+        measure_stop("ROUNDS is 1 to %d", ROUNDS_MAX);
+    int sockets[SIDES] = {wire_connect(argv[1]), wire_connect(argv[2])};
+    measure_plain(sockets);
+    measure_long(sockets);
+    measure_hot(argv + 1, rounds);
+    close(sockets[DIRECT]);
+    close(sockets[GATEWAY]);
+    return 0;
+}

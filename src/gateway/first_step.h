@@ -1,0 +1,22 @@
+/*
+ * The first step of an update of one plain array, made on the loop's thread: the client's own
+ * statement, with the conditions that the array is plain and short. If the server makes it, its
+ * reply is the client's, and no worker is needed. If not, nothing has changed, and a worker carries
+ * out the command from its beginning.
+ */
+#ifndef SPILL_GATEWAY_FIRST_STEP_H
+#define SPILL_GATEWAY_FIRST_STEP_H
+
+#include "gateway/translate.h"
+
+/*
+ * Make the command to send; the caller destroys `body` if the result is true. False: the command is
+ * of another kind, or the owner is known to be managed. Does not block. Cost: O(size).
+ */
+bool spill_first_step_make(spill_served_t *served, const spill_client_command_t *command,
+                           bson_t *body);
+
+/* Is the server's reply the client's? */
+bool spill_first_step_is_done(const bson_t *reply);
+
+#endif
