@@ -166,11 +166,13 @@ static bool count_statements(spill_translation_t *translation, const char *name,
     return true;
 }
 
-bool spill_statements_only(const spill_translation_t *translation, const char *name,
-                           bson_t *document)
+bool spill_statements_only(spill_translation_t *translation, const char *name, bson_t *document)
 {
-    source_t source = find_source(translation, name);
-    return count_statements(translation, name) == 1 && next_statement(&source, document);
+    spill_statement_source_t source = spill_statement_source(translation, name);
+    if (!spill_statement_next(&source, document) || !spill_statement_check(translation, document))
+        return false;
+    return source.sequence != NULL ? source.at == source.sequence->bytes
+                                   : !bson_iter_next(&source.each);
 }
 
 bool spill_statements_run(spill_translation_t *translation, const char *name,

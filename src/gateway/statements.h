@@ -47,9 +47,8 @@ bool spill_statement_check(spill_translation_t *translation, const bson_t *docum
 bool spill_statements_all(spill_translation_t *translation, const char *name,
                           bool (*test)(spill_translation_t *translation, const bson_t *document));
 
-/* The list's only statement; false: it has none, or several. */
-bool spill_statements_only(const spill_translation_t *translation, const char *name,
-                           bson_t *document);
+/* The list's only statement; false: it has none, several, or one that is not BSON. */
+bool spill_statements_only(spill_translation_t *translation, const char *name, bson_t *document);
 
 /* ---- of an update (translate_update.c) ------------------------------------------------------- */
 
