@@ -20,6 +20,7 @@ enum { TRIES_MAX = 3 };
 typedef struct pass {
     pthread_mutex_t lock;
     spill_catch_up_result_t *result;
+    spill_migrate_place_t place;
     int64_t owners; /* of the original, that this pass has visited */
     bool over;      /* another run is finishing or undoing the migration, or has done so */
 } pass_t;
@@ -131,6 +132,7 @@ static spill_code_t skip_owner(catch_up_t *catch_up, const spill_value_t *owner,
             *error = *failure;
         return code;
     }
+    spill_migrate_place_stop(&catch_up->pass->place);
     add_owner(catch_up, &added, &migrated);
     return SPILL_OK;
 }
@@ -391,13 +393,35 @@ static void show_progress(void *context, const spill_copy_result_t *copied)
     pthread_mutex_unlock(&catch_up->pass->lock);
 }
 
+static spill_code_t count_first(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    ((catch_up_t *)context)->pass->owners++;
+    return spill_walk_stopped(error);
+}
+
+/* Does the original have arrays, if this pass began behind the last one? */
+static spill_code_t look_for_owners(catch_up_t *catch_up, spill_error_t *error)
+{
+    if (catch_up->pass->owners > 0 || !catch_up->pass->place.resumed)
+        return SPILL_OK;
+    spill_code_t code =
+        spill_each_owner(catch_up->transfer.source.array, count_first, catch_up, true, error);
+    return catch_up->pass->owners > 0 && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
 static spill_code_t catch_up_all(catch_up_t *catch_up, spill_error_t *error)
 {
     spill_transfer_t *transfer = &catch_up->transfer;
+    spill_migrate_place_t *place = &catch_up->pass->place;
     SPILL_TRY(check_building(catch_up, error));
+    SPILL_TRY(spill_migrate_place_begin(place, transfer->source.store, catch_up->name, 0, 0,
+                                        catch_up->options->resumes, error));
+    catch_up->pass->result->resumed = place->resumed;
     SPILL_TRY(spill_transfer_begin(transfer, catch_up->original, error));
-    SPILL_TRY(spill_migrate_each_owner(transfer->source.array, catch_up->options->threads,
+    SPILL_TRY(spill_migrate_each_owner(transfer->source.array, catch_up->options->threads, place,
                                        catch_up_next, catch_up, error));
+    SPILL_TRY(look_for_owners(catch_up, error));
     bool windows = spill_schema_of(spill_transfer_target(transfer))->has_windows;
     SPILL_TRY((windows ? spill_each_bucket_owner : spill_each_owner)(
         transfer->target.array, drop_deleted, catch_up, true, error));
@@ -419,8 +443,11 @@ spill_code_t spill_catch_up(spill_store_t *store, const char *original, const ch
         .name = name};
     own_transfer(&catch_up);
     spill_code_t code = catch_up_all(&catch_up, error);
+    spill_code_t ended =
+        spill_migrate_place_end(&pass.place, code == SPILL_OK, code == SPILL_OK ? error : NULL);
     end_work(&catch_up);
     spill_transfer_end(&catch_up.transfer);
+    spill_migrate_place_release(&pass.place);
     pthread_mutex_destroy(&pass.lock);
-    return code;
+    return code == SPILL_OK ? ended : code;
 }
