@@ -337,8 +337,10 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
     int64_t failed = result->failed;
+    const spill_owners_walk_t walk = {
+        .array = array, .threads = options->threads, .call = check_fits, .context = &pass};
     SPILL_TRY(check_definition(&array->definition, error));
-    SPILL_TRY(spill_migrate_each_owner(array, options->threads, NULL, check_fits, &pass, error));
+    SPILL_TRY(spill_migrate_each_owner(&walk, error));
     if (result->failed == failed)
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
@@ -355,8 +357,9 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     result->failed += measured.failed;
     SPILL_TRY(code);
     SPILL_TRY(spill_migrate_place_delete(array->store, array->definition.name, error));
-    SPILL_TRY(
-        spill_migrate_each_owner(array, options->threads, NULL, unmanage_owner, &pass, error));
+    const spill_owners_walk_t walk = {
+        .array = array, .threads = options->threads, .call = unmanage_owner, .context = &pass};
+    SPILL_TRY(spill_migrate_each_owner(&walk, error));
     SPILL_TRY(finish_undo(&pass, error));
     SPILL_TRY(spill_migrate_report_orphans(&pass, error));
     return check_none_adopted(array, error);

@@ -90,7 +90,7 @@ static spill_code_t finish_visit(void *context, void *item, spill_error_t *error
     const walk_t *walk = context;
     const visit_t *one = item;
     (void)error;
-    spill_migrate_place_reach(walk->pass->place, &one->before);
+    spill_migrate_place_reach(walk->pass->place, 1, &one->before);
     return SPILL_OK;
 }
 
@@ -148,56 +148,42 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
 /* ---- managed owners -------------------------------------------------------------------------- */
 
 typedef struct owners_walk {
-    spill_array_t *array;
-    spill_migrate_place_t *place; /* or NULL */
-    spill_each_fn call;
-    void *context;
+    const spill_owners_walk_t *given;
     spill_cursor_t cursor;
+    bool done[SPILL_OWNERS_SURVEYED]; /* of the cursor's batch */
 } owners_walk_t;
 
 /* One of them. */
 typedef struct owner_visit {
     bson_t owner; /* {"": owner} */
     spill_buffer_t before;
+    int64_t count; /* owners that are done with it */
+    bool done;
 } owner_visit_t;
 
-/* *item: the next owner, or NULL. */
-static spill_code_t next_owner(void *context, void **item, spill_error_t *error)
+/* Prepare the batch, whose first owner the cursor has reached. Return the number of those done. */
+static spill_code_t prepare(owners_walk_t *walk, int64_t *count, spill_error_t *error)
 {
-    owners_walk_t *walk = context;
-    const spill_item_t *found;
-    spill_buffer_t before;
-    *item = NULL;
-    if (spill_store_stopped(walk->array->store))
-        return spill_walk_stopped(error);
-    SPILL_TRY(move_on(&walk->cursor, &found, &before, error));
-    if (!found)
+    const spill_owners_walk_t *given = walk->given;
+    size_t owners = walk->cursor.listing.count;
+    memset(walk->done, 0, sizeof walk->done);
+    *count = 0;
+    if (!given->prepare)
         return SPILL_OK;
-    owner_visit_t *one = bson_malloc(sizeof *one);
+    SPILL_TRY(given->prepare(given->context, &walk->cursor.listing, walk->done, error));
+    for (size_t i = 0; i < owners; i++)
+        *count += walk->done[i];
+    return SPILL_OK;
+}
+
+static owner_visit_t *make_visit(const owners_walk_t *walk, const spill_value_t *owner)
+{
+    owner_visit_t *one = bson_malloc0(sizeof *one);
     bson_init(&one->owner);
-    spill_value_append(&found->owner, &one->owner, "");
-    one->before = before;
-    *item = one;
-    return SPILL_OK;
-}
-
-static spill_code_t visit_owner(void *context, void *item, spill_error_t *error)
-{
-    const owners_walk_t *walk = context;
-    const owner_visit_t *one = item;
-    bson_iter_t iter;
-    bson_iter_init_find(&iter, &one->owner, "");
-    spill_value_t owner = spill_value_from_iter(&iter);
-    return walk->call(walk->context, &owner, error);
-}
-
-static spill_code_t finish_owner(void *context, void *item, spill_error_t *error)
-{
-    const owners_walk_t *walk = context;
-    const owner_visit_t *one = item;
-    (void)error;
-    spill_migrate_place_reach(walk->place, &one->before);
-    return SPILL_OK;
+    spill_value_append(owner, &one->owner, "");
+    one->done = walk->done[walk->cursor.next - 1];
+    one->count = one->done ? 0 : 1;
+    return one;
 }
 
 static void free_owner(void *item)
@@ -208,25 +194,74 @@ static void free_owner(void *item)
     bson_free(one);
 }
 
-spill_code_t spill_migrate_each_owner(spill_array_t *array, int threads,
-                                      spill_migrate_place_t *place, spill_each_fn call,
-                                      void *context, spill_error_t *error)
+/* *item: the next owner that needs a call, or the first of a batch, which carries the position
+ * before it; or NULL. */
+static spill_code_t next_owner(void *context, void **item, spill_error_t *error)
 {
-    owners_walk_t walk = {.array = array, .place = place, .call = call, .context = context};
-    walk.cursor =
-        (spill_cursor_t){.store = array->store,
-                         .definition = &array->definition,
-                         .binding = &array->binding,
-                         .query = {.list = SPILL_LIST_OWNERS,
-                                   .limit = place ? SPILL_OWNERS_PLACED : SPILL_OWNERS_SURVEYED}};
-    const spill_parallel_t job = {.threads = (size_t)threads,
+    owners_walk_t *walk = context;
+    const spill_item_t *found;
+    spill_buffer_t before;
+    *item = NULL;
+    if (spill_store_stopped(walk->given->array->store))
+        return spill_walk_stopped(error);
+    do {
+        bool first = walk->cursor.next == walk->cursor.listing.count;
+        int64_t count = 0;
+        SPILL_TRY(move_on(&walk->cursor, &found, &before, error));
+        spill_code_t code = found && first ? prepare(walk, &count, error) : SPILL_OK;
+        if (code != SPILL_OK)
+            spill_buffer_release(&before);
+        SPILL_TRY(code);
+        if (!found || (!first && walk->done[walk->cursor.next - 1]))
+            continue;
+        owner_visit_t *one = make_visit(walk, &found->owner);
+        one->before = before;
+        one->count += count;
+        *item = one;
+    } while (found && !*item);
+    return SPILL_OK;
+}
+
+static spill_code_t visit_owner(void *context, void *item, spill_error_t *error)
+{
+    const owners_walk_t *walk = context;
+    const owner_visit_t *one = item;
+    bson_iter_t iter;
+    if (one->done)
+        return SPILL_OK;
+    bson_iter_init_find(&iter, &one->owner, "");
+    spill_value_t owner = spill_value_from_iter(&iter);
+    return walk->given->call(walk->given->context, &owner, error);
+}
+
+static spill_code_t finish_owner(void *context, void *item, spill_error_t *error)
+{
+    const owners_walk_t *walk = context;
+    const owner_visit_t *one = item;
+    (void)error;
+    spill_migrate_place_reach(walk->given->place, one->count, &one->before);
+    return SPILL_OK;
+}
+
+spill_code_t spill_migrate_each_owner(const spill_owners_walk_t *given, spill_error_t *error)
+{
+    spill_array_t *array = given->array;
+    bool short_batches = given->place || given->prepare;
+    owners_walk_t walk = {.given = given};
+    walk.cursor = (spill_cursor_t){
+        .store = array->store,
+        .definition = &array->definition,
+        .binding = &array->binding,
+        .query = {.list = SPILL_LIST_OWNERS,
+                  .limit = short_batches ? SPILL_OWNERS_PLACED : SPILL_OWNERS_SURVEYED}};
+    const spill_parallel_t job = {.threads = (size_t)given->threads,
                                   .next = next_owner,
                                   .work = visit_owner,
-                                  .finish = place ? finish_owner : NULL,
+                                  .finish = given->place ? finish_owner : NULL,
                                   .free = free_owner,
                                   .context = &walk};
-    if (place)
-        spill_migrate_place_move(place, &walk.cursor);
+    if (given->place)
+        spill_migrate_place_move(given->place, &walk.cursor);
     spill_code_t code = spill_parallel(&job, error);
     spill_cursor_release(&walk.cursor);
     return code;

@@ -42,11 +42,22 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
 spill_code_t spill_migrate_pass_place(spill_migrate_pass_t *pass, spill_migrate_place_t *place,
                                       spill_error_t *error);
 
-/* Call a function for each managed owner behind the place (NULL: each), once, by several threads.
- */
-spill_code_t spill_migrate_each_owner(spill_array_t *array, int threads,
-                                      spill_migrate_place_t *place, spill_each_fn call,
-                                      void *context, spill_error_t *error);
+/* A walk over managed owners, each once. */
+typedef struct spill_owners_walk {
+    spill_array_t *array;
+    int threads;
+    spill_migrate_place_t *place; /* the walk begins behind it; NULL: with the first owner */
+    /*
+     * Called by one thread at a time, beside `call`, with the next owners: at most
+     * SPILL_OWNERS_PLACED. It sets `done` of those that need no call. May be NULL.
+     */
+    spill_code_t (*prepare)(void *context, const spill_listing_t *owners, bool *done,
+                            spill_error_t *error);
+    spill_each_fn call; /* by several threads */
+    void *context;
+} spill_owners_walk_t;
+
+spill_code_t spill_migrate_each_owner(const spill_owners_walk_t *walk, spill_error_t *error);
 
 /* Wait for the throttle before an owner is changed, and report the duration to it afterwards. */
 spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,

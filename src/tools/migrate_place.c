@@ -55,9 +55,10 @@ static void save(spill_migrate_place_t *place)
         spill_migrate_place_stop(place);
 }
 
-void spill_migrate_place_reach(spill_migrate_place_t *place, const spill_buffer_t *reached)
+void spill_migrate_place_reach(spill_migrate_place_t *place, int64_t count,
+                               const spill_buffer_t *reached)
 {
-    place->unsaved++;
+    place->unsaved += count;
     if (!reached || reached->size == 0 || !atomic_load(&place->stores))
         return;
     spill_buffer_clear(&place->reached);

@@ -47,11 +47,12 @@ spill_code_t spill_migrate_place_begin(spill_migrate_place_t *place, spill_store
 void spill_migrate_place_move(const spill_migrate_place_t *place, spill_cursor_t *cursor);
 
 /*
- * One more owner is done, and all before it. `reached` (NULL or empty: not known) is a position
- * behind which all owners that are not done come. Stores the place now and then: one write for 64
- * owners. If that fails, no place is stored any longer: the next run begins earlier.
+ * `count` more owners are done, and all before them. `reached` (NULL or empty: not known) is a
+ * position behind which all owners that are not done come. Stores the place now and then: one write
+ * for 64 owners. If that fails, no place is stored any longer: the next run begins earlier.
  */
-void spill_migrate_place_reach(spill_migrate_place_t *place, const spill_buffer_t *reached);
+void spill_migrate_place_reach(spill_migrate_place_t *place, int64_t count,
+                               const spill_buffer_t *reached);
 
 /* An owner was skipped: store no place behind it. Any thread. */
 void spill_migrate_place_stop(spill_migrate_place_t *place);
