@@ -87,8 +87,10 @@ spill_code_t spill_layout_append_many(spill_owner_t *owners, const spill_part_t 
                                       spill_error_t *error);
 /*
  * Layout outlier: try to make the head of each of `count` different owners of one array, with one
- * part, by one request to the store. An owner that has a head is not changed. Whether a part was
- * appended is not known, also after an error: read the heads. No head is made if the store cannot.
+ * part, by one request to the store. On a server, an owner that has got a head meanwhile is not
+ * changed; in other stores the part is then appended to it, as by an append with its operation.
+ * Whether a part was appended is not known, also after an error: read the heads. No head is made if
+ * the store cannot.
  */
 spill_code_t spill_layout_make_heads(const spill_owner_t *owners, const spill_part_t *parts,
                                      size_t count, spill_error_t *error);
