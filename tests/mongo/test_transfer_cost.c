@@ -18,7 +18,7 @@
 
 enum { OWNERS = 300, LONG = 150, LONG_ELEMENTS = 30, ELEMENTS = 2 * (OWNERS - 1) + LONG_ELEMENTS };
 
-/* For 300 owners; without groups it is about 13 for each. */
+/* For 300 owners; without groups it is about 18 for each. */
 enum { TRIPS_MAX = 200 };
 
 typedef struct world {
