@@ -5,9 +5,9 @@
 #include "support/proxy.h"
 #include "support/server.h"
 #include "tools/definition_jobs.h"
-#include "tools/staged.h"
 
 #include <spillway/spillway.h>
+#include <spillway/verify.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,6 +101,18 @@ static int64_t requests(const world_t *world)
     return proxy_counts(world->proxy).requests;
 }
 
+static void check_sound(spill_store_t *store, const char *name)
+{
+    spill_verify_summary_t summary;
+    spill_array_t *array;
+    spill_error_t error;
+    must(spill_array_open(store, name, &array, &error), &error);
+    must(spill_array_verify(array, NULL, NULL, NULL, &summary, &error), &error);
+    assert_int_equal(summary.owners, OWNERS);
+    assert_int_equal(summary.findings, 0);
+    spill_array_close(array);
+}
+
 /* The heads' other fields are copied too, and are compared by a second copy. */
 static void test_copy(void **state)
 {
@@ -121,6 +133,7 @@ static void test_copy(void **state)
         print_message("copy, run %d: %lld requests\n", run, (long long)trips);
         assert_in_range(trips, 1, TRIPS_MAX);
     }
+    check_sound(world->stores[1], "feed");
 }
 
 /* A difference is found, and nothing is changed. */
@@ -171,6 +184,7 @@ static void test_convert(void **state)
     assert_int_equal(result.verified, ELEMENTS);
     print_message("convert: %lld requests\n", (long long)trips);
     assert_in_range(trips, 1, TRIPS_MAX);
+    check_sound(store, "log");
 }
 
 int main(void)
