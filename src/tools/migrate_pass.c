@@ -155,7 +155,7 @@ typedef struct owners_walk {
 
 /* One of them. */
 typedef struct owner_visit {
-    bson_t owner; /* {"": owner} */
+    bson_t *owner; /* {"": owner} */
     spill_buffer_t before;
     int64_t count; /* owners that are done with it */
     bool done;
@@ -179,8 +179,8 @@ static spill_code_t prepare(owners_walk_t *walk, int64_t *count, spill_error_t *
 static owner_visit_t *make_visit(const owners_walk_t *walk, const spill_value_t *owner)
 {
     owner_visit_t *one = bson_malloc0(sizeof *one);
-    bson_init(&one->owner);
-    spill_value_append(owner, &one->owner, "");
+    one->owner = bson_new();
+    spill_value_append(owner, one->owner, "");
     one->done = walk->done[walk->cursor.next - 1];
     one->count = one->done ? 0 : 1;
     return one;
@@ -189,7 +189,7 @@ static owner_visit_t *make_visit(const owners_walk_t *walk, const spill_value_t 
 static void free_owner(void *item)
 {
     owner_visit_t *one = item;
-    bson_destroy(&one->owner);
+    bson_destroy(one->owner);
     spill_buffer_release(&one->before);
     bson_free(one);
 }
@@ -229,7 +229,7 @@ static spill_code_t visit_owner(void *context, void *item, spill_error_t *error)
     bson_iter_t iter;
     if (one->done)
         return SPILL_OK;
-    bson_iter_init_find(&iter, &one->owner, "");
+    bson_iter_init_find(&iter, one->owner, "");
     spill_value_t owner = spill_value_from_iter(&iter);
     return walk->given->call(walk->given->context, &owner, error);
 }

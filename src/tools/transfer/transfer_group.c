@@ -16,7 +16,7 @@ typedef struct member {
     spill_value_t value;
     spill_owner_t source, target;
     spill_response_t here, there; /* the heads */
-    bson_t update;                /* the other fields that the target lacks */
+    bson_t *update;               /* the other fields that the target lacks */
     spill_value_t *elements;
     bool made; /* the head was missing, and a request to make it was sent */
 } member_t;
@@ -50,7 +50,7 @@ static void release_member(member_t *member)
     spill_owner_release(&member->target);
     spill_response_release(&member->here);
     spill_response_release(&member->there);
-    bson_destroy(&member->update);
+    bson_destroy(member->update);
     bson_free(member->elements);
     *member = (member_t){0};
 }
@@ -91,7 +91,7 @@ static spill_code_t read_head(const spill_transfer_t *transfer, spill_owner_t *o
 static spill_code_t init_member(const spill_transfer_t *transfer, member_t *member)
 {
     spill_error_t ignored;
-    bson_init(&member->update);
+    member->update = bson_new();
     SPILL_TRY(spill_owner_init(&member->source, transfer->source.array, &member->value, &ignored));
     return spill_owner_init(&member->target, transfer->target.array, &member->value, &ignored);
 }
@@ -149,12 +149,12 @@ static bool compare_fields(const members_t *members, member_t *member, bool *equ
     *equal = true;
     if (!copies_fields(transfer))
         return true;
-    bson_reinit(&member->update);
+    bson_reinit(member->update);
     *equal = !spill_transfer_fields_update(&owner, member->here.fields, member->there.fields,
-                                           &member->update);
+                                           member->update);
     return owner.difference.count == 0 &&
-           (*equal || spill_array_check_update(transfer->target.array, &member->update, &ignored) ==
-                          SPILL_OK);
+           (*equal ||
+            spill_array_check_update(transfer->target.array, member->update, &ignored) == SPILL_OK);
 }
 
 /* May its whole array be the first append to the target? */
@@ -176,12 +176,12 @@ static spill_part_t make_part(member_t *member)
     for (size_t i = 0; i < run->count; i++)
         member->elements[i] = spill_run_element(run, i).value;
     bson_iter_t iter;
-    bool fields = bson_iter_init_find(&iter, &member->update, "$set");
+    bool fields = bson_iter_init_find(&iter, member->update, "$set");
     return (spill_part_t){.elements = member->elements,
                           .count = run->count,
                           .bytes = spill_run_bytes(run),
                           .op = &FIRST_OP,
-                          .update = fields ? &member->update : NULL};
+                          .update = fields ? member->update : NULL};
 }
 
 /* Make the missing heads. Whether that has succeeded shows when they are read. */
