@@ -88,14 +88,13 @@ static bool survives(int64_t at, fault_t fault, bool late)
     spill_store_t *source = model_store_open(), *inner = model_store_open();
     world_t world = {.fail_at = at, .fault = fault, .late = late};
     fault_hooks_t hooks = {.context = &world, .decide = decide, .before = before_call};
-    spill_copy_result_t result;
     fault_wrap(inner, &hooks, &world.target);
     fill(source);
-    result = copy_until_done(source, &world);
+    copy_until_done(source, &world);
     bool reached = fault_calls(world.target) > at;
     while (fault_pending(world.target) > 0)
         fault_deliver(world.target, 0);
-    result = copy_until_done(source, &world);
+    spill_copy_result_t result = copy_until_done(source, &world);
     assert_int_equal(result.owners, OWNERS);
     assert_int_equal(result.differences, 0);
     assert_int_equal(result.elements, 0);

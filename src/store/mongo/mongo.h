@@ -156,8 +156,8 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
                                 const bson_t *update, bool *done, spill_error_t *error);
 
 /*
- * The same for `count` different documents, by one unordered command. The answer does not show which
- * of them failed the guard.
+ * The same for `count` different documents, by one unordered command. The answer does not show
+ * which of them failed the guard.
  */
 spill_code_t spill_mongo_upsert_all(spill_mongo_t *store, const char *collection,
                                     const bson_t *const *filters, const bson_t *const *updates,
