@@ -100,7 +100,8 @@ static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *er
         return survey_in_place(run, error);
     run->survey = (spill_migrate_result_t){0};
     SPILL_TRY(spill_store_define(run->store, run->definition, error));
-    SPILL_TRY(spill_migrate_survey(run->store, run->definition, NULL, &run->survey, error));
+    spill_migrate_options_t survey = {.resumes = run->resumes};
+    SPILL_TRY(spill_migrate_survey(run->store, run->definition, &survey, &run->survey, error));
     return spill_cli_migrate_pass(run, spill_migrate, "laid out", error);
 }
 
@@ -239,6 +240,7 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
+    run->resumes = given->operate.execute && !given->undo && !given->finish;
     bool unseen = run->uri[0] == '\0' && given->operate.execute && !given->undo && !given->finish;
     SPILL_TRY(run->planned ? migrate_staged(run, error) : migrate_in_place(run, error));
     return unseen ? check_source(run, error) : SPILL_OK;
@@ -398,7 +400,8 @@ const spill_command_t spill_command_migrate = {
         "yet (put "
         "\"overflowPages\": {\"$exists\": false}, or the name in your definition, into their "
         "filters). No acknowledged write is lost or doubled. It may be killed at any moment: run "
-        "the same command to continue, because the documents show what is done. Full documents, "
+        "the same command to continue. It begins where the killed run ended; the next run, or "
+        "`sweep', finds what has grown before that place. Full documents, "
         "to which every push fails, are adopted too.\n"
         "\n"
         "Owners that fail (damaged, or full and edited at that moment) are skipped and "

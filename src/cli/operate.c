@@ -317,10 +317,20 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
 {
     return (spill_migrate_options_t){.throttle = &run->throttle,
                                      .threads = run->threads,
+                                     .resumes = run->resumes,
                                      .migrated = report_owner,
                                      .progress = show_progress,
                                      .caught_up = show_caught_up,
                                      .context = run};
+}
+
+static void report_resumed(const spill_cli_migrate_t *run, bool resumed)
+{
+    if (resumed && !run->invocation->quiet)
+        fprintf(stderr,
+                "spillway: '%s': the search began where the interrupted run ended; owners before "
+                "that place that have changed since are left to the next run\n",
+                run->definition->name);
 }
 
 spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,
@@ -335,6 +345,7 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     spill_array_close(array);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
+    report_resumed(run, result.resumed);
     if (code == SPILL_OK || code == SPILL_CANCELLED)
         spill_cli_migrate_print_result(run, step, &result);
     return code;
@@ -361,6 +372,7 @@ spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *or
     spill_code_t code = spill_catch_up(run->store, original, name, &options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
+    report_resumed(run, result.resumed);
     if (code == SPILL_OK || code == SPILL_CANCELLED)
         print_caught_up(run, &result);
     return code;

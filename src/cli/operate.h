@@ -112,6 +112,7 @@ typedef struct spill_cli_migrate {
     char uri[SPILL_CLI_URI];              /* of a server, or "" */
     spill_migrate_result_t survey;        /* what had to be done */
     int64_t failed;
+    bool resumes;    /* a pass may begin where an interrupted one ended */
     bool refused;    /* a definition of the plan was skipped */
     bool unfinished; /* a definition still has its original: --finish is needed */
 } spill_cli_migrate_t;

@@ -90,6 +90,15 @@ typedef spill_code_t (*spill_each_fn)(void *context, const spill_value_t *owner,
 spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
                               bool pass_damaged, spill_error_t *error);
 
+/*
+ * The same with `pass_damaged`, for walks that work on many owners at once: calls `prepare` with
+ * the next owners, at most `at_a_time`, before it calls `call` for each of them.
+ */
+typedef spill_code_t (*spill_prepare_fn)(void *context, const spill_listing_t *owners,
+                                         spill_error_t *error);
+spill_code_t spill_each_prepared(spill_array_t *array, size_t at_a_time, spill_prepare_fn prepare,
+                                 spill_each_fn call, void *context, spill_error_t *error);
+
 /* The same for layout bucket, once for each owner. (spill_each_owner calls for each window.) */
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);

@@ -129,6 +129,34 @@ spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *co
     return end_each(&each, code, &walk, error);
 }
 
+/* Walk until a call fails; its code is in each->code. */
+static spill_code_t walk_prepared(each_t *each, spill_cursor_t *cursor, spill_prepare_fn prepare,
+                                  spill_error_t *error)
+{
+    const spill_item_t *item;
+    do {
+        bool first = cursor->next == cursor->listing.count;
+        SPILL_TRY(spill_cursor_next(cursor, &item, error));
+        if (item && first)
+            SPILL_TRY(prepare(each->context, &cursor->listing, error));
+    } while (item && call_next(each, &item->owner));
+    return SPILL_OK;
+}
+
+spill_code_t spill_each_prepared(spill_array_t *array, size_t at_a_time, spill_prepare_fn prepare,
+                                 spill_each_fn call, void *context, spill_error_t *error)
+{
+    each_t each = {.array = array, .call = call, .context = context, .pass_damaged = true};
+    SPILL_SCOPED(spill_cursor_release)
+    spill_cursor_t cursor = {.store = array->store,
+                             .definition = &array->definition,
+                             .binding = &array->binding,
+                             .query = {.list = SPILL_LIST_OWNERS, .limit = at_a_time}};
+    spill_error_t walk;
+    spill_code_t code = walk_prepared(&each, &cursor, prepare, &walk);
+    return end_each(&each, code, &walk, error);
+}
+
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error)
 {

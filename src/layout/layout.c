@@ -107,6 +107,17 @@ spill_code_t spill_layout_append_many(spill_owner_t *owners, const spill_part_t 
     return code;
 }
 
+spill_code_t spill_layout_make_heads(const spill_owner_t *owners, const spill_part_t *parts,
+                                     size_t count, spill_error_t *error)
+{
+    spill_request_t *requests = bson_malloc(count * sizeof *requests);
+    for (size_t i = 0; i < count; i++)
+        requests[i] = spill_append_request(&owners[i], SPILL_HEAD, &parts[i]);
+    spill_code_t code = spill_store_make_heads(owners->array->store, requests, count, error);
+    bson_free(requests);
+    return code;
+}
+
 spill_code_t spill_layout_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error)
 {
     *count = (spill_count_t){0};

@@ -85,6 +85,15 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
 spill_code_t spill_layout_append_many(spill_owner_t *owners, const spill_part_t *parts,
                                       size_t count, spill_append_result_t *results,
                                       spill_error_t *error);
+/*
+ * Layout outlier: try to make the head of each of `count` different owners of one array, with one
+ * part, by one request to the store. On a server, an owner that has got a head meanwhile is not
+ * changed; in other stores the part is then appended to it, as by an append with its operation.
+ * Whether a part was appended is not known, also after an error: read the heads. No head is made if
+ * the store cannot.
+ */
+spill_code_t spill_layout_make_heads(const spill_owner_t *owners, const spill_part_t *parts,
+                                     size_t count, spill_error_t *error);
 spill_code_t spill_layout_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
 spill_code_t spill_layout_edit(spill_owner_t *owner, spill_which_t *which,
                                const spill_value_t *element, spill_error_t *error);

@@ -118,6 +118,26 @@ spill_code_t spill_store_definitions_beside(spill_store_t *store,
     return store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, names, error);
 }
 
+spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t *requests,
+                                    size_t count, spill_error_t *error)
+{
+    if (store->ops->make_heads) {
+        add(&store->counts.calls, 1);
+        SPILL_TRY(store->ops->make_heads(store, requests, count, error));
+        for (size_t i = 0; i < count; i++)
+            count_done(store, &requests[i]);
+        return SPILL_OK;
+    }
+    if (!store->ops->call_many)
+        return SPILL_OK;
+    spill_response_t *responses = bson_malloc0(count * sizeof *responses);
+    spill_code_t code = spill_store_call_many(store, requests, count, responses, error);
+    for (size_t i = 0; i < count; i++)
+        spill_response_release(&responses[i]);
+    bson_free(responses);
+    return code;
+}
+
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error)
 {

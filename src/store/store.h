@@ -108,6 +108,22 @@ typedef struct spill_store_ops {
     spill_code_t (*call_many)(spill_store_t *store, const spill_request_t *requests, size_t count,
                               spill_response_t *responses, spill_error_t *error);
 
+    /*
+     * Carry out `count` > 0 APPENDs that make heads of different owners of one definition, each by
+     * itself. An owner that has a head, or an unmanaged array, is not changed; the answer does not
+     * show which. After an error any of them may have been carried out, or may still be. NULL: the
+     * store has call_many, or cannot.
+     */
+    spill_code_t (*make_heads)(spill_store_t *store, const spill_request_t *requests, size_t count,
+                               spill_error_t *error);
+
+    /*
+     * The calling thread will READ the heads of these owners, with read.ahead: as if a listing had
+     * returned them now. NULL: the store has no use for that.
+     */
+    void (*expect)(spill_store_t *store, const spill_definition_t *definition,
+                   const spill_listing_t *owners);
+
     /* The numbers of a definition in the catalog. They stay the same until its array ends. */
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
                          spill_binding_t *binding, spill_error_t *error);
@@ -266,6 +282,10 @@ spill_code_t spill_store_call_many(spill_store_t *store, const spill_request_t *
 spill_code_t spill_store_definitions_beside(spill_store_t *store,
                                             const spill_definition_t *definition,
                                             spill_listing_t *names, spill_error_t *error);
+
+/* ops->make_heads, counted as one call; ops->call_many in stores that have it; else nothing. */
+spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t *requests,
+                                    size_t count, spill_error_t *error);
 
 /* ops->open. If it is NULL, catalog_get of both, without the numbers. Release in every case. */
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,

@@ -6,7 +6,7 @@
 #include "definition/schema.h"
 #include "tools/definition_jobs.h"
 #include "tools/migrate_pass.h"
-#include "tools/transfer/transfer.h"
+#include "tools/transfer/transfer_group.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -20,8 +20,10 @@ enum { TRIES_MAX = 3 };
 typedef struct pass {
     pthread_mutex_t lock;
     spill_catch_up_result_t *result;
-    int64_t owners; /* of the original, that this pass has visited */
-    bool over;      /* another run is finishing or undoing the migration, or has done so */
+    spill_migrate_place_t place;
+    spill_transfer_group_t group; /* of the thread that gets the next owners */
+    int64_t owners;               /* of the original, that this pass has visited */
+    bool over; /* another run is finishing or undoing the migration, or has done so */
 } pass_t;
 
 /* The work on one owner, or of the only thread on all of them. */
@@ -131,6 +133,7 @@ static spill_code_t skip_owner(catch_up_t *catch_up, const spill_value_t *owner,
             *error = *failure;
         return code;
     }
+    spill_migrate_place_stop(&catch_up->pass->place);
     add_owner(catch_up, &added, &migrated);
     return SPILL_OK;
 }
@@ -268,15 +271,82 @@ static void end_work(catch_up_t *catch_up)
     pthread_mutex_unlock(&catch_up->pass->lock);
 }
 
+/* Report the last turn's duration to the throttle. */
+static void end_turn(const catch_up_t *catch_up)
+{
+    spill_throttle_t *throttle = catch_up->options->throttle;
+    if (catch_up->units > 0 && throttle)
+        spill_throttle_ran(throttle, catch_up->units,
+                           spill_throttle_now_us(throttle) - catch_up->began_us);
+}
+
 /* Any thread: work with a copy of `context`. */
 static spill_code_t catch_up_next(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     catch_up_t one = *(const catch_up_t *)context;
     own_transfer(&one);
     spill_code_t code = catch_up_owner(&one, owner, error);
-    if (one.units > 0 && one.options->throttle)
-        spill_throttle_ran(one.options->throttle, one.units,
-                           spill_throttle_now_us(one.options->throttle) - one.began_us);
+    end_turn(&one);
+    end_work(&one);
+    return code;
+}
+
+/* ---- many small owners ----------------------------------------------------------------------- */
+
+static spill_code_t stop_at_orphan(void *context, const spill_orphan_t *orphan,
+                                   spill_error_t *error)
+{
+    (void)orphan;
+    *(bool *)context = true;
+    return spill_walk_stopped(error);
+}
+
+/* Pages that an interrupted drop has left must be deleted before a head is made (drop_left_over):
+ * if there are any, heads are not made in groups. */
+static spill_code_t begin_groups(catch_up_t *catch_up, spill_error_t *error)
+{
+    spill_transfer_group_t *group = &catch_up->pass->group;
+    bool any = false;
+    spill_transfer_group_init(group, &catch_up->transfer);
+    if (!group->works)
+        return SPILL_OK;
+    spill_code_t code =
+        spill_each_orphan(catch_up->transfer.target.array, NULL, stop_at_orphan, &any, error);
+    group->makes = !any;
+    return any && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
+static void count_group(catch_up_t *catch_up, const spill_listing_t *owners, bool *done)
+{
+    const spill_transfer_group_t *group = &catch_up->pass->group;
+    for (size_t i = 0; i < owners->count; i++) {
+        done[i] = group->works && group->done[i];
+        if (!done[i])
+            continue;
+        spill_item_t item = spill_listing_item(owners, i);
+        catch_up->copied.owners++;
+        count_copied(catch_up, &item.owner, &group->transferred[i], false);
+    }
+}
+
+/* One thread at a time; see spill_owners_walk_t. */
+static spill_code_t catch_up_group(void *context, const spill_listing_t *owners, bool *done,
+                                   spill_error_t *error)
+{
+    catch_up_t one = *(const catch_up_t *)context;
+    spill_transfer_group_t *group = &one.pass->group;
+    own_transfer(&one);
+    group->transfer = &one.transfer;
+    spill_code_t code =
+        group->works ? wait_for_turn(&one, (int64_t)owners->count, error) : SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_transfer_group_try(group, owners, error);
+    if (code == SPILL_OK)
+        count_group(&one, owners, done);
+    pthread_mutex_lock(&one.pass->lock);
+    one.pass->owners += one.copied.owners;
+    pthread_mutex_unlock(&one.pass->lock);
+    end_turn(&one);
     end_work(&one);
     return code;
 }
@@ -391,13 +461,43 @@ static void show_progress(void *context, const spill_copy_result_t *copied)
     pthread_mutex_unlock(&catch_up->pass->lock);
 }
 
+static spill_code_t count_first(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    ((catch_up_t *)context)->pass->owners++;
+    return spill_walk_stopped(error);
+}
+
+/* Does the original have arrays, if this pass began behind the last one? */
+static spill_code_t look_for_owners(catch_up_t *catch_up, spill_error_t *error)
+{
+    if (catch_up->pass->owners > 0 || !catch_up->pass->place.resumed)
+        return SPILL_OK;
+    spill_code_t code =
+        spill_each_owner(catch_up->transfer.source.array, count_first, catch_up, true, error);
+    return catch_up->pass->owners > 0 && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
 static spill_code_t catch_up_all(catch_up_t *catch_up, spill_error_t *error)
 {
     spill_transfer_t *transfer = &catch_up->transfer;
+    spill_migrate_place_t *place = &catch_up->pass->place;
     SPILL_TRY(check_building(catch_up, error));
+    SPILL_TRY(spill_migrate_place_begin(place, transfer->source.store, catch_up->name, 0, 0,
+                                        catch_up->options->resumes, error));
+    catch_up->pass->result->resumed = place->resumed;
     SPILL_TRY(spill_transfer_begin(transfer, catch_up->original, error));
-    SPILL_TRY(spill_migrate_each_owner(transfer->source.array, catch_up->options->threads,
-                                       catch_up_next, catch_up, error));
+    SPILL_TRY(begin_groups(catch_up, error));
+    const spill_owners_walk_t walk = {.array = transfer->source.array,
+                                      .threads = catch_up->options->threads,
+                                      .allowed =
+                                          spill_throttle_threads(catch_up->options->throttle),
+                                      .place = place,
+                                      .prepare = catch_up_group,
+                                      .call = catch_up_next,
+                                      .context = catch_up};
+    SPILL_TRY(spill_migrate_each_owner(&walk, error));
+    SPILL_TRY(look_for_owners(catch_up, error));
     bool windows = spill_schema_of(spill_transfer_target(transfer))->has_windows;
     SPILL_TRY((windows ? spill_each_bucket_owner : spill_each_owner)(
         transfer->target.array, drop_deleted, catch_up, true, error));
@@ -419,8 +519,11 @@ spill_code_t spill_catch_up(spill_store_t *store, const char *original, const ch
         .name = name};
     own_transfer(&catch_up);
     spill_code_t code = catch_up_all(&catch_up, error);
+    spill_code_t ended =
+        spill_migrate_place_end(&pass.place, code == SPILL_OK, code == SPILL_OK ? error : NULL);
     end_work(&catch_up);
     spill_transfer_end(&catch_up.transfer);
+    spill_migrate_place_release(&pass.place);
     pthread_mutex_destroy(&pass.lock);
-    return code;
+    return code == SPILL_OK ? ended : code;
 }

@@ -90,10 +90,12 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
 {
     spill_array_t array = {.store = store, .definition = *definition};
     spill_migrate_pass_t pass = spill_migrate_pass_begin(&array, options, result);
-    spill_code_t code = check_definition(definition, error);
-    if (code != SPILL_OK)
-        return code;
-    code = store->ops->bind(store, definition, &array.binding, error);
+    SPILL_SCOPED(spill_migrate_place_release) spill_migrate_place_t place = {0};
+    SPILL_TRY(check_definition(definition, error));
+    spill_code_t code = store->ops->bind(store, definition, &array.binding, error);
+    if (code == SPILL_OK && options && options->resumes)
+        SPILL_TRY(spill_migrate_pass_place(&pass, &place, error));
+    spill_migrate_place_stop(&place);
     return code == SPILL_OK || code == SPILL_NOT_FOUND
                ? spill_migrate_each(&pass, survey_owner, SPILL_OWNERS_SURVEYED, error)
                : code;
@@ -164,9 +166,16 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
                            spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
+    SPILL_SCOPED(spill_migrate_place_release) spill_migrate_place_t place = {0};
     SPILL_TRY(check_definition(&array->definition, error));
-    SPILL_TRY(spill_migrate_each(&pass, reshape, SPILL_OWNERS_AT_A_TIME, error));
-    return spill_migrate_report_orphans(&pass, error);
+    SPILL_TRY(spill_migrate_pass_place(&pass, &place, error));
+    result->resumed = place.resumed;
+    spill_code_t code = spill_migrate_each(&pass, reshape, SPILL_OWNERS_AT_A_TIME, error);
+    if (code == SPILL_OK)
+        code = spill_migrate_report_orphans(&pass, error);
+    spill_code_t ended =
+        spill_migrate_place_end(&place, code == SPILL_OK, code == SPILL_OK ? error : NULL);
+    return code == SPILL_OK ? ended : code;
 }
 
 /* ---- elements that the planned definition cannot store --------------------------------------- */
@@ -328,8 +337,13 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
 {
     spill_migrate_pass_t pass = spill_migrate_pass_begin(array, options, result);
     int64_t failed = result->failed;
+    const spill_owners_walk_t walk = {.array = array,
+                                      .threads = options->threads,
+                                      .allowed = spill_throttle_threads(options->throttle),
+                                      .call = check_fits,
+                                      .context = &pass};
     SPILL_TRY(check_definition(&array->definition, error));
-    SPILL_TRY(spill_migrate_each_owner(array, options->threads, check_fits, &pass, error));
+    SPILL_TRY(spill_migrate_each_owner(&walk, error));
     if (result->failed == failed)
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
@@ -345,7 +359,13 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     spill_code_t code = spill_migrate_check_undo(array, options, &measured, error);
     result->failed += measured.failed;
     SPILL_TRY(code);
-    SPILL_TRY(spill_migrate_each_owner(array, options->threads, unmanage_owner, &pass, error));
+    SPILL_TRY(spill_migrate_place_delete(array->store, array->definition.name, error));
+    const spill_owners_walk_t walk = {.array = array,
+                                      .threads = options->threads,
+                                      .allowed = spill_throttle_threads(options->throttle),
+                                      .call = unmanage_owner,
+                                      .context = &pass};
+    SPILL_TRY(spill_migrate_each_owner(&walk, error));
     SPILL_TRY(finish_undo(&pass, error));
     SPILL_TRY(spill_migrate_report_orphans(&pass, error));
     return check_none_adopted(array, error);

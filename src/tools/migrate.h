@@ -26,6 +26,7 @@ typedef struct spill_migrate_result {
     int64_t pages;     /* pages that received them */
     int64_t changed;   /* pages that clients changed before they could be compared */
     int64_t failed;    /* owners that were skipped */
+    bool resumed;      /* the search began where an interrupted one ended */
 } spill_migrate_result_t;
 
 /* What was done for one owner. */
@@ -46,7 +47,12 @@ typedef struct spill_migrated {
 typedef struct spill_migrate_options {
     spill_throttle_t *throttle; /* in elements; NULL: none */
     int threads;                /* owners at the same time; 0: one */
-    int64_t full_bytes;         /* documents of at least this size are full; 0: as on a server */
+    /*
+     * Begin where an interrupted pass with `resumes` ended, and store how far this one is. Owners
+     * before that place that have changed since are left to the next pass. (migrate_place.h)
+     */
+    bool resumes;
+    int64_t full_bytes; /* documents of at least this size are full; 0: as on a server */
     /*
      * The definition into which elements are copied later, or NULL. An unmanaged array with an
      * element that this definition cannot store is left unchanged: its owner fails.
@@ -65,8 +71,8 @@ bool spill_migrate_is_owner_failure(spill_code_t code);
 /*
  * Count what must be done; change nothing. `pages` counts the pages that would be created, `failed`
  * the owners that would be skipped. options->migrated reports those owners with the reason. Of
- * `options` (may be NULL) only that, the context and full_bytes are used. The definition need not
- * be saved. One store operation per 256 owners, which reads every head.
+ * `options` (may be NULL) only that, the context, full_bytes and resumes are used. The definition
+ * need not be saved. One store operation per 256 owners, which reads every head.
  */
 spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t *definition,
                                   const spill_migrate_options_t *options,

@@ -31,8 +31,23 @@ typedef struct walk {
 /* One of them, with a copy of its owner's bytes. */
 typedef struct visit {
     spill_oversized_t oversized;
+    spill_buffer_t before; /* of the first owner of a batch: the position before it; or empty */
     uint8_t owner[];
 } visit_t;
+
+/* Get the cursor's next item. If it is the first of a batch, set *before to the position before it.
+ */
+static spill_code_t move_on(spill_cursor_t *cursor, const spill_item_t **item,
+                            spill_buffer_t *before, spill_error_t *error)
+{
+    *before = (spill_buffer_t)SPILL_BUFFER_INIT;
+    if (cursor->next == cursor->listing.count)
+        spill_buffer_append(before, cursor->after.data, cursor->after.size);
+    spill_code_t code = spill_cursor_next(cursor, item, error);
+    if (!*item)
+        spill_buffer_release(before);
+    return code;
+}
 
 /* From this size on, a document may have no room for the bytes that ADOPT adds, about 300. */
 static int64_t document_bytes(const spill_migrate_options_t *options)
@@ -47,13 +62,15 @@ static spill_code_t next_oversized(void *context, void **item, spill_error_t *er
 {
     walk_t *walk = context;
     const spill_item_t *found;
+    spill_buffer_t before;
     *item = NULL;
-    SPILL_TRY(spill_cursor_next(&walk->cursor, &found, error));
+    SPILL_TRY(move_on(&walk->cursor, &found, &before, error));
     if (!found)
         return SPILL_OK;
     size_t owner_bytes = found->oversized.owner.size_bytes;
     visit_t *one = bson_malloc(sizeof *one + owner_bytes);
     one->oversized = found->oversized;
+    one->before = before;
     if (owner_bytes > 0)
         memcpy(one->owner, found->oversized.owner.data, owner_bytes);
     one->oversized.owner.data = one->owner;
@@ -68,11 +85,42 @@ static spill_code_t visit_one(void *context, void *item, spill_error_t *error)
     return walk->visit(walk->pass, &one->oversized, error);
 }
 
+static spill_code_t finish_visit(void *context, void *item, spill_error_t *error)
+{
+    const walk_t *walk = context;
+    const visit_t *one = item;
+    (void)error;
+    spill_migrate_place_reach(walk->pass->place, 1, &one->before);
+    return SPILL_OK;
+}
+
+static void free_visit(void *item)
+{
+    visit_t *one = item;
+    spill_buffer_release(&one->before);
+    bson_free(one);
+}
+
+static int64_t slots_of(const spill_migrate_pass_t *pass)
+{
+    const spill_bounds_t *bounds = &pass->array->definition.bounds;
+    return bounds->threshold + bounds->page_capacity;
+}
+
+spill_code_t spill_migrate_pass_place(spill_migrate_pass_t *pass, spill_migrate_place_t *place,
+                                      spill_error_t *error)
+{
+    const spill_definition_t *definition = &pass->array->definition;
+    bool resumes = pass->options && pass->options->resumes;
+    pass->place = place;
+    return spill_migrate_place_begin(place, pass->array->store, definition->name, slots_of(pass),
+                                     definition->bounds.head_bytes_max, resumes, error);
+}
+
 spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
                                 size_t at_a_time, spill_error_t *error)
 {
     spill_array_t *array = pass->array;
-    const spill_bounds_t *bounds = &array->definition.bounds;
     walk_t walk = {.pass = pass, .visit = visit};
     walk.cursor =
         (spill_cursor_t){.store = array->store,
@@ -80,8 +128,8 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
                          .binding = &array->binding,
                          .query = {.list = SPILL_LIST_OVERSIZED,
                                    .limit = at_a_time,
-                                   .oversized = {.slots = bounds->threshold + bounds->page_capacity,
-                                                 .bytes = bounds->head_bytes_max,
+                                   .oversized = {.slots = slots_of(pass),
+                                                 .bytes = array->definition.bounds.head_bytes_max,
                                                  .miscounts = true,
                                                  .full = document_bytes(pass->options)}}};
     const spill_parallel_t job = {
@@ -89,8 +137,11 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
         .allowed = pass->options ? spill_throttle_threads(pass->options->throttle) : NULL,
         .next = next_oversized,
         .work = visit_one,
-        .free = bson_free,
+        .finish = pass->place ? finish_visit : NULL,
+        .free = free_visit,
         .context = &walk};
+    if (pass->place)
+        spill_migrate_place_move(pass->place, &walk.cursor);
     spill_code_t code = spill_parallel(&job, error);
     spill_cursor_release(&walk.cursor);
     return code;
@@ -99,57 +150,121 @@ spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_
 /* ---- managed owners -------------------------------------------------------------------------- */
 
 typedef struct owners_walk {
-    spill_array_t *array;
-    spill_each_fn call;
-    void *context;
+    const spill_owners_walk_t *given;
     spill_cursor_t cursor;
+    bool done[SPILL_OWNERS_SURVEYED]; /* of the cursor's batch */
 } owners_walk_t;
 
-/* *item: the next owner, {"": owner}; or NULL. */
+/* One of them. */
+typedef struct owner_visit {
+    bson_t *owner; /* {"": owner} */
+    spill_buffer_t before;
+    int64_t count; /* owners that are done with it */
+    bool done;
+} owner_visit_t;
+
+/* Prepare the batch, whose first owner the cursor has reached. Return the number of those done. */
+static spill_code_t prepare(owners_walk_t *walk, int64_t *count, spill_error_t *error)
+{
+    const spill_owners_walk_t *given = walk->given;
+    size_t owners = walk->cursor.listing.count;
+    memset(walk->done, 0, sizeof walk->done);
+    *count = 0;
+    if (!given->prepare)
+        return SPILL_OK;
+    SPILL_TRY(given->prepare(given->context, &walk->cursor.listing, walk->done, error));
+    for (size_t i = 0; i < owners; i++)
+        *count += walk->done[i];
+    return SPILL_OK;
+}
+
+static owner_visit_t *make_visit(const owners_walk_t *walk, const spill_value_t *owner)
+{
+    owner_visit_t *one = bson_malloc0(sizeof *one);
+    one->owner = bson_new();
+    spill_value_append(owner, one->owner, "");
+    one->done = walk->done[walk->cursor.next - 1];
+    one->count = one->done ? 0 : 1;
+    return one;
+}
+
+static void free_owner(void *item)
+{
+    owner_visit_t *one = item;
+    bson_destroy(one->owner);
+    spill_buffer_release(&one->before);
+    bson_free(one);
+}
+
+/* *item: the next owner that needs a call, or the first of a batch, which carries the position
+ * before it; or NULL. */
 static spill_code_t next_owner(void *context, void **item, spill_error_t *error)
 {
     owners_walk_t *walk = context;
     const spill_item_t *found;
+    spill_buffer_t before;
     *item = NULL;
-    if (spill_store_stopped(walk->array->store))
+    if (spill_store_stopped(walk->given->array->store))
         return spill_walk_stopped(error);
-    SPILL_TRY(spill_cursor_next(&walk->cursor, &found, error));
-    if (!found)
-        return SPILL_OK;
-    bson_t *owner = bson_new();
-    spill_value_append(&found->owner, owner, "");
-    *item = owner;
+    do {
+        bool first = walk->cursor.next == walk->cursor.listing.count;
+        int64_t count = 0;
+        SPILL_TRY(move_on(&walk->cursor, &found, &before, error));
+        spill_code_t code = found && first ? prepare(walk, &count, error) : SPILL_OK;
+        if (code != SPILL_OK)
+            spill_buffer_release(&before);
+        SPILL_TRY(code);
+        if (!found || (!first && walk->done[walk->cursor.next - 1]))
+            continue;
+        owner_visit_t *one = make_visit(walk, &found->owner);
+        one->before = before;
+        one->count += count;
+        *item = one;
+    } while (found && !*item);
     return SPILL_OK;
 }
 
 static spill_code_t visit_owner(void *context, void *item, spill_error_t *error)
 {
     const owners_walk_t *walk = context;
+    const owner_visit_t *one = item;
     bson_iter_t iter;
-    bson_iter_init_find(&iter, item, "");
+    if (one->done)
+        return SPILL_OK;
+    bson_iter_init_find(&iter, one->owner, "");
     spill_value_t owner = spill_value_from_iter(&iter);
-    return walk->call(walk->context, &owner, error);
+    return walk->given->call(walk->given->context, &owner, error);
 }
 
-static void free_owner(void *item)
+static spill_code_t finish_owner(void *context, void *item, spill_error_t *error)
 {
-    bson_destroy(item);
+    const owners_walk_t *walk = context;
+    const owner_visit_t *one = item;
+    (void)error;
+    spill_migrate_place_reach(walk->given->place, one->count, &one->before);
+    return SPILL_OK;
 }
 
-spill_code_t spill_migrate_each_owner(spill_array_t *array, int threads, spill_each_fn call,
-                                      void *context, spill_error_t *error)
+spill_code_t spill_migrate_each_owner(const spill_owners_walk_t *given, spill_error_t *error)
 {
-    owners_walk_t walk = {.array = array, .call = call, .context = context};
-    walk.cursor =
-        (spill_cursor_t){.store = array->store,
-                         .definition = &array->definition,
-                         .binding = &array->binding,
-                         .query = {.list = SPILL_LIST_OWNERS, .limit = SPILL_OWNERS_SURVEYED}};
-    const spill_parallel_t job = {.threads = (size_t)threads,
+    spill_array_t *array = given->array;
+    bool short_batches = given->place || given->prepare;
+    owners_walk_t walk = {.given = given};
+    walk.cursor = (spill_cursor_t){
+        .store = array->store,
+        .definition = &array->definition,
+        .binding = &array->binding,
+        .query = {.list = SPILL_LIST_OWNERS,
+                  .limit = short_batches ? SPILL_OWNERS_PLACED : SPILL_OWNERS_SURVEYED}};
+    const spill_parallel_t job = {.threads = (size_t)given->threads,
+                                  .allowed = given->allowed,
                                   .next = next_owner,
                                   .work = visit_owner,
+                                  .finish = given->place ? finish_owner : NULL,
                                   .free = free_owner,
                                   .context = &walk};
+    if (given->place)
+        spill_migrate_place_move(given->place, &walk.cursor);
     spill_code_t code = spill_parallel(&job, error);
     spill_cursor_release(&walk.cursor);
     return code;
@@ -171,6 +286,8 @@ spill_code_t spill_migrate_report(spill_migrate_pass_t *pass, spill_code_t code,
     const spill_migrate_options_t *options = pass->options;
     spill_migrate_result_t *result = pass->result;
     bool skipped = spill_migrate_is_owner_failure(code), continues = code == SPILL_OK || skipped;
+    if (skipped && pass->place)
+        spill_migrate_place_stop(pass->place);
     migrated->failed = skipped ? failure : NULL;
     pthread_mutex_lock(&pass->report_lock);
     result->owners += added->owners;

@@ -5,37 +5,60 @@
 #include "core/array.h"
 #include "layout/reshape.h"
 #include "tools/migrate.h"
+#include "tools/migrate_place.h"
 
 #include <pthread.h>
 
 /*
- * How many owners one query returns: when they are only counted, and when each is reshaped while
- * the next query runs.
+ * How many owners one query returns: when they are only counted; when the pass stores its place,
+ * which is between two queries; and when each is reshaped while the next query runs.
  */
-enum { SPILL_OWNERS_SURVEYED = 256, SPILL_OWNERS_AT_A_TIME = 16 };
+enum { SPILL_OWNERS_SURVEYED = 256, SPILL_OWNERS_PLACED = 64, SPILL_OWNERS_AT_A_TIME = 16 };
 
 /* Several threads may each work on one owner. */
 typedef struct spill_migrate_pass {
     spill_array_t *array;
     const spill_migrate_options_t *options; /* NULL: one thread, and no reports */
     spill_migrate_result_t *result;
-    pthread_mutex_t report_lock; /* held over `result`, and while the callbacks run */
+    spill_migrate_place_t *place; /* of a resumed search; or NULL */
+    pthread_mutex_t report_lock;  /* held over `result`, and while the callbacks run */
 } spill_migrate_pass_t;
 
 spill_migrate_pass_t spill_migrate_pass_begin(spill_array_t *array,
                                               const spill_migrate_options_t *options,
                                               spill_migrate_result_t *result);
 
-/* Call a function for each owner with an oversized or unmanaged array, once, by several threads. */
+/*
+ * Call a function for each owner with an oversized or unmanaged array, once, by several threads.
+ * Begins at the pass's place.
+ */
 typedef spill_code_t (*spill_migrate_visit_fn)(spill_migrate_pass_t *pass,
                                                const spill_oversized_t *oversized,
                                                spill_error_t *error);
 spill_code_t spill_migrate_each(spill_migrate_pass_t *pass, spill_migrate_visit_fn visit,
                                 size_t at_a_time, spill_error_t *error);
 
-/* Call a function for each managed owner, once, by several threads. */
-spill_code_t spill_migrate_each_owner(spill_array_t *array, int threads, spill_each_fn call,
-                                      void *context, spill_error_t *error);
+/* Load the place of such a pass (tools/migrate_place.h) if options->resumes, else nothing. */
+spill_code_t spill_migrate_pass_place(spill_migrate_pass_t *pass, spill_migrate_place_t *place,
+                                      spill_error_t *error);
+
+/* A walk over managed owners, each once. */
+typedef struct spill_owners_walk {
+    spill_array_t *array;
+    int threads;
+    const atomic_int *allowed;    /* as in spill_parallel_t; may be NULL */
+    spill_migrate_place_t *place; /* the walk begins behind it; NULL: with the first owner */
+    /*
+     * Called by one thread at a time, beside `call`, with the next owners: at most
+     * SPILL_OWNERS_PLACED. It sets `done` of those that need no call. May be NULL.
+     */
+    spill_code_t (*prepare)(void *context, const spill_listing_t *owners, bool *done,
+                            spill_error_t *error);
+    spill_each_fn call; /* by several threads */
+    void *context;
+} spill_owners_walk_t;
+
+spill_code_t spill_migrate_each_owner(const spill_owners_walk_t *walk, spill_error_t *error);
 
 /* Wait for the throttle before an owner is changed, and report the duration to it afterwards. */
 spill_code_t spill_migrate_wait(spill_migrate_pass_t *pass, int64_t *started_us,

@@ -5,6 +5,7 @@
 #include "definition/schema.h"
 #include "store/raw_reader.h"
 #include "tools/definition_jobs.h"
+#include "tools/migrate_place.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -316,6 +317,7 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
         SPILL_TRY(pass_original(staged, check_pages, options, &ignored, error));
     if (defined)
         SPILL_TRY(spill_convert_finish(staged->store, original_name(staged), &copy, result, error));
+    SPILL_TRY(spill_migrate_place_delete(staged->store, planned_name(staged), error));
     return spill_building_end(staged->store, planned_name(staged), error);
 }
 
@@ -338,6 +340,7 @@ static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *er
     spill_definition_t stored;
     const char *name = planned_name(staged);
     SPILL_TRY(save_undoing(staged, error));
+    SPILL_TRY(spill_migrate_place_delete(staged->store, name, error));
     spill_code_t code = spill_store_definition(staged->store, name, &stored, error);
     if (code != SPILL_OK)
         return code == SPILL_NOT_FOUND ? SPILL_OK : code;

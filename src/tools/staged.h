@@ -32,6 +32,7 @@ typedef struct spill_catch_up_result {
     int64_t deleted; /* owners dropped: the application has removed their document or array */
     int64_t failed;  /* owners that were skipped */
     uint64_t hash;   /* sum of one hash per owner: equal for equal arrays, in any order */
+    bool resumed;    /* owners that an interrupted pass had visited were passed over */
 } spill_catch_up_result_t;
 
 /*
@@ -52,7 +53,8 @@ spill_code_t spill_catch_up_check_pages(spill_array_t *original, const spill_val
  * Catch up all owners of `original` in `name`, and compare them element by element. SPILL_REFUSED:
  * the migration is being finished or undone. An owner that fails is skipped and reported, for
  * example if its array is damaged or the planned layout cannot store an element. After an
- * interruption, call again to continue. The options' `progress` is not called. Cost: as spill_copy;
+ * interruption, call again to continue (with `resumes` behind the owners that were visited). The
+ * options' `progress` is not called. Cost: as spill_copy;
  * an owner that is already in `name` is read and compared.
  */
 spill_code_t spill_catch_up(spill_store_t *store, const char *original, const char *name,

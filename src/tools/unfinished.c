@@ -123,12 +123,25 @@ static void describe_import(const char *shown, const bson_t *entry, described_t 
     job->name = bson_strdup(definition);
 }
 
+/* A pass that reshapes arrays, which was interrupted after some owners. */
+static void describe_pass(const char *shown, const bson_t *entry, described_t *job)
+{
+    (void)entry;
+    job->kind = SPILL_STATUS_MIGRATION;
+    job->unfinished = true;
+    job->state = bson_strdup_printf("a pass over the owners of '%s' was interrupted, and continues "
+                                    "behind those that are done",
+                                    job->name);
+    job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute", shown);
+}
+
 /* The kinds of job checkpoints (docs/internals/transfer.md), by the suffix of their names. */
 static const struct {
     const char *suffix;
     void (*describe)(const char *shown, const bson_t *entry, described_t *job);
 } SUFFIXES[] = {
     {":migrate", describe_migration},
+    {":migrate.at", describe_pass},
     {":convert", describe_conversion},
     {":consolidate", describe_consolidation},
 };

@@ -102,6 +102,33 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
     return end(&step, code, error);
 }
 
+/* Does the inner store have the head? It is not counted as a call. */
+static bool has_head(spill_store_t *store, const spill_request_t *append)
+{
+    spill_store_t *inner = ((fault_store_t *)store)->inner;
+    spill_request_t read = spill_request_reading(append);
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    bool there = spill_store_call(inner, &read, &head, NULL) != SPILL_OK || head.state.present;
+    spill_response_release(&head);
+    return there;
+}
+
+/* Each request is a call with its own fault: of an unordered command, any part may be lost. */
+static spill_code_t make_heads(spill_store_t *store, const spill_request_t *requests, size_t count,
+                               spill_error_t *error)
+{
+    spill_code_t first = SPILL_OK;
+    for (size_t i = 0; i < count; i++) {
+        spill_response_t response = SPILL_RESPONSE_INIT;
+        spill_code_t code = SPILL_OK;
+        if (!has_head(store, &requests[i]))
+            code = call(store, &requests[i], &response, first == SPILL_OK ? error : NULL);
+        first = first == SPILL_OK ? code : first;
+        spill_response_release(&response);
+    }
+    return first;
+}
+
 /* ---- calls that are not requests ------------------------------------------------------------- */
 
 static spill_store_t *inner_of(const step_t *step)
@@ -219,6 +246,7 @@ static spill_code_t close_store(spill_store_t *store, spill_error_t *error)
 static const spill_store_ops_t fault_ops = {
     .name = "fault",
     .call = call,
+    .make_heads = make_heads,
     .bind = bind,
     .list = {list, list, list, list},
     .catalog_get = catalog_get,

@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    PASSES = 4,  /* at a time; another one takes the place of the oldest */
+    PASSES = 16, /* at a time; another one takes the place of the oldest */
     COLUMNS = 3, /* kinds of READs in a pass; others are not fetched ahead */
     AHEAD_FIRST = 8,
     AHEAD_MAX = 128,
@@ -50,6 +50,7 @@ typedef struct pass {
     uint64_t *seen; /* of each owner: the moment of the answer that was used last, or NEVER */
     size_t at;      /* the owner of the last READ */
     column_t columns[COLUMNS];
+    size_t ahead_before[COLUMNS]; /* column_t.ahead at the end of the thread's listing before */
 } pass_t;
 
 struct spill_mongo_ahead {
@@ -134,7 +135,11 @@ void spill_mongo_ahead_list(spill_mongo_ahead_t *ahead, const spill_definition_t
         return;
     pthread_mutex_lock(&ahead->lock);
     pass_t *pass = take_pass(ahead, definition->name);
+    size_t before[COLUMNS] = {0};
+    for (size_t i = 0; pass == find_pass(ahead, definition->name) && i < COLUMNS; i++)
+        before[i] = pass->columns[i].ahead;
     end_pass(pass);
+    memcpy(pass->ahead_before, before, sizeof before);
     pass->thread = pthread_self();
     pass->began = ++ahead->moment;
     bson_strncpy(pass->definition, definition->name, sizeof pass->definition);
@@ -184,7 +189,7 @@ static column_t *column_of(pass_t *pass, const bson_t *projection)
         if (!column->projection) {
             column->projection = bson_copy(projection);
             column->answers = bson_malloc0((pass->owners.count + 1) * sizeof(answer_t));
-            column->ahead = AHEAD_FIRST;
+            column->ahead = pass->ahead_before[i] > 0 ? pass->ahead_before[i] : AHEAD_FIRST;
             return column;
         }
         if (bson_equal(column->projection, projection))
@@ -225,17 +230,27 @@ static bool keep_head(void *context, const bson_t *head)
     return true;
 }
 
-static void run_fetch(spill_mongo_t *store, const bson_t *projection, fetch_t *fetch)
+static void run_fetch(spill_mongo_t *store, const bson_t *projection, const bson_t *excluded,
+                      fetch_t *fetch)
 {
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t fields = BSON_INITIALIZER;
+    const char *collection = fetch->document->collection;
     spill_error_t error;
+    spill_code_t code;
     BCON_APPEND(&filter, "_id", "{", "$in", BCON_ARRAY(&fetch->ids), "}");
     bson_copy_to_excluding_noinit(projection, &fields, "_id", NULL);
-    const spill_mongo_query_t query = {&filter, NULL, &fields, 0};
     fetch->all = true;
-    spill_code_t code = spill_mongo_find(store, fetch->document->collection, &query, false,
-                                         keep_head, fetch, &error);
+    if (excluded) {
+        SPILL_SCOPED(spill_mongo_destroy)
+        bson_t *stages = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(&filter), "}", "1", "{",
+                                  "$project", BCON_DOCUMENT(&fields), "}", "2", "{", "$project",
+                                  BCON_DOCUMENT(excluded), "}");
+        code = spill_mongo_each(store, collection, stages, false, keep_head, fetch, &error);
+    } else {
+        const spill_mongo_query_t query = {&filter, NULL, &fields, 0};
+        code = spill_mongo_find(store, collection, &query, false, keep_head, fetch, &error);
+    }
     fetch->all = fetch->all && code == SPILL_OK;
 }
 
@@ -321,7 +336,7 @@ static way_t find_answer(spill_mongo_ahead_t *ahead, const spill_mongo_document_
 }
 
 bool spill_mongo_ahead_read(spill_mongo_t *store, const spill_mongo_document_t *document,
-                            const bson_t *projection, bson_t **head)
+                            const bson_t *projection, const bson_t *excluded, bson_t **head)
 {
     spill_mongo_ahead_t *ahead = store->ahead;
     SPILL_SCOPED(release_fetch) fetch_t fetch = {.document = document, .ids = BSON_INITIALIZER};
@@ -330,7 +345,7 @@ bool spill_mongo_ahead_read(spill_mongo_t *store, const spill_mongo_document_t *
     way_t way = find_answer(ahead, document, projection, &fetch, head);
     pthread_mutex_unlock(&ahead->lock);
     if (way == FETCH) {
-        run_fetch(store, projection, &fetch);
+        run_fetch(store, projection, excluded, &fetch);
         pthread_mutex_lock(&ahead->lock);
         keep_fetched(ahead, projection, &fetch);
         way = find_answer(ahead, document, projection, &fetch, head);

@@ -127,6 +127,33 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
     return end(&use, code);
 }
 
+spill_code_t spill_mongo_upsert_all(spill_mongo_t *store, const char *collection,
+                                    const bson_t *const *filters, const bson_t *const *updates,
+                                    size_t count, spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    bson_t opts = BSON_INITIALIZER;
+    BSON_APPEND_BOOL(&opts, "ordered", false);
+    mongoc_bulk_operation_t *bulk =
+        mongoc_collection_create_bulk_operation_with_opts(use.collection, &opts);
+    bson_reinit(&opts);
+    BSON_APPEND_BOOL(&opts, "upsert", true);
+    BSON_APPEND_BOOL(&opts, "validate", false);
+    bool good = true;
+    for (size_t i = 0; i < count && good; i++)
+        good = mongoc_bulk_operation_update_one_with_opts(bulk, filters[i], updates[i], &opts,
+                                                          &use.cause);
+    if (good)
+        good = mongoc_bulk_operation_execute(bulk, &use.reply, &use.cause) != 0;
+    else
+        bson_init(&use.reply);
+    mongoc_bulk_operation_destroy(bulk);
+    bson_destroy(&opts);
+    return end(&use,
+               good || spill_mongo_is_duplicate(&use.cause) ? SPILL_OK : fail(&use, true, error));
+}
+
 /* Servers refuse a replacement with a top-level name that could be an operator. */
 static bool has_operator_name(const bson_t *document)
 {

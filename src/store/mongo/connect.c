@@ -299,6 +299,24 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
                 : spill_mongo_empty_pages)(store, requests, count, responses, error);
 }
 
+static spill_code_t make_heads(spill_store_t *base, const spill_request_t *requests, size_t count,
+                               spill_error_t *error)
+{
+    spill_mongo_t *store = (spill_mongo_t *)base;
+    if (base->options.read_only)
+        return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
+    spill_code_t code = spill_mongo_make_heads(store, requests, count, error);
+    for (size_t i = 0; i < count; i++)
+        spill_mongo_ahead_changed(store->ahead, requests[i].owner);
+    return code;
+}
+
+static void expect(spill_store_t *base, const spill_definition_t *definition,
+                   const spill_listing_t *owners)
+{
+    spill_mongo_ahead_list(((spill_mongo_t *)base)->ahead, definition, owners);
+}
+
 static spill_code_t head_ends(spill_store_t *base, int64_t rev, spill_error_t *error)
 {
     return spill_mongo_raise_dropped_rev((spill_mongo_t *)base, rev, error);
@@ -327,6 +345,8 @@ static const spill_store_ops_t mongo_ops = {
     .others_write = true,
     .call = call,
     .call_all = call_all,
+    .make_heads = make_heads,
+    .expect = expect,
     .bind = spill_mongo_bind,
     .list = {[SPILL_LIST_OWNERS] = spill_mongo_owners,
              [SPILL_LIST_OVERSIZED] = spill_mongo_oversized,

@@ -33,6 +33,7 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(bulk_operation_insert_with_opts)                                                             \
     X(bulk_operation_remove_one_with_opts)                                                         \
     X(bulk_operation_replace_one_with_opts)                                                        \
+    X(bulk_operation_update_one_with_opts)                                                         \
     X(client_command_simple)                                                                       \
     X(client_command_simple_with_server_id)                                                        \
     X(client_get_collection)                                                                       \
@@ -134,6 +135,7 @@ extern spill_driver_t spill_driver;
 #define mongoc_bulk_operation_remove_one_with_opts spill_driver.bulk_operation_remove_one_with_opts
 #define mongoc_bulk_operation_replace_one_with_opts                                                \
     spill_driver.bulk_operation_replace_one_with_opts
+#define mongoc_bulk_operation_update_one_with_opts spill_driver.bulk_operation_update_one_with_opts
 #define mongoc_client_command_simple spill_driver.client_command_simple
 #define mongoc_client_command_simple_with_server_id                                                \
     spill_driver.client_command_simple_with_server_id

@@ -194,6 +194,13 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
                                    const spill_mongo_roll_t *roll, spill_state_t *after, bool *done,
                                    spill_error_t *error);
 
+/*
+ * Make several heads of one definition, of layout outlier, by two commands
+ * (spill_store_ops_t.make_heads).
+ */
+spill_code_t spill_mongo_make_heads(spill_mongo_t *store, const spill_request_t *requests,
+                                    size_t count, spill_error_t *error);
+
 /* Does an UPDATE_FIELDS have operators? Without them it only makes a head. */
 bool spill_mongo_has_operators(const spill_request_t *request);
 /* UPDATE_FIELDS of an existing head. */

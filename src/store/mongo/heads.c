@@ -62,20 +62,26 @@ static spill_code_t insert_window(spill_mongo_t *store, const spill_mongo_docume
     return spill_mongo_insert(store, document->collection, &head, done, error);
 }
 
+/* The filter of an upsert that makes a head. */
+static void select_without_head(const spill_mongo_document_t *document, bson_t *filter)
+{
+    char path[SPILL_MONGO_PATH_SIZE], first[SPILL_MONGO_PATH_SIZE];
+    /* Another program may have pushed an element since the READ: then do not make a head. */
+    snprintf(first, sizeof first, "%s.0", document->array);
+    spill_mongo_select(document, filter);
+    BCON_APPEND(filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(false),
+                "}", first, "{", "$exists", BCON_BOOL(false), "}");
+}
+
 /* Add the array to the document, or insert the document; a head of another client is not changed.
  */
 static spill_code_t upsert_head(spill_mongo_t *store, const spill_mongo_document_t *document,
                                 const spill_mongo_roll_t *roll, spill_state_t *after, bool *done,
                                 spill_error_t *error)
 {
-    char path[SPILL_MONGO_PATH_SIZE], first[SPILL_MONGO_PATH_SIZE];
     SPILL_SCOPED(bson_destroy) bson_t filter = BSON_INITIALIZER;
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
-    /* Another program may have pushed an element since the READ: then do not make a head. */
-    snprintf(first, sizeof first, "%s.0", document->array);
-    spill_mongo_select(document, &filter);
-    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
-                BCON_BOOL(false), "}", first, "{", "$exists", BCON_BOOL(false), "}");
+    select_without_head(document, &filter);
     spill_mongo_update_of_new_head(document, after, roll, &update);
     return spill_mongo_upsert(store, document->collection, &filter, &update, done, error);
 }
@@ -88,6 +94,65 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
     after->rev = after->incarnation;
     return spill_mongo_is_bucket(document) ? insert_window(store, document, after, done, error)
                                            : upsert_head(store, document, roll, after, done, error);
+}
+
+/* ---- making several heads -------------------------------------------------------------------- */
+
+/* The upserts, in one array for each part of them. */
+typedef struct upserts {
+    bson_t **filters;
+    bson_t **updates;
+    size_t count;
+} upserts_t;
+
+static void release_upserts(upserts_t *upserts)
+{
+    for (size_t i = 0; i < upserts->count; i++) {
+        bson_destroy(upserts->filters[i]);
+        bson_destroy(upserts->updates[i]);
+    }
+    bson_free(upserts->filters);
+    bson_free(upserts->updates);
+}
+
+/* Add the upsert of a head that does not exist; nothing if the head would have no room. */
+static void add_upsert(spill_mongo_t *store, const spill_request_t *request, int64_t incarnation,
+                       upserts_t *upserts)
+{
+    const spill_facts_t facts = {.fields_bytes = spill_fields_growth(request), .old_bytes = -1};
+    spill_mongo_document_t document;
+    spill_request_t dated = *request;
+    spill_state_t after = {0};
+    spill_effect_t effect;
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER;
+    dated.incarnation = incarnation;
+    spill_mongo_document_init(&document, store, &dated);
+    if (spill_transition(&dated, &facts, &after, &effect) == SPILL_DONE) {
+        select_without_head(&document, &filter);
+        spill_mongo_update_of_new_head(&document, &after, NULL, &update);
+        upserts->filters[upserts->count] = bson_copy(&filter);
+        upserts->updates[upserts->count++] = bson_copy(&update);
+    }
+    spill_state_release(&after);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+}
+
+spill_code_t spill_mongo_make_heads(spill_mongo_t *store, const spill_request_t *requests,
+                                    size_t count, spill_error_t *error)
+{
+    SPILL_SCOPED(release_upserts)
+    upserts_t upserts = {.filters = bson_malloc0(count * sizeof(bson_t *)),
+                         .updates = bson_malloc0(count * sizeof(bson_t *))};
+    int64_t incarnation;
+    SPILL_TRY(spill_mongo_date(store, requests, &incarnation, error));
+    for (size_t i = 0; i < count; i++)
+        add_upsert(store, &requests[i], incarnation, &upserts);
+    if (upserts.count == 0)
+        return SPILL_OK;
+    return spill_mongo_upsert_all(store, requests->definition->collection,
+                                  (const bson_t *const *)upserts.filters,
+                                  (const bson_t *const *)upserts.updates, upserts.count, error);
 }
 
 /* ---- other fields ---------------------------------------------------------------------------- */

@@ -297,10 +297,11 @@ void spill_mongo_ahead_list(spill_mongo_ahead_t *ahead, const spill_definition_t
 
 /*
  * Answer a READ of a head with request.read.ahead, by a `find` with that projection: *head, to be
- * destroyed, or NULL if there is no head. False: send the READ alone.
+ * destroyed, or NULL if there is no head. `excluded`: NULL, or the second projection of an
+ * aggregation. False: send the READ alone.
  */
 bool spill_mongo_ahead_read(spill_mongo_t *store, const spill_mongo_document_t *document,
-                            const bson_t *projection, bson_t **head);
+                            const bson_t *projection, const bson_t *excluded, bson_t **head);
 
 /*
  * The next READs of the owner's head are sent alone. Call it after every change of the owner,

@@ -284,6 +284,20 @@ static bson_t *make_pipeline(const search_t *search, const query_t *query, bson_
     return stages;
 }
 
+/* Answer the READ of a head from read-ahead; `finds`: without its other fields. */
+static bool read_ahead(spill_mongo_t *store, const spill_mongo_document_t *document, bool finds,
+                       const bson_t *projection, bson_t **head)
+{
+    SPILL_SCOPED(bson_destroy) bson_t all = BSON_INITIALIZER;
+    SPILL_SCOPED(bson_destroy) bson_t own = BSON_INITIALIZER;
+    if (finds)
+        return spill_mongo_ahead_read(store, document, projection, NULL, head);
+    bson_concat(&all, projection);
+    BSON_APPEND_UTF8(&all, "fields", "$$ROOT");
+    spill_mongo_exclude_own(document->request->definition, &own);
+    return spill_mongo_ahead_read(store, document, &all, &own, head);
+}
+
 /* Call `visit` for each document that the search finds, projected. */
 static spill_code_t visit_found(spill_mongo_t *store, const search_t *search,
                                 spill_mongo_visit_fn visit, void *context, spill_error_t *error)
@@ -295,9 +309,10 @@ static spill_code_t visit_found(spill_mongo_t *store, const search_t *search,
     bool finds = !needs_stages(search);
     query_init(&query, search);
     spill_mongo_project_read(document, finds, &projection);
-    if (finds && document->head && document->request->read.ahead && !may_be_old) {
-        SPILL_SCOPED(spill_mongo_destroy) bson_t *head;
-        if (spill_mongo_ahead_read(store, document, &projection, &head)) {
+    if (document->head && document->request->read.ahead && !may_be_old && !search->in_parts &&
+        !search->computed) {
+        SPILL_SCOPED(spill_mongo_destroy) bson_t *head = NULL;
+        if (read_ahead(store, document, finds, &projection, &head)) {
             if (head)
                 visit(context, head);
             return SPILL_OK;

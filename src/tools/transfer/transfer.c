@@ -1,4 +1,5 @@
 /* Transfer the owners of a definition: begin, one owner after another, end; and copy all owners. */
+#include "tools/transfer/transfer_group.h"
 #include "tools/transfer/transfer_parts.h"
 
 #include "core/array.h"
@@ -313,6 +314,8 @@ spill_code_t spill_copy_check(spill_store_t *source, spill_store_t *target, cons
 
 typedef struct copying {
     spill_transfer_t transfer;
+    spill_transfer_group_t group;
+    size_t at;   /* the next owner of the group */
     bson_t last; /* the owner that was reported last, under an empty name */
     bool last_differs;
     bool last_ahead;
@@ -357,13 +360,37 @@ static void report_difference(copying_t *copying, const spill_copy_difference_t 
     spill_transfer_progress(&copying->transfer);
 }
 
+static spill_code_t prepare_owners(void *context, const spill_listing_t *owners,
+                                   spill_error_t *error)
+{
+    copying_t *copying = context;
+    copying->at = 0;
+    return spill_transfer_group_try(&copying->group, owners, error);
+}
+
 static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
     copying_t *copying = context;
     spill_transferred_t transferred;
-    SPILL_TRY(spill_transfer_one(&copying->transfer, value, &transferred, error));
+    size_t at = copying->at++;
+    if (copying->group.works && copying->group.done[at]) {
+        transferred = copying->group.transferred[at];
+        transferred.difference.owner = value;
+    } else {
+        SPILL_TRY(spill_transfer_one(&copying->transfer, value, &transferred, error));
+    }
     report_difference(copying, &transferred.difference);
     return SPILL_OK;
+}
+
+static spill_code_t copy_owners(copying_t *copying, spill_error_t *error)
+{
+    spill_array_t *source = copying->transfer.source.array;
+    spill_transfer_group_init(&copying->group, &copying->transfer);
+    if (copying->transfer.joins_windows)
+        return spill_each_bucket_owner(source, copy_owner, copying, true, error);
+    return spill_each_prepared(source, SPILL_TRANSFER_GROUP, prepare_owners, copy_owner, copying,
+                               error);
 }
 
 spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
@@ -381,8 +408,7 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
     if (code == SPILL_OK)
         code = spill_transfer_begin(transfer, name, error);
     if (code == SPILL_OK)
-        code = (transfer->joins_windows ? spill_each_bucket_owner : spill_each_owner)(
-            transfer->source.array, copy_owner, &copying, true, error);
+        code = copy_owners(&copying, error);
     spill_transfer_end(transfer);
     bson_destroy(&copying.last);
     return code;

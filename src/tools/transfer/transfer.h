@@ -10,6 +10,7 @@
  *      transfer_windows.c  the same for a target with windows
  *      transfer_capped.c   a capped target
  *      transfer.c          begin, one owner, end; copy: all owners
+ *      transfer_group.c    small owners, many at a time
  *
  * docs/internals/transfer.md explains which transfers do not use it.
  */

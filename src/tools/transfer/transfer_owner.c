@@ -78,9 +78,8 @@ static bool add_field(spill_transfer_owner_t *owner, const bson_iter_t *iter, co
     return spill_value_append(&value, set, name);
 }
 
-/* Make {$set: ...} of the fields that the target lacks or has with other values. False: none. */
-static bool make_update(spill_transfer_owner_t *owner, const bson_t *source, const bson_t *target,
-                        bson_t *update)
+bool spill_transfer_fields_update(spill_transfer_owner_t *owner, const bson_t *source,
+                                  const bson_t *target, bson_t *update)
 {
     bson_t set;
     bson_iter_t iter;
@@ -102,7 +101,7 @@ static spill_code_t copy_fields(spill_transfer_owner_t *owner, spill_error_t *er
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     SPILL_TRY(read_fields(&owner->transfer->source, &owner->source, &here, error));
     SPILL_TRY(read_fields(target, &owner->target, &there, error));
-    if (!make_update(owner, here.fields, there.fields, &update))
+    if (!spill_transfer_fields_update(owner, here.fields, there.fields, &update))
         return SPILL_OK;
     const spill_value_t *value = owner->target.value;
     spill_code_t code = spill_array_update(target->array, value, &update, error);

@@ -49,6 +49,14 @@ spill_code_t spill_transfer_check_missing(const spill_transfer_owner_t *owner,
 
 /* ---- the steps for one owner, which spill_transfer_one chooses from -------------------------- */
 
+/*
+ * Append to `update` {$set: ...} of the source's other fields that the target lacks or has with
+ * other values; each may be NULL. Fields that cannot be set count as differences. False: there are
+ * none. (transfer_owner.c)
+ */
+bool spill_transfer_fields_update(spill_transfer_owner_t *owner, const bson_t *source,
+                                  const bson_t *target, bson_t *update);
+
 /* Copy fields and elements to an owner of the target, and compare them. (transfer_owner.c) */
 spill_code_t spill_transfer_to_array(spill_transfer_owner_t *owner, spill_error_t *error);
 
@@ -139,6 +147,9 @@ spill_code_t spill_transfer_count_target(spill_transfer_owner_t *owner, spill_er
 /* Most elements of a batch. An unfinished transfer leaves placeholders only among the last numbers,
  * at most this many. */
 #define SPILL_TRANSFER_BATCH 1000
+
+/* The operation id of an append: this, and the number of its first element. */
+#define SPILL_TRANSFER_OP_PREFIX "spillway-copy:"
 
 typedef struct spill_transfer_batch {
     int64_t first; /* the first number that it gives in the target */

@@ -157,7 +157,7 @@ static spill_code_t append_at(spill_transfer_owner_t *owner, const spill_part_t 
     spill_part_t part = *elements;
     char id[SPILL_OP_ID_MAX];
     spill_op_t op = {.id = id, .base = owner->base};
-    op.id_bytes = (size_t)snprintf(id, sizeof id, "spillway-copy:%" PRId64, seq);
+    op.id_bytes = (size_t)snprintf(id, sizeof id, SPILL_TRANSFER_OP_PREFIX "%" PRId64, seq);
     part.op = &op;
     *count = 0;
     spill_append_result_t result;
