@@ -20,20 +20,6 @@ static void drop_pages(spill_translation_t *translation, const spill_look_t *loo
         spill_outlier_drop_left_over(&own, look->book.epoch, &any, NULL);
 }
 
-/*
- * An array that is adopted under the same _id must have a later incarnation: the deletion of these
- * pages may go on while the new array gets pages.
- */
-static bool announce_end(spill_translation_t *translation, const spill_look_t *look)
-{
-    spill_error_t error;
-    spill_store_t *store = translation->at->array->store;
-    spill_code_t code = store->ops->head_ends != NULL
-                            ? store->ops->head_ends(store, look->book.rev, &error)
-                            : SPILL_OK;
-    return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
-}
-
 bool spill_removal_run(spill_translation_t *translation, const spill_look_t *look, const bson_t *q,
                        bool *removed)
 {
@@ -43,7 +29,7 @@ bool spill_removal_run(spill_translation_t *translation, const spill_look_t *loo
     *removed = false;
     if (!spill_translation_check_concern(translation) ||
         !spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
-        !announce_end(translation, look))
+        !spill_change_announce_end(translation, look->book.rev))
         return false;
     snprintf(epoch, sizeof epoch, "spill.%s.epoch", translation->array);
     snprintf(rev, sizeof rev, "spill.%s.rev", translation->array);
