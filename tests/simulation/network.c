@@ -152,6 +152,8 @@ static void describe_content(const spill_request_t *request, char *text, size_t 
         PART(ADVANCE, advance, total),
         FIELD(CREATE_PAGE, incarnation),
         PART(CREATE_PAGE, create_page, first),
+        FIELD(REWRITE, rev),
+        PART(REWRITE, rewrite, end),
         FIELD(EDIT, rev),
         PART(EDIT, change, seq),
         FIELD(REMOVE, rev),

@@ -266,6 +266,8 @@ static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
         return spill_mongo_adopt(store, request, response, error);
     if (request->kind == SPILL_REQUEST_UNMANAGE)
         return spill_mongo_unmanage(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_REWRITE)
+        return spill_mongo_renumber(store, request, response, error);
     return spill_mongo_guarded(store, request, response, error);
 }
 

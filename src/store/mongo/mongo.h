@@ -233,6 +233,8 @@ spill_code_t spill_mongo_guarded(spill_mongo_t *store, const spill_request_t *re
                                  spill_response_t *response, spill_error_t *error);
 
 /* ADOPT and ADOPT_SPLIT; UNMANAGE. */
+spill_code_t spill_mongo_renumber(spill_mongo_t *store, const spill_request_t *request,
+                                  spill_response_t *response, spill_error_t *error);
 spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *request,
                                spill_response_t *response, spill_error_t *error);
 spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *request,
