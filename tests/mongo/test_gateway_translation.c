@@ -79,6 +79,13 @@ static void push(fixture_t *fixture, int owner, int from, int to)
     }
 }
 
+/* Another gateway continues: the first one makes the spills that its appends have left. */
+static void settle(fixture_t *fixture)
+{
+    gateway_client_free(fixture->client);
+    fixture->client = gateway_client_new(fixture->uri);
+}
+
 /* ---- the wall -------------------------------------------------------------------------------- */
 
 static void a_short_array_is_stored_as_the_client_sends_it(void **state)
@@ -99,6 +106,7 @@ static void a_long_array_gets_pages_that_no_client_sees(void **state)
     (void)state;
     fixture_t *fixture = open_small();
     push(fixture, 1, 0, 9);
+    settle(fixture);
     expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "3");
     expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
            "[ { \"_id\" : 1, \"f\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ] } ]");
@@ -491,13 +499,16 @@ static void a_drop_leaves_the_definition(void **state)
     (void)state;
     fixture_t *fixture = open_small();
     push(fixture, 1, 0, 6);
+    settle(fixture);
     expect(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
     expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
     push(fixture, 1, 0, 6);
+    settle(fixture);
     expect(fixture, "{\"dropDatabase\": 1}", "ok", "1.0");
     expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
     expect_direct(fixture, "{\"count\": \"c\"}", "n", "0");
     push(fixture, 1, 0, 6);
+    settle(fixture);
     expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "1");
     close_fixture(fixture);
 }
@@ -505,12 +516,47 @@ static void a_drop_leaves_the_definition(void **state)
 /* The array that follows a deleted one has a later incarnation, whatever the clocks of gateways
  * say.
  */
+/* Before the pages are deleted, another gateway's client makes an array with pages. */
+static bool push_meanwhile(gateway_client_t *client, const bson_t *body)
+{
+    bson_iter_t iter;
+    fixture_t *other = client->context;
+    bool pages = bson_iter_init(&iter, body) && bson_iter_next(&iter) &&
+                 BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), "c.pages") == 0;
+    bool drops = pages && (strcmp(bson_iter_key(&iter), "drop") == 0 ||
+                           (strcmp(bson_iter_key(&iter), "delete") == 0 &&
+                            bson_has_field(body, "writeConcern"))); /* not a probe of the rights */
+    if (drops) {
+        push(other, 2, 0, 9);
+        settle(other);
+    }
+    return true;
+}
+
+static void a_drop_spares_arrays_that_are_adopted_meanwhile(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_small();
+    fixture_t other = {.uri = fixture->uri, .client = gateway_client_new(fixture->uri)};
+    push(fixture, 1, 100, 109);
+    settle(fixture);
+    fixture->client->before_call = push_meanwhile;
+    fixture->client->context = &other;
+    expect(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
+    fixture->client->before_call = NULL;
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "3");
+    gateway_client_free(other.client);
+    close_fixture(fixture);
+}
+
 static void a_deleted_array_ends_its_incarnation(void **state)
 {
     (void)state;
     bson_iter_t iter, rev;
     fixture_t *fixture = open_small();
     push(fixture, 1, 0, 9);
+    settle(fixture);
     bson_t *head = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
     assert_true(bson_iter_init(&iter, head));
     assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.rev", &rev));
@@ -571,6 +617,7 @@ int main(void)
         cmocka_unit_test(transactions_and_other_write_concerns_are_refused),
         cmocka_unit_test(another_layout_is_read_and_not_written),
         cmocka_unit_test(a_drop_leaves_the_definition),
+        cmocka_unit_test(a_drop_spares_arrays_that_are_adopted_meanwhile),
         cmocka_unit_test(a_deleted_array_ends_its_incarnation),
         cmocka_unit_test(a_reload_finds_new_definitions),
     };
