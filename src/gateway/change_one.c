@@ -393,8 +393,9 @@ bool spill_change_one(spill_change_t *change)
     const spill_statement_t *statement = change->statement;
     bool by_id = spill_filter_find_id(&statement->q, &id) && !statement->has_collation;
     bool cautious = true, tried = false, again = true;
-    bool sent =
-        statement->upsert && by_id ? insert(change, &tried) : attempt_plain(change, true, false);
+    /* Other statements on F may fail on an empty document, though there is one that is managed. */
+    bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH;
+    bool sent = inserts ? insert(change, &tried) : attempt_plain(change, true, false);
     if (!sent && !may_be_full(change))
         return false;
     for (int tries = 0; tries < TRIES && again && !is_settled(change); tries++)
