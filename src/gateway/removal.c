@@ -6,18 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The pages of the incarnation. A failure leaves pages that no reader reads; repair reports them.
+/*
+ * Delete the pages of the incarnation. The head is gone, so a note may be written, and no earlier:
+ * while the head exists, its delete may still fail. A failure leaves the note: the next adoption of
+ * the same _id, and `repair`, finish the drop.
  */
 static void drop_pages(spill_translation_t *translation, const spill_look_t *look)
 {
     bson_iter_t iter;
     bool any = false;
+    spill_array_t *array = translation->at->array;
+    const spill_store_ops_t *ops = array->store->ops;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     if (!bson_iter_init_find(&iter, &look->id, "_id"))
         return;
     spill_value_t owner = spill_value_from_iter(&iter);
-    if (spill_owner_init(&own, translation->at->array, &owner, NULL) == SPILL_OK)
-        spill_outlier_drop_left_over(&own, look->book.epoch, &any, NULL);
+    bool notes = ops->note_drop != NULL;
+    if (notes)
+        ops->note_drop(array->store, &array->definition, &owner, look->book.epoch, NULL);
+    if (spill_owner_init(&own, array, &owner, NULL) == SPILL_OK &&
+        spill_outlier_drop_left_over(&own, look->book.epoch, &any, NULL) == SPILL_OK && notes)
+        ops->forget_drop(array->store, &array->definition, &owner, look->book.epoch, NULL);
 }
 
 bool spill_removal_run(spill_translation_t *translation, const spill_look_t *look, const bson_t *q,

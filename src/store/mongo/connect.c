@@ -341,6 +341,9 @@ static const spill_store_ops_t mongo_ops = {
     .catalog_names = spill_mongo_catalog_names,
     .same = spill_mongo_same,
     .head_ends = head_ends,
+    .note_drop = spill_mongo_note_drop,
+    .find_drop = spill_mongo_find_drop,
+    .forget_drop = spill_mongo_forget_drop,
     .close = close_store,
 };
 
