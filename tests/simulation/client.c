@@ -219,17 +219,6 @@ static void refresh_base(sim_client_t *client, int owner)
         learn_returned_base(client, owner, base, from);
 }
 
-const sim_append_t *sim_session_append(const sim_world_t *world, const spill_request_t *request)
-{
-    bool rewrites = request->kind == SPILL_REQUEST_REWRITE;
-    if ((request->kind != SPILL_REQUEST_APPEND && !rewrites) || !spill_request_session(request))
-        return NULL;
-    spill_value_t first =
-        rewrites ? spill_run_element(request->rewrite.run, 0).value : request->append.elements[0];
-    int64_t value = sim_value_id(&first, NULL);
-    return &world->appends[world->origins[value].append];
-}
-
 /* Make it the next statement of one of the client's sessions. */
 static void number_statement(sim_client_t *client, sim_append_t *append)
 {

@@ -346,9 +346,6 @@ bool sim_client_open(sim_client_t *client);
 /* Record a new append of `count` elements. */
 int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
 
-/* The append that a request carries, with an operation of a session; NULL: another request. */
-const sim_append_t *sim_session_append(const sim_world_t *world, const spill_request_t *request);
-
 /* Return values that were never used before. */
 int64_t sim_value_new(sim_world_t *world, int owner, int32_t append, int padding);
 /* Does a fault explain the error? */
