@@ -172,6 +172,28 @@ static void append_stage(bson_t *pipeline, uint32_t *count, const char *name, co
     bson_append_document_end(pipeline, &stage);
 }
 
+/*
+ * The replacement without its _id, which the server keeps: an engine would store it twice. Another
+ * _id stays, for the server to refuse.
+ */
+static void append_replacement(const adopted_t *adopted, bson_t *operand)
+{
+    bson_iter_t own, given;
+    bson_t fields = BSON_INITIALIZER;
+    const bson_t *u = &adopted->change->statement->u;
+    bool same = false;
+    if (bson_iter_init_find(&given, u, "_id") && bson_iter_init_find(&own, adopted->id, "_id")) {
+        spill_value_t left = spill_value_from_iter(&own), right = spill_value_from_iter(&given);
+        same = spill_value_equal(&left, &right);
+    }
+    if (same)
+        bson_copy_to_excluding_noinit(u, &fields, "_id", NULL);
+    else
+        bson_concat(&fields, u);
+    BSON_APPEND_DOCUMENT(operand, "$literal", &fields);
+    bson_destroy(&fields);
+}
+
 /* The client's stages do not see `spill`; then it is set. A replacement becomes a stage. */
 static void make_pipeline(const adopted_t *adopted, bson_t *pipeline)
 {
@@ -182,8 +204,7 @@ static void make_pipeline(const adopted_t *adopted, bson_t *pipeline)
     const spill_statement_t *statement = adopted->change->statement;
     bson_t operand = BSON_INITIALIZER;
     if (statement->replaces) {
-        BCON_APPEND(&operand, "$mergeObjects", "[", "{", "_id", "$_id", "}", "{", "$literal",
-                    BCON_DOCUMENT(&statement->u), "}", "]");
+        append_replacement(adopted, &operand);
         append_stage(pipeline, &count, "$replaceWith", &operand);
     } else {
         BCON_APPEND(pipeline, "0", "{", "$unset", "spill", "}");

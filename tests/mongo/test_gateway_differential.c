@@ -135,7 +135,7 @@ static void make_rewrite(program_t *program, char *text)
         "[{\"$set\":{\"f\":{\"$concatArrays\":[{\"$ifNull\":[\"$f\",[]]},[6]]},\"b\":3}}]",
         "[{\"$unset\":\"f\"}]",
         "[{\"$set\":{\"copy\":\"$$ROOT\"}},{\"$set\":{\"copy.copy\":0}}]",
-        "[{\"$replaceWith\":{\"_id\":\"$_id\",\"a\":1,\"f\":\"$f\"}}]",
+        "[{\"$replaceWith\":{\"a\":1,\"f\":\"$f\"}}]",
         "[{\"$project\":{\"f\":1,\"k\":1}}]",
         "[{\"$set\":{\"f\":null}}]"};
     print(text, "%s", PICK(program, updates));
@@ -384,8 +384,10 @@ static void sort_fields(const bson_t *document, bson_t *sorted)
                 next = bson_iter_key(&field);
                 at = field;
             }
-        if (next == NULL)
+        if (next == NULL) {
+            assert_int_equal(bson_count_keys(sorted), bson_count_keys(document)); /* none twice */
             return;
+        }
         append_sorted(&at, sorted);
         last = next;
     }

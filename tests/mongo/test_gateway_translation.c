@@ -369,9 +369,17 @@ static void a_rewrite_keeps_count_and_bookkeeping(void **state)
     expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "2");
     expect(fixture, "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"a\": 1}}]}",
            "nModified", "1");
+    expect(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
+           "[ { \"_id\" : 1, \"a\" : 1 } ]");
+    expect(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"_id\": 1, \"b\": 2, "
+           "\"f\": [5]}}]}",
+           "nModified", "1");
+    expect(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
+           "[ { \"_id\" : 1, \"b\" : 2, \"f\" : [ 5 ] } ]");
     push(fixture, 1, 7, 9);
-    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "2");
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 7, 8 ]");
+    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "3");
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 5, 7, 8 ]");
     expect(fixture,
            "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"f\": "
            "\"text\"}}}]}",
