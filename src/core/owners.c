@@ -168,6 +168,18 @@ spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, v
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
+/* On a server, only a note says that the owner was dropped. */
+static spill_code_t find_note(spill_array_t *array, spill_orphan_t *orphan, spill_error_t *error)
+{
+    int64_t incarnation;
+    if (orphan->dropped || !array->store->ops->find_drop)
+        return SPILL_OK;
+    SPILL_TRY(array->store->ops->find_drop(array->store, &array->definition, &orphan->owner,
+                                           &incarnation, error));
+    orphan->dropped = incarnation >= orphan->incarnation;
+    return SPILL_OK;
+}
+
 spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
                                spill_orphan_fn call, void *context, spill_error_t *error)
 {
@@ -182,8 +194,11 @@ spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
     const spill_item_t *item;
     do {
         SPILL_TRY(spill_cursor_next(&cursor, &item, error));
-        if (item)
-            SPILL_TRY(call(context, &item->orphan, error));
+        if (!item)
+            break;
+        spill_orphan_t orphan = item->orphan;
+        SPILL_TRY(find_note(array, &orphan, error));
+        SPILL_TRY(call(context, &orphan, error));
     } while (item);
     return SPILL_OK;
 }

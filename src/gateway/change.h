@@ -32,6 +32,14 @@ typedef struct spill_look {
     spill_book_t book; /* without `gone` */
 } spill_look_t;
 
+/* What change_adopted.c sends for a managed array without pages. */
+typedef struct spill_adopted_step {
+    const bson_t *query;  /* the client's filter, the _id, and the guard */
+    const bson_t *update; /* an array for a pipeline */
+    bool pipeline;
+    const bson_t *before; /* the document as it was read, with `spill` */
+} spill_adopted_step_t;
+
 typedef struct spill_change spill_change_t;
 struct spill_change {
     spill_translation_t *translation;
@@ -43,13 +51,19 @@ struct spill_change {
      * add to n, modified and upserted.
      */
     bool (*attempt)(spill_change_t *change, const bson_t *guards, bool upsert, bool many);
+    /*
+     * Send a findAndModify for one document, with the client's options. If a document was found,
+     * *matched is true, and the call adds to n and modified.
+     */
+    bool (*rewrite)(spill_change_t *change, const spill_adopted_step_t *step, bool *matched);
     /* Called before the library changes the document that was found; or NULL. */
     bool (*prepare)(spill_change_t *change, const spill_look_t *look);
-    void *context; /* of both */
+    void *context; /* of these functions */
     int64_t n, modified;
     bson_t upserted; /* {_id: ...}, or empty */
-    /* Set if the library has appended the elements. */
+    /* Set if the library has appended the elements, or if the statement was made before. */
     bool appended;
+    bool repeated; /* ... if it was, by change_adopted.c */
     bson_t owner; /* {_id: ...} */
     spill_append_result_t result;
 };
@@ -62,6 +76,27 @@ void spill_change_release(spill_change_t *change);
 bool spill_change_one(spill_change_t *change);
 bool spill_change_many(spill_change_t *change);
 
+/*
+ * Any statement on the owner's managed array without pages: the client's own update, which gives
+ * all elements new numbers (store/renumber.h). *matched is false if the head is gone or does not
+ * match. An array with pages is refused, unless the session has made the statement before.
+ * (change_adopted.c)
+ */
+bool spill_change_adopted(spill_change_t *change, const bson_t *id, bool *matched);
+
+/* Append to a findAndModify what the client's statement has beside q and u. */
+void spill_change_append_options(const spill_change_t *change, bson_t *command);
+
+/* The operation that makes a retry of the client exact. False: the client numbers no writes. */
+bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
+                          spill_session_op_t *session);
+
+/*
+ * Write the array's rev as that of a head that ends, before it does: an array that is adopted under
+ * the same _id later gets a later incarnation.
+ */
+bool spill_change_announce_end(spill_translation_t *translation, int64_t rev);
+
 /* Look at the first document that `filter` finds in the order of `sort` (may be NULL). */
 bool spill_look(spill_translation_t *translation, const bson_t *filter, const bson_t *sort,
                 spill_look_t *look);
@@ -69,6 +104,9 @@ void spill_look_release(spill_look_t *look);
 
 /* Can the library make the statement in one step, and may the client? Else refuse it. */
 bool spill_change_may_append(spill_change_t *change);
+
+/* Does the library make the push, and not the client's own update? */
+bool spill_change_is_appended(const spill_change_t *change);
 
 /* Append the statement's elements to the owner's managed array. *matched: it still matches q. */
 bool spill_change_append(spill_change_t *change, const bson_t *id, bool *matched);

@@ -159,16 +159,30 @@ static bool change_plain(spill_change_t *change, const owners_t *owners)
     return done;
 }
 
+/* Other fields, with a filter on F: the client's statement, if there are no pages. */
+static bool change_others(spill_change_t *change, const owners_t *owners)
+{
+    bson_t guards = BSON_INITIALIZER;
+    BCON_APPEND(&guards, "_id", "{", "$in", BCON_ARRAY(&owners->managed), "}");
+    spill_guard_no_pages(change->translation, &guards);
+    bool done = change->attempt(change, &guards, false, true);
+    bson_destroy(&guards);
+    return done;
+}
+
 static bool change_managed(spill_change_t *change, const owners_t *owners)
 {
     bson_iter_t id;
     bool done = true, matched;
+    if (owners->managed_count > 0 && change->statement->kind == SPILL_STATEMENT_OTHER)
+        return change_others(change, owners);
     if (!bson_iter_init(&id, &owners->managed))
         return true;
     while (done && bson_iter_next(&id)) {
         bson_t owner = BSON_INITIALIZER;
         bson_append_iter(&owner, "_id", -1, &id);
-        done = spill_change_append(change, &owner, &matched);
+        done = spill_change_is_appended(change) ? spill_change_append(change, &owner, &matched)
+                                                : spill_change_adopted(change, &owner, &matched);
         bson_destroy(&owner);
     }
     return done;
@@ -190,10 +204,10 @@ bool spill_change_many(spill_change_t *change)
         return spill_change_refuse(translation, statement);
     if (!find_owners(change, &owners))
         return false;
-    bool pushes = statement->kind == SPILL_STATEMENT_PUSH && statement->q_mentions == 0;
-    if (owners.managed_count > 0 && !pushes)
+    bool appends = spill_change_is_appended(change);
+    if (owners.any_pages && !appends)
         return spill_change_refuse(translation, statement);
-    if (owners.managed_count > 0 && !spill_change_may_append(change))
+    if (owners.managed_count > 0 && appends && !spill_change_may_append(change))
         return false;
     if (owners.plain_count + owners.managed_count > 0 || !statement->upsert)
         return change_plain(change, &owners) && change_managed(change, &owners);

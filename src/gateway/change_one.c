@@ -88,6 +88,15 @@ bool spill_change_check_served(spill_translation_t *translation, const spill_sta
                                     "the gateway does not serve this layout: use the library");
 }
 
+bool spill_change_announce_end(spill_translation_t *translation, int64_t rev)
+{
+    spill_error_t error;
+    spill_store_t *store = translation->at->array->store;
+    spill_code_t code =
+        store->ops->head_ends != NULL ? store->ops->head_ends(store, rev, &error) : SPILL_OK;
+    return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
+}
+
 /* ---- appends by the library ------------------------------------------------------------------ */
 
 bool spill_change_may_append(spill_change_t *change)
@@ -106,9 +115,8 @@ bool spill_change_may_append(spill_change_t *change)
            spill_translation_require(translation, SPILL_RIGHT_UPDATE);
 }
 
-/* The operation that makes a retry of the client exact. False: the client numbers no writes. */
-static bool make_session(spill_change_t *change, const spill_value_t *owner,
-                         spill_session_op_t *session)
+bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
+                          spill_session_op_t *session)
 {
     const spill_client_command_t *command = change->translation->command;
     if (command->session == NULL || command->txn_number < 0)
@@ -142,7 +150,7 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
     spill_error_t error = {0};
     spill_append_options_t options;
     spill_code_t code = SPILL_OK;
-    bool numbered = make_session(change, owner, &session);
+    bool numbered = spill_change_session(change, owner, &session);
     spill_append_options_init(&options);
     options.update = update;
     options.match = match;
@@ -279,16 +287,25 @@ static bool check_unmatched(spill_change_t *change)
     return !any || spill_change_refuse(change->translation, change->statement);
 }
 
+bool spill_change_is_appended(const spill_change_t *change)
+{
+    const spill_statement_t *statement = change->statement;
+    return statement->kind == SPILL_STATEMENT_PUSH && statement->q_mentions == 0 &&
+           !statement->has_filters &&
+           (!statement->has_collation || spill_filter_is_id(&statement->q));
+}
+
 /* The document that q finds has a managed array. */
 static bool change_managed(spill_change_t *change, const spill_look_t *look)
 {
     bool matched;
     const spill_statement_t *statement = change->statement;
-    if (statement->kind == SPILL_STATEMENT_PUSH)
+    if (spill_change_is_appended(change))
         return prepare(change, look) && spill_change_append(change, &look->id, &matched);
-    if (statement->kind == SPILL_STATEMENT_OTHER && look->pages == 0)
-        return true; /* the next attempt changes it */
-    return spill_change_refuse(change->translation, statement);
+    if (statement->kind == SPILL_STATEMENT_OTHER)
+        return look->pages == 0 /* the next attempt changes it */ ||
+               spill_change_refuse(change->translation, statement);
+    return spill_change_adopted(change, &look->id, &matched);
 }
 
 /* Change the document that was found, or find that it must be looked at again. */
@@ -342,21 +359,21 @@ static bool insert(spill_change_t *change, bool *tried)
  */
 static bool find_repeated(spill_change_t *change)
 {
-    bool matched, done;
+    bool done;
     bson_iter_t id;
     spill_look_t look;
     spill_translation_t *translation = change->translation;
     const spill_statement_t *statement = change->statement;
-    if (statement->kind != SPILL_STATEMENT_PUSH || statement->q_mentions != 0 ||
-        translation->command->txn_number < 0 || spill_filter_is_id(&statement->q) ||
-        !spill_filter_find_id(&statement->q, &id))
+    if (statement->kind == SPILL_STATEMENT_OTHER || translation->command->txn_number < 0 ||
+        spill_filter_is_id(&statement->q) || !spill_filter_find_id(&statement->q, &id))
         return true;
     bson_t filter = BSON_INITIALIZER;
     bson_append_iter(&filter, "_id", -1, &id);
     done = spill_look(translation, &filter, NULL, &look);
+    bool looked = done;
     if (done && look.managed)
-        done = prepare(change, &look) && spill_change_append(change, &look.id, &matched);
-    if (done)
+        done = change_managed(change, &look);
+    if (looked)
         spill_look_release(&look);
     bson_destroy(&filter);
     return done;
@@ -445,8 +462,9 @@ bool spill_change_one(spill_change_t *change)
         return false;
     if (is_settled(change))
         return true;
-    bool sent =
-        statement->upsert && by_id ? insert(change, &tried) : attempt_plain(change, true, false);
+    /* Other statements on F may fail on an empty document, though there is one that is managed. */
+    bool inserts = statement->upsert && by_id && statement->kind == SPILL_STATEMENT_PUSH;
+    bool sent = inserts ? insert(change, &tried) : attempt_plain(change, true, false);
     if (!sent && !may_be_full(change))
         return false;
     for (int tries = 0; tries < TRIES && again && !is_settled(change); tries++)

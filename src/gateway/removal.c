@@ -6,32 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The pages of the incarnation. A failure leaves pages that no reader reads; repair reports them.
+/*
+ * Delete the pages of the incarnation. The head is gone, so a note may be written, and no earlier:
+ * while the head exists, its delete may still fail. A failure leaves the note: the next adoption of
+ * the same _id, and `repair`, finish the drop.
  */
 static void drop_pages(spill_translation_t *translation, const spill_look_t *look)
 {
     bson_iter_t iter;
     bool any = false;
+    spill_array_t *array = translation->at->array;
+    const spill_store_ops_t *ops = array->store->ops;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     if (!bson_iter_init_find(&iter, &look->id, "_id"))
         return;
     spill_value_t owner = spill_value_from_iter(&iter);
-    if (spill_owner_init(&own, translation->at->array, &owner, NULL) == SPILL_OK)
-        spill_outlier_drop_left_over(&own, look->book.epoch, &any, NULL);
-}
-
-/*
- * An array that is adopted under the same _id must have a later incarnation: the deletion of these
- * pages may go on while the new array gets pages.
- */
-static bool announce_end(spill_translation_t *translation, const spill_look_t *look)
-{
-    spill_error_t error;
-    spill_store_t *store = translation->at->array->store;
-    spill_code_t code = store->ops->head_ends != NULL
-                            ? store->ops->head_ends(store, look->book.rev, &error)
-                            : SPILL_OK;
-    return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
+    bool notes = ops->note_drop != NULL;
+    if (notes)
+        ops->note_drop(array->store, &array->definition, &owner, look->book.epoch, NULL);
+    if (spill_owner_init(&own, array, &owner, NULL) == SPILL_OK &&
+        spill_outlier_drop_left_over(&own, look->book.epoch, &any, NULL) == SPILL_OK && notes)
+        ops->forget_drop(array->store, &array->definition, &owner, look->book.epoch, NULL);
 }
 
 bool spill_removal_run(spill_translation_t *translation, const spill_look_t *look, const bson_t *q,
@@ -43,7 +38,7 @@ bool spill_removal_run(spill_translation_t *translation, const spill_look_t *loo
     *removed = false;
     if (!spill_translation_check_concern(translation) ||
         !spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
-        !announce_end(translation, look))
+        !spill_change_announce_end(translation, look->book.rev))
         return false;
     snprintf(epoch, sizeof epoch, "spill.%s.epoch", translation->array);
     snprintf(rev, sizeof rev, "spill.%s.rev", translation->array);

@@ -87,10 +87,22 @@ static const char *find_field(const spill_served_collection_t *at, const char *p
 static void read_path(const spill_served_collection_t *at, const char *path, const char *operation,
                       spill_statement_t *statement)
 {
-    if (spill_path_begins(path, "spill"))
+    const char *field = find_field(at, path);
+    if (spill_path_begins(path, "spill")) {
         statement->kind = SPILL_STATEMENT_SPILL;
-    else if (find_field(at, path) != NULL)
+    } else if (field != NULL) {
         set_array(statement, path, operation, NULL);
+        statement->counts =
+            statement->counts || strcmp(field, at->definition->array) != 0 || at->array == NULL;
+    }
+}
+
+/* May the operator leave a value in F that is no array? Others fail on an array. */
+static bool may_end(const char *operation, const bson_iter_t *field)
+{
+    static const char *const names[] = {"$min", "$max", "$currentDate", NULL};
+    return spill_is_one_of(operation, names) ||
+           (strcmp(operation, "$set") == 0 && !BSON_ITER_HOLDS_ARRAY(field));
 }
 
 /* One operator with its paths. */
@@ -109,8 +121,13 @@ static void read_operator(const spill_served_collection_t *at, const bson_iter_t
             read_push(&field, newest_first, statement);
         else
             read_path(at, path, name, statement);
-        if (strcmp(name, "$rename") == 0 && BSON_ITER_HOLDS_UTF8(&field))
+        if (strcmp(path, at->definition->array) == 0 && may_end(name, &field))
+            statement->ends = true;
+        if (strcmp(name, "$rename") == 0 && BSON_ITER_HOLDS_UTF8(&field)) {
             read_path(at, bson_iter_utf8(&field, NULL), name, statement);
+            statement->ends = statement->ends || spill_path_begins(bson_iter_utf8(&field, NULL),
+                                                                   at->definition->array);
+        }
     }
 }
 
@@ -120,6 +137,7 @@ static void read_replacement(const spill_served_collection_t *at, spill_statemen
     bson_iter_t field;
     set_array(statement, at->definition->array, "a replacement",
               "change single fields with $set, and append with $push");
+    statement->replaces = true;
     if (bson_iter_init_find(&field, &statement->u, "spill"))
         statement->kind = SPILL_STATEMENT_SPILL;
 }
@@ -132,8 +150,12 @@ static void read_pipeline(const spill_served_collection_t *at, spill_statement_t
         return;
     while (bson_iter_next(&each)) {
         unsigned mentions = spill_mentions_in_value(&each, array);
-        for (size_t i = 0; at->fields[i] != NULL; i++)
-            mentions |= spill_mentions_in_value(&each, at->fields[i]);
+        for (size_t i = 0; at->fields[i] != NULL; i++) {
+            unsigned own = spill_mentions_in_value(&each, at->fields[i]);
+            statement->counts = statement->counts || (strcmp(at->fields[i], array) != 0 &&
+                                                      (own & SPILL_MENTIONS_ARRAY) != 0);
+            mentions |= own;
+        }
         bool sets = BSON_ITER_HOLDS_DOCUMENT(&each) && bson_iter_recurse(&each, &stage) &&
                     bson_iter_next(&stage) &&
                     (strcmp(bson_iter_key(&stage), "$set") == 0 ||

@@ -1,9 +1,12 @@
 /* Commands on collections and databases. */
+#include "gateway/change.h"
 #include "gateway/mention.h"
 #include "gateway/translations.h"
 #include "util/error.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- listCollections ------------------------------------------------------------------------- */
 
@@ -115,14 +118,87 @@ static bool drop_collection(spill_translation_t *translation, const char *name)
     return !translation->failed;
 }
 
+/* Raise *most to the highest number at the path in the collection. */
+static bool raise_to_highest(spill_translation_t *translation, const char *collection,
+                             const char *path, int64_t *most)
+{
+    char field[SPILL_NAME_SIZE + 32];
+    bson_iter_t iter, found;
+    bson_t reply;
+    snprintf(field, sizeof field, "$%s", path);
+    bson_t *command = BCON_NEW("aggregate", BCON_UTF8(collection), "pipeline", "[", "{", "$group",
+                               "{", "_id", BCON_NULL, "most", "{", "$max", BCON_UTF8(field), "}",
+                               "}", "}", "]", "cursor", "{", "}");
+    spill_translation_finish_step(translation, command);
+    bool done = spill_translation_call(translation, command, &reply);
+    bson_destroy(command);
+    if (!done)
+        return false;
+    if (bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.most", &found) &&
+        BSON_ITER_HOLDS_NUMBER(&found) && bson_iter_as_int64(&found) > *most)
+        *most = bson_iter_as_int64(&found);
+    bson_destroy(&reply);
+    return true;
+}
+
+/*
+ * Delete the pages of incarnations up to `most`. An ADOPT_SPLIT may still need those whose lease
+ * has not ended by far (docs/internals/protocol.md, "Documents that are full").
+ */
+static bool delete_pages(spill_translation_t *translation, const char *pages, int64_t most)
+{
+    enum { MARGIN_SECONDS = 120 };
+    bson_t reply, error;
+    bson_iter_t iter, found;
+    int64_t ended = ((int64_t)time(NULL) - MARGIN_SECONDS) * 1000000;
+    bson_t *command = BCON_NEW("delete", BCON_UTF8(pages), "deletes", "[", "{", "q", "{",
+                               "spill.epoch", "{", "$lte", BCON_INT64(most), "}", "spill.lease",
+                               "{", "$not", "{", "$gt", BCON_INT64(ended), "}", "}", "}", "limit",
+                               BCON_INT32(0), "}", "]", "writeConcern", "{", "w", "majority", "}");
+    spill_translation_finish_step(translation, command);
+    bool done = spill_translation_call(translation, command, &reply);
+    bson_destroy(command);
+    if (!done)
+        return false;
+    done = !(bson_iter_init(&iter, &reply) &&
+             bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
+             spill_iter_document(&found, &error)) ||
+           spill_translation_keep(translation, &error, true);
+    bson_destroy(&reply);
+    return done;
+}
+
+/*
+ * Another gateway may adopt an array as soon as the collection is gone. So the pages are not
+ * dropped with their collection: later heads get later incarnations than all that there are now,
+ * then the collection is dropped, then the pages of these incarnations are deleted. Pages of a head
+ * that is made before the drop, but after the first step, stay without a head; `verify` reports
+ * them.
+ */
 bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
 {
+    char rev[SPILL_NAME_SIZE + 16];
+    int64_t most = 0;
     const spill_definition_t *definition = translation->at->definition;
     const char *pages = definition->page_collection;
-    if (!spill_translation_forward(translation, reply))
+    if (translation->at->array == NULL) {
+        if (!spill_translation_forward(translation, reply))
+            return false;
+        if (pages[0] == '\0' || strcmp(pages, definition->collection) == 0 ||
+            drop_collection(translation, pages))
+            return true;
+        bson_destroy(reply);
         return false;
-    if (pages[0] == '\0' || strcmp(pages, definition->collection) == 0 ||
-        drop_collection(translation, pages))
+    }
+    snprintf(rev, sizeof rev, "spill.%s.rev", definition->array);
+    if (!spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
+        !raise_to_highest(translation, definition->collection, rev, &most) ||
+        !raise_to_highest(translation, pages, "spill.epoch", &most) ||
+        (most > 0 && !spill_change_announce_end(translation, most)) ||
+        !spill_translation_forward(translation, reply))
+        return false;
+    if (most == 0 || delete_pages(translation, pages, most))
         return true;
     bson_destroy(reply);
     return false;

@@ -35,30 +35,6 @@ static void release(modification_t *modification)
 
 /* ---- the server's command -------------------------------------------------------------------- */
 
-static bool forward(modification_t *modification, const bson_t *guards, bool upsert)
-{
-    static const char *const except[] = {"query", "fields", "upsert", NULL};
-    spill_translation_t *translation = modification->translation;
-    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
-    bson_t query, reply;
-    spill_translation_copy_body(translation, except, &body);
-    BSON_APPEND_DOCUMENT_BEGIN(&body, "query", &query);
-    bson_concat(&query, &modification->query);
-    bson_concat(&query, guards);
-    bson_append_document_end(&body, &query);
-    if (modification->asked.projection != NULL)
-        BSON_APPEND_DOCUMENT(&body, "fields", modification->asked.projection);
-    if (upsert)
-        BSON_APPEND_BOOL(&body, "upsert", true);
-    if (!spill_translation_call(translation, &body, &reply))
-        return false;
-    if (modification->answered)
-        bson_destroy(&modification->answer);
-    bson_steal(&modification->answer, &reply);
-    modification->answered = true;
-    return true;
-}
-
 /*
  * 1 if the server has found or inserted a document. The DocumentDB engine counts n: 0 if the update
  * leaves the document as it was.
@@ -73,6 +49,57 @@ static int64_t changed(const bson_t *answer)
                    bson_iter_as_int64(&n) > 0
                ? 1
                : 0;
+}
+
+/* Send it, and keep the answer. */
+static bool send_command(modification_t *modification, bson_t *body)
+{
+    bson_t reply;
+    if (modification->asked.projection != NULL)
+        BSON_APPEND_DOCUMENT(body, "fields", modification->asked.projection);
+    if (!spill_translation_call(modification->translation, body, &reply))
+        return false;
+    if (modification->answered)
+        bson_destroy(&modification->answer);
+    bson_steal(&modification->answer, &reply);
+    modification->answered = true;
+    return true;
+}
+
+static bool forward(modification_t *modification, const bson_t *guards, bool upsert)
+{
+    static const char *const except[] = {"query", "fields", "upsert", NULL};
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    bson_t query;
+    spill_translation_copy_body(modification->translation, except, &body);
+    BSON_APPEND_DOCUMENT_BEGIN(&body, "query", &query);
+    bson_concat(&query, &modification->query);
+    bson_concat(&query, guards);
+    bson_append_document_end(&body, &query);
+    if (upsert)
+        BSON_APPEND_BOOL(&body, "upsert", true);
+    return send_command(modification, &body);
+}
+
+/* The same with the update of an adopted array. The session's entry makes a retry exact. */
+static bool rewrite(spill_change_t *change, const spill_adopted_step_t *step, bool *matched)
+{
+    static const char *const except[] = {"query", "fields",    "upsert",       "update",
+                                         "sort",  "txnNumber", "writeConcern", NULL};
+    modification_t *modification = change->context;
+    SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
+    spill_translation_copy_body(modification->translation, except, &body);
+    BCON_APPEND(&body, "query", BCON_DOCUMENT(step->query), "writeConcern", "{", "w", "majority",
+                "}");
+    if (step->pipeline)
+        BSON_APPEND_ARRAY(&body, "update", step->update);
+    else
+        BSON_APPEND_DOCUMENT(&body, "update", step->update);
+    if (!send_command(modification, &body))
+        return false;
+    *matched = changed(&modification->answer) > 0;
+    change->n += *matched;
+    return true;
 }
 
 static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, bool many)
@@ -443,6 +470,14 @@ static bool run_unserved(modification_t *modification, const bson_t *query, bson
     return read_statement(modification) && spill_translation_forward(translation, reply);
 }
 
+static bool fail_repeated(spill_translation_t *translation)
+{
+    return spill_translation_fail(
+        translation, SPILL_SERVER_INCOMPLETE_HISTORY,
+        "spillway: an earlier try has made the change, and the document before it is not known any "
+        "more: ask for the new document, or read it with find");
+}
+
 static bool run_update(modification_t *modification, bson_t *reply)
 {
     spill_change_t change;
@@ -450,11 +485,14 @@ static bool run_update(modification_t *modification, bson_t *reply)
     const spill_statement_t *statement = &modification->statement;
     spill_change_init(&change, modification->translation, statement, &numbers);
     change.attempt = attempt;
+    change.rewrite = rewrite;
     change.prepare = prepare;
     change.context = modification;
     bool done =
         spill_statement_is_relayed(statement) ? run_relayed(&change) : spill_change_one(&change);
-    if (done)
+    if (done && change.repeated && !modification->returns_new)
+        done = fail_repeated(modification->translation);
+    else if (done)
         done = change.appended ? reply_appended(modification, &change, reply)
                                : reply_answer(modification, reply);
     modification->done = done && (change.appended || !is_nothing(modification));

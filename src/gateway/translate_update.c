@@ -54,6 +54,59 @@ static bool attempt(spill_change_t *change, const bson_t *guards, bool upsert, b
     return done;
 }
 
+/* ---- one statement on an adopted array ---- */
+
+/* Do both documents have the same fields, beside `spill`? */
+static bool is_same(const bson_t *before, const bson_t *after)
+{
+    bson_t left = BSON_INITIALIZER, right = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(before, &left, "spill", NULL);
+    bson_copy_to_excluding_noinit(after, &right, "spill", NULL);
+    bool same = bson_equal(&left, &right);
+    bson_destroy(&left);
+    bson_destroy(&right);
+    return same;
+}
+
+/* The reply of the findAndModify, as one of an update. */
+static void keep_rest(spill_sums_t *sums, const bson_t *reply)
+{
+    bson_t rest = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(reply, &rest, "value", "lastErrorObject", NULL);
+    spill_sums_keep(sums, &rest);
+    bson_destroy(&rest);
+}
+
+/* It returns the document after the update: only that shows if the client's part changed it. */
+static bool rewrite(spill_change_t *change, const spill_adopted_step_t *step, bool *matched)
+{
+    SPILL_SCOPED(bson_destroy) bson_t command = BSON_INITIALIZER;
+    spill_translation_t *translation = change->translation;
+    bson_t reply, after;
+    bson_iter_t value;
+    BCON_APPEND(&command, "findAndModify", BCON_UTF8(translation->at->collection), "query",
+                BCON_DOCUMENT(step->query), "new", BCON_BOOL(true), "writeConcern", "{", "w",
+                "majority", "}");
+    if (step->pipeline)
+        BSON_APPEND_ARRAY(&command, "update", step->update);
+    else
+        BSON_APPEND_DOCUMENT(&command, "update", step->update);
+    spill_change_append_options(change, &command);
+    spill_translation_finish_step(translation, &command);
+    if (!spill_translation_call(translation, &command, &reply)) {
+        translation->whole = translation->close; /* a write error of the statement */
+        return false;
+    }
+    *matched = bson_iter_init_find(&value, &reply, "value") && spill_iter_document(&value, &after);
+    if (*matched) {
+        keep_rest(change->context, &reply);
+        change->n++;
+        change->modified += !is_same(step->before, &after);
+    }
+    bson_destroy(&reply);
+    return true;
+}
+
 /* ---- statements ------------------------------------------------------------------------------ */
 
 static bool flag(const bson_t *document, const char *name)
@@ -98,6 +151,7 @@ static bool run(spill_translation_t *translation, const bson_t *document, spill_
         return false;
     spill_change_init(&change, translation, &statement, &sums->numbers);
     change.attempt = attempt;
+    change.rewrite = rewrite;
     change.context = sums;
     bool done = spill_statement_is_relayed(&statement) || translation->at->array == NULL
                     ? attempt(&change, &nothing, statement.upsert, statement.multi)

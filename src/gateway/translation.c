@@ -124,6 +124,8 @@ static const char *name_of(spill_server_code_t code)
         return "WriteConflict";
     case SPILL_SERVER_NOT_SUPPORTED:
         return "CommandNotSupported";
+    case SPILL_SERVER_INCOMPLETE_HISTORY:
+        return "IncompleteTransactionHistory";
     case SPILL_SERVER_TRANSACTION_TOO_OLD:
         return "TransactionTooOld";
     case SPILL_SERVER_NO_TRANSACTION:

@@ -102,6 +102,21 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
     return SPILL_OK;
 }
 
+spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_store_t *store = owner->array->store;
+    const spill_definition_t *definition = &owner->array->definition;
+    int64_t incarnation;
+    bool any = false;
+    if (!store->ops->find_drop)
+        return SPILL_OK;
+    SPILL_TRY(store->ops->find_drop(store, definition, owner->value, &incarnation, error));
+    if (incarnation == 0)
+        return SPILL_OK;
+    SPILL_TRY(spill_outlier_drop_left_over(owner, incarnation, &any, error));
+    return store->ops->forget_drop(store, definition, owner->value, incarnation, error);
+}
+
 /* After DROP_HEAD: delete the pages count - 1 .. from, then all others that are left. */
 static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, int64_t from,
                                int64_t count, spill_error_t *error)

@@ -287,6 +287,8 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incar
  */
 spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           spill_response_t *page, spill_error_t *error);
+/* Finish a drop of which a note tells (store/store.h), if there is one. */
+spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error);
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           bool *any, spill_error_t *error);
 

@@ -148,8 +148,10 @@ spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill
                                          spill_error_t *error)
 {
     bool any = false;
-    return orphan->dropped ? spill_outlier_drop_left_over(owner, orphan->incarnation, &any, error)
-                           : SPILL_OK;
+    if (!orphan->dropped)
+        return SPILL_OK;
+    SPILL_TRY(spill_outlier_drop_left_over(owner, orphan->incarnation, &any, error));
+    return spill_outlier_finish_noted(owner, error);
 }
 
 /* ---- an owner -------------------------------------------------------------------------------- */

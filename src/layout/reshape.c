@@ -261,6 +261,11 @@ spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT, first = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
+    if (code == SPILL_OK && page.state.present && owner->array->store->ops->find_drop) {
+        code = spill_outlier_finish_noted(owner, error);
+        if (code == SPILL_OK)
+            code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
+    }
     bool any = code == SPILL_OK && page.state.present;
     if (any)
         code = spill_outlier_read_leased(owner, 0, &first, error);

@@ -64,6 +64,9 @@ void spill_request_assert(const spill_request_t *request)
     case SPILL_REQUEST_PREPARE:
         assert(request->change.seq >= 0 && request->change.intent_page >= 0);
         break;
+    case SPILL_REQUEST_REWRITE:
+        assert(request->rewrite.run && request->rewrite.end >= 0);
+        break;
     case SPILL_REQUEST_ADOPT_SPLIT:
         assert(request->adopt.run && request->adopt.slots > 0);
         break;
@@ -98,6 +101,8 @@ static size_t part_bytes(const spill_request_t *request)
         return sizeof request->create_page;
     case SPILL_REQUEST_RECOUNT:
         return sizeof request->recount;
+    case SPILL_REQUEST_REWRITE:
+        return sizeof request->rewrite;
     case SPILL_REQUEST_FORGET:
         return sizeof request->forget;
     case SPILL_REQUEST_DROP_HEAD:
@@ -154,6 +159,8 @@ const spill_run_t *spill_request_run(const spill_request_t *request)
         return request->adopt.run;
     case SPILL_REQUEST_UNMANAGE:
         return request->unmanage.run;
+    case SPILL_REQUEST_REWRITE:
+        return request->rewrite.run;
     default:
         return NULL;
     }
@@ -177,6 +184,8 @@ const bson_t *spill_request_update(const spill_request_t *request)
 
 const spill_session_op_t *spill_request_session(const spill_request_t *request)
 {
+    if (request->kind == SPILL_REQUEST_REWRITE)
+        return request->rewrite.session;
     return writes_fields(request) ? request->append.session : NULL;
 }
 
@@ -191,6 +200,7 @@ const spill_session_op_t *spill_request_session_at(const spill_request_t *reques
     bool joined = request->kind == SPILL_REQUEST_APPEND && request->append.member_count > 0;
     *count = joined && i < request->append.member_count ? request->append.members[i].count
              : request->kind == SPILL_REQUEST_APPEND    ? spill_request_numbers(request)
+             : request->kind == SPILL_REQUEST_REWRITE   ? request->rewrite.session_count
                                                         : 1;
     if (joined)
         return i < request->append.member_count ? request->append.members[i].session : NULL;
@@ -503,6 +513,10 @@ static void clone_content(const spill_request_t *request, clone_t *clone)
         break;
     case SPILL_REQUEST_UNMANAGE:
         to->unmanage.run = clone_run(request->unmanage.run, &clone->run);
+        break;
+    case SPILL_REQUEST_REWRITE:
+        to->rewrite.run = clone_run(request->rewrite.run, &clone->run);
+        to->rewrite.session = clone_session(request->rewrite.session, clone);
         break;
     default:
         if (spill_request_is_change(request))

@@ -44,6 +44,11 @@
  *   TRIM          head       rev equal; no intent; watermark <  watermark and removed = given;
  *                            given; with `end`: end equal       drop the slots below watermark;
  *                                                               rev + 1
+ *   REWRITE       head       incarnation, rev, end equal; no    drop all slots; first and
+ *                            pages; no intent; its session      watermark = end; removed = 0; the
+ *                            allows it                          run's elements; no operations,
+ *                                                               op_count + op_window; the
+ *                                                               session's entry; rev + 1
  *   RECOUNT       head       rev equal; no intent; referenced   replace sum and top by the given
  *                            elements: end equal                ones; rewrite the counts; rev + 1
  *   ... `counts`  any        rev equal; no intent; `live`       recompute sizes and statistics
@@ -140,6 +145,7 @@
     X(DELETE)                                                                                      \
     X(COMPLETE)                                                                                    \
     X(TRIM)                                                                                        \
+    X(REWRITE)                                                                                     \
     X(RECOUNT)                                                                                     \
     X(EMPTY_PAGE)                                                                                  \
     X(UPDATE_FIELDS)                                                                               \
@@ -382,6 +388,17 @@ typedef struct spill_request {
             const spill_run_t *refill_run;
         } change;
 
+        /*
+         * REWRITE, layout outlier with keep newest: other elements for a head without pages. They
+         * may exceed its bounds.
+         */
+        struct {
+            const spill_run_t *run;            /* with numbers from `end` on */
+            int64_t end;                       /* the expected end */
+            const spill_session_op_t *session; /* or NULL */
+            int64_t session_count;             /* its numbers */
+        } rewrite;
+
         struct {         /* RECOUNT: see the table */
             bool counts; /* sum and top stay */
             bool place;  /* with `counts` */
@@ -491,7 +508,7 @@ bool spill_request_recounts_elements(const spill_request_t *request);
 /* What some kinds have: their elements, operation, update, refill. NULL: it has none. */
 const spill_run_t *spill_request_run(const spill_request_t *request);
 const spill_op_t *spill_request_op(const spill_request_t *request); /* of an APPEND */
-/* Of an APPEND or UPDATE_FIELDS without members. */
+/* Of an APPEND or UPDATE_FIELDS without members, or of a REWRITE. */
 const spill_session_op_t *spill_request_session(const spill_request_t *request);
 const bson_t *spill_request_match(const spill_request_t *request);
 const bson_t *spill_request_update(const spill_request_t *request);

@@ -195,6 +195,21 @@ typedef struct spill_store_ops {
      */
     spill_code_t (*head_ends)(spill_store_t *store, int64_t rev, spill_error_t *error);
 
+    /*
+     * Notes of drops, for stores that have head_ends: incarnations of the owner up to this one have
+     * ended because someone deleted the owner, so their pages may be deleted. Write one only after
+     * the head is deleted. find_drop: 0 if there is none. All are NULL in other stores.
+     */
+    spill_code_t (*note_drop)(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_value_t *owner, int64_t incarnation,
+                              spill_error_t *error);
+    spill_code_t (*find_drop)(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_value_t *owner, int64_t *incarnation,
+                              spill_error_t *error);
+    spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_value_t *owner, int64_t incarnation,
+                                spill_error_t *error);
+
     /* May be NULL, if the store has no backup function. */
     spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
     spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */

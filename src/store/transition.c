@@ -506,6 +506,26 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
+/* Old elements count as trimmed. An operation that was tried before is now stale, not repeated. */
+static spill_outcome_t rewrite(const spill_request_t *request, const spill_facts_t *facts,
+                               spill_state_t *state, spill_effect_t *effect)
+{
+    if (!at_incarnation(request, state) || !at_rev(request, state) || state->pages > 0 ||
+        state->intent || spill_state_end(state) != request->rewrite.end ||
+        facts->seen.session != SPILL_SESSION_NEW)
+        return SPILL_REFUSED_GUARD;
+    state->first = request->rewrite.end;
+    state->watermark = request->rewrite.end;
+    state->removed = 0;
+    spill_seqs_clear(&state->deleted);
+    state->live = (int64_t)request->rewrite.run->count;
+    state->live_bytes = spill_run_bytes(request->rewrite.run);
+    state->op_count += request->definition->op_window;
+    state->rev++;
+    effect->kind = SPILL_EFFECT_FILL;
+    return SPILL_DONE;
+}
+
 /* How many elements the document has, given the range of numbers in the request. */
 static int64_t live_in_place(const spill_request_t *request, const spill_state_t *state)
 {
@@ -670,6 +690,8 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
         return complete(request, facts, state);
     case SPILL_REQUEST_TRIM:
         return trim(request, facts, state, effect);
+    case SPILL_REQUEST_REWRITE:
+        return rewrite(request, facts, state, effect);
     case SPILL_REQUEST_RECOUNT:
         return recount(request, facts, state);
     case SPILL_REQUEST_EMPTY_PAGE:

@@ -20,7 +20,7 @@ typedef enum spill_effect_kind {
     SPILL_EFFECT_DELETE,  /* delete element seq */
     SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: a page has them */
     SPILL_EFFECT_ERASE,   /* delete elements in [seq, end) */
-    SPILL_EFFECT_FILL,    /* replace the document's elements by put_page.run */
+    SPILL_EFFECT_FILL,    /* replace the document's elements by the run (spill_request_run) */
     SPILL_EFFECT_DROP /* delete document and elements (UNMANAGE: they become an unmanaged array) */
 } spill_effect_kind_t;
 
@@ -47,7 +47,7 @@ typedef struct spill_facts {
      */
     int64_t (*size_of)(void *context, int64_t seq);
     void *context;
-    spill_seen_t seen;    /* APPEND, UPDATE_FIELDS */
+    spill_seen_t seen;    /* APPEND, UPDATE_FIELDS, REWRITE */
     bool differs;         /* CUT with a run, ADOPT_SPLIT: the slots hold other elements */
     int64_t old_bytes;    /* EDIT, REMOVE, DELETE: size of element change.seq; -1: absent */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below change.watermark */

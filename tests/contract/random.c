@@ -392,9 +392,9 @@ static const walk_fn acts[] = {
     update_fields,    read_somewhere,   drop_somewhere,   drop_somewhere,  walk_deliver_late,
 };
 
-static const spill_request_kind_t unused[] = {SPILL_REQUEST_RECOUNT, SPILL_REQUEST_ADOPT,
+static const spill_request_kind_t unused[] = {SPILL_REQUEST_RECOUNT,     SPILL_REQUEST_ADOPT,
                                               SPILL_REQUEST_ADOPT_SPLIT, SPILL_REQUEST_UNMANAGE,
-                                              SPILL_REQUEST_FORGET};
+                                              SPILL_REQUEST_FORGET,      SPILL_REQUEST_REWRITE};
 
 static const walk_plan_t plan = {
     .array_count = PAIR_ARRAYS,

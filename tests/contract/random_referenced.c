@@ -467,7 +467,7 @@ static const walk_fn acts[] = {
 static const spill_request_kind_t unused[] = {
     SPILL_REQUEST_SEAL,          SPILL_REQUEST_ADVANCE, SPILL_REQUEST_CREATE_PAGE,
     SPILL_REQUEST_UPDATE_FIELDS, SPILL_REQUEST_ADOPT,   SPILL_REQUEST_ADOPT_SPLIT,
-    SPILL_REQUEST_UNMANAGE,      SPILL_REQUEST_FORGET};
+    SPILL_REQUEST_UNMANAGE,      SPILL_REQUEST_FORGET,  SPILL_REQUEST_REWRITE};
 
 static const walk_plan_t plan = {
     .first_array = PAIR_REFERENCE,

@@ -324,6 +324,42 @@ static void update_of_fields_needs_match(void **state)
     fixture_close(&fixture);
 }
 
+/* A session's operation may also give a head without pages other elements. */
+static void rewrite_is_applied_once(void **state)
+{
+    static const int64_t numbers[] = {5, 6};
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 3);
+    spill_session_op_t op = make_op(1, 5, 0);
+    spill_run_t run = {0};
+    for (int64_t i = 0; i < 2; i++) {
+        spill_value_t value = number_value(&numbers[i]);
+        spill_run_add(&run, 3 + i, &value);
+    }
+    spill_request_t rewrite = make_request(&fixture, SPILL_REQUEST_REWRITE, SPILL_HEAD);
+    rewrite.rev = INCARNATION;
+    rewrite.rewrite.run = &run;
+    rewrite.rewrite.end = 2;
+    rewrite.rewrite.session = &op;
+    rewrite.rewrite.session_count = 1;
+    assert_refused(&fixture, &rewrite);
+    rewrite.rewrite.end = 3;
+    assert_done(&fixture, &rewrite);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=3 n=3 low=3 | 3=5 4=6");
+    assert_refused(&fixture, &rewrite);
+    rewrite.rev = INCARNATION + 1;
+    rewrite.rewrite.end = 5;
+    assert_refused(&fixture, &rewrite);
+    judge(&fixture, &op, 1);
+    assert_int_equal(fixture.response.session, SPILL_SESSION_REPEATED);
+    op.number = 1;
+    assert_int_equal(append_in(&fixture, &op, 1), SPILL_DONE);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=3 n=3 low=3 | 3=5 4=6 5=7");
+    spill_run_release(&run);
+    fixture_close(&fixture);
+}
+
 void add_session_tests(suite_t *suite)
 {
     SUITE_ADD(suite, operation_is_applied_once);
@@ -334,6 +370,7 @@ void add_session_tests(suite_t *suite)
     SUITE_ADD(suite, entries_end_with_head);
     SUITE_ADD(suite, members_are_applied_together);
     SUITE_ADD(suite, update_of_fields_is_applied_once);
+    SUITE_ADD(suite, rewrite_is_applied_once);
     SUITE_ADD(suite, append_needs_match);
     SUITE_ADD(suite, update_of_fields_needs_match);
 }

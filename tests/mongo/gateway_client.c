@@ -93,15 +93,30 @@ static bool receive(gateway_client_t *client, bson_t *reply)
     return got;
 }
 
+static spill_code_t fail_call(spill_error_t *error)
+{
+    *error = (spill_error_t){.code = SPILL_IO, .message = "the connection broke"};
+    return SPILL_IO;
+}
+
 static spill_code_t call(spill_client_connection_t *connection, const bson_t *body,
                          const spill_wire_sequence_t *sequences, size_t count, bson_t *reply,
                          spill_error_t *error)
 {
     gateway_client_t *client = (gateway_client_t *)connection;
-    if (send_message(client, body, sequences, count) && receive(client, reply))
+    if (client->before_call != NULL && !client->before_call(client, body))
+        return fail_call(error);
+    bool dies = client->dies_at == 1;
+    client->dies_at -= client->dies_at > 1;
+    if (dies && !client->loses_reply)
+        return fail_call(error);
+    if (!send_message(client, body, sequences, count) || !receive(client, reply))
+        return fail_call(error);
+    if (!dies)
         return SPILL_OK;
-    *error = (spill_error_t){.code = SPILL_IO, .message = "the connection broke"};
-    return SPILL_IO;
+    client->loses_reply = false; /* the next call is not sent */
+    bson_destroy(reply);
+    return fail_call(error);
 }
 
 static bool reserve(spill_client_connection_t *connection, size_t bytes)
@@ -222,14 +237,18 @@ bson_t *gateway_direct(gateway_client_t *client, const bson_t *command)
 
 /* The first step of an update, which the relay makes on its loop. False: a worker begins. */
 static bool run_first_step(gateway_client_t *client, const spill_client_command_t *command,
-                           bson_t *reply)
+                           bson_t *reply, bool *close)
 {
     bson_t body;
     spill_error_t error;
     if (!spill_first_step_make(client->served, command, &body))
         return false;
-    assert_int_equal(call(&client->connection, &body, NULL, 0, reply, &error), SPILL_OK);
+    *close = call(&client->connection, &body, NULL, 0, reply, &error) != SPILL_OK;
     bson_destroy(&body);
+    if (*close) {
+        bson_init(reply);
+        return true;
+    }
     bool done = spill_first_step_is_done(reply);
     if (!done)
         bson_destroy(reply);
@@ -247,9 +266,10 @@ bson_t *gateway_run(gateway_client_t *client, const bson_t *command)
     if (client->relayed) {
         result = gateway_direct(client, command);
     } else {
-        if (!run_first_step(client, &read, &reply))
+        if (!run_first_step(client, &read, &reply, &close))
             spill_translate_run(client->served, &client->connection, &read, &reply, &close);
-        assert_false(close);
+        client->broken = close;
+        assert_true(!close || client->dies_at > 0);
         result = bson_copy(&reply);
         bson_destroy(&reply);
     }

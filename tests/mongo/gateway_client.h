@@ -6,7 +6,8 @@
 
 #include <spillway/definition.h>
 
-typedef struct gateway_client {
+typedef struct gateway_client gateway_client_t;
+struct gateway_client {
     spill_client_connection_t connection; /* first: the translation gets its address */
     spill_served_t *served;
     char *database;
@@ -16,7 +17,17 @@ typedef struct gateway_client {
     int64_t reserved;   /* bytes */
     int64_t txn_number; /* -1: commands have none */
     bool relayed;       /* the last command was passed on unchanged */
-} gateway_client_t;
+    /* Called before each command is sent to the server; or NULL. False: the connection breaks. */
+    bool (*before_call)(gateway_client_t *client, const bson_t *body);
+    void *context; /* of it */
+    /*
+     * The gateway is killed at its next call with this number, from 1 on (0: never): before the
+     * call or, with `loses_reply`, before it reads the reply. All later calls fail too.
+     */
+    int64_t dies_at;
+    bool loses_reply;
+    bool broken; /* the translation asked to close the connection; there is no reply */
+};
 
 /* A URI without a password. The definitions of its database are read. */
 gateway_client_t *gateway_client_new(const char *uri);

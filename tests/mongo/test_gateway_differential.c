@@ -106,11 +106,50 @@ static const char *make_others(program_t *program)
     return PICK(program, texts);
 }
 
+/* Updates of F that a server makes on its own, and that no array with pages accepts. */
+static void make_rewrite(program_t *program, char *text)
+{
+    static const char *const updates[] = {
+        "{\"$set\":{\"f.1\":\"y\",\"b\":2}}",
+        "{\"$set\":{\"f.1.v\":1}}",
+        "{\"$set\":{\"f.$[]\":0}}",
+        "{\"$unset\":{\"f.0\":1}}",
+        "{\"$unset\":{\"f\":1}}",
+        "{\"$rename\":{\"f\":\"g\"}}",
+        "{\"$rename\":{\"g\":\"f\"}}",
+        "{\"$set\":{\"f\":5}}",
+        "{\"$max\":{\"f\":5},\"$inc\":{\"n\":1}}",
+        "{\"$currentDate\":{\"f.0\":{\"$type\":\"none\"}}}",
+        "{\"$inc\":{\"f.0\":1}}",
+        "{\"$push\":{\"f\":{\"$each\":[3,1],\"$sort\":-1,\"$slice\":4}},\"$set\":{\"a\":2}}",
+        "{\"$push\":{\"f\":{\"$each\":[8],\"$position\":1}}}",
+        "{\"$push\":{\"f\":{\"$each\":[9],\"$slice\":3}}}",
+        "{\"$pullAll\":{\"f\":[1,2,3,4]}}",
+        "{\"$pull\":{\"f\":{\"$gt\":9}}}",
+        "{\"$pop\":{\"f\":1},\"$unset\":{\"b\":1}}",
+        "{\"$addToSet\":{\"f\":4},\"$set\":{\"a\":0}}",
+        "{\"k\":9,\"a\":1}",
+        "{\"f\":[],\"a\":2}",
+        "{\"f\":\"text\"}",
+        "[{\"$set\":{\"f\":{\"$slice\":[{\"$ifNull\":[\"$f\",[]]},2]}}}]",
+        "[{\"$set\":{\"f\":{\"$concatArrays\":[{\"$ifNull\":[\"$f\",[]]},[6]]},\"b\":3}}]",
+        "[{\"$unset\":\"f\"}]",
+        "[{\"$set\":{\"copy\":\"$$ROOT\"}},{\"$set\":{\"copy.copy\":0}}]",
+        "[{\"$replaceWith\":{\"a\":1,\"f\":\"$f\"}}]",
+        "[{\"$project\":{\"f\":1,\"k\":1}}]",
+        "[{\"$set\":{\"f\":null}}]"};
+    print(text, "%s", PICK(program, updates));
+}
+
 /* An update of F or of other fields. */
 static void make_update(program_t *program, char *text)
 {
     char elements[TEXT_SIZE];
     make_elements(program, 4, elements);
+    if (roll(program, 4) == 0) {
+        make_rewrite(program, text);
+        return;
+    }
     switch (roll(program, 16)) {
     case 0:
         print(text, "{\"$pull\":{\"f\":%d}%s}", (int)roll(program, 40), make_others(program));
@@ -186,6 +225,19 @@ static void make_insert(program_t *program, char *text)
               owner, owner, elements, (int)roll(program, 3));
 }
 
+/* An update of the element that the filter finds, or of those that arrayFilters find. */
+static void make_positional(program_t *program, char *filter, char *update)
+{
+    int owner = (int)roll(program, OWNERS), value = (int)roll(program, 40);
+    print(filter, "{\"_id\":%d,\"f\":{\"$gte\":%d}}", owner, value);
+    if (roll(program, 2) == 0) {
+        print(update, "{\"$set\":{\"f.$\":%d}}", value / 2);
+        return;
+    }
+    print(filter, "{\"_id\":%d}", owner);
+    print(update, "{\"$set\":{\"f.$[e]\":1}},\"arrayFilters\":[{\"e\":{\"$gt\":%d}}]", value);
+}
+
 static void add_statement(program_t *program, char *text)
 {
     char filter[TEXT_SIZE], update[TEXT_SIZE];
@@ -196,6 +248,8 @@ static void add_statement(program_t *program, char *text)
                   strstr(filter, "\"k\"") == NULL && strncmp(update, "{\"k\"", 4) != 0;
     if (many)
         print(filter, "{\"a\":%d}", (int)roll(program, 3));
+    else if (!upsert && roll(program, 10) == 0)
+        make_positional(program, filter, update);
     add(text, "{\"q\":%s,\"u\":%s%s%s}", filter, update, many ? ",\"multi\":true" : "",
         upsert && !many ? ",\"upsert\":true" : "");
 }
@@ -330,8 +384,10 @@ static void sort_fields(const bson_t *document, bson_t *sorted)
                 next = bson_iter_key(&field);
                 at = field;
             }
-        if (next == NULL)
+        if (next == NULL) {
+            assert_int_equal(bson_count_keys(sorted), bson_count_keys(document)); /* none twice */
             return;
+        }
         append_sorted(&at, sorted);
         last = next;
     }

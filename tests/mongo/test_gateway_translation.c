@@ -1,10 +1,12 @@
 /* The translation of commands on served collections: what clients see, and what it costs. */
 #include "mongo/gateway_client.h"
 
+#include "store/store.h"
 #include "support/document.h"
 #include "support/server.h"
 
 #include <mongoc/mongoc.h>
+#include <spillway/spillway.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,6 +81,13 @@ static void push(fixture_t *fixture, int owner, int from, int to)
     }
 }
 
+/* Another gateway continues: the first one makes the spills that its appends have left. */
+static void settle(fixture_t *fixture)
+{
+    gateway_client_free(fixture->client);
+    fixture->client = gateway_client_new(fixture->uri);
+}
+
 /* ---- the wall -------------------------------------------------------------------------------- */
 
 static void a_short_array_is_stored_as_the_client_sends_it(void **state)
@@ -99,7 +108,9 @@ static void a_long_array_gets_pages_that_no_client_sees(void **state)
     (void)state;
     fixture_t *fixture = open_small();
     push(fixture, 1, 0, 9);
-    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "3");
+    settle(fixture);
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
+                  "n", "3");
     expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
            "[ { \"_id\" : 1, \"f\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ] } ]");
     expect(fixture, "{\"listCollections\": 1, \"nameOnly\": true}", "cursor.firstBatch",
@@ -316,6 +327,67 @@ static void a_repeated_push_is_made_once(void **state)
     close_fixture(fixture);
 }
 
+/* An adopted array without pages; then pages come, and the retry still finds the statement. */
+static void a_repeated_rewrite_is_made_once(void **state)
+{
+    static const char pop[] = "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                              "{\"$pop\": {\"f\": 1}, \"$inc\": {\"n\": 1}}}]}";
+    (void)state;
+    fixture_t *fixture = open_small();
+    push(fixture, 1, 0, 4);
+    fixture->client->txn_number = 5;
+    expect(fixture, pop, "nModified", "1");
+    expect(fixture, pop, "nModified", "1");
+    fixture->client->txn_number = -1;
+    push(fixture, 1, 4, 9);
+    settle(fixture);
+    fixture->client->txn_number = 5;
+    expect(fixture, pop, "n", "1");
+    fixture->client->txn_number = 4;
+    expect(fixture, pop, "writeErrors.0.code", "225");
+    fixture->client->txn_number = 6;
+    expect(fixture, pop, "writeErrors.0.code", "115");
+    fixture->client->txn_number = -1;
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 4, 5, 6, 7, 8 ]");
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.n", "1");
+    close_fixture(fixture);
+}
+
+/* Preset feed-recent counts elements in the head. A replacement without F leaves the array empty.
+ */
+static void a_rewrite_keeps_count_and_bookkeeping(void **state)
+{
+    (void)state;
+    spill_definition_t definition = gateway_small_definition();
+    strcpy(definition.count_field, "count");
+    fixture_t *fixture = open_fixture(&definition);
+    push(fixture, 1, 0, 4);
+    expect(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$pull\": {\"f\": "
+           "{\"$lt\": 2}}}}]}",
+           "nModified", "1");
+    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "2");
+    expect(fixture, "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"a\": 1}}]}",
+           "nModified", "1");
+    expect(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
+           "[ { \"_id\" : 1, \"a\" : 1 } ]");
+    expect(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"_id\": 1, \"b\": 2, "
+           "\"f\": [5]}}]}",
+           "nModified", "1");
+    expect(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
+           "[ { \"_id\" : 1, \"b\" : 2, \"f\" : [ 5 ] } ]");
+    push(fixture, 1, 7, 9);
+    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "3");
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 5, 7, 8 ]");
+    expect(fixture,
+           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"f\": "
+           "\"text\"}}}]}",
+           "nModified", "1");
+    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.spill", "null");
+    close_fixture(fixture);
+}
+
 static void a_command_of_an_older_transaction_is_refused(void **state)
 {
     (void)state;
@@ -486,26 +558,68 @@ static void a_drop_leaves_the_definition(void **state)
     (void)state;
     fixture_t *fixture = open_small();
     push(fixture, 1, 0, 6);
+    settle(fixture);
     expect(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
-    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
+                  "n", "0");
     push(fixture, 1, 0, 6);
+    settle(fixture);
     expect(fixture, "{\"dropDatabase\": 1}", "ok", "1.0");
-    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
+                  "n", "0");
     expect_direct(fixture, "{\"count\": \"c\"}", "n", "0");
     push(fixture, 1, 0, 6);
-    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "1");
+    settle(fixture);
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
+                  "n", "1");
     close_fixture(fixture);
 }
 
 /* The array that follows a deleted one has a later incarnation, whatever the clocks of gateways
  * say.
  */
+/* Before the pages are deleted, another gateway's client makes an array with pages. */
+static bool push_meanwhile(gateway_client_t *client, const bson_t *body)
+{
+    bson_iter_t iter;
+    fixture_t *other = client->context;
+    bool pages = bson_iter_init(&iter, body) && bson_iter_next(&iter) &&
+                 BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), "c.pages") == 0;
+    bool drops = pages && (strcmp(bson_iter_key(&iter), "drop") == 0 ||
+                           (strcmp(bson_iter_key(&iter), "delete") == 0 &&
+                            bson_has_field(body, "writeConcern"))); /* not a probe of the rights */
+    if (drops) {
+        push(other, 2, 0, 9);
+        settle(other);
+    }
+    return true;
+}
+
+static void a_drop_spares_arrays_that_are_adopted_meanwhile(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_small();
+    fixture_t other = {.uri = fixture->uri, .client = gateway_client_new(fixture->uri)};
+    push(fixture, 1, 100, 109);
+    settle(fixture);
+    fixture->client->before_call = push_meanwhile;
+    fixture->client->context = &other;
+    expect(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
+    fixture->client->before_call = NULL;
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
+                  "n", "3");
+    gateway_client_free(other.client);
+    close_fixture(fixture);
+}
+
 static void a_deleted_array_ends_its_incarnation(void **state)
 {
     (void)state;
     bson_iter_t iter, rev;
     fixture_t *fixture = open_small();
     push(fixture, 1, 0, 9);
+    settle(fixture);
     bson_t *head = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
     assert_true(bson_iter_init(&iter, head));
     assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.rev", &rev));
@@ -517,12 +631,84 @@ static void a_deleted_array_ends_its_incarnation(void **state)
     expect(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}", "n",
            "1");
     expect_direct(fixture, ended, "n", "1");
-    expect_direct(fixture, "{\"count\": \"c.pages\"}", "n", "0");
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
+                  "n", "0");
     push(fixture, 1, 0, 9);
     expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
     bson_free(ended);
     bson_destroy(head);
     close_fixture(fixture);
+}
+
+/* Make pages whose head is deleted, as by a gateway that is killed then, and perhaps the note. */
+static void leave_pages(fixture_t *fixture, bool note)
+{
+    bson_iter_t iter, epoch;
+    spill_error_t error;
+    int32_t one = 1;
+    spill_value_t owner = {
+        .data = (const uint8_t *)&one, .size_bytes = sizeof one, .type = BSON_TYPE_INT32};
+    spill_definition_t definition = gateway_small_definition();
+    push(fixture, 1, 100, 109);
+    settle(fixture);
+    bson_t *head = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
+    assert_true(bson_iter_init(&iter, head));
+    assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.epoch", &epoch));
+    int64_t incarnation = bson_iter_as_int64(&epoch);
+    bson_destroy(head);
+    expect_direct(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}", "n",
+                  "1");
+    if (!note)
+        return;
+    spill_store_t *store = server_open(fixture->uri);
+    assert_int_equal(store->ops->note_drop(store, &definition, &owner, incarnation, &error),
+                     SPILL_OK);
+    server_close(store);
+}
+
+static const char notes[] = "{\"count\": \"spillway.marks\", \"query\": {\"_id.drop\": \"c.f\"}}";
+
+static void a_note_lets_the_next_array_begin(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_small();
+    leave_pages(fixture, true);
+    expect_direct(fixture, notes, "n", "1");
+    push(fixture, 1, 0, 9);
+    settle(fixture);
+    expect_direct(fixture, notes, "n", "0");
+    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
+                  "n", "3");
+    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    expect(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}", "n",
+           "1");
+    expect_direct(fixture, notes, "n", "0");
+    close_fixture(fixture);
+}
+
+/* Without a note, another program may have deleted the document: nothing is deleted. */
+static void a_note_lets_repair_finish_a_delete(void **state)
+{
+    (void)state;
+    for (int note = 0; note < 2; note++) {
+        fixture_t *fixture = open_small();
+        spill_array_t *array;
+        spill_repair_summary_t summary;
+        leave_pages(fixture, note == 1);
+        spill_store_t *store = server_open(fixture->uri);
+        assert_int_equal(spill_array_open(store, "c.f", &array, NULL), SPILL_OK);
+        assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, NULL),
+                         SPILL_OK);
+        assert_int_equal(summary.findings, note);
+        assert_int_equal(summary.left, 1 - note);
+        spill_array_close(array);
+        server_close(store);
+        expect_direct(fixture,
+                      "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n",
+                      note == 1 ? "0" : "3");
+        expect_direct(fixture, notes, "n", "0");
+        close_fixture(fixture);
+    }
 }
 
 static void a_reload_finds_new_definitions(void **state)
@@ -558,6 +744,8 @@ int main(void)
         cmocka_unit_test(a_killed_cursor_is_gone),
         cmocka_unit_test(a_document_past_16_mb_is_read_whole),
         cmocka_unit_test(a_repeated_push_is_made_once),
+        cmocka_unit_test(a_repeated_rewrite_is_made_once),
+        cmocka_unit_test(a_rewrite_keeps_count_and_bookkeeping),
         cmocka_unit_test(a_command_of_an_older_transaction_is_refused),
         cmocka_unit_test(pages_and_bookkeeping_belong_to_spillway),
         cmocka_unit_test(what_could_be_wrong_is_refused_with_a_reason),
@@ -566,7 +754,10 @@ int main(void)
         cmocka_unit_test(transactions_and_other_write_concerns_are_refused),
         cmocka_unit_test(another_layout_is_read_and_not_written),
         cmocka_unit_test(a_drop_leaves_the_definition),
+        cmocka_unit_test(a_drop_spares_arrays_that_are_adopted_meanwhile),
         cmocka_unit_test(a_deleted_array_ends_its_incarnation),
+        cmocka_unit_test(a_note_lets_the_next_array_begin),
+        cmocka_unit_test(a_note_lets_repair_finish_a_delete),
         cmocka_unit_test(a_reload_finds_new_definitions),
     };
     server_uri();

@@ -112,6 +112,10 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
                 (sim_span_t){tried_from, sim_model_version(&world->plains[append->owner])}))
             sim_fail(world, "append #%d: no owner", index);
         break;
+    case SPILL_REFUSED:
+        if (!append->rewrites)
+            sim_fail(world, "append #%d: refused", index);
+        break;
     /* an earlier try split the batch elsewhere, and its elements changed since */
     case SPILL_CONFLICT:
         if (append->session >= 0)

@@ -139,6 +139,8 @@ static spill_code_t call_append(sim_client_t *client, const sim_append_t *append
                                   .number = append->number,
                                   .horizon_us = SIM_HORIZON_US,
                                   .entries_max = client->world->settings.sessions};
+    if (append->rewrites)
+        return sim_rewrite(client, append, elements, &session, result, error);
     bson_t any = BSON_INITIALIZER;
     options.op = append->has_op && append->session < 0 ? &op : NULL;
     options.session = append->session >= 0 ? &session : NULL;
@@ -217,14 +219,6 @@ static void refresh_base(sim_client_t *client, int owner)
         learn_returned_base(client, owner, base, from);
 }
 
-const sim_append_t *sim_session_append(const sim_world_t *world, const spill_request_t *request)
-{
-    if (request->kind != SPILL_REQUEST_APPEND || !request->append.session)
-        return NULL;
-    int64_t value = sim_value_id(&request->append.elements[0], NULL);
-    return &world->appends[world->origins[value].append];
-}
-
 /* Make it the next statement of one of the client's sessions. */
 static void number_statement(sim_client_t *client, sim_append_t *append)
 {
@@ -285,6 +279,13 @@ static void do_append(sim_client_t *client, int owner, int count)
         world->appends[index].must_exist = sim_random_chance(&world->random, 200);
         if (has_op)
             number_statement(client, &world->appends[index]);
+    }
+    const spill_bounds_t *bounds = world->settings.bounds;
+    bool fits = count <= bounds[0].threshold && count <= bounds[1].threshold;
+    if (world->appends[index].session >= 0 && !world->settings.padded && fits &&
+        sim_random_chance(&world->random, 300)) {
+        world->appends[index].rewrites = world->appends[index].must_exist = true;
+        world->appends[index].updates = world->appends[index].fill = false;
     }
     append_until_final(client, index);
 }

@@ -137,6 +137,12 @@ sim_event_t sim_request_event(const spill_request_t *request, const spill_state_
         return done ? SIM_COMPLETE_DONE : SIM_COMPLETE_REV;
     case SPILL_REQUEST_TRIM:
         return done ? SIM_TRIM_DONE : SIM_TRIM_REV;
+    case SPILL_REQUEST_REWRITE:
+        if (done)
+            return SIM_REWRITE_DONE;
+        if (seen->session != SPILL_SESSION_NEW)
+            return SIM_REWRITE_SESSION;
+        return before->present && before->rev == request->rev ? SIM_REWRITE_END : SIM_REWRITE_REV;
     case SPILL_REQUEST_RECOUNT:
         return done ? SIM_RECOUNT_DONE : SIM_RECOUNT_REV;
     case SPILL_REQUEST_EMPTY_PAGE:

@@ -65,6 +65,10 @@
     X(RECOUNT_REV, "RECOUNT refused: rev, end, or absent")                                         \
     X(EMPTY_PAGE_DONE, "EMPTY_PAGE done")                                                          \
     X(EMPTY_PAGE_REFUSED, "EMPTY_PAGE refused")                                                    \
+    X(REWRITE_DONE, "REWRITE done")                                                                \
+    X(REWRITE_SESSION, "REWRITE refused: its session")                                             \
+    X(REWRITE_END, "REWRITE refused: an append came between")                                      \
+    X(REWRITE_REV, "REWRITE refused: rev")                                                         \
     X(FORGET_DONE, "FORGET done")                                                                  \
     X(FORGET_ABSENT, "FORGET refused: absent")                                                     \
     X(UPDATE_FIELDS_REFUSED, "UPDATE_FIELDS refused")                                              \

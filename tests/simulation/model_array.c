@@ -194,6 +194,20 @@ const char *sim_model_trim(sim_model_t *plain, int64_t watermark)
     return NULL;
 }
 
+const char *sim_model_rewrite(sim_model_t *plain, int64_t seq, const int64_t *values, size_t count)
+{
+    const char *wrong = sim_model_append(plain, seq, 0, values, count);
+    if (wrong)
+        return wrong;
+    sim_model_moment_t *moment = &plain->moments[plain->moment_count - 1];
+    moment->change = SIM_CHANGE_TRIM; /* it was both */
+    moment->watermark = seq;
+    for (size_t i = plain->generation_start; i < plain->element_count; i++)
+        if (plain->elements[i].seq < seq && plain->elements[i].died == SIM_ALIVE)
+            mark_dead(plain, moment, &plain->elements[i]);
+    return NULL;
+}
+
 const char *sim_model_drop(sim_model_t *plain)
 {
     if (!sim_model_now(plain)->exists)

@@ -75,6 +75,8 @@ const sim_model_moment_t *sim_model_now(const sim_model_t *plain);
 void sim_model_create(sim_model_t *plain, int64_t incarnation);
 const char *sim_model_append(sim_model_t *plain, int64_t seq, int64_t skip, const int64_t *values,
                              size_t count);
+/* In one step: these elements, and all earlier ones are trimmed. */
+const char *sim_model_rewrite(sim_model_t *plain, int64_t seq, const int64_t *values, size_t count);
 const char *sim_model_edit(sim_model_t *plain, int64_t seq, int64_t value);
 /*
  * Record an edit that reached a page after its element was trimmed, or after its owner (of that

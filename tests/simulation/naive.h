@@ -41,6 +41,10 @@ extern const sim_naive_t sim_naive_sessions_by_count;
 extern const sim_naive_t sim_naive_highest_statement;
 extern const sim_naive_t sim_naive_entry_replaced_late;
 
+/* REWRITE (naive_rewrite.c). */
+extern const sim_naive_t sim_naive_rewrite_without_length;
+extern const sim_naive_t sim_naive_rewrite_without_entry;
+
 /* Naive clients (naive_client.c). */
 extern const sim_naive_t sim_naive_count_by_max;
 extern const sim_naive_t sim_naive_batch_larger_than_page;

@@ -152,6 +152,8 @@ static void describe_content(const spill_request_t *request, char *text, size_t 
         PART(ADVANCE, advance, total),
         FIELD(CREATE_PAGE, incarnation),
         PART(CREATE_PAGE, create_page, first),
+        FIELD(REWRITE, rev),
+        PART(REWRITE, rewrite, end),
         FIELD(EDIT, rev),
         PART(EDIT, change, seq),
         FIELD(REMOVE, rev),
@@ -279,10 +281,22 @@ static void crash_machine(sim_world_t *world, int client, const spill_request_t 
     spill_response_release(&response);
 }
 
+/* The append that a request carries, with an operation of a session; NULL: another request. */
+static const sim_append_t *session_append(const sim_world_t *world, const spill_request_t *request)
+{
+    bool rewrites = request->kind == SPILL_REQUEST_REWRITE;
+    if ((request->kind != SPILL_REQUEST_APPEND && !rewrites) || !spill_request_session(request))
+        return NULL;
+    spill_value_t first =
+        rewrites ? spill_run_element(request->rewrite.run, 0).value : request->append.elements[0];
+    int64_t value = sim_value_id(&first, NULL);
+    return &world->appends[world->origins[value].append];
+}
+
 /* Is it beyond the horizon of its append's first try? */
 static bool is_beyond_horizon(const sim_world_t *world, const spill_request_t *request)
 {
-    const sim_append_t *append = sim_session_append(world, request);
+    const sim_append_t *append = session_append(world, request);
     return append && world->now_us - append->started_us >= SIM_HORIZON_US;
 }
 

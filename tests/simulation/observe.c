@@ -48,12 +48,11 @@ void sim_observe_before(sim_world_t *world, const spill_request_t *request)
  * incarnation and says nothing about a later owner of that name. The base 0 is valid for every
  * incarnation, but the later parts of a split batch rely on the earlier parts.
  */
-static bool promised(const sim_append_t *append, const spill_request_t *request, int32_t generation)
+static bool promised(const sim_append_t *append, size_t count, int32_t generation)
 {
     if (!append->has_op || append->base_generation == generation)
         return true;
-    return append->base == 0 &&
-           (generation == 1 || (int)request->append.element_count == append->count);
+    return append->base == 0 && (generation == 1 || (int)count == append->count);
 }
 
 /*
@@ -69,9 +68,9 @@ static bool may_be_partial(const sim_world_t *world, int64_t value, int32_t gene
     return append->has_op && first->applied > 0 && first->generation != generation;
 }
 
-/* Record the number of one appended element. */
-static void place_element(sim_world_t *world, int owner, const spill_request_t *request,
-                          int64_t value, int64_t seq, bool is_torn)
+/* Record the number of one of `count` appended elements. */
+static void place_element(sim_world_t *world, int owner, size_t count, int64_t value, int64_t seq,
+                          bool is_torn)
 {
     if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0) {
         sim_fail(world, "owner %d: an element was appended that no client sent", owner);
@@ -82,7 +81,7 @@ static void place_element(sim_world_t *world, int owner, const spill_request_t *
     const sim_append_t *append = &world->appends[origin->append];
     int32_t generation = sim_model_now(plain)->generation;
     bool again = origin->applied > 0 && (origin->generation == generation || !append->has_op);
-    if (again && !is_torn && promised(append, request, generation))
+    if (again && !is_torn && promised(append, count, generation))
         sim_fail(world, "owner %d: v%lld was appended twice, at %lld and at %lld", owner,
                  (long long)value, (long long)origin->seq, (long long)seq);
     origin->applied++;
@@ -147,7 +146,7 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     bool is_torn = request->append.element_count > 0 &&
                    may_be_partial(world, values[0], sim_model_now(plain)->generation);
     for (size_t i = 0; i < request->append.element_count && !world->failure[0]; i++)
-        place_element(world, owner, request, values[i],
+        place_element(world, owner, request->append.element_count, values[i],
                       response->seq + request->append.skip + (int64_t)i, is_torn);
     if (request->append.update && !world->failure[0]) {
         world->appends[world->origins[values[0]].append].updated++;
@@ -160,6 +159,24 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
         sim_observe_top_n(world, owner, request, response);
     else if (is_capped(world))
         observe_fall(world, owner, request, response);
+}
+
+static void observe_rewrite(sim_world_t *world, int owner, const spill_request_t *request)
+{
+    sim_model_t *plain = &world->plains[owner];
+    const spill_run_t *run = request->rewrite.run;
+    int64_t values[SIM_BATCH_MAX] = {0};
+    assert(run->count <= SIM_BATCH_MAX);
+    for (size_t i = 0; i < run->count; i++) {
+        spill_value_t element = spill_run_element(run, i).value;
+        values[i] = sim_value_id(&element, NULL);
+    }
+    const char *wrong = sim_model_rewrite(plain, request->rewrite.end, values, run->count);
+    if (wrong)
+        sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)request->rewrite.end);
+    for (size_t i = 0; i < run->count && !world->failure[0]; i++)
+        place_element(world, owner, run->count, values[i], request->rewrite.end + (int64_t)i,
+                      false);
 }
 
 /* ---- other requests -------------------------------------------------------------------------- */
@@ -384,6 +401,8 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
     int32_t live = sim_model_now(&world->plains[owner])->live;
     if (request->kind == SPILL_REQUEST_APPEND)
         observe_append(world, owner, request, response);
+    else if (request->kind == SPILL_REQUEST_REWRITE)
+        observe_rewrite(world, owner, request);
     else if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         observe_update(world, owner, request);
     else

@@ -65,6 +65,8 @@ static void expect_failure(const sim_naive_t *naive)
     X(sessions_by_count)                                                                           \
     X(highest_statement)                                                                           \
     X(entry_replaced_late)                                                                         \
+    X(rewrite_without_length)                                                                      \
+    X(rewrite_without_entry)                                                                       \
     X(removal_deletes)                                                                             \
     X(orphans_deleted)                                                                             \
     X(trim_deletes_pages)                                                                          \

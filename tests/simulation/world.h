@@ -8,6 +8,7 @@
  *   observe.c    how each request that took effect changes the plain arrays
  *   corrupt.c    make wrong summaries and counts
  *   spiller.c    clients that spill later than they append
+ *   rewriting.c  clients that replace the elements of a head, as the gateway does
  *   client.c     random calls of the public API; check.c checks their answers
  *   schedule.c   one schedule from beginning to end, and the final checks
  */
@@ -94,6 +95,7 @@ typedef struct sim_append {
     int64_t txn;  /* of the session */
     int32_t number;
     bool must_exist;       /* the head is not created */
+    bool rewrites;         /* its elements replace those of a head without pages (rewriting.c) */
     int64_t started_us;    /* the first try */
     spill_reason_t reason; /* of the last try's error */
     bool updates;          /* also raises a field of the head */
@@ -314,6 +316,13 @@ void sim_spiller_close(sim_client_t *client);
 /* Sometimes perform a spill that an append of the client has left. False: do something else. */
 bool sim_spiller_act(sim_client_t *client);
 
+/* ---- rewriting.c ----------------------------------------------------------------------------- */
+
+/* Replace the elements of a head without pages by these. SPILL_REFUSED: it has pages. */
+spill_code_t sim_rewrite(sim_client_t *client, const sim_append_t *append,
+                         const spill_value_t *elements, const spill_session_op_t *session,
+                         spill_append_result_t *result, spill_error_t *error);
+
 /* ---- client.c -------------------------------------------------------------------------------- */
 
 /* The body of a client's coroutine. */
@@ -336,9 +345,6 @@ bool sim_client_open(sim_client_t *client);
 
 /* Record a new append of `count` elements. */
 int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
-
-/* The append that a request carries, with an operation of a session; NULL: another request. */
-const sim_append_t *sim_session_append(const sim_world_t *world, const spill_request_t *request);
 
 /* Return values that were never used before. */
 int64_t sim_value_new(sim_world_t *world, int owner, int32_t append, int padding);

@@ -222,6 +222,25 @@ static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
     return code;
 }
 
+/* Delete the incarnation's window of operations. */
+static spill_code_t delete_ops(const making_t *making, spill_error_t *error)
+{
+    const spill_record_key_t *key = making->key;
+    spill_kv_iter_t *iter = making->store->kv->ops->iterate(making->store->kv);
+    int64_t incarnation, ordinal;
+    spill_record_key_op(making->key, making->before->incarnation, 0);
+    iter->ops->seek(iter, key->data, key->size);
+    while (iter->valid &&
+           spill_record_key_is_op(key, iter->key, iter->key_bytes, &incarnation, &ordinal) &&
+           incarnation == making->before->incarnation) {
+        spill_batch_delete(making->batch, iter->key, iter->key_bytes);
+        iter->ops->next(iter);
+    }
+    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    iter->ops->free(iter);
+    return code == SPILL_OK ? code : spill_embedded_place(making->request, SPILL_HEAD, code, error);
+}
+
 /* Capped: delete the oldest elements, one by one: the batch itself may have put some of them. */
 static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_error_t *error)
 {
@@ -282,7 +301,7 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
 
 /*
  * Write a new page, or a page in place of an older one. Write its elements only if they do not
- * exist yet as the head's.
+ * exist yet as the head's. REWRITE: write the head's new elements.
  */
 static spill_code_t fill(const making_t *making, spill_error_t *error)
 {
@@ -302,6 +321,10 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
                                     element.seq + 1, error);
         put_element(making, element.seq, &element.value);
         index_element(making, element.seq, &element.value);
+    }
+    if (code == SPILL_OK && request->kind == SPILL_REQUEST_REWRITE) {
+        spill_op_cache_forget(&making->store->ops, making->key);
+        code = delete_ops(making, error);
     }
     bool creates = request->kind == SPILL_REQUEST_CREATE_PAGE;
     return code == SPILL_OK && creates ? carry_ops(making, error) : code;
@@ -336,25 +359,6 @@ static void put_state(const making_t *making)
 }
 
 /* ---- dropping a head ------------------------------------------------------------------------- */
-
-/* Delete the incarnation's window of operations. */
-static spill_code_t delete_ops(const making_t *making, spill_error_t *error)
-{
-    const spill_record_key_t *key = making->key;
-    spill_kv_iter_t *iter = making->store->kv->ops->iterate(making->store->kv);
-    int64_t incarnation, ordinal;
-    spill_record_key_op(making->key, making->before->incarnation, 0);
-    iter->ops->seek(iter, key->data, key->size);
-    while (iter->valid &&
-           spill_record_key_is_op(key, iter->key, iter->key_bytes, &incarnation, &ordinal) &&
-           incarnation == making->before->incarnation) {
-        spill_batch_delete(making->batch, iter->key, iter->key_bytes);
-        iter->ops->next(iter);
-    }
-    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    return code == SPILL_OK ? code : spill_embedded_place(making->request, SPILL_HEAD, code, error);
-}
 
 static spill_code_t drop(const making_t *making, spill_error_t *error)
 {

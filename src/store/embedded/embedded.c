@@ -151,6 +151,7 @@ static bool needs_range(const spill_request_t *request)
     case SPILL_REQUEST_DROP_PAGE:
     case SPILL_REQUEST_UNMANAGE:
     case SPILL_REQUEST_FORGET:
+    case SPILL_REQUEST_REWRITE:
         return true;
     case SPILL_REQUEST_RECOUNT:
         return request->recount.counts || request->recount.indexes;

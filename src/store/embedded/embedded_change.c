@@ -465,6 +465,7 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
             code = see(decision, error);
         break;
     case SPILL_REQUEST_UPDATE_FIELDS:
+    case SPILL_REQUEST_REWRITE:
         code = see(decision, error);
         break;
     case SPILL_REQUEST_EDIT:

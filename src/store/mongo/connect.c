@@ -266,6 +266,8 @@ static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
         return spill_mongo_adopt(store, request, response, error);
     if (request->kind == SPILL_REQUEST_UNMANAGE)
         return spill_mongo_unmanage(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_REWRITE)
+        return spill_mongo_renumber(store, request, response, error);
     return spill_mongo_guarded(store, request, response, error);
 }
 
@@ -360,6 +362,9 @@ static const spill_store_ops_t mongo_ops = {
     .definitions_beside = spill_mongo_definitions_beside,
     .same = spill_mongo_same,
     .head_ends = head_ends,
+    .note_drop = spill_mongo_note_drop,
+    .find_drop = spill_mongo_find_drop,
+    .forget_drop = spill_mongo_forget_drop,
     .close = close_store,
 };
 

@@ -11,15 +11,13 @@
 #include "store/mongo/guarded.h"
 
 #include "definition/schema.h"
+#include "store/session_document.h"
 #include "util/error.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    HEX_SIZE = 2 * SPILL_SESSION_KEY_BYTES + 1,
-    SESSION_PATH_SIZE = SPILL_MONGO_PATH_SIZE + HEX_SIZE + 8
-};
+enum { SESSION_PATH_SIZE = SPILL_MONGO_PATH_SIZE + SPILL_SESSION_HEX_SIZE + 8 };
 
 bool spill_mongo_has_sessions(const spill_definition_t *definition)
 {
@@ -33,28 +31,10 @@ bool spill_mongo_has_sessions(const spill_definition_t *definition)
 static const char *path_of(const spill_mongo_document_t *document, const spill_session_op_t *op,
                            const char *name, char path[SESSION_PATH_SIZE])
 {
-    uint8_t key[SPILL_SESSION_KEY_BYTES];
-    char hex[HEX_SIZE];
-    spill_session_key(op, key);
-    for (size_t i = 0; i < sizeof key; i++)
-        snprintf(hex + 2 * i, 3, "%02x", key[i]);
-    snprintf(path, SESSION_PATH_SIZE, "%s.sessions.%s%s%s", document->spill, hex,
-             name[0] != '\0' ? "." : "", name);
+    char hex[SPILL_SESSION_HEX_SIZE];
+    snprintf(path, SESSION_PATH_SIZE, "%s.sessions.%s%s%s", document->spill,
+             spill_session_hex(op, hex), name[0] != '\0' ? "." : "", name);
     return path;
-}
-
-static void append_done(const spill_session_entry_t *entry, const char *field, bson_t *to)
-{
-    bson_t array;
-    bson_append_array_begin(to, field, -1, &array);
-    for (int32_t i = 0; i < 2 * entry->run_count; i++) {
-        char buffer[16];
-        const char *key;
-        const spill_session_run_t *run = &entry->runs[i / 2];
-        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        BSON_APPEND_INT32(&array, key, i % 2 == 0 ? run->first : run->last);
-    }
-    bson_append_array_end(to, &array);
 }
 
 /*
@@ -106,7 +86,7 @@ static void append_condition(const spill_mongo_document_t *document, const spill
     snprintf(ref, sizeof ref, "$%s", path_of(document, op, "done", path));
     BSON_APPEND_ARRAY_BEGIN(&done, "$eq", &sides);
     BSON_APPEND_UTF8(&sides, "0", ref);
-    append_done(&entry, "1", &sides);
+    spill_session_append_done(&entry, "1", &sides);
     bson_append_array_end(&done, &sides);
     append_operand(all, number, &done);
 }
@@ -186,7 +166,7 @@ void spill_mongo_set_sessions(const spill_mongo_document_t *document, bson_t *se
         bool same = expected(document, op, &before);
         spill_session_apply(op, count, same ? &before : NULL, 0, &after);
         BSON_APPEND_INT64(set, path_of(document, op, "txn", path), after.txn);
-        append_done(&after, path_of(document, op, "done", path), set);
+        spill_session_append_done(&after, path_of(document, op, "done", path), set);
         BSON_APPEND_BOOL(date, path_of(document, op, "at", path), true);
     }
 }
@@ -225,31 +205,6 @@ void spill_mongo_project_session(const spill_mongo_document_t *document, bson_t 
                 "}");
 }
 
-/* Read {txn, done}; false: it is something else. */
-static bool read_entry(const bson_iter_t *session, spill_session_entry_t *entry)
-{
-    bson_iter_t field, numbers;
-    int32_t count = 0, ends[2 * SPILL_SESSION_RUNS_MAX];
-    if (!BSON_ITER_HOLDS_DOCUMENT(session) || !bson_iter_recurse(session, &field))
-        return false;
-    while (bson_iter_next(&field)) {
-        if (strcmp(bson_iter_key(&field), "txn") == 0)
-            entry->txn = spill_iter_int64(&field);
-        if (strcmp(bson_iter_key(&field), "done") != 0 || !BSON_ITER_HOLDS_ARRAY(&field) ||
-            !bson_iter_recurse(&field, &numbers))
-            continue;
-        for (; bson_iter_next(&numbers); count++) {
-            if (count == 2 * SPILL_SESSION_RUNS_MAX || !BSON_ITER_HOLDS_NUMBER(&numbers))
-                return false;
-            ends[count] = (int32_t)spill_iter_int64(&numbers);
-        }
-    }
-    entry->run_count = count / 2;
-    for (int32_t i = 0; i < entry->run_count; i++)
-        entry->runs[i] = (spill_session_run_t){ends[2 * i], ends[2 * i + 1]};
-    return count > 0 && count % 2 == 0 && entry->txn >= 0;
-}
-
 spill_code_t spill_mongo_read_session(const spill_mongo_document_t *document,
                                       const bson_t *projected, spill_response_t *response,
                                       spill_error_t *error)
@@ -262,7 +217,7 @@ spill_code_t spill_mongo_read_session(const spill_mongo_document_t *document,
         entries = spill_iter_int64(&iter);
     bool found = bson_iter_init_find(&iter, projected, "session") && !BSON_ITER_HOLDS_NULL(&iter);
     spill_session_key(op, entry->key);
-    if (found && !read_entry(&iter, entry))
+    if (found && !spill_session_read(&iter, entry))
         return spill_fail(error, SPILL_CORRUPT, "%s: %s.sessions has an entry that is not one",
                           document->collection, document->spill);
     response->session =
