@@ -408,7 +408,7 @@ static const walk_plan_t plan = {
     .late_max = WALK_LATE_MAX,
     .steps = 650,
     .walks = 40,
-    .walks_slow = 4,
+    .walks_slow = 10,
     .walks_sanitized = 10,
 };
 
