@@ -410,7 +410,7 @@ static char *document_text(const bson_iter_t *iter)
 /* What a client sees of a reply, as a text. Free it with bson_free. */
 static char *normalize(const bson_t *reply)
 {
-    static const char *const numbers[] = {"n", "nModified", "ok", "code", NULL};
+    static const char *const numbers[] = {"n", "ok", "code", NULL};
     bson_string_t *text = bson_string_new("");
     bson_iter_t iter, found, each;
     for (size_t i = 0; numbers[i] != NULL; i++)
@@ -450,6 +450,12 @@ static bson_t *find_all(gateway_client_t *client, bool served)
     return served ? gateway_run_json(client, all) : gateway_direct_json(client, all);
 }
 
+static int64_t modified_of(const bson_t *reply)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, reply, "nModified") ? bson_iter_as_int64(&iter) : 0;
+}
+
 static void compare(const program_t *program, const char *what, const bson_t *served,
                     const bson_t *plain)
 {
@@ -459,6 +465,8 @@ static void compare(const program_t *program, const char *what, const bson_t *se
         fail_msg("step %d: %s\n%s through the gateway:\n%s\ndirectly:\n%s\n(%s)",
                  (int)program->steps, program->command, what, left, right, reply);
     }
+    /* An engine counts some updates that leave the document as it was; the gateway does not. */
+    assert_true(modified_of(served) <= modified_of(plain));
     bson_free(left);
     bson_free(right);
 }
