@@ -55,6 +55,21 @@ static void read_operation(const uint8_t *data, size_t size)
     spill_buffer_release(&bytes);
 }
 
+static void read_operations(const uint8_t *data, size_t size)
+{
+    spill_op_entry_t entry;
+    int64_t count = spill_op_list_count(data, size);
+    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    REQUIRE(count >= 0 && count <= SPILL_OPS_TOGETHER);
+    for (int64_t i = 0; i < count; i++) {
+        REQUIRE(spill_op_list_get(data, size, count, i, &entry));
+        spill_op_list_add(&bytes, &entry);
+    }
+    REQUIRE(!spill_op_list_get(data, size, count, count, &entry));
+    REQUIRE(count == 0 || spill_op_list_count(bytes.data, bytes.size) == count);
+    spill_buffer_release(&bytes);
+}
+
 static void read_element(const uint8_t *data, size_t size)
 {
     spill_value_t value, found;
@@ -118,6 +133,9 @@ static void read_key(const uint8_t *data, size_t size)
     } else if (spill_record_key_is_op(&key, whole, size, &incarnation, &seq)) {
         spill_record_key_op(&key, incarnation, seq);
         same_key(&key, whole, size);
+    } else if (spill_record_key_is_ops(&key, whole, size, &incarnation, &seq)) {
+        spill_record_key_ops(&key, incarnation, seq);
+        same_key(&key, whole, size);
     } else if (spill_record_key_is_id(&key, whole, size, &incarnation, &id, &id_bytes, &seq)) {
         REQUIRE(id_bytes > 0 && id >= whole && id + id_bytes <= whole + size && seq >= 0);
     } else if (spill_record_key_is_rank(&key, whole, size, &incarnation, &seq)) {
@@ -161,6 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 2:
         read_operation(data, size);
+        read_operations(data, size);
         break;
     case 3:
         read_element(data, size);

@@ -73,7 +73,7 @@ static void keep_rest(spill_sums_t *sums, const bson_t *reply)
 {
     bson_t rest = BSON_INITIALIZER;
     bson_copy_to_excluding_noinit(reply, &rest, "value", "lastErrorObject", NULL);
-    spill_sums_keep(sums, &rest);
+    spill_reply_rest(&rest, &sums->rest);
     bson_destroy(&rest);
 }
 

@@ -201,9 +201,13 @@ void spill_state_copy(const spill_state_t *from, spill_state_t *to)
 {
     spill_seqs_t deleted = to->deleted;
     spill_top_t top = to->top;
+    spill_buffer_t newest_ops = to->newest_ops;
     *to = *from;
     to->deleted = deleted;
     to->top = top;
+    to->newest_ops = newest_ops;
+    spill_buffer_clear(&to->newest_ops);
+    spill_buffer_append(&to->newest_ops, from->newest_ops.data, from->newest_ops.size);
     spill_seqs_copy(&from->deleted, &to->deleted);
     spill_top_copy(&from->top, &to->top);
 }
@@ -212,15 +216,18 @@ void spill_state_clear(spill_state_t *state)
 {
     spill_seqs_t deleted = state->deleted;
     spill_top_t top = state->top;
+    spill_buffer_t newest_ops = state->newest_ops;
     spill_seqs_clear(&deleted);
     spill_top_clear(&top);
-    *state = (spill_state_t){.deleted = deleted, .top = top};
+    spill_buffer_clear(&newest_ops);
+    *state = (spill_state_t){.deleted = deleted, .top = top, .newest_ops = newest_ops};
 }
 
 void spill_state_release(spill_state_t *state)
 {
     spill_seqs_release(&state->deleted);
     spill_top_release(&state->top);
+    spill_buffer_release(&state->newest_ops);
     *state = (spill_state_t){0};
 }
 

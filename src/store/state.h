@@ -9,6 +9,7 @@
 #define SPILL_STORE_STATE_H
 
 #include "store/summary.h"
+#include "util/buffer.h"
 
 #include <spillway/definition.h>
 #include <spillway/value.h>
@@ -60,8 +61,10 @@ typedef struct spill_state {
     spill_seqs_t deleted; /* removed numbers among the slots */
     bool gaps;            /* top-N capped: `deleted` is stored as runs, because it is long */
     int64_t op_count;     /* appends that carried an operation id, so far */
-    bool sealed;          /* keep oldest: accepts no appends */
-    bool closed;          /* keep oldest: sealed, and no page follows: the owner is being dropped */
+    /* Embedded store: the newest operations, up to op_count - 1, as in op_records.h. */
+    spill_buffer_t newest_ops;
+    bool sealed; /* keep oldest: accepts no appends */
+    bool closed; /* keep oldest: sealed, and no page follows: the owner is being dropped */
     spill_window_stats_t window_stats; /* layout bucket */
 
     /* Heads. */

@@ -216,6 +216,8 @@ static void unreadable_records_are_found(void **state)
     tampered_put(&fixture.feed, "no state", 8);
     spill_record_key_op(&fixture.feed.key, fixture.head.incarnation, 0);
     tampered_put(&fixture.feed, "", 0);
+    spill_record_key_ops(&fixture.feed.key, fixture.head.incarnation, 8);
+    tampered_put(&fixture.feed, "", 0);
     spill_record_key_kind(&fixture.feed.key, (spill_record_t)0x60);
     tampered_put(&fixture.feed, "", 0);
     assert_found(&fixture, "7@2: the record of its state cannot be read\n"
@@ -225,6 +227,7 @@ static void unreadable_records_are_found(void **state)
                            "7@-1: element 8 is in no document\n"
                            "7@0: the record of element 3 cannot be read\n"
                            "7@-1: the record of operation 0 cannot be read\n"
+                           "7@-1: the record of the operations from 8 on cannot be read\n"
                            "7@-1: there is a record of an unknown kind\n");
     assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, &error), SPILL_CORRUPT);
     close_fixture(&fixture);

@@ -143,7 +143,7 @@ static void try_huge(damaging_t *damaging, const uint8_t *right, size_t size)
 static bool holds_numbers(const exercise_record_t *record)
 {
     int kind = exercise_kind_of(record);
-    return kind == SPILL_RECORD_HEAD || kind == SPILL_RECORD_PAGE || kind == SPILL_RECORD_OP;
+    return kind == SPILL_RECORD_HEAD || kind == SPILL_RECORD_PAGE || kind == SPILL_RECORD_OPS;
 }
 
 static void try_all(damaging_t *damaging, const uint8_t *right, size_t size)

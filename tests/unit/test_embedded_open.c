@@ -467,16 +467,17 @@ static spill_append_result_t append_op(spill_array_t *array, int id, int64_t bas
 }
 
 /* Old operations are deleted many at a time. After each length, the window's are all known. */
-static void a_reopened_store_knows_its_window(void **state)
+static void check_window(spill_keep_t keep)
 {
-    (void)state;
     enum { WINDOW = 8, LENGTH = 80, CHECKED = 70 };
     const char *folder = embedded_new_folder();
     spill_definition_t definition;
     spill_definition_init(&definition, "feed");
     snprintf(definition.collection, SPILL_NAME_SIZE, "feed");
     snprintf(definition.page_collection, SPILL_NAME_SIZE, "feedPages");
+    definition.keep = keep;
     definition.op_window = WINDOW;
+    definition.bounds.threshold = definition.bounds.page_capacity = 3;
     for (int length = 0; length < LENGTH;) {
         spill_array_t *array;
         spill_store_t *store = embedded_in_folder(folder, NULL);
@@ -490,6 +491,14 @@ static void a_reopened_store_knows_its_window(void **state)
         spill_array_close(array);
         embedded_close(store);
     }
+}
+
+/* With keep oldest, each page continues the window of the page before it. */
+static void a_reopened_store_knows_its_window(void **state)
+{
+    (void)state;
+    check_window(SPILL_KEEP_NEWEST);
+    check_window(SPILL_KEEP_OLDEST);
 }
 
 /* ---- merges ---------------------------------------------------------------------------------- */

@@ -103,7 +103,7 @@ static void assert_before(const spill_record_key_t *left, const spill_record_key
 static void records_of_owner_are_in_order(void **state)
 {
     (void)state;
-    enum { KEYS = 14 };
+    enum { KEYS = 15 };
     spill_record_key_t keys[KEYS];
     for (int i = 0; i < KEYS; i++)
         keys[i] = key_of(7, "owner");
@@ -119,8 +119,9 @@ static void records_of_owner_are_in_order(void **state)
     spill_record_key_first(&keys[9], 200, 60, 2);
     spill_record_key_op(&keys[10], 200, 8);
     spill_record_key_op(&keys[11], 200, 9);
-    spill_record_key_kind(&keys[12], SPILL_RECORD_END);
-    keys[13] = key_of(8, "");
+    spill_record_key_ops(&keys[12], 200, 8);
+    spill_record_key_kind(&keys[13], SPILL_RECORD_END);
+    keys[14] = key_of(8, "");
     for (int i = 0; i + 1 < KEYS; i++)
         assert_before(&keys[i], &keys[i + 1]);
 }
@@ -148,6 +149,12 @@ static void keys_are_parsed(void **state)
     spill_record_key_op(&key, 5, 6);
     assert_true(spill_record_key_is_op(&owner, key.data, key.size, &incarnation, &number));
     assert_int_equal(number, 6);
+    assert_false(spill_record_key_is_ops(&owner, key.data, key.size, &incarnation, &number));
+    spill_record_key_ops(&key, 5, 16);
+    assert_true(spill_record_key_is_ops(&owner, key.data, key.size, &incarnation, &number));
+    assert_int_equal(number, 16);
+    spill_record_key_ops(&key, 5, 17); /* no group begins there */
+    assert_false(spill_record_key_is_ops(&owner, key.data, key.size, &incarnation, &number));
     spill_record_key_page(&key, 12);
     assert_true(spill_record_key_is_page(&owner, key.data, key.size, &page));
     assert_int_equal(page, 12);

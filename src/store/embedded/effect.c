@@ -1,8 +1,10 @@
 /* Write the records of a decision. */
+#include "store/embedded/op_records.h"
 #include "store/embedded/records.h"
 
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
+#include "util/error.h"
 
 #include <string.h>
 
@@ -14,7 +16,7 @@ typedef struct making {
     spill_embedded_t *store;
     const spill_request_t *request;
     const spill_before_t *before;
-    const spill_state_t *state;
+    spill_state_t *state; /* after the step */
     spill_record_key_t *key;
     spill_batch_t *batch;
 } making_t;
@@ -146,14 +148,6 @@ static spill_code_t delete_elements(const making_t *making, int64_t incarnation,
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry_t *entry)
-{
-    spill_record_key_op(making->key, making->state->incarnation, ordinal);
-    spill_op_encode(entry,
-                    spill_batch_put_open(making->batch, making->key->data, making->key->size));
-    spill_batch_put_close(making->batch);
-}
-
 /* Add the operation to the cached window, or begin one with an owner's first operation. */
 static void remember_op(const making_t *making, int64_t ordinal, const spill_op_entry_t *entry)
 {
@@ -167,78 +161,68 @@ static void remember_op(const making_t *making, int64_t ordinal, const spill_op_
                            making->request->definition->op_window);
 }
 
-/*
- * Delete operations that have left the window, OPS_AT_ONCE together: the engine inserts deletions
- * of neighbouring keys in less time. Nothing looks for an operation that is not in the window.
- */
-static void delete_old_ops(const making_t *making, int64_t ordinal)
-{
-    enum { OPS_AT_ONCE = 64 };
-    int64_t end = ordinal - making->request->definition->op_window + 1;
-    if (end <= 0 || end % OPS_AT_ONCE != 0)
-        return;
-    for (int64_t old = end - OPS_AT_ONCE; old < end; old++) {
-        spill_record_key_op(making->key, making->state->incarnation, old);
-        spill_batch_delete(making->batch, making->key->data, making->key->size);
-    }
-}
-
-/* Record the operation as the owner's newest. */
+/* Record the append's operation as the newest one of the document. */
 static void record_op(const making_t *making, int64_t seq)
 {
     const spill_op_t *op = making->request->append.op;
-    int64_t ordinal = making->state->op_count - 1;
     spill_op_entry_t entry = {
+        .ordinal = making->state->op_count - 1,
         .seq = seq,
         .count = spill_request_numbers(making->request),
         .id_bytes = (uint8_t)op->id_bytes,
     };
     memcpy(entry.id, op->id, op->id_bytes);
-    put_op(making, ordinal, &entry);
-    remember_op(making, ordinal, &entry);
-    delete_old_ops(making, ordinal);
+    remember_op(making, entry.ordinal, &entry);
+    spill_op_add(making->batch, making->key, making->state, &entry,
+                 making->request->definition->op_window);
+}
+
+/* The newest operations of the document before the new page, if its window ends where this begins.
+ */
+static spill_code_t copy_newest_ops(const making_t *making, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_state_release) spill_state_t before = {0};
+    spill_state_t *state = making->state;
+    int64_t page = making->request->page > 0 ? making->request->page - 1 : SPILL_HEAD;
+    SPILL_TRY(spill_embedded_get_state(making->store, making->batch, making->request, making->key,
+                                       page, &before, error));
+    if (before.present && before.incarnation == state->incarnation &&
+        before.op_count == state->op_count)
+        spill_buffer_append(&state->newest_ops, before.newest_ops.data, before.newest_ops.size);
+    return SPILL_OK;
 }
 
 /*
- * A new page continues the window of the page before it. The store has one window for the owner, so
- * it writes only operations that the client has and the store does not.
+ * A new page continues the window of the document before it. The store has one window for the
+ * owner, so the page gets only the newest operations: those that have no record of their own. If
+ * the client has others that the store does not have, the page gets them too.
  */
 static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
 {
     const spill_ops_t *ops = making->request->create_page.ops;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
-    spill_code_t code = SPILL_OK;
-    bool found = false;
+    spill_state_t *state = making->state;
+    size_t from = ops ? ops->count : 0, end = from;
+    int64_t ordinal = state->op_count - 1;
+    spill_op_source_t source = {.store = making->store,
+                                .kv = making->store->kv,
+                                .batch = making->batch,
+                                .request = making->request,
+                                .page = making->request->page};
     spill_op_cache_forget(&making->store->ops, making->key);
-    for (size_t i = ops ? ops->count : 0; i > 0 && !found && code == SPILL_OK; i--) {
-        const spill_op_entry_t *entry = &ops->entries[i - 1];
-        spill_record_key_op(making->key, making->state->incarnation, entry->ordinal);
-        code = spill_embedded_get(making->store, making->batch, making->key->data,
-                                  making->key->size, &value, &found, error);
-        if (code == SPILL_OK && !found)
-            put_op(making, entry->ordinal, entry);
+    SPILL_TRY(copy_newest_ops(making, error));
+    spill_code_t code = SPILL_OK;
+    for (; from > 0 && ops->entries[from - 1].ordinal == ordinal; from--, ordinal--) {
+        spill_op_entry_t entry;
+        bool found;
+        code = spill_op_read(&source, making->key, state, ordinal, &entry, &found, error);
+        if (code != SPILL_OK || found)
+            break;
     }
-    spill_buffer_release(&value);
+    for (size_t i = from; i < end && code == SPILL_OK; i++)
+        spill_op_add(making->batch, making->key, state, &ops->entries[i],
+                     making->request->definition->op_window);
+    spill_buffer_release(&source.value);
     return code;
-}
-
-/* Delete the incarnation's window of operations. */
-static spill_code_t delete_ops(const making_t *making, spill_error_t *error)
-{
-    const spill_record_key_t *key = making->key;
-    spill_kv_iter_t *iter = making->store->kv->ops->iterate(making->store->kv);
-    int64_t incarnation, ordinal;
-    spill_record_key_op(making->key, making->before->incarnation, 0);
-    iter->ops->seek(iter, key->data, key->size);
-    while (iter->valid &&
-           spill_record_key_is_op(key, iter->key, iter->key_bytes, &incarnation, &ordinal) &&
-           incarnation == making->before->incarnation) {
-        spill_batch_delete(making->batch, iter->key, iter->key_bytes);
-        iter->ops->next(iter);
-    }
-    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    return code == SPILL_OK ? code : spill_embedded_place(making->request, SPILL_HEAD, code, error);
 }
 
 /* Capped: delete the oldest elements, one by one: the batch itself may have put some of them. */
@@ -276,8 +260,6 @@ static spill_code_t keep_top_n(const making_t *making, int64_t first, spill_erro
         put_element(making, seq, &request->append.elements[i - 1]);
         index_element(making, seq, &request->append.elements[i - 1]);
     }
-    if (request->append.op)
-        record_op(making, first);
     return code;
 }
 
@@ -292,8 +274,6 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
         put_element(making, effect->seq + i - 1, &request->append.elements[i - 1]);
     for (int64_t i = skipped; i < (int64_t)request->append.element_count; i++)
         index_element(making, effect->seq + i, &request->append.elements[i]);
-    if (request->append.op)
-        record_op(making, effect->seq);
     return drop_oldest(making, effect->end, error);
 }
 
@@ -322,12 +302,7 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
         put_element(making, element.seq, &element.value);
         index_element(making, element.seq, &element.value);
     }
-    if (code == SPILL_OK && request->kind == SPILL_REQUEST_REWRITE) {
-        spill_op_cache_forget(&making->store->ops, making->key);
-        code = delete_ops(making, error);
-    }
-    bool creates = request->kind == SPILL_REQUEST_CREATE_PAGE;
-    return code == SPILL_OK && creates ? carry_ops(making, error) : code;
+    return code;
 }
 
 /* Update the index of pages by first number. */
@@ -360,6 +335,15 @@ static void put_state(const making_t *making)
 
 /* ---- dropping a head ------------------------------------------------------------------------- */
 
+/* Delete the operations of the incarnation. */
+static spill_code_t forget_ops(const making_t *making, int64_t incarnation, spill_error_t *error)
+{
+    spill_op_cache_forget(&making->store->ops, making->key);
+    spill_code_t code =
+        spill_op_drop(making->store, making->key, incarnation, making->batch, error);
+    return code == SPILL_OK ? code : spill_embedded_place(making->request, SPILL_HEAD, code, error);
+}
+
 static spill_code_t drop(const making_t *making, spill_error_t *error)
 {
     const spill_before_t *before = making->before;
@@ -369,8 +353,7 @@ static spill_code_t drop(const making_t *making, spill_error_t *error)
     put_state(making);
     if (code != SPILL_OK || making->request->page != SPILL_HEAD)
         return code;
-    spill_op_cache_forget(&making->store->ops, making->key);
-    code = delete_ops(making, error);
+    code = forget_ops(making, before->incarnation, error);
     bool drops = making->request->kind == SPILL_REQUEST_DROP_HEAD;
     if (code != SPILL_OK || (drops && making->request->drop_head.document_stays))
         return code;
@@ -379,7 +362,7 @@ static spill_code_t drop(const making_t *making, spill_error_t *error)
 
 spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_request_t *request,
                                       const spill_before_t *before, const spill_effect_t *effect,
-                                      const spill_state_t *state, spill_record_key_t *key,
+                                      spill_state_t *state, spill_record_key_t *key,
                                       spill_batch_t *batch, spill_error_t *error)
 {
     const making_t making = {store, request, before, state, key, batch};
@@ -390,6 +373,14 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         return code;
     if (effect->kind == SPILL_EFFECT_DROP)
         return drop(&making, error);
+    if (effect->kind == SPILL_EFFECT_ADD && request->append.op)
+        record_op(&making, effect->seq);
+    if (request->kind == SPILL_REQUEST_CREATE_PAGE)
+        SPILL_TRY(carry_ops(&making, error));
+    if (request->kind == SPILL_REQUEST_REWRITE) {
+        SPILL_TRY(forget_ops(&making, state->incarnation, error));
+        spill_buffer_clear(&state->newest_ops);
+    }
     put_state(&making);
     switch (effect->kind) {
     case SPILL_EFFECT_ADD:

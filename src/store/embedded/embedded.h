@@ -9,6 +9,7 @@
  *   combiner.h            group commit
  *   embedded_change.c     all other requests: decide, on the thread of the combiner's leader
  *   effect.c              ... and write the records of a decision
+ *   op_records.h          the records of operations
  *   records.c             records of states, system records, the heads' other fields
  *   embedded_catalog.c    definitions with their numbers, and imports
  *   definition_index.h    the definitions by the collections that they use
@@ -104,10 +105,10 @@ typedef struct spill_before {
 
 spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error);
 
-/* Write the records of a DONE step; `state` is the document after it. */
+/* Write the records of a DONE step; `state` is the document after it, and gets its operations. */
 spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_request_t *request,
                                       const spill_before_t *before, const spill_effect_t *effect,
-                                      const spill_state_t *state, spill_record_key_t *key,
+                                      spill_state_t *state, spill_record_key_t *key,
                                       spill_batch_t *batch, spill_error_t *error);
 
 /* ---- records.c: the other fields of a head, which the arrays of a collection share ----------- */

@@ -1,4 +1,5 @@
 /* Decide all requests except READ, on the thread of the combiner's leader. */
+#include "store/embedded/op_records.h"
 #include "store/embedded/records.h"
 
 #include "bson/element_fields.h"
@@ -59,15 +60,16 @@ static bool keeps_newest(const spill_request_t *request)
 static spill_code_t read_op(decision_t *decision, int64_t ordinal, spill_op_entry_t *entry,
                             bool *found, spill_error_t *error)
 {
-    spill_record_key_op(&decision->key, decision->state->incarnation, ordinal);
-    spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
-                                           decision->key.size, &decision->value, found, error);
-    if (code != SPILL_OK)
-        return spill_embedded_place(decision->request, decision->request->page, code, error);
-    if (*found && !spill_op_decode(decision->value.data, decision->value.size, entry))
-        return spill_embedded_corrupt(decision->store, decision->request, decision->request->page,
-                                      error, "the record of an operation cannot be read");
-    return SPILL_OK;
+    spill_op_source_t source = {.store = decision->store,
+                                .kv = decision->store->kv,
+                                .batch = decision->batch,
+                                .request = decision->request,
+                                .page = decision->request->page,
+                                .value = decision->value};
+    spill_code_t code =
+        spill_op_read(&source, &decision->key, decision->state, ordinal, entry, found, error);
+    decision->value = source.value;
+    return code;
 }
 
 /* Is the operation the one at this ordinal? *found: the ordinal has a record. */

@@ -405,6 +405,17 @@ static void check_ops(spill_checking_t *checking)
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
             spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
                                 "the record of operation %" PRId64 " cannot be read", ordinal);
+    if (spill_checking_find_damage(checking, SPILL_HEAD, "the records of operations"))
+        return;
+    spill_checking_find_unknown(checking, SPILL_RECORD_OPS);
+    spill_checking_seek_kind(checking, SPILL_RECORD_OPS);
+    for (; iter->valid && spill_record_key_is_ops(&checking->key, iter->key, iter->key_bytes,
+                                                  &incarnation, &ordinal);
+         iter->ops->next(iter))
+        if (spill_op_list_count(iter->value, iter->value_bytes) == 0)
+            spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                                "the record of the operations from %" PRId64 " on cannot be read",
+                                ordinal);
     if (!spill_checking_find_damage(checking, SPILL_HEAD, "the records of operations"))
         spill_checking_find_unknown(checking, SPILL_RECORD_SESSION);
 }

@@ -10,9 +10,16 @@
 
 /*
  * The forms of a state record. TOP: it ends with a subset's top. GAPS: deleted numbers are runs.
- * LEASE: a page's record, which ends with its lease.
+ * LEASE: a page's record, which ends with its lease. Any of them + OPS: the newest operations
+ * follow.
  */
-enum { STATE_FORM = 1, STATE_FORM_TOP = 2, STATE_FORM_GAPS = 3, STATE_FORM_LEASE = 4 };
+enum {
+    STATE_FORM = 1,
+    STATE_FORM_TOP = 2,
+    STATE_FORM_GAPS = 3,
+    STATE_FORM_LEASE = 4,
+    STATE_OPS = 16
+};
 
 static uint8_t form_of(const spill_state_t *state)
 {
@@ -217,7 +224,8 @@ static void encode_count(int64_t count, spill_buffer_t *bytes)
 
 void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *bytes)
 {
-    spill_buffer_append_byte(bytes, form_of(state));
+    uint8_t ops = state->newest_ops.size > 0 ? STATE_OPS : 0;
+    spill_buffer_append_byte(bytes, (uint8_t)(form_of(state) + ops));
     spill_buffer_append_byte(bytes, flags_of(state, head));
     spill_buffer_append_zigzag(bytes, state->incarnation);
     spill_buffer_append_zigzag(bytes, state->rev - state->incarnation);
@@ -254,6 +262,7 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         encode_top(&state->top, bytes);
     if (state->lease > 0)
         spill_buffer_append_varint(bytes, (uint64_t)state->lease);
+    spill_buffer_append(bytes, state->newest_ops.data, state->newest_ops.size);
 }
 
 /* Read a number from 0 to `most`. */
@@ -369,12 +378,26 @@ static void decode_head(spill_reader_t *reader, spill_state_t *state)
     state->fields_bytes = read_at_most(reader, INT32_MAX);
 }
 
+/* They are the rest of the record. */
+static void decode_newest_ops(spill_reader_t *reader, spill_state_t *state)
+{
+    size_t size = (size_t)(reader->end - reader->at);
+    int64_t count = reader->bad ? 0 : spill_op_list_count(reader->at, size);
+    if (count == 0 || count > state->op_count) {
+        reader->bad = 1;
+        return;
+    }
+    spill_buffer_append(&state->newest_ops, spill_reader_bytes(reader, size), size);
+}
+
 bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state_t *state)
 {
     spill_reader_t reader = spill_reader_of(data, size);
     spill_state_clear(state);
     uint8_t form = spill_reader_byte(&reader);
     uint8_t flags = spill_reader_byte(&reader);
+    bool has_ops = (form & STATE_OPS) != 0;
+    form &= (uint8_t)~STATE_OPS;
     if (form < STATE_FORM || form > STATE_FORM_LEASE || (flags & ~FLAG_ALL) != 0 ||
         ((flags & FLAG_HEAD) != 0) != head || (head && form == STATE_FORM_LEASE))
         return false;
@@ -417,6 +440,8 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
         state->lease = read_at_most(&reader, SPILL_MOMENT_MAX);
         reader.bad |= state->lease == 0;
     }
+    if (has_ops)
+        decode_newest_ops(&reader, state);
     bool good = spill_reader_ended(&reader);
     if (!good)
         spill_state_clear(state);
@@ -443,6 +468,50 @@ bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry)
         return false;
     entry->id_bytes = (uint8_t)id_bytes;
     memcpy(entry->id, reader.at, id_bytes);
+    return true;
+}
+
+void spill_op_list_add(spill_buffer_t *list, const spill_op_entry_t *entry)
+{
+    spill_buffer_append_varint(list, (uint64_t)entry->seq);
+    spill_buffer_append_varint(list, (uint64_t)entry->count);
+    spill_buffer_append_byte(list, entry->id_bytes);
+    spill_buffer_append(list, entry->id, entry->id_bytes);
+}
+
+/* Read an operation of a list; `id` borrows. */
+static void next_op(spill_reader_t *reader, spill_op_entry_t *entry, const uint8_t **id)
+{
+    entry->seq = read_count(reader);
+    entry->count = read_count(reader);
+    entry->id_bytes = spill_reader_byte(reader);
+    reader->bad |= entry->id_bytes == 0 || entry->id_bytes > SPILL_OP_ID_MAX;
+    *id = spill_reader_bytes(reader, entry->id_bytes);
+}
+
+int64_t spill_op_list_count(const uint8_t *data, size_t size)
+{
+    spill_reader_t reader = spill_reader_of(data, size);
+    spill_op_entry_t entry;
+    const uint8_t *id;
+    int64_t count = 0;
+    for (; !reader.bad && reader.at < reader.end; count++)
+        next_op(&reader, &entry, &id);
+    return !reader.bad && count <= SPILL_OPS_TOGETHER ? count : 0;
+}
+
+bool spill_op_list_get(const uint8_t *data, size_t size, int64_t end, int64_t ordinal,
+                       spill_op_entry_t *entry)
+{
+    spill_reader_t reader = spill_reader_of(data, size);
+    const uint8_t *id = NULL;
+    int64_t first = end - spill_op_list_count(data, size);
+    if (ordinal < first || ordinal >= end)
+        return false;
+    for (int64_t i = first; i <= ordinal; i++)
+        next_op(&reader, entry, &id);
+    entry->ordinal = ordinal;
+    memcpy(entry->id, id, entry->id_bytes);
     return true;
 }
 

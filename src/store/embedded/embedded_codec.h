@@ -31,7 +31,9 @@ typedef enum spill_record {
     SPILL_RECORD_ELEMENT = 0x20, /* be64 ~epoch, be64 ~seq                  type byte, value */
     SPILL_RECORD_PAGE = 0x30,    /* be64 page                               the page's state */
     SPILL_RECORD_FIRST = 0x40,   /* be64 ~epoch, be64 ~first, be64 ~page    nothing */
-    SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry */
+    SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry;
+                                  * only earlier versions wrote such records */
+    SPILL_RECORD_OPS = 0x54,     /* be64 ~epoch, be64 first ordinal         a list of operations */
     SPILL_RECORD_SESSION = 0x58, /* be64 ~epoch, session and user           a session's entry; the
                                   * key without a session: varint, how many there are */
     SPILL_RECORD_ID = 0x60,      /* be64 ~epoch, id's key, be64 seq         nothing */
@@ -71,6 +73,7 @@ void spill_record_key_page(spill_record_key_t *key, int64_t page);
 void spill_record_key_first(spill_record_key_t *key, int64_t incarnation, int64_t first,
                             int64_t page);
 void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t ordinal);
+void spill_record_key_ops(spill_record_key_t *key, int64_t incarnation, int64_t first);
 
 /* `session` NULL: the record of their number, before all of them. */
 void spill_record_key_session(spill_record_key_t *key, int64_t incarnation, const uint8_t *session);
@@ -109,6 +112,8 @@ bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *d
                                int64_t *incarnation, int64_t *first, int64_t *page);
 bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                             int64_t *incarnation, int64_t *ordinal);
+bool spill_record_key_is_ops(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                             int64_t *incarnation, int64_t *first);
 
 /* `session` borrows from `data`; NULL: the record of their number. */
 bool spill_record_key_is_session(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -149,6 +154,19 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
 /* An operation's entry; its ordinal is in the key. */
 void spill_op_encode(const spill_op_entry_t *entry, spill_buffer_t *bytes);
 bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry);
+
+/*
+ * A list of operations with adjacent ordinals. `end` is the ordinal after its last one: op_count
+ * for a state's newest operations, and SPILL_OPS_TOGETHER above the first ordinal in the key for a
+ * list in a record of its own. Such keys have multiples of SPILL_OPS_TOGETHER.
+ */
+enum { SPILL_OPS_TOGETHER = 8 };
+void spill_op_list_add(spill_buffer_t *list, const spill_op_entry_t *entry);
+/* How many operations the list has, from 1 to SPILL_OPS_TOGETHER; 0: the bytes are no such list. */
+int64_t spill_op_list_count(const uint8_t *data, size_t size);
+/* Set *entry to operation `ordinal` of a valid list; false: it has none with that ordinal. */
+bool spill_op_list_get(const uint8_t *data, size_t size, int64_t end, int64_t ordinal,
+                       spill_op_entry_t *entry);
 
 /* A session's entry, whose session is in the key, and the number of entries. */
 void spill_session_encode(const spill_session_entry_t *entry, spill_buffer_t *bytes);

@@ -4,6 +4,7 @@
 #include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "store/embedded/embedded_sessions.h"
+#include "store/embedded/op_records.h"
 #include "store/embedded/records.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -432,6 +433,18 @@ static void reverse_ops(spill_ops_t *ops)
     }
 }
 
+/* Note an operation of the window in the response. */
+static void add_op(const spill_read_t *read, const spill_op_entry_t *entry,
+                   spill_response_t *response)
+{
+    if (read->want_ops)
+        spill_ops_push(&response->ops, entry, SIZE_MAX);
+    if (read->op && spill_op_entry_is(entry, read->op->id, read->op->id_bytes)) {
+        response->op_found = true;
+        response->op = *entry;
+    }
+}
+
 /*
  * The incarnation has one window. A document's operations are those before its op_count, here from
  * the newest down to the first missing one. Use single reads: older operations were deleted one by
@@ -445,32 +458,20 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
     int64_t oldest = state->op_count - request->definition->op_window;
     if (!request->read.want_ops && request->read.op->base > oldest)
         oldest = request->read.op->base; /* an operation before that is another one */
-    spill_buffer_t value = SPILL_BUFFER_INIT;
+    spill_op_source_t source = {
+        .store = reading->store, .kv = reading->kv, .request = request, .page = reading->page};
     spill_code_t code = SPILL_OK;
     bool found = true;
     for (int64_t ordinal = state->op_count - 1; found && ordinal >= 0 && ordinal >= oldest;
          ordinal--) {
         spill_op_entry_t entry;
-        spill_record_key_op(&reading->key, state->incarnation, ordinal);
-        code = reading->kv->ops->get(reading->kv, reading->key.data, reading->key.size, &value,
-                                     &found, error);
+        code = spill_op_read(&source, &reading->key, state, ordinal, &entry, &found, error);
         if (code != SPILL_OK || !found)
             break;
-        if (!spill_op_decode(value.data, value.size, &entry)) {
-            code = spill_view_corrupt(reading, error, "the record of an operation cannot be read");
-            break;
-        }
-        entry.ordinal = ordinal;
-        if (request->read.want_ops)
-            spill_ops_push(&response->ops, &entry, SIZE_MAX);
-        if (request->read.op && request->read.op->id_bytes == entry.id_bytes &&
-            memcmp(request->read.op->id, entry.id, entry.id_bytes) == 0) {
-            response->op_found = true;
-            response->op = entry;
-        }
+        add_op(&request->read, &entry, response);
     }
     reverse_ops(&response->ops);
-    spill_buffer_release(&value);
+    spill_buffer_release(&source.value);
     return code;
 }
 

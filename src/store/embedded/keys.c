@@ -66,11 +66,22 @@ void spill_record_key_first(spill_record_key_t *key, int64_t incarnation, int64_
     add_number(key, ~(uint64_t)page);
 }
 
-void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t ordinal)
+static void add_ordinal(spill_record_key_t *key, spill_record_t kind, int64_t incarnation,
+                        int64_t ordinal)
 {
-    spill_record_key_kind(key, SPILL_RECORD_OP);
+    spill_record_key_kind(key, kind);
     add_number(key, ~(uint64_t)incarnation);
     add_number(key, (uint64_t)ordinal);
+}
+
+void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t ordinal)
+{
+    add_ordinal(key, SPILL_RECORD_OP, incarnation, ordinal);
+}
+
+void spill_record_key_ops(spill_record_key_t *key, int64_t incarnation, int64_t first)
+{
+    add_ordinal(key, SPILL_RECORD_OPS, incarnation, first);
 }
 
 void spill_record_key_session(spill_record_key_t *key, int64_t incarnation, const uint8_t *session)
@@ -200,14 +211,27 @@ bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *d
     return incarnation_valid(*incarnation) && number_valid(*first) && number_valid(*page);
 }
 
-bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                            int64_t *incarnation, int64_t *ordinal)
+static bool is_ordinal(const spill_record_key_t *owner, spill_record_t kind, const uint8_t *data,
+                       size_t size, int64_t *incarnation, int64_t *ordinal)
 {
-    if (!is_kind(owner, SPILL_RECORD_OP, data, size, 2))
+    if (!is_kind(owner, kind, data, size, 2))
         return false;
     *incarnation = (int64_t)~number_at(owner, data, 0);
     *ordinal = (int64_t)number_at(owner, data, 1);
     return incarnation_valid(*incarnation) && number_valid(*ordinal);
+}
+
+bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                            int64_t *incarnation, int64_t *ordinal)
+{
+    return is_ordinal(owner, SPILL_RECORD_OP, data, size, incarnation, ordinal);
+}
+
+bool spill_record_key_is_ops(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                             int64_t *incarnation, int64_t *first)
+{
+    return is_ordinal(owner, SPILL_RECORD_OPS, data, size, incarnation, first) &&
+           *first % SPILL_OPS_TOGETHER == 0;
 }
 
 bool spill_record_key_is_session(const spill_record_key_t *owner, const uint8_t *data, size_t size,

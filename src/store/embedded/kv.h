@@ -107,8 +107,9 @@ typedef struct spill_kv_ops {
     spill_kv_iter_t *(*iterate)(spill_kv_t *kv);
 
     /*
-     * The same, for seeks to records of owners of arrays and steps within the owner's records.
-     * Beyond these, other records may be missing. NULL: use iterate.
+     * The same, for seeks to records of owners of arrays and steps within the owner's records. A
+     * seek to a record SPILL_RECORD_ID is for steps within the entries of its id; other steps may
+     * miss such records. Beyond these, other records may be missing. NULL: use iterate.
      */
     spill_kv_iter_t *(*iterate_owner)(spill_kv_t *kv);
 

@@ -2,6 +2,7 @@
 #include "store/embedded/kv_rocksdb.h"
 
 #include "bson/key.h"
+#include "store/embedded/embedded_codec.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/logs.h"
 #include "util/buffer.h"
@@ -393,15 +394,22 @@ static void set_levels(rocksdb_options_t *options)
 
 /* ---- the filter of owners -------------------------------------------------------------------- */
 
-/* The bytes that all records of an array's owner begin with; 0: the key is none of such a record.
+/*
+ * The bytes of the key that the filters have: those that all records of an array's owner begin
+ * with. An entry of the index of ids has all but its sequence number instead, because most searches
+ * are for ids that no element has. 0: the key is none of an owner's record.
  */
 static size_t owner_bytes(const char *key, size_t key_bytes)
 {
-    enum { ID_BYTES = 4 };
+    enum { ID_BYTES = 4, NUMBER_BYTES = 8 };
     if (key_bytes <= ID_BYTES)
         return 0;
     size_t length = spill_owner_key_length((const uint8_t *)key + ID_BYTES, key_bytes - ID_BYTES);
-    return length > 0 && ID_BYTES + length < key_bytes ? ID_BYTES + length : 0;
+    size_t owner = ID_BYTES + length;
+    if (length == 0 || owner >= key_bytes)
+        return 0;
+    bool entry = (uint8_t)key[owner] == SPILL_RECORD_ID && key_bytes > owner + 1 + 2 * NUMBER_BYTES;
+    return entry ? key_bytes - NUMBER_BYTES : owner;
 }
 
 static char *owner_of(void *context, const char *key, size_t key_bytes, size_t *bytes)
@@ -427,7 +435,7 @@ static unsigned char is_owner(void *context, const char *prefix, size_t bytes)
 static const char *owner_filter_name(void *context)
 {
     (void)context;
-    return "spillway.owner";
+    return "spillway.owner-or-id"; /* tables with another name are searched without it */
 }
 
 static void free_nothing(void *context)
@@ -436,8 +444,9 @@ static void free_nothing(void *context)
 }
 
 /*
- * The filters of tables and memtables have the owners, too. A read of an owner does not search a
- * table that has none of its records: after a bulk load there are many tables.
+ * The filters of tables and memtables have the owners and the ids of elements, too. A read of an
+ * owner does not search a table that has none of its records: after a bulk load there are many
+ * tables. A search for an id that no element has finds that out from the filters.
  */
 static void set_owner_filter(rocksdb_options_t *options)
 {

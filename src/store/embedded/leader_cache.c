@@ -39,7 +39,7 @@ void spill_head_cache_put(spill_head_cache_t *cache, const uint8_t *key, size_t 
     spill_head_slot_t *slot = head_slot_of(cache, key, key_bytes);
     if (value && value_bytes <= SPILL_HEAD_CACHE_VALUE_MAX) {
         slot->key_bytes = (uint8_t)key_bytes;
-        slot->value_bytes = (uint8_t)value_bytes;
+        slot->value_bytes = (uint16_t)value_bytes;
         memcpy(slot->key, key, key_bytes);
         memcpy(slot->value, value, value_bytes);
     } else if (holds(slot, key, key_bytes)) {

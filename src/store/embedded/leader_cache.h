@@ -16,12 +16,12 @@
 /* Records of heads. An append to one of these heads need not read the engine. */
 
 #define SPILL_HEAD_CACHE_SLOTS 2048
-#define SPILL_HEAD_CACHE_KEY_MAX 80 /* longer keys are not cached */
-#define SPILL_HEAD_CACHE_VALUE_MAX 128
+#define SPILL_HEAD_CACHE_KEY_MAX 80    /* longer keys are not cached */
+#define SPILL_HEAD_CACHE_VALUE_MAX 384 /* with seven operations of 36 bytes */
 
 typedef struct spill_head_slot {
     uint8_t key_bytes; /* 0: empty */
-    uint8_t value_bytes;
+    uint16_t value_bytes;
     uint8_t key[SPILL_HEAD_CACHE_KEY_MAX];
     uint8_t value[SPILL_HEAD_CACHE_VALUE_MAX];
 } spill_head_slot_t;

@@ -16,10 +16,17 @@ spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *ba
                                 const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
                                 bool *found, spill_error_t *error)
 {
+    return spill_kv_get_after(store->kv, batch, key, key_bytes, value, found, error);
+}
+
+spill_code_t spill_kv_get_after(spill_kv_t *kv, const spill_batch_t *batch, const uint8_t *key,
+                                size_t key_bytes, spill_buffer_t *value, bool *found,
+                                spill_error_t *error)
+{
     const spill_change_t *change =
         batch && batch->count > 0 ? spill_batch_find(batch, key, key_bytes) : NULL;
     if (!change)
-        return store->kv->ops->get(store->kv, key, key_bytes, value, found, error);
+        return kv->ops->get(kv, key, key_bytes, value, found, error);
     spill_buffer_clear(value);
     *found = change->kind == SPILL_CHANGE_PUT;
     if (*found)

@@ -9,6 +9,11 @@ spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *ba
                                 const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
                                 bool *found, spill_error_t *error);
 
+/* The same, from this engine. */
+spill_code_t spill_kv_get_after(spill_kv_t *kv, const spill_batch_t *batch, const uint8_t *key,
+                                size_t key_bytes, spill_buffer_t *value, bool *found,
+                                spill_error_t *error);
+
 /*
  * Read the state of the head or of a page; it is absent if there is no record. A caller with a
  * batch is the combiner's leader.

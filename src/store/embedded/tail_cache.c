@@ -282,7 +282,7 @@ static entry_t *make_entry(const content_t *content, bool grows)
                      ? arena / content->item_count * (slots - content->item_count)
                      : 0;
     }
-    size_t state = content->state_bytes + STATE_SLACK;
+    size_t state = content->state_bytes + STATE_SLACK + (grows ? content->state_bytes : 0);
     size_t before = sizeof(entry_t) + content->owner->prefix + state;
     before = (before + _Alignof(spill_run_entry_t) - 1) & ~(_Alignof(spill_run_entry_t) - 1);
     size_t bytes = before + slots * sizeof(spill_run_entry_t) + arena;

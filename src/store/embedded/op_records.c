@@ -1,0 +1,99 @@
+/* Read and write the operations of an owner. */
+#include "store/embedded/op_records.h"
+
+#include "store/embedded/records.h"
+#include "util/error.h"
+
+static int64_t group_of(int64_t ordinal)
+{
+    return ordinal - ordinal % SPILL_OPS_TOGETHER;
+}
+
+/* Read the record with the key into source->value. */
+static spill_code_t read_record(spill_op_source_t *source, const spill_record_key_t *key,
+                                bool *found, spill_error_t *error)
+{
+    spill_code_t code = spill_kv_get_after(source->kv, source->batch, key->data, key->size,
+                                           &source->value, found, error);
+    return code == SPILL_OK ? code
+                            : spill_embedded_place(source->request, source->page, code, error);
+}
+
+static spill_code_t corrupt(const spill_op_source_t *source, spill_error_t *error)
+{
+    return spill_embedded_corrupt(source->store, source->request, source->page, error,
+                                  "the record of an operation cannot be read");
+}
+
+spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,
+                           const spill_state_t *state, int64_t ordinal, spill_op_entry_t *entry,
+                           bool *found, spill_error_t *error)
+{
+    int64_t first = group_of(ordinal);
+    *found = spill_op_list_get(state->newest_ops.data, state->newest_ops.size, state->op_count,
+                               ordinal, entry);
+    if (*found)
+        return SPILL_OK;
+    const spill_buffer_t *value = &source->value;
+    spill_record_key_ops(key, state->incarnation, first);
+    SPILL_TRY(read_record(source, key, found, error));
+    if (*found && spill_op_list_count(value->data, value->size) == 0)
+        return corrupt(source, error);
+    *found = *found && spill_op_list_get(value->data, value->size, first + SPILL_OPS_TOGETHER,
+                                         ordinal, entry);
+    if (*found)
+        return SPILL_OK;
+    spill_record_key_op(key, state->incarnation, ordinal);
+    SPILL_TRY(read_record(source, key, found, error));
+    if (*found && !spill_op_decode(value->data, value->size, entry))
+        return corrupt(source, error);
+    entry->ordinal = ordinal;
+    return SPILL_OK;
+}
+
+/* Delete the newest group that has left the window: each new group moves one out. */
+static void delete_old_ops(spill_batch_t *batch, spill_record_key_t *key,
+                           const spill_state_t *state, int64_t op_window)
+{
+    int64_t end = group_of(state->op_count > op_window ? state->op_count - op_window : 0);
+    if (end == 0)
+        return;
+    spill_record_key_ops(key, state->incarnation, end - SPILL_OPS_TOGETHER);
+    spill_batch_delete(batch, key->data, key->size);
+}
+
+void spill_op_add(spill_batch_t *batch, spill_record_key_t *key, spill_state_t *state,
+                  const spill_op_entry_t *entry, int64_t op_window)
+{
+    spill_buffer_t *list = &state->newest_ops;
+    spill_op_list_add(list, entry);
+    int64_t first = group_of(entry->ordinal);
+    if (entry->ordinal + 1 < first + SPILL_OPS_TOGETHER)
+        return;
+    spill_record_key_ops(key, state->incarnation, first);
+    spill_batch_put(batch, key->data, key->size, list->data, list->size);
+    spill_buffer_clear(list);
+    delete_old_ops(batch, key, state, op_window);
+}
+
+spill_code_t spill_op_drop(spill_embedded_t *store, spill_record_key_t *key, int64_t incarnation,
+                           spill_batch_t *batch, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_kv_iter_release)
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
+    int64_t of, ordinal;
+    spill_record_key_op(key, incarnation, 0);
+    iter->ops->seek(iter, key->data, key->size);
+    for (; iter->valid && spill_record_key_is_op(key, iter->key, iter->key_bytes, &of, &ordinal) &&
+           of == incarnation;
+         iter->ops->next(iter))
+        spill_batch_delete(batch, iter->key, iter->key_bytes);
+    SPILL_TRY(spill_kv_iter_stop(iter, error));
+    spill_record_key_ops(key, incarnation, 0);
+    iter->ops->seek(iter, key->data, key->size);
+    for (; iter->valid && spill_record_key_is_ops(key, iter->key, iter->key_bytes, &of, &ordinal) &&
+           of == incarnation;
+         iter->ops->next(iter))
+        spill_batch_delete(batch, iter->key, iter->key_bytes);
+    return spill_kv_iter_stop(iter, error);
+}
