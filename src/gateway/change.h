@@ -64,7 +64,7 @@ struct spill_change {
     /* Set if the library has appended the elements, or if the statement was made before. */
     bool appended;
     bool repeated; /* ... if it was, by change_adopted.c */
-    bson_t owner; /* {_id: ...} */
+    bson_t owner;  /* {_id: ...} */
     spill_append_result_t result;
 };
 

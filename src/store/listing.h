@@ -99,8 +99,8 @@ typedef struct spill_orphan {
     int64_t pages;       /* at least one; with keep oldest only pages that have elements */
     /*
      * The owner is known to be dropped: pages of this and of earlier incarnations may be deleted.
-     * Otherwise (on a server without a note of the drop) another program may have deleted or replaced the head's
-     * document, and the pages have the only copy of their elements.
+     * Otherwise (on a server without a note of the drop) another program may have deleted or
+     * replaced the head's document, and the pages have the only copy of their elements.
      */
     bool dropped;
 } spill_orphan_t;

@@ -9,6 +9,7 @@ python=$(python_with_pymongo) || exit $?
 if [ "${SPILLWAY_LONG:-}" = 1 ]; then # the server is killed: use one of its own
     start_server
     SPILLWAY_TEST_URI=$(<server.uri)
+    export SPILLWAY_TEST_URI
     export SERVER=$server
 fi
 mkdir histories
