@@ -172,9 +172,9 @@ typedef struct spill_append_result {
  * Cost: one store operation; a spill (three) every page_capacity elements, and with retention a
  * trim; with fill up to three more for each document.
  * Errors: SPILL_TOO_BIG (no document can hold the element), SPILL_INVALID (the owner's type is not
- * allowed, or an element is malformed), SPILL_CONFLICT (the id was used with another batch, or
- * every race was lost), SPILL_UNKNOWN. After any other error than SPILL_UNKNOWN nothing of a batch
- * that fits a page was written, unless options->fill is set.
+ * allowed, or an element is malformed), SPILL_CONFLICT (the id or a session's number was used with
+ * another batch, or every race was lost), SPILL_UNKNOWN. After any other error than SPILL_UNKNOWN
+ * nothing of a batch that fits a page was written, unless options->fill is set.
  */
 SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner,
                                           const spill_value_t *elements, size_t count,

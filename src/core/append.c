@@ -116,9 +116,9 @@ static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *fir
 }
 
 /*
- * A part's operation is known with another number of elements. If the stored elements equal ours,
- * it is the same batch, which was split in another way: other bounds applied, or a document was
- * full earlier. The part is then done.
+ * A part's operation id is known with another number of elements. If the stored elements equal
+ * ours, it is the same batch, which was split in another way: other bounds applied, or a document
+ * was full earlier. The part is then done.
  */
 static spill_code_t done_otherwise(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, const spill_append_result_t *done, bool *same,
@@ -149,8 +149,8 @@ static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, 
     bool same = false;
     spill_error_t failure;
     spill_code_t code = spill_layout_append(owner, part, done, error);
-    if (code != SPILL_CONFLICT || !done->repeated)
-        return code;
+    if (code != SPILL_CONFLICT || !done->repeated || part->op == NULL)
+        return code; /* an entry of a session does not name the stored elements */
     spill_code_t second = done_otherwise(owner, part->elements, left, done, &same, &failure);
     if (second != SPILL_OK && error != NULL)
         *error = failure;

@@ -94,7 +94,8 @@ static spill_code_t repeated_in_session(const spill_owner_t *owner,
     if (result->count > 0)
         return SPILL_OK;
     spill_fail(error, SPILL_CONFLICT,
-               "some of the operation's numbers were used in this transaction for other elements");
+               "some of the operation's numbers were used in this transaction, but not the first: "
+               "for other elements, or the owner was dropped between two parts of the batch");
     return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 

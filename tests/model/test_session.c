@@ -115,6 +115,41 @@ static void operation_is_repeated(void **state)
     repeat(false);
 }
 
+/*
+ * A drop between two parts of a batch: the new owner has the later part alone. A retry under other
+ * bounds groups its numbers with earlier ones, so that a part's first number is missing.
+ */
+static void separate(bool memory)
+{
+    world_t world;
+    open_world(&world, memory, "feed-recent");
+    spill_session_op_t whole = make_op(1, 5, 0), later = make_op(1, 5, 4);
+    assert_int_equal(append(&world, 4, &whole, NULL), SPILL_OK);
+    assert_int_equal(spill_array_drop_owner(world.array, &world.owner, NULL), SPILL_OK);
+    assert_int_equal(append(&world, 1, &later, NULL), SPILL_OK);
+    assert_int_equal(append(&world, 5, &whole, NULL), SPILL_CONFLICT); /* 0 to 2, then 3 and 4 */
+    assert_int_equal(world.error.reason, SPILL_REASON_NONE);
+    assert_false(world.error.retryable);
+    assert_non_null(strstr(world.error.message, "numbers"));
+    assert_int_equal(world.result.first, 1);
+    assert_int_equal(world.result.count, 3);
+    assert_false(world.result.repeated);
+    assert_int_equal(count(&world), 4);
+    whole.number = 3;
+    assert_int_equal(append(&world, 2, &whole, NULL), SPILL_CONFLICT);
+    assert_int_equal(world.result.count, 0);
+    assert_false(world.result.repeated);
+    assert_int_equal(count(&world), 4);
+    close_world(&world);
+}
+
+static void later_part_alone_is_a_conflict(void **state)
+{
+    (void)state;
+    separate(true);
+    separate(false);
+}
+
 static void crowd(bool memory)
 {
     world_t world;
@@ -228,7 +263,8 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operation_is_repeated), cmocka_unit_test(too_many_sessions_are_refused),
-        cmocka_unit_test(head_must_match), cmocka_unit_test(misuse_is_refused)};
+        cmocka_unit_test(operation_is_repeated), cmocka_unit_test(later_part_alone_is_a_conflict),
+        cmocka_unit_test(too_many_sessions_are_refused), cmocka_unit_test(head_must_match),
+        cmocka_unit_test(misuse_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
