@@ -64,8 +64,24 @@ static bool was_without_owner(const sim_model_t *plain, sim_span_t span)
     return false;
 }
 
-/* A session's operation may be refused for two reasons. */
-static void check_session_conflict(sim_world_t *world, const sim_append_t *append)
+/*
+ * Was the owner dropped between two parts of the batch? A later element reached the present owner.
+ * The first one that the call did not acknowledge reached only an earlier owner of the name.
+ */
+static bool was_separated(const sim_world_t *world, const sim_append_t *append,
+                          int64_t acknowledged)
+{
+    const sim_origin_t *missing = &world->origins[append->first_value + acknowledged];
+    int32_t generation = sim_model_now(&world->plains[append->owner])->generation;
+    bool later = false;
+    for (int64_t i = 1; acknowledged + i < append->count; i++)
+        later = later || missing[i].generation == generation;
+    return later && missing->applied > 0 && missing->generation < generation;
+}
+
+/* A session's operation may be refused for three reasons. */
+static void check_session_conflict(sim_world_t *world, const sim_append_t *append,
+                                   int64_t acknowledged)
 {
     int index = (int)(append - world->appends);
     bool late = world->sessions[append->session].txn > append->txn;
@@ -73,7 +89,7 @@ static void check_session_conflict(sim_world_t *world, const sim_append_t *appen
         sim_saw(world, SIM_SESSION_TOO_OLD);
     else if (append->reason == SPILL_REASON_SESSIONS)
         sim_saw(world, SIM_SESSION_REFUSED);
-    else
+    else if (append->reason != SPILL_REASON_NONE || !was_separated(world, append, acknowledged))
         sim_fail(world, "append #%d: conflict in a session", index);
 }
 
@@ -119,7 +135,7 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
     /* an earlier try split the batch elsewhere, and its elements changed since */
     case SPILL_CONFLICT:
         if (append->session >= 0)
-            check_session_conflict(world, append);
+            check_session_conflict(world, append, result->count);
         else if (append->count == 1 || !append->unknown || !append->has_op)
             sim_fail(world, "append #%d: conflict", index);
         break;
