@@ -61,7 +61,11 @@ bool spill_first_step_make(spill_served_t *served, const spill_client_command_t 
 bool spill_first_step_is_done(const bson_t *reply)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, reply, "ok") && spill_iter_is_true(&iter) &&
-           !bson_has_field(reply, "writeErrors") && bson_iter_init_find(&iter, reply, "n") &&
+    if (!bson_iter_init_find(&iter, reply, "ok"))
+        return false;
+    if (!spill_iter_is_true(&iter)) /* the driver repeats it, where there is a primary */
+        return bson_iter_init_find(&iter, reply, "code") &&
+               spill_server_changes_state((int)bson_iter_as_int64(&iter));
+    return !bson_has_field(reply, "writeErrors") && bson_iter_init_find(&iter, reply, "n") &&
            bson_iter_as_int64(&iter) > 0;
 }

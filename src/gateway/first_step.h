@@ -16,7 +16,7 @@
 bool spill_first_step_make(spill_served_t *served, const spill_client_command_t *command,
                            bson_t *body);
 
-/* Is the server's reply the client's? */
+/* Is the server's reply the client's: was the update made, or is the server no primary now? */
 bool spill_first_step_is_done(const bson_t *reply);
 
 #endif

@@ -394,12 +394,9 @@ static bool run_once(bulk_t *bulk, const operation_t *operation, int32_t count,
 /* Does the failure end the whole command, because the driver may repeat it? */
 static bool is_fatal(const spill_translation_t *translation)
 {
-    static const int codes[] = {SPILL_SERVER_SHUTDOWN, 189, 10107, 11600, 11602, 13435, 13436};
-    int code = spill_translation_failure_code(translation);
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (code == codes[i])
-            return true;
-    return translation->close || bson_has_field(&translation->failure, "errorLabels");
+    return translation->close ||
+           spill_server_changes_state(spill_translation_failure_code(translation)) ||
+           bson_has_field(&translation->failure, "errorLabels");
 }
 
 static bool run_command(bulk_t *bulk, const operation_t *operation, int32_t count,

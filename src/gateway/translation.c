@@ -314,6 +314,15 @@ static bool is_ok(const bson_t *reply)
     return bson_iter_init_find(&ok, reply, "ok") && spill_iter_is_true(&ok);
 }
 
+bool spill_server_changes_state(int code)
+{
+    static const int codes[] = {SPILL_SERVER_SHUTDOWN, 189, 10107, 11600, 11602, 13435, 13436};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (code == codes[i])
+            return true;
+    return false;
+}
+
 bool spill_translation_keep(spill_translation_t *translation, const bson_t *error, bool whole)
 {
     bson_iter_t field;

@@ -31,6 +31,9 @@ typedef enum spill_server_code {
     SPILL_SERVER_DOCUMENT_TOO_LARGE = 10334
 } spill_server_code_t;
 
+/* Does the code say that the server is no primary, or ends? Drivers then repeat the command. */
+bool spill_server_changes_state(int code);
+
 /* The place of a command that is a part of a bulkWrite (translate_bulk.c). */
 typedef struct spill_bulk_place {
     int32_t index; /* of its first operation */

@@ -176,6 +176,8 @@ def update(database, path, stop, plan):
     writers = [threading.Thread(target=work, args=(names[at::WRITERS],)) for at in range(WRITERS)]
     for writer in writers:
         writer.start()
+    with open(path + ".begun", "w", encoding="utf-8"):
+        pass
     for writer in writers:
         writer.join()
     assert len(counts) == WRITERS, "a writer has failed"

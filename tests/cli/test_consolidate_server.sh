@@ -134,6 +134,7 @@ end_if_failed() { # the following steps need all steps so far
 expect 2 consolidate @uri plan.json --execute --max-pause 5
 "$python" "$here/consolidate.py" update "$uri" updated.json stop plan.json >writer.out 2>&1 &
 writer=$!
+await "the writers have read the collections" test -e updated.json.begun
 "$SPILLWAY" consolidate @uri plan.json --execute --quiet --passes 2 >out 2>err
 [[ $? == [01] ]] || fail "the copy while writers run: $(cat err)"
 end_if_failed

@@ -7,6 +7,7 @@ source "$(dirname "$0")/lib.sh"
 
 new_store
 expect 0 define "$db" ev --preset feed-recent --quiet
+expect 0 append "$db" ev alice '{"n": 1}'
 
 # is_json EXPRESSION: it is true of the answer in ./out.
 is_json() {

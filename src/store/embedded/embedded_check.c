@@ -67,12 +67,14 @@ static void find_place(const spill_checking_t *checking, const spill_place_t *pl
     va_end(arguments);
 }
 
-bool spill_checking_find_damage(const spill_checking_t *checking, int64_t page, const char *what)
+bool spill_checking_find_damage(spill_checking_t *checking, int64_t page, const char *what)
 {
     spill_error_t error;
     if (checking->iter->valid || checking->iter->ops->status(checking->iter, &error) == SPILL_OK)
         return false;
-    spill_checking_find(checking, page, SPILL_CHECK_LOST, "%s: %s", what, error.message);
+    if (page != SPILL_HEAD || !checking->damaged)
+        spill_checking_find(checking, page, SPILL_CHECK_LOST, "%s: %s", what, error.message);
+    checking->damaged = checking->damaged || page == SPILL_HEAD;
     return true;
 }
 

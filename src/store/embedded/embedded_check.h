@@ -21,6 +21,7 @@ typedef struct spill_checking {
     spill_state_t head;
     int64_t below; /* the documents checked so far have no number below this */
     bool sure;     /* one of them begins exactly there */
+    bool damaged;  /* records of the head cannot be read, and a finding says so */
     bool broken;   /* not all pages could be read: which document has a number is unknown */
     spill_store_finding_fn report;
     void *context;
@@ -33,8 +34,11 @@ void spill_checking_find(const spill_checking_t *checking, int64_t page, int inv
 void spill_checking_find_in_index(const spill_checking_t *checking, int64_t page,
                                   const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* If the iterator has stopped because the engine cannot read, report that and return true. */
-bool spill_checking_find_damage(const spill_checking_t *checking, int64_t page, const char *what);
+/*
+ * If the iterator has stopped because the engine cannot read, report that and return true. One
+ * damaged block has records of many kinds: of the head, only the first such finding is reported.
+ */
+bool spill_checking_find_damage(spill_checking_t *checking, int64_t page, const char *what);
 
 /* Go to the first record of that kind, or to the first record behind that kind. */
 void spill_checking_seek_kind(spill_checking_t *checking, spill_record_t kind);
