@@ -259,7 +259,11 @@ static bool send_update(adopted_t *adopted, bool *matched)
         make_pipeline(adopted, &update);
     else
         make_operators(adopted, ends, &update);
-    done = done && change->rewrite(change, &step, matched);
+    if (done && !change->rewrite(change, &step, matched)) {
+        /* If it was made, the session's entries are gone: nothing would recognize a repetition. */
+        change->translation->connection->changed |= ends;
+        done = false;
+    }
     bson_destroy(&query);
     bson_destroy(&update);
     return done;

@@ -51,6 +51,7 @@ struct spill_connection {
     int64_t waits_since_ms; /* the client owes the rest of a message; 0: it does not */
     bool waits_for_header;
 
+    int64_t received_us; /* when the command to translate arrived (spill_translate_clock_us) */
     bool awaiting;       /* a command is in progress */
     uint64_t relayed_ns; /* since when one is relayed */
     bool numbered;       /* ... a write whose reply the gateway remembers (retries.h) */

@@ -277,7 +277,8 @@ static void start_job(spill_connection_t *connection, spill_buffer_t *message)
     if (!connection->rights)
         connection->rights = spill_rights_new();
     spill_client_connection_t own = {.reply_bytes_max = spill_gateway_message_bytes_max(gateway),
-                                     .rights = connection->rights};
+                                     .rights = connection->rights,
+                                     .received_us = connection->received_us};
     memcpy(own.user, connection->authentication.user, sizeof own.user);
     connection->awaiting = true;
     connection->reserved_reply = connection->reserved_input; /* the job has the message now */
@@ -311,6 +312,7 @@ static void translate(spill_connection_t *connection, const uint8_t *bytes, size
 {
     spill_buffer_t *message = &connection->first_message;
     spill_metrics_add(&connection->gateway->metrics.translated, 1);
+    connection->received_us = spill_translate_clock_us();
     spill_buffer_clear(message);
     spill_buffer_append(message, bytes, size);
     if (!start_first_step(connection, command))
@@ -436,7 +438,7 @@ static void note_job(spill_connection_t *connection, bool close, bool changed, c
         return;
     }
     spill_retries_forget(connection->gateway->retries, &connection->retry_key,
-                         connection->retry_txn);
+                         connection->retry_txn, (int64_t)uv_now(&connection->loop->uv));
     connection->numbered = false;
 }
 

@@ -1,8 +1,8 @@
 /*
  * The first step of an update of one plain array, made on the loop's thread: the client's own
  * statement, with the conditions that the array is plain and short. If the server makes it, its
- * reply is the client's, and no worker is needed. If not, nothing has changed, and a worker carries
- * out the command from its beginning.
+ * reply is the client's, and no worker is needed. If it certainly did not, a worker carries out the
+ * command from its beginning.
  */
 #ifndef SPILL_GATEWAY_FIRST_STEP_H
 #define SPILL_GATEWAY_FIRST_STEP_H
@@ -16,7 +16,10 @@
 bool spill_first_step_make(spill_served_t *served, const spill_client_command_t *command,
                            bson_t *body);
 
-/* Is the server's reply the client's: was the update made, or is the server no primary now? */
+/*
+ * Is the server's reply the client's? It is if the update was made, or perhaps, and if the server
+ * is no primary now. Every other error says that nothing has changed.
+ */
 bool spill_first_step_is_done(const bson_t *reply);
 
 #endif

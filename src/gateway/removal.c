@@ -50,6 +50,8 @@ bool spill_removal_run(spill_translation_t *translation, const spill_look_t *loo
                                BCON_INT32(1), "}", "]", "writeConcern", "{", "w", "majority", "}");
     spill_translation_finish_step(translation, command);
     bool done = spill_translation_call(translation, command, &reply);
+    /* With the head, the session's entries are gone: nothing would recognize a repetition. */
+    translation->connection->changed = translation->connection->changed || !done;
     if (done) {
         *removed = bson_iter_init_find(&n, &reply, "n") && bson_iter_as_int64(&n) > 0;
         bson_destroy(&reply);

@@ -136,6 +136,15 @@ static entry_t **find_begun(spill_retries_t *retries, const spill_retry_key_t *k
     return *place != NULL && (*place)->txn == txn && !(*place)->ended ? place : NULL;
 }
 
+static void list_ended(spill_retries_t *retries, entry_t *entry, int64_t now_ms)
+{
+    entry->ended = true;
+    entry->ended_ms = now_ms;
+    entry->older = retries->youngest;
+    *(retries->youngest != NULL ? &retries->youngest->younger : &retries->oldest) = entry;
+    retries->youngest = entry;
+}
+
 void spill_retries_end(spill_retries_t *retries, const spill_retry_key_t *key, int64_t txn,
                        int64_t now_ms, const bson_t *reply)
 {
@@ -146,20 +155,20 @@ void spill_retries_end(spill_retries_t *retries, const spill_retry_key_t *key, i
         if (reply != NULL && reply->len <= SPILL_RETRY_REPLY_BYTES_MAX &&
             spill_limits_reserve(retries->limits, reply->len))
             entry->reply = bson_copy(reply);
-        entry->ended = true;
-        entry->ended_ms = now_ms;
-        entry->older = retries->youngest;
-        *(retries->youngest != NULL ? &retries->youngest->younger : &retries->oldest) = entry;
-        retries->youngest = entry;
+        list_ended(retries, entry, now_ms);
     }
     pthread_mutex_unlock(&retries->lock);
 }
 
-void spill_retries_forget(spill_retries_t *retries, const spill_retry_key_t *key, int64_t txn)
+/* The session's earlier writes stay known as ended. */
+void spill_retries_forget(spill_retries_t *retries, const spill_retry_key_t *key, int64_t txn,
+                          int64_t now_ms)
 {
     pthread_mutex_lock(&retries->lock);
     entry_t **place = find_begun(retries, key, txn);
-    if (place != NULL)
-        remove_entry(retries, place);
+    if (place != NULL) {
+        (*place)->txn = txn - 1;
+        list_ended(retries, *place, now_ms);
+    }
     pthread_mutex_unlock(&retries->lock);
 }

@@ -50,6 +50,7 @@ void spill_retries_end(spill_retries_t *retries, const spill_retry_key_t *key, i
                        int64_t now_ms, const bson_t *reply);
 
 /* The write has changed nothing that a repetition would change twice. */
-void spill_retries_forget(spill_retries_t *retries, const spill_retry_key_t *key, int64_t txn);
+void spill_retries_forget(spill_retries_t *retries, const spill_retry_key_t *key, int64_t txn,
+                          int64_t now_ms);
 
 #endif

@@ -314,13 +314,25 @@ static bool is_ok(const bson_t *reply)
     return bson_iter_init_find(&ok, reply, "ok") && spill_iter_is_true(&ok);
 }
 
+/* Is the code in the list, which ends with 0? */
+static bool is_code_of(int code, const int *codes)
+{
+    while (*codes != 0 && *codes != code)
+        codes++;
+    return *codes != 0;
+}
+
 bool spill_server_changes_state(int code)
 {
-    static const int codes[] = {SPILL_SERVER_SHUTDOWN, 189, 10107, 11600, 11602, 13435, 13436};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (code == codes[i])
-            return true;
-    return false;
+    static const int codes[] = {SPILL_SERVER_SHUTDOWN, 189, 10107, 11600, 11602, 13435, 13436, 0};
+    return is_code_of(code, codes);
+}
+
+/* InternalError (FerretDB, if it loses PostgreSQL), network errors, and ends of time. */
+bool spill_server_may_have_changed(int code)
+{
+    static const int codes[] = {1, 6, 7, 8, SPILL_SERVER_TIME_EXPIRED, 64, 89, 262, 9001, 11601, 0};
+    return is_code_of(code, codes);
 }
 
 bool spill_translation_keep(spill_translation_t *translation, const bson_t *error, bool whole)

@@ -34,6 +34,9 @@ typedef enum spill_server_code {
 /* Does the code say that the server is no primary, or ends? Drivers then repeat the command. */
 bool spill_server_changes_state(int code);
 
+/* May a server have made a command to which it replies with this code? */
+bool spill_server_may_have_changed(int code);
+
 /* The place of a command that is a part of a bulkWrite (translate_bulk.c). */
 typedef struct spill_bulk_place {
     int32_t index; /* of its first operation */

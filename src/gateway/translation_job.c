@@ -167,7 +167,6 @@ spill_translation_job_t *spill_translation_job_start(spill_gateway_t *gateway, s
     job->connection.call = call_upstream;
     job->connection.reserve = reserve_reply;
     job->connection.activity = gateway->activity;
-    job->connection.received_us = spill_translate_clock_us();
     job->gateway = gateway;
     job->loop = loop;
     job->host = host;

@@ -5,6 +5,7 @@
 #include "definition/schema.h"
 #include "store/raw_admin.h"
 #include "tools/import_chunk.h"
+#include "tools/migrate_place.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -199,6 +200,7 @@ spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill
 {
     SPILL_SCOPED(spill_building_release) spill_building_t building = {0};
     char planned[SPILL_NAME_SIZE];
+    SPILL_TRY(spill_migrate_place_delete(store, name, error));
     SPILL_TRY(spill_building_of_original(store, name, planned, error));
     if (planned[0] != '\0')
         return drop_original(store, name, planned, error);

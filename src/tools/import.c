@@ -395,7 +395,9 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     SPILL_TRY(find_source(import, error));
     if (import->source)
         SPILL_TRY(load_checkpoint(import, error));
-    parsing->bases_of = import->source || parsing->id ? import->array : NULL;
+    /* Other programs may make a window of operations while a base that was read ahead waits. */
+    bool ahead = (import->source || parsing->id) && !import->store->ops->others_write;
+    parsing->bases_of = ahead ? import->array : NULL;
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
                                              .with_ids = import->options->id != NULL,

@@ -91,6 +91,23 @@ def a_plain_statement_tells_of_a_step_down():
         gateway.stop()
 
 
+def an_unclear_error_is_not_followed_by_another_try():
+    """The server may have made the statement: the driver decides, and the gateway sends it once."""
+    for code in (1, 6, 50, 89, 262, 9001):
+        unclear = {"ok": 0.0, "code": code, "codeName": "Unclear", "errmsg": "unclear"}
+        statement = {"ok": 1.0, "n": 0, "writeErrors": [{"index": 0, "code": code, "errmsg": "unclear"}]}
+        for reply in (unclear, statement):
+            servers, gateway = start(definitions=[DEFINITION], recorded=("d",),
+                                     script={"update": lambda _, reply=reply: reply})
+            for more in ({}, {"lsid": LSID, "txnNumber": bson.Int64(1)}):
+                with gateway.connect() as end:
+                    end.sendall(update({"$push": {"f": 1}}, more))
+                    answer = body_of(receive(end))
+                assert answer == reply, answer
+            assert names_of(servers[0]).count("update") == 2
+            gateway.stop()
+
+
 def a_statement_in_progress_ends_with_the_primary():
     """The server breaks while it has the statement: the client's connection is closed, and the next
     one reaches the new primary."""
@@ -272,6 +289,7 @@ def a_client_bulk_write_of_a_driver():
 
 
 run([errors_of_the_server_pass_unchanged, a_plain_statement_tells_of_a_step_down,
+         an_unclear_error_is_not_followed_by_another_try,
      a_statement_in_progress_ends_with_the_primary, an_append_whose_answer_is_lost_is_unknown,
      transactions_are_relayed, served_arrays_are_refused_in_transactions,
      cursors_and_transactions_stay_on_their_connection, a_standalone_server_is_not_load_balanced,

@@ -75,10 +75,11 @@ static void a_write_without_effect_is_carried_out_again(void **state)
     spill_retry_key_t key = key_of(1);
     (void)state;
     expect(retries, 1, 5, 0, SPILL_RETRY_FIRST, 0);
-    spill_retries_forget(retries, &key, 5);
+    spill_retries_forget(retries, &key, 5, 0);
+    expect(retries, 1, 4, 0, SPILL_RETRY_UNKNOWN, 0); /* an earlier write that comes late */
     expect(retries, 1, 5, 0, SPILL_RETRY_FIRST, 0);
     end(retries, 1, 5, 0, 7);
-    spill_retries_forget(retries, &key, 5); /* it has ended */
+    spill_retries_forget(retries, &key, 5, 0); /* it has ended */
     expect(retries, 1, 5, 0, SPILL_RETRY_REPEATED, 7);
     spill_retries_free(retries);
     spill_limits_free(limits);
