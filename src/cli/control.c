@@ -16,8 +16,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A command has at most this size. A client that sends it, or waits, for longer is cut off. */
+/*
+ * A command has at most LINE_SIZE bytes. A client that sends nothing for CLIENT_MS is disconnected.
+ */
 enum { LINE_SIZE = 128, CLIENT_MS = 2000 };
+
+#define TEXT_OF_TOKEN(token) #token
+#define TEXT_OF(macro) TEXT_OF_TOKEN(macro)
+#define THREADS_MAX TEXT_OF(SPILL_PARALLEL_MAX)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
@@ -57,7 +63,7 @@ static const char *obey(spill_job_pace_t *pace, const char *command, const char 
     if (strcmp(command, "status") == 0 && !has_value)
         return NULL;
     if ((strcmp(command, "pause") == 0 || strcmp(command, "resume") == 0) && !has_value) {
-        atomic_store(&pace->held, command[0] == 'p');
+        atomic_store(&pace->paused, command[0] == 'p');
         return NULL;
     }
     if (strcmp(command, "rate") == 0 && has_value) {
@@ -70,7 +76,7 @@ static const char *obey(spill_job_pace_t *pace, const char *command, const char 
     }
     if (strcmp(command, "threads") == 0 && has_value) {
         if (number < 1 || number > SPILL_PARALLEL_MAX)
-            return "threads must be from 1 to 64";
+            return "threads must be from 1 to " THREADS_MAX;
         atomic_store(&pace->threads, (int)number);
         return NULL;
     }
@@ -82,7 +88,7 @@ static void send_answer(const spill_cli_control_t *control, int client, const ch
     SPILL_SCOPED(spill_text_release) spill_text_t text = {0};
     answer_t answer = {.job = control->job,
                        .pid = getpid(),
-                       .paused = atomic_load(&control->pace->held),
+                       .paused = atomic_load(&control->pace->paused),
                        .rate = atomic_load(&control->pace->rate_per_s),
                        .threads = atomic_load(&control->pace->threads),
                        .max_latency_ms = atomic_load(&control->pace->latency_max_us) / 1000,
@@ -330,11 +336,11 @@ const spill_command_t spill_command_control = {
     .text = "PATH is the socket of a job that was started with --control PATH. Only its user may "
             "use it. Commands:\n"
             "\n"
-            "  status           what it does, and its settings\n"
+            "  status           what the job does, and its settings\n"
             "  rate N           at most N elements or documents per second; 0: not limited\n"
-            "  threads N        N threads, 1 to 64\n"
+            "  threads N        N threads, 1 to " THREADS_MAX "\n"
             "  max-latency MS   wait while the server takes longer for a small read; 0: never\n"
-            "  pause            wait; requests in progress end first\n"
+            "  pause            wait; owners and chunks in progress end first\n"
             "  resume           continue\n"
             "\n"
             "Each prints the settings that are then valid. They last until the job ends.\n"

@@ -78,6 +78,7 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
 spill_exit_t spill_cli_operate_threads(const spill_invocation_t *invocation,
                                        const spill_cli_operate_given_t *given, int *threads)
 {
+    /* Owners at the same time: enough to keep a small server busy; one if latency must stay low. */
     enum { THREADS = 4, THREADS_WITH_LATENCY = 1 };
     int64_t wanted = given->threads;
     if (wanted == 0)
@@ -114,9 +115,6 @@ spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *
     return problem ? spill_fail_errno(error, problem, "the log") : SPILL_OK;
 }
 
-/* ---- a run of migrate or sweep --------------------------------------------------------------- */
-
-/* Owners at the same time: enough to keep a small server busy; one if latency must stay low. */
 /* ---- while it runs --------------------------------------------------------------------------- */
 
 /* The smallest read: of an entry that does not exist. */

@@ -43,7 +43,9 @@ void spill_reading_take(spill_reading_t *reading, spill_run_t *run);
 
 /*
  * Read the head, with elements from `seq` on, and raise the lower bound to its trim watermark.
- * `spare`: see spill_read_t.
+ * `spare`: the head comes after the pages in this order. The store may then omit elements of the
+ * head that the pages are expected to replace within the limit (head.spared);
+ * spill_reading_take_head reads them if the pages have fewer. See spill_read_t.
  */
 spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want, int64_t seq,
                                      bool spare, spill_error_t *error);

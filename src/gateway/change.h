@@ -1,6 +1,7 @@
 /*
- * One statement of an update, on plain and on managed arrays. A plain array is changed by the
- * client's own statement, with conditions more in its filter; a managed one by the library.
+ * One statement of an update, on plain and on managed arrays. The client's own statement changes a
+ * plain array; its filter has more conditions. The library makes a $push to a managed array. Any
+ * other change of a managed array needs an array without pages (spill_change_adopted).
  *
  * A write error is a failure of the translation with `whole` false; a failed command has it true.
  */
@@ -136,7 +137,7 @@ int64_t spill_change_longest(const spill_change_t *change);
 bool spill_change_check_served(spill_translation_t *translation,
                                const spill_statement_t *statement);
 
-/* Refuse the statement for a managed array. */
+/* Refuse a statement that cannot be made on this managed array; the message says what to do. */
 bool spill_change_refuse(spill_translation_t *translation, const spill_statement_t *statement);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * A managed array without pages: the client's own update, guarded by the bookkeeping that was read,
- * with changes of the bookkeeping that are valid for every array that results (store/renumber.h).
+ * A managed array without pages: the client's own update, guarded by the bookkeeping that was read.
+ * The update also renumbers all elements, so the bookkeeping is valid whatever array results
+ * (store/renumber.h).
  */
 #include "gateway/change.h"
 
@@ -16,44 +17,45 @@ enum { TRIES = 20 };
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
-typedef struct adopted {
+/* One statement on one owner, over all tries. What is read is of the last try. */
+typedef struct rewrite {
     spill_change_t *change;
     const bson_t *id; /* {_id: ...} */
     spill_session_op_t session;
-    bool numbered; /* session is set */
-    bool forgot;   /* old entries of sessions were removed */
+    bool numbered;  /* session is set */
+    bool made_room; /* old entries of sessions were removed */
     bool found;
     bson_t document; /* as upstream has it */
     spill_renumbering_t before;
-} adopted_t;
+} rewrite_t;
 
-static bool read_head(adopted_t *adopted)
+static bool read_head(rewrite_t *rewrite)
 {
     bson_t reply, only;
     bson_iter_t iter, batch;
-    spill_translation_t *translation = adopted->change->translation;
+    spill_translation_t *translation = rewrite->change->translation;
     bson_t *find = BCON_NEW("find", BCON_UTF8(translation->at->collection), "filter",
-                            BCON_DOCUMENT(adopted->id), "limit", BCON_INT64(1), "singleBatch",
+                            BCON_DOCUMENT(rewrite->id), "limit", BCON_INT64(1), "singleBatch",
                             BCON_BOOL(true));
     spill_translation_finish_step(translation, find);
     bool done = spill_translation_call(translation, find, &reply);
     bson_destroy(find);
     if (!done)
         return false;
-    bson_reinit(&adopted->document);
+    bson_reinit(&rewrite->document);
     if (bson_iter_init(&iter, &reply) &&
         bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &batch) &&
         spill_iter_document(&batch, &only))
-        bson_concat(&adopted->document, &only);
+        bson_concat(&rewrite->document, &only);
     bson_destroy(&reply);
-    int64_t count = adopted->change->statement->count;
-    adopted->before = (spill_renumbering_t){
+    int64_t count = rewrite->change->statement->count;
+    rewrite->before = (spill_renumbering_t){
         .array = translation->array,
         .op_window = translation->at->definition->op_window,
-        .session = adopted->numbered ? &adopted->session : NULL,
+        .session = rewrite->numbered ? &rewrite->session : NULL,
         .session_count = count > 0 ? count : 1,
     };
-    adopted->found = spill_renumber_read(&adopted->document, &adopted->before);
+    rewrite->found = spill_renumber_read(&rewrite->document, &rewrite->before);
     return true;
 }
 
@@ -62,17 +64,17 @@ static bool read_head(adopted_t *adopted)
 static bool fail_too_old(spill_translation_t *translation)
 {
     return spill_translation_fail(translation, SPILL_SERVER_TRANSACTION_TOO_OLD,
-                                  "spillway: the session has made a later transaction");
+                                  "spillway: the session has made a later write");
 }
 
 /* Remove old entries once. *again: read the head again. */
-static bool make_room(adopted_t *adopted, bool *again)
+static bool make_room(rewrite_t *rewrite, bool *again)
 {
     bson_iter_t iter;
     spill_error_t error;
-    spill_translation_t *translation = adopted->change->translation;
+    spill_translation_t *translation = rewrite->change->translation;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
-    if (adopted->forgot || !bson_iter_init_find(&iter, adopted->id, "_id"))
+    if (rewrite->made_room || !bson_iter_init_find(&iter, rewrite->id, "_id"))
         return spill_translation_overloaded(translation,
                                             "more sessions have written to one array lately than "
                                             "it has entries for");
@@ -80,27 +82,27 @@ static bool make_room(adopted_t *adopted, bool *again)
     spill_code_t code = spill_owner_init(&own, translation->at->array, &owner, &error);
     if (code != SPILL_OK)
         return spill_translation_fail_library(translation, code, &error);
-    spill_forget_sessions(&own, &adopted->session);
-    adopted->forgot = true;
+    spill_forget_sessions(&own, &rewrite->session);
+    rewrite->made_room = true;
     *again = true;
     return true;
 }
 
 /* What does the session's entry say? *settled: the statement was made before. */
-static bool judge(adopted_t *adopted, bool *settled, bool *again)
+static bool judge(rewrite_t *rewrite, bool *settled, bool *again)
 {
     int64_t applied;
-    const spill_renumbering_t *before = &adopted->before;
+    const spill_renumbering_t *before = &rewrite->before;
     *settled = *again = false;
-    if (!adopted->numbered)
+    if (!rewrite->numbered)
         return true;
-    switch (spill_session_judge(&adopted->session, before->session_count,
+    switch (spill_session_judge(&rewrite->session, before->session_count,
                                 before->has_entry ? &before->entry : NULL, before->entries,
                                 &applied)) {
     case SPILL_SESSION_TOO_OLD:
-        return fail_too_old(adopted->change->translation);
+        return fail_too_old(rewrite->change->translation);
     case SPILL_SESSION_FULL:
-        return make_room(adopted, again);
+        return make_room(rewrite, again);
     case SPILL_SESSION_REPEATED:
         *settled = true;
         return true;
@@ -112,15 +114,15 @@ static bool judge(adopted_t *adopted, bool *settled, bool *again)
 
 /* ---- the update ------------------------------------------------------------------------------ */
 
-/* May the update leave another value than an array in F, or is there none now? */
-static bool may_end(const adopted_t *adopted)
+/* May the array become unmanaged, because F is, or may become, no array? */
+static bool may_become_unmanaged(const rewrite_t *rewrite)
 {
     bson_iter_t iter;
-    const spill_statement_t *statement = adopted->change->statement;
-    const char *array = adopted->before.array;
+    const spill_statement_t *statement = rewrite->change->statement;
+    const char *array = rewrite->before.array;
     if (statement->replaces)
         return bson_iter_init_find(&iter, &statement->u, array) && !BSON_ITER_HOLDS_ARRAY(&iter);
-    return statement->pipeline || statement->ends || adopted->before.length < 0;
+    return statement->pipeline || statement->ends || rewrite->before.length < 0;
 }
 
 /* Append the client's operator with more operands. */
@@ -139,16 +141,16 @@ static void append_operator(const bson_t *u, const char *name, const bson_t *mor
     bson_append_document_end(update, &all);
 }
 
-static void make_operators(const adopted_t *adopted, bool ends, bson_t *update)
+static void make_operators(const rewrite_t *rewrite, bool ends, bson_t *update)
 {
     static const char *const merged[] = {"$set", "$unset", "$currentDate", NULL};
     bson_iter_t iter;
-    const bson_t *u = &adopted->change->statement->u;
+    const bson_t *u = &rewrite->change->statement->u;
     bson_t set = BSON_INITIALIZER, unset = BSON_INITIALIZER, date = BSON_INITIALIZER;
     if (ends)
         BSON_APPEND_BOOL(&unset, "spill", true);
     else
-        spill_renumber_set(&adopted->before, &set, &unset, &date);
+        spill_renumber_set(&rewrite->before, &set, &unset, &date);
     if (bson_iter_init(&iter, u))
         while (bson_iter_next(&iter))
             if (!spill_is_one_of(bson_iter_key(&iter), merged))
@@ -176,13 +178,13 @@ static void append_stage(bson_t *pipeline, uint32_t *count, const char *name, co
  * The replacement without its _id, which the server keeps: an engine would store it twice. Another
  * _id stays, for the server to refuse.
  */
-static void append_replacement(const adopted_t *adopted, bson_t *operand)
+static void append_replacement(const rewrite_t *rewrite, bson_t *operand)
 {
     bson_iter_t own, given;
     bson_t fields = BSON_INITIALIZER;
-    const bson_t *u = &adopted->change->statement->u;
+    const bson_t *u = &rewrite->change->statement->u;
     bool same = false;
-    if (bson_iter_init_find(&given, u, "_id") && bson_iter_init_find(&own, adopted->id, "_id")) {
+    if (bson_iter_init_find(&given, u, "_id") && bson_iter_init_find(&own, rewrite->id, "_id")) {
         spill_value_t left = spill_value_from_iter(&own), right = spill_value_from_iter(&given);
         same = spill_value_equal(&left, &right);
     }
@@ -194,17 +196,20 @@ static void append_replacement(const adopted_t *adopted, bson_t *operand)
     bson_destroy(&fields);
 }
 
-/* The client's stages do not see `spill`; then it is set. A replacement becomes a stage. */
-static void make_pipeline(const adopted_t *adopted, bson_t *pipeline)
+/*
+ * Remove `spill`, run the client's stages, then set the new `spill`. A replacement becomes one
+ * stage.
+ */
+static void make_pipeline(const rewrite_t *rewrite, bson_t *pipeline)
 {
     char text[16];
     const char *key;
     uint32_t count = 0;
     bson_iter_t stage;
-    const spill_statement_t *statement = adopted->change->statement;
+    const spill_statement_t *statement = rewrite->change->statement;
     bson_t operand = BSON_INITIALIZER;
     if (statement->replaces) {
-        append_replacement(adopted, &operand);
+        append_replacement(rewrite, &operand);
         append_stage(pipeline, &count, "$replaceWith", &operand);
     } else {
         BCON_APPEND(pipeline, "0", "{", "$unset", "spill", "}");
@@ -216,7 +221,7 @@ static void make_pipeline(const adopted_t *adopted, bson_t *pipeline)
             }
     }
     bson_reinit(&operand);
-    spill_renumber_expression(&adopted->before, &operand);
+    spill_renumber_expression(&rewrite->before, &operand);
     append_stage(pipeline, &count, "$set", &operand);
     bson_destroy(&operand);
 }
@@ -235,30 +240,30 @@ void spill_change_append_options(const spill_change_t *change, bson_t *command)
             bson_append_iter(command, NULL, -1, &field);
 }
 
-/* The client's conditions on the head as it was read. */
-static void make_query(const adopted_t *adopted, bson_t *query)
+/* The filter: the _id, the client's conditions, and the guard that the head is as it was read. */
+static void make_query(const rewrite_t *rewrite, bson_t *query)
 {
     bson_t guard = BSON_INITIALIZER;
-    spill_renumber_guard(&adopted->before, &guard);
-    BCON_APPEND(query, "$and", "[", BCON_DOCUMENT(adopted->id),
-                BCON_DOCUMENT(&adopted->change->statement->q), BCON_DOCUMENT(&guard), "]");
+    spill_renumber_guard(&rewrite->before, &guard);
+    BCON_APPEND(query, "$and", "[", BCON_DOCUMENT(rewrite->id),
+                BCON_DOCUMENT(&rewrite->change->statement->q), BCON_DOCUMENT(&guard), "]");
     bson_destroy(&guard);
 }
 
-static bool send_update(adopted_t *adopted, bool *matched)
+static bool send_update(rewrite_t *rewrite, bool *matched)
 {
-    spill_change_t *change = adopted->change;
-    bool ends = may_end(adopted), done = true;
+    spill_change_t *change = rewrite->change;
+    bool ends = may_become_unmanaged(rewrite), done = true;
     bool pipeline = change->statement->pipeline || change->statement->replaces;
     bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER;
-    const spill_adopted_step_t step = {&query, &update, pipeline, &adopted->document};
+    const spill_adopted_step_t step = {&query, &update, pipeline, &rewrite->document};
     if (ends)
-        done = spill_change_announce_end(change->translation, adopted->before.rev);
-    make_query(adopted, &query);
+        done = spill_change_announce_end(change->translation, rewrite->before.rev);
+    make_query(rewrite, &query);
     if (pipeline)
-        make_pipeline(adopted, &update);
+        make_pipeline(rewrite, &update);
     else
-        make_operators(adopted, ends, &update);
+        make_operators(rewrite, ends, &update);
     if (done && !change->rewrite(change, &step, matched)) {
         /* If it was made, the session's entries are gone: nothing would recognize a repetition. */
         change->translation->connection->changed |= ends;
@@ -270,14 +275,14 @@ static bool send_update(adopted_t *adopted, bool *matched)
 }
 
 /*
- * Set the count field of the definition, which the client's update has left. If this fails, the
- * next spill or removal sets it.
+ * Set the count field of the definition, which the client's update has left unchanged. If this
+ * fails, the next spill or removal sets it.
  */
-static bool set_count(adopted_t *adopted)
+static bool set_count(rewrite_t *rewrite)
 {
     bson_t reply;
     char array[SPILL_NAME_SIZE + 1], rev[SPILL_NAME_SIZE + 16];
-    spill_translation_t *translation = adopted->change->translation;
+    spill_translation_t *translation = rewrite->change->translation;
     const spill_definition_t *definition = translation->at->definition;
     if (definition->count_field[0] == '\0')
         return true;
@@ -285,7 +290,7 @@ static bool set_count(adopted_t *adopted)
     snprintf(rev, sizeof rev, "spill.%s.rev", definition->array);
     bson_t *command = BCON_NEW(
         "update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{", "$and",
-        "[", BCON_DOCUMENT(adopted->id), "{", rev, BCON_INT64(adopted->before.rev + 1), "}", "]",
+        "[", BCON_DOCUMENT(rewrite->id), "{", rev, BCON_INT64(rewrite->before.rev + 1), "}", "]",
         "}", "u", "[", "{", "$set", "{", definition->count_field, "{", "$size", "{", "$ifNull", "[",
         BCON_UTF8(array), "[", "]", "]", "}", "}", "}", "}", "]", "}", "]");
     spill_translation_finish_step(translation, command);
@@ -300,63 +305,66 @@ static bool set_count(adopted_t *adopted)
 
 /* ---- one owner ------------------------------------------------------------------------------- */
 
-static void settle_repeated(adopted_t *adopted)
+static void settle_repeated(rewrite_t *rewrite)
 {
-    spill_change_t *change = adopted->change;
+    spill_change_t *change = rewrite->change;
     change->n++;
     change->modified++;
     change->appended = change->repeated = true;
     change->result = (spill_append_result_t){.first = -1};
     bson_reinit(&change->owner);
-    bson_concat(&change->owner, adopted->id);
+    bson_concat(&change->owner, rewrite->id);
 }
 
 /* One try. *settled: the statement was made, or the head does not match. */
-static bool try_once(adopted_t *adopted, bson_t *last, bool *matched, bool *settled)
+static bool try_once(rewrite_t *rewrite, bson_t *last, bool *matched, bool *settled)
 {
     bool again;
-    spill_change_t *change = adopted->change;
-    if (!read_head(adopted))
+    spill_change_t *change = rewrite->change;
+    if (!read_head(rewrite))
         return false;
-    *settled = !adopted->found;
-    if (!adopted->found)
+    *settled = !rewrite->found;
+    if (!rewrite->found)
         return true;
-    if (!judge(adopted, matched, &again))
+    if (!judge(rewrite, matched, &again))
         return false;
     *settled = *matched;
     if (*matched)
-        settle_repeated(adopted);
+        settle_repeated(rewrite);
     if (*matched || again)
         return true;
-    if (adopted->before.pages > 0 || change->statement->counts)
+    if (rewrite->before.pages > 0 || change->statement->touches_other_field)
         return spill_change_refuse(change->translation, change->statement);
-    /* The guard has held, so q does not match. */
-    *settled = bson_equal(last, &adopted->document);
+    /*
+     * The document has not changed since the last try, so its guard held and only q can have
+     * failed.
+     */
+    *settled = bson_equal(last, &rewrite->document);
     bson_reinit(last);
-    bson_concat(last, &adopted->document);
+    bson_concat(last, &rewrite->document);
     if (*settled)
         return true;
-    if (!spill_translation_check_concern(change->translation) || !send_update(adopted, matched))
+    if (!spill_translation_check_concern(change->translation) || !send_update(rewrite, matched))
         return false;
     *settled = *matched;
-    return !*matched || set_count(adopted);
+    return !*matched || set_count(rewrite);
 }
 
 bool spill_change_adopted(spill_change_t *change, const bson_t *id, bool *matched)
 {
     bson_iter_t iter;
-    adopted_t adopted = {.change = change, .id = id};
+    rewrite_t rewrite = {.change = change, .id = id};
     bson_t last = BSON_INITIALIZER;
     bool done = true, settled = false;
     *matched = false;
     if (!bson_iter_init_find(&iter, id, "_id"))
         return true;
     spill_value_t owner = spill_value_from_iter(&iter);
-    adopted.numbered = spill_change_session(change, &owner, &adopted.session);
-    bson_init(&adopted.document);
+    rewrite.numbered = spill_change_session(change, &owner, &rewrite.session);
+    bson_init(&rewrite.document);
     for (int tries = 0; tries < TRIES && done && !settled; tries++)
-        done = try_once(&adopted, &last, matched, &settled);
-    bson_destroy(&adopted.document);
+        done = try_once(&rewrite, &last, matched, &settled);
+    bson_destroy(&rewrite.document);
     bson_destroy(&last);
     if (done && !settled)
         return spill_translation_fail(change->translation, SPILL_SERVER_WRITE_CONFLICT,

@@ -1,4 +1,4 @@
-/* One document: a plain array by the client's statement, a managed one by the library. */
+/* A statement for one document: see change.h. */
 #include "gateway/change.h"
 
 #include "gateway/mention.h"
@@ -70,6 +70,10 @@ bool spill_change_refuse(spill_translation_t *translation, const spill_statement
     static const char reason[] =
         "append with $push, and change other fields; other operators work on arrays that have no "
         "pages";
+    if (statement->kind == SPILL_STATEMENT_ARRAY && statement->touches_other_field)
+        return spill_translation_refuse(translation, statement->field, statement->operation,
+                                        "Spillway maintains the definition's fields other than "
+                                        "the array: leave them out of the update");
     if (statement->kind == SPILL_STATEMENT_ARRAY)
         return spill_translation_refuse(translation, statement->field, statement->operation,
                                         statement->reason != NULL ? statement->reason : reason);

@@ -1,4 +1,6 @@
-/* A table of sessions. An entry of an ended write is also in a list, the oldest first. */
+/*
+ * A hash table of sessions. Entries whose write has ended are also in a list by age, for expiry.
+ */
 #include "gateway/retries.h"
 
 #include "util/buffer.h"
@@ -21,7 +23,7 @@ typedef struct entry {
 struct spill_retries {
     spill_limits_t *limits;
     size_t sessions_max;
-    pthread_mutex_t lock; /* for what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     size_t sessions;
     entry_t *oldest, *youngest;
     entry_t *buckets[BUCKETS];

@@ -1,8 +1,8 @@
 /*
  * The replies to numbered writes, for a server that ignores the numbers although drivers repeat
- * their writes (--present mongos in front of a standalone server). A write then takes effect at
- * most once while this process lives. Each session has its last write here, for at least as long as
- * drivers repeat it.
+ * their writes (--present mongos in front of a standalone server). A write repeated within
+ * SPILL_RETRY_HORIZON_MS takes effect at most once, if this process still runs. The table has the
+ * last write of each session.
  *
  * Threads: any.
  */

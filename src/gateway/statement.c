@@ -92,8 +92,9 @@ static void read_path(const spill_served_collection_t *at, const char *path, con
         statement->kind = SPILL_STATEMENT_SPILL;
     } else if (field != NULL) {
         set_array(statement, path, operation, NULL);
-        statement->counts =
-            statement->counts || strcmp(field, at->definition->array) != 0 || at->array == NULL;
+        statement->touches_other_field = statement->touches_other_field ||
+                                         strcmp(field, at->definition->array) != 0 ||
+                                         at->array == NULL;
     }
 }
 
@@ -152,8 +153,9 @@ static void read_pipeline(const spill_served_collection_t *at, spill_statement_t
         unsigned mentions = spill_mentions_in_value(&each, array);
         for (size_t i = 0; at->fields[i] != NULL; i++) {
             unsigned own = spill_mentions_in_value(&each, at->fields[i]);
-            statement->counts = statement->counts || (strcmp(at->fields[i], array) != 0 &&
-                                                      (own & SPILL_MENTIONS_ARRAY) != 0);
+            statement->touches_other_field =
+                statement->touches_other_field ||
+                (strcmp(at->fields[i], array) != 0 && (own & SPILL_MENTIONS_ARRAY) != 0);
             mentions |= own;
         }
         bool sets = BSON_ITER_HOLDS_DOCUMENT(&each) && bson_iter_recurse(&each, &stage) &&

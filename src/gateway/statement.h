@@ -21,13 +21,13 @@ typedef struct spill_statement {
     bool has_collation;
     unsigned q_mentions; /* mention.h */
     spill_statement_kind_t kind;
-    const char *field;     /* SPILL_STATEMENT_ARRAY: what it changes */
-    const char *operation; /* ... and by which operator */
-    const char *reason;    /* ... and what to do instead; NULL: nothing in particular */
-    bool counts;           /* it changes a field of the definition that is not F */
-    bool replaces;         /* u is a document, not operators or a pipeline */
-    bool ends;             /* operators that may set F to something that is no array */
-    bson_iter_t values;    /* SPILL_STATEMENT_PUSH: at the array of $each, or at the one value */
+    const char *field;        /* SPILL_STATEMENT_ARRAY: what it changes */
+    const char *operation;    /* ... and by which operator */
+    const char *reason;       /* ... and what to do instead; NULL: nothing in particular */
+    bool touches_other_field; /* it changes a field of the definition that is not F */
+    bool replaces;            /* u is a document, not operators or a pipeline */
+    bool ends;                /* operators that may set F to something that is no array */
+    bson_iter_t values;       /* SPILL_STATEMENT_PUSH: at the array of $each, or at the one value */
     bool each;
     int64_t count; /* of these values */
 } spill_statement_t;

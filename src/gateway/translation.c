@@ -89,10 +89,11 @@ bool spill_translation_check_concern(spill_translation_t *translation)
     bool known = BSON_ITER_HOLDS_NUMBER(&w) ? bson_iter_as_double(&w) <= 1
                                             : BSON_ITER_HOLDS_UTF8(&w) &&
                                                   strcmp(bson_iter_utf8(&w, NULL), "majority") == 0;
-    return known || spill_translation_fail(
-                        translation, SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN,
-                        "spillway: writes to an array with pages wait for the majority, and for no "
-                        "other write concern: use w: \"majority\"");
+    return known ||
+           spill_translation_fail(
+               translation, SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN,
+               "spillway: changes of a managed array, and pushes that adopt one, wait for the "
+               "majority, and for no other write concern: use w: \"majority\"");
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */

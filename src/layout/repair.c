@@ -8,7 +8,7 @@
  *   a seal, keep oldest    a sealed tail, or a missing one            ADVANCE, CREATE_PAGE
  *   a trim                 pages below the watermark have elements    EMPTY_PAGE each
  *   a drop, a late put     pages without a head (store/listing.h)     DROP_PAGE each; on a server
- *                                                                     they are reported, and stay
+ *                                                                     only with a note of the drop
  *
  * Rounding and other programs can make a summary wrong. A repair then computes it again (RECOUNT).
  *

@@ -28,8 +28,9 @@ void spill_reshaped_add(const spill_run_t *run, size_t count, int64_t pages, int
 spill_code_t spill_reshape_check(const spill_oversized_t *oversized, spill_error_t *error);
 
 /*
- * Adopt the array if it is unmanaged. Then move its oldest elements to pages until the head is as
- * short as after a spill. `oversized` describes the array when it was last seen.
+ * Adopt the array if it is unmanaged. Then, if a spill is due (outlier.h), move its oldest elements
+ * to pages until the head is as short as after a spill. `oversized` describes the array when it was
+ * last seen.
  *
  * The function reads every page again and compares each element with what it moved. SPILL_CORRUPT:
  * a page differs although no client has changed it. After a crash the same call continues, but

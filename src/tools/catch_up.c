@@ -308,7 +308,7 @@ static spill_code_t begin_groups(catch_up_t *catch_up, spill_error_t *error)
     spill_transfer_group_t *group = &catch_up->pass->group;
     bool any = false;
     spill_transfer_group_init(group, &catch_up->transfer);
-    if (!group->works)
+    if (!group->is_possible)
         return SPILL_OK;
     spill_code_t code =
         spill_each_orphan(catch_up->transfer.target.array, NULL, stop_at_orphan, &any, error);
@@ -320,7 +320,7 @@ static void count_group(catch_up_t *catch_up, const spill_listing_t *owners, boo
 {
     const spill_transfer_group_t *group = &catch_up->pass->group;
     for (size_t i = 0; i < owners->count; i++) {
-        done[i] = group->works && group->done[i];
+        done[i] = group->is_possible && group->done[i];
         if (!done[i])
             continue;
         spill_item_t item = spill_listing_item(owners, i);
@@ -338,7 +338,7 @@ static spill_code_t catch_up_group(void *context, const spill_listing_t *owners,
     own_transfer(&one);
     group->transfer = &one.transfer;
     spill_code_t code =
-        group->works ? wait_for_turn(&one, (int64_t)owners->count, error) : SPILL_OK;
+        group->is_possible ? wait_for_turn(&one, (int64_t)owners->count, error) : SPILL_OK;
     if (code == SPILL_OK)
         code = spill_transfer_group_try(group, owners, error);
     if (code == SPILL_OK)

@@ -1,7 +1,8 @@
 /*
  * Migrate: reshape the arrays that other programs keep in the documents of a definition's heads, or
- * have pushed to, while those programs continue to run. The documents themselves show what is done,
- * so no other progress is recorded: after a crash at any point, the same call continues.
+ * have pushed to, while those programs continue to run. The documents themselves show what is done:
+ * after a crash at any point, the same call continues. The recorded place of a pass only saves it
+ * visits (migrate_place.h).
  * docs/reference/allowed-writes.md lists what other programs may do meanwhile.
  */
 #ifndef SPILL_TOOLS_MIGRATE_H

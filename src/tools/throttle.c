@@ -116,7 +116,7 @@ static bool must_wait(const spill_throttle_t *throttle, char *text, size_t text_
         *worth = true;
         return true;
     }
-    *worth = atomic_load(&pace_of(throttle)->held);
+    *worth = atomic_load(&pace_of(throttle)->paused);
     if (*worth) {
         snprintf(text, text_size, "paused by `spillway control'");
         return true;
@@ -149,17 +149,17 @@ static bool wait_for_turn(spill_throttle_t *throttle)
             sleep_before_check(throttle, left_us);
         } else if (must_wait(throttle, text, sizeof text, &worth)) {
             worth = worth || spill_throttle_now_us(throttle) - began_us >= NOTICE_US;
-            if (!throttle->paused && worth)
+            if (!throttle->noticed && worth)
                 notify(throttle, text);
-            throttle->paused = throttle->paused || worth;
+            throttle->noticed = throttle->noticed || worth;
             sleep_before_check(throttle, CHECK_US);
         } else {
             break;
         }
     }
-    if (throttle->paused)
+    if (throttle->noticed)
         notify(throttle, "going on");
-    throttle->paused = false;
+    throttle->noticed = false;
     return true;
 }
 

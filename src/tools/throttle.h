@@ -41,7 +41,7 @@ typedef struct spill_job_pace {
     _Atomic int64_t rate_per_s;     /* units; 0: not limited */
     _Atomic int64_t latency_max_us; /* wait while `latency` is higher; 0: not limited */
     atomic_int threads;             /* that may work at the same time */
-    atomic_bool held;               /* wait */
+    atomic_bool paused;             /* wait */
 } spill_job_pace_t;
 
 typedef struct spill_throttle_options {
@@ -69,7 +69,7 @@ typedef struct spill_throttle {
     int64_t paid_until_us; /* until then the rate allows no further units */
     int64_t free_at_us;    /* the next chunk may begin */
     double rest;           /* in multiples of a chunk's duration */
-    bool paused;           /* a notice has reported that it waits */
+    bool noticed;          /* a notice has reported that it waits */
     pthread_mutex_t lock;
 } spill_throttle_t;
 

@@ -100,22 +100,39 @@ static void describe_consolidation(const char *shown, const bson_t *entry, descr
         bson_strdup_printf("spillway consolidate %s PLAN --into %s --execute", shown, job->name);
 }
 
-/* An import is named after its file's absolute path, or by --as. */
+/* Append an option's name, or "", and the text as one word for the shell. */
+static void append_word(bson_string_t *command, const char *option, const char *text)
+{
+    bson_string_append_printf(command, " %s'", option);
+    for (const char *at = text; *at != '\0'; at++) {
+        const char one[] = {*at, '\0'};
+        bson_string_append(command, *at == '\'' ? "'\\''" : one);
+    }
+    bson_string_append(command, "'");
+}
+
+/*
+ * An import is named after its file's absolute path, or by --as. A name by --as that begins with a
+ * slash is taken for a path: the command then lacks FILE --as.
+ */
 static void describe_import(const char *shown, const bson_t *entry, described_t *job)
 {
     const char *definition = text_at(entry, "definition"), *source = text_at(entry, "source");
-    const char *id = text_at(entry, "id");
+    const char *id = text_at(entry, "id"), *format = text_at(entry, "format");
     int64_t records =
         number_at(entry, "before") + (flag_at(entry, "applied") ? number_at(entry, "records") : 0);
     job->kind = SPILL_STATUS_IMPORT;
     job->unfinished = !flag_at(entry, "finished");
-    job->state = bson_strdup_printf("%" PRId64 " records of %s are imported", records, source);
+    job->state =
+        bson_strdup_printf("%" PRId64 " records of %s have been imported so far", records, source);
     bson_string_t *finish = bson_string_new("");
-    bson_string_append_printf(finish, "spillway import %s %s %s'%s' --owner '%s'", shown,
-                              definition, source[0] == '/' ? "" : "FILE --as ", source,
-                              text_at(entry, "owner"));
+    bson_string_append_printf(finish, "spillway import %s %s", shown, definition);
+    append_word(finish, source[0] == '/' ? "" : "FILE --as ", source);
+    if (format[0] != '\0')
+        append_word(finish, "--format ", format);
+    append_word(finish, "--owner ", text_at(entry, "owner"));
     if (id[0] != '\0')
-        bson_string_append_printf(finish, " --id '%s'", id);
+        append_word(finish, "--id ", id);
     if (flag_at(entry, "strings"))
         bson_string_append(finish, " --strings");
     job->finish = bson_string_free(finish, false);
@@ -146,7 +163,7 @@ static const struct {
     {":consolidate", describe_consolidation},
 };
 
-/* A part of a job that has an entry of its own. */
+/* A consolidation stores its place in a second entry, which is not listed. */
 #define PLACE_SUFFIX ":consolidate.at"
 
 static bool ends_with(const char *text, const char *suffix)

@@ -9,14 +9,15 @@ expect 0 define "$db" ev --preset feed-recent --collection people --quiet
 expect 0 status "$db"
 has out 'no job is unfinished'
 
+# The name needs quotes and does not show the format.
 # An import that ends at a wrong line, in its second chunk, is unfinished until it is continued.
 python3 - <<'EOF' || fail "making records"
-with open("records.ndjson", "w") as out:
+with open("it's records", "w") as out:
     for n in range(30000):
         out.write('{"by": "user-%d", "n": %d}\n' % (n % 7, n))
     out.write("wrong\n")
 EOF
-expect 3 import "$db" ev records.ndjson --owner by --quiet
+expect 3 import "$db" ev "it's records" --format ndjson --owner by --quiet
 before=$(date +%s)
 expect 1 status "$db"
 has out 'import of ev: '
@@ -32,7 +33,7 @@ assert abs(saved.timestamp() - int(sys.argv[1])) < 3600, line
 assert 0 < int(line["state"].split()[0]) < 30001, line
 open("finish", "w").write(line["finish"])
 EOF
-sed -i '$d' records.ndjson
+sed -i '$d' "it's records"
 eval "$(sed 's/^spillway/expect 0/' finish)"
 expect 0 status "$db"
 counts "$db" ev user-0 4286

@@ -150,7 +150,7 @@ static void a_drop_deletes_all_records(void **state)
         add(&fixture);
     spill_buffer_clear(&fixture.state.newest_ops); /* they end with the document's record */
     write_batch(&fixture);
-    assert_int_equal(spill_op_drop(&store, &fixture.key, 5, &fixture.batch, NULL), SPILL_OK);
+    assert_int_equal(spill_ops_delete(&store, &fixture.key, 5, &fixture.batch, NULL), SPILL_OK);
     write_batch(&fixture);
     for (int64_t ordinal = 0; ordinal < fixture.state.op_count; ordinal++)
         assert_false(has(&fixture, ordinal));

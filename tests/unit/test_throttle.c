@@ -36,7 +36,7 @@ static void sleep_on(void *context, int64_t duration_us)
     if (duration_us > world->longest_sleep_us)
         world->longest_sleep_us = duration_us;
     if (world->resume && world->now_us >= world->remove_at_us)
-        atomic_store(&world->resume->held, false);
+        atomic_store(&world->resume->paused, false);
     if (world->remove_at_end && world->now_us >= world->remove_at_us) {
         unlink(world->remove_at_end);
         world->remove_at_end = NULL;
@@ -277,7 +277,7 @@ static void test_pace_changes_while_it_runs(void **state)
     world.slow_until_us = world.now_us + 5000000;
     assert_true(spill_throttle_wait(&throttle));
     assert_true(world.now_us >= world.slow_until_us);
-    atomic_store(&pace.held, true);
+    atomic_store(&pace.paused, true);
     world.resume = &pace;
     world.remove_at_us = world.now_us + 7000000;
     assert_true(spill_throttle_wait(&throttle));

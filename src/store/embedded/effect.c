@@ -340,7 +340,7 @@ static spill_code_t forget_ops(const making_t *making, int64_t incarnation, spil
 {
     spill_op_cache_forget(&making->store->ops, making->key);
     spill_code_t code =
-        spill_op_drop(making->store, making->key, incarnation, making->batch, error);
+        spill_ops_delete(making->store, making->key, incarnation, making->batch, error);
     return code == SPILL_OK ? code : spill_embedded_place(making->request, SPILL_HEAD, code, error);
 }
 

@@ -151,7 +151,10 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
  */
 bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state_t *state);
 
-/* An operation's entry; its ordinal is in the key. */
+/*
+ * An operation's entry in a record of its own, as earlier versions wrote it; its ordinal is in the
+ * key. Only tests encode such a record.
+ */
 void spill_op_encode(const spill_op_entry_t *entry, spill_buffer_t *bytes);
 bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry);
 

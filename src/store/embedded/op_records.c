@@ -4,7 +4,8 @@
 #include "store/embedded/records.h"
 #include "util/error.h"
 
-static int64_t group_of(int64_t ordinal)
+/* The ordinal of the first operation in the record that has, or will have, this one. */
+static int64_t group_start(int64_t ordinal)
 {
     return ordinal - ordinal % SPILL_OPS_TOGETHER;
 }
@@ -29,7 +30,7 @@ spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,
                            const spill_state_t *state, int64_t ordinal, spill_op_entry_t *entry,
                            bool *found, spill_error_t *error)
 {
-    int64_t first = group_of(ordinal);
+    int64_t first = group_start(ordinal);
     *found = spill_op_list_get(state->newest_ops.data, state->newest_ops.size, state->op_count,
                                ordinal, entry);
     if (*found)
@@ -43,6 +44,7 @@ spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,
                                          ordinal, entry);
     if (*found)
         return SPILL_OK;
+    /* Earlier versions wrote one record per operation. */
     spill_record_key_op(key, state->incarnation, ordinal);
     SPILL_TRY(read_record(source, key, found, error));
     if (*found && !spill_op_decode(value->data, value->size, entry))
@@ -51,11 +53,14 @@ spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,
     return SPILL_OK;
 }
 
-/* Delete the newest group that has left the window: each new group moves one out. */
+/*
+ * Delete the group that has just left the window. After the window is narrowed, older groups stay
+ * until the drop.
+ */
 static void delete_old_ops(spill_batch_t *batch, spill_record_key_t *key,
                            const spill_state_t *state, int64_t op_window)
 {
-    int64_t end = group_of(state->op_count > op_window ? state->op_count - op_window : 0);
+    int64_t end = group_start(state->op_count > op_window ? state->op_count - op_window : 0);
     if (end == 0)
         return;
     spill_record_key_ops(key, state->incarnation, end - SPILL_OPS_TOGETHER);
@@ -67,7 +72,7 @@ void spill_op_add(spill_batch_t *batch, spill_record_key_t *key, spill_state_t *
 {
     spill_buffer_t *list = &state->newest_ops;
     spill_op_list_add(list, entry);
-    int64_t first = group_of(entry->ordinal);
+    int64_t first = group_start(entry->ordinal);
     if (entry->ordinal + 1 < first + SPILL_OPS_TOGETHER)
         return;
     spill_record_key_ops(key, state->incarnation, first);
@@ -76,23 +81,25 @@ void spill_op_add(spill_batch_t *batch, spill_record_key_t *key, spill_state_t *
     delete_old_ops(batch, key, state, op_window);
 }
 
-spill_code_t spill_op_drop(spill_embedded_t *store, spill_record_key_t *key, int64_t incarnation,
-                           spill_batch_t *batch, spill_error_t *error)
+spill_code_t spill_ops_delete(spill_embedded_t *store, spill_record_key_t *key, int64_t incarnation,
+                              spill_batch_t *batch, spill_error_t *error)
 {
     SPILL_SCOPED(spill_kv_iter_release)
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
-    int64_t of, ordinal;
+    int64_t incarnation_found, ordinal;
     spill_record_key_op(key, incarnation, 0);
     iter->ops->seek(iter, key->data, key->size);
-    for (; iter->valid && spill_record_key_is_op(key, iter->key, iter->key_bytes, &of, &ordinal) &&
-           of == incarnation;
+    for (; iter->valid &&
+           spill_record_key_is_op(key, iter->key, iter->key_bytes, &incarnation_found, &ordinal) &&
+           incarnation_found == incarnation;
          iter->ops->next(iter))
         spill_batch_delete(batch, iter->key, iter->key_bytes);
     SPILL_TRY(spill_kv_iter_stop(iter, error));
     spill_record_key_ops(key, incarnation, 0);
     iter->ops->seek(iter, key->data, key->size);
-    for (; iter->valid && spill_record_key_is_ops(key, iter->key, iter->key_bytes, &of, &ordinal) &&
-           of == incarnation;
+    for (; iter->valid &&
+           spill_record_key_is_ops(key, iter->key, iter->key_bytes, &incarnation_found, &ordinal) &&
+           incarnation_found == incarnation;
          iter->ops->next(iter))
         spill_batch_delete(batch, iter->key, iter->key_bytes);
     return spill_kv_iter_stop(iter, error);

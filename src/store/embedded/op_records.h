@@ -1,7 +1,8 @@
 /*
  * The records of an owner's operations. The newest operations are in the record of the document
  * that got them (spill_state_t.newest_ops), so an append with an operation id writes no additional
- * record. When they are SPILL_OPS_TOGETHER, they move to a record of their own.
+ * record. When they are SPILL_OPS_TOGETHER, they move to a record of their own. Earlier versions
+ * wrote one record per operation; such records are read, and deleted with the owner.
  */
 #ifndef SPILL_STORE_EMBEDDED_OP_RECORDS_H
 #define SPILL_STORE_EMBEDDED_OP_RECORDS_H
@@ -30,8 +31,8 @@ spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,
 void spill_op_add(spill_batch_t *batch, spill_record_key_t *key, spill_state_t *state,
                   const spill_op_entry_t *entry, int64_t op_window);
 
-/* Delete the records of the incarnation's operations. */
-spill_code_t spill_op_drop(spill_embedded_t *store, spill_record_key_t *key, int64_t incarnation,
-                           spill_batch_t *batch, spill_error_t *error);
+/* Delete the records of the incarnation's operations, of both kinds. */
+spill_code_t spill_ops_delete(spill_embedded_t *store, spill_record_key_t *key, int64_t incarnation,
+                              spill_batch_t *batch, spill_error_t *error);
 
 #endif

@@ -373,7 +373,7 @@ static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_
     copying_t *copying = context;
     spill_transferred_t transferred;
     size_t at = copying->at++;
-    if (copying->group.works && copying->group.done[at]) {
+    if (copying->group.is_possible && copying->group.done[at]) {
         transferred = copying->group.transferred[at];
         transferred.difference.owner = value;
     } else {

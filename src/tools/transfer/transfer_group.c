@@ -15,10 +15,10 @@ typedef struct member {
     size_t index; /* in the listing */
     spill_value_t value;
     spill_owner_t source, target;
-    spill_response_t here, there; /* the heads */
-    bson_t *update;               /* the other fields that the target lacks */
+    spill_response_t source_head, target_head;
+    bson_t *update; /* the other fields that the target lacks */
     spill_value_t *elements;
-    bool made; /* the head was missing, and a request to make it was sent */
+    bool made; /* the head was missing; this call tries to make it */
 } member_t;
 
 typedef struct members {
@@ -31,7 +31,7 @@ typedef struct members {
 static const char FIRST_ID[] = SPILL_TRANSFER_OP_PREFIX "0";
 static const spill_op_t FIRST_OP = {.id = FIRST_ID, .id_bytes = sizeof FIRST_ID - 1, .base = 0};
 
-static bool is_plain(const spill_definition_t *definition)
+static bool is_outlier(const spill_definition_t *definition)
 {
     return definition->layout == SPILL_LAYOUT_OUTLIER;
 }
@@ -39,17 +39,17 @@ static bool is_plain(const spill_definition_t *definition)
 void spill_transfer_group_init(spill_transfer_group_t *group, const spill_transfer_t *transfer)
 {
     *group = (spill_transfer_group_t){.transfer = transfer, .makes = true};
-    group->works = is_plain(spill_transfer_source(transfer)) &&
-                   is_plain(spill_transfer_target(transfer)) &&
-                   !transfer->source.store->options.partial;
+    group->is_possible = is_outlier(spill_transfer_source(transfer)) &&
+                         is_outlier(spill_transfer_target(transfer)) &&
+                         !transfer->source.store->options.partial;
 }
 
 static void release_member(member_t *member)
 {
     spill_owner_release(&member->source);
     spill_owner_release(&member->target);
-    spill_response_release(&member->here);
-    spill_response_release(&member->there);
+    spill_response_release(&member->source_head);
+    spill_response_release(&member->target_head);
     bson_destroy(member->update);
     bson_free(member->elements);
     *member = (member_t){0};
@@ -107,10 +107,10 @@ static void read_sources(members_t *members, const spill_listing_t *owners)
         member->index = i;
         member->value = spill_listing_item(owners, i).owner;
         bool read = init_member(transfer, member) == SPILL_OK &&
-                    read_head(transfer, &member->source, false, &member->here) == SPILL_OK;
-        bytes += spill_run_bytes(&member->here.run);
-        bytes += member->here.fields ? (int64_t)member->here.fields->len : 0;
-        if (!read || !is_whole(&member->here))
+                    read_head(transfer, &member->source, false, &member->source_head) == SPILL_OK;
+        bytes += spill_run_bytes(&member->source_head.run);
+        bytes += member->source_head.fields ? (int64_t)member->source_head.fields->len : 0;
+        if (!read || !is_whole(&member->source_head))
             release_member(&members->all[--members->count]);
     }
 }
@@ -130,17 +130,21 @@ static void read_targets(members_t *members, bool made)
         bool wanted = !made || member->made;
         spill_code_t code = SPILL_OK;
         if (wanted)
-            code = read_head(members->group->transfer, &member->target, !made, &member->there);
+            code =
+                read_head(members->group->transfer, &member->target, !made, &member->target_head);
         if (code != SPILL_OK)
-            spill_response_clear(&member->there);
+            spill_response_clear(&member->target_head);
         if (code != SPILL_OK && !made)
-            member->here.state.present = false; /* left to spill_transfer_one */
+            member->source_head.state.present = false; /* left to spill_transfer_one */
     }
 }
 
 /* ---- missing heads --------------------------------------------------------------------------- */
 
-/* Make the update of the other fields. False: spill_transfer_one decides what to do with them. */
+/*
+ * Make the update of the other fields. False: the fields differ in a way that this function cannot
+ * repair; spill_transfer_one handles the owner.
+ */
 static bool compare_fields(const members_t *members, member_t *member, bool *equal)
 {
     const spill_transfer_t *transfer = members->group->transfer;
@@ -150,8 +154,8 @@ static bool compare_fields(const members_t *members, member_t *member, bool *equ
     if (!copies_fields(transfer))
         return true;
     bson_reinit(member->update);
-    *equal = !spill_transfer_fields_update(&owner, member->here.fields, member->there.fields,
-                                           member->update);
+    *equal = !spill_transfer_fields_update(&owner, member->source_head.fields,
+                                           member->target_head.fields, member->update);
     return owner.difference.count == 0 &&
            (*equal ||
             spill_array_check_update(transfer->target.array, member->update, &ignored) == SPILL_OK);
@@ -160,18 +164,18 @@ static bool compare_fields(const members_t *members, member_t *member, bool *equ
 /* May its whole array be the first append to the target? */
 static bool is_missing(const members_t *members, member_t *member)
 {
-    const spill_state_t *here = &member->here.state;
+    const spill_state_t *source = &member->source_head.state;
     const spill_definition_t *to = spill_transfer_target(members->group->transfer);
-    int64_t bytes = spill_run_bytes(&member->here.run), end = spill_state_end(here);
+    int64_t bytes = spill_run_bytes(&member->source_head.run), end = spill_state_end(source);
     bool equal;
-    return here->present && !member->there.state.present && end > 0 && here->live == end &&
-           end <= to->bounds.threshold && spill_part_fits(&member->target, end, bytes) &&
-           compare_fields(members, member, &equal);
+    return source->present && !member->target_head.state.present && end > 0 &&
+           source->live == end && end <= to->bounds.threshold &&
+           spill_part_fits(&member->target, end, bytes) && compare_fields(members, member, &equal);
 }
 
 static spill_part_t make_part(member_t *member)
 {
-    const spill_run_t *run = &member->here.run;
+    const spill_run_t *run = &member->source_head.run;
     member->elements = bson_malloc(run->count * sizeof *member->elements);
     for (size_t i = 0; i < run->count; i++)
         member->elements[i] = spill_run_element(run, i).value;
@@ -218,12 +222,12 @@ static spill_code_t make_heads(members_t *members, spill_error_t *error)
 
 static bool same_elements(const member_t *member, uint64_t *hash)
 {
-    const spill_run_t *here = &member->here.run, *there = &member->there.run;
+    const spill_run_t *source = &member->source_head.run, *target = &member->target_head.run;
     *hash = 0;
-    if (here->count != there->count)
+    if (source->count != target->count)
         return false;
-    for (size_t i = 0; i < here->count; i++) {
-        spill_element_t left = spill_run_element(here, i), right = spill_run_element(there, i);
+    for (size_t i = 0; i < source->count; i++) {
+        spill_element_t left = spill_run_element(source, i), right = spill_run_element(target, i);
         if (left.seq != right.seq || !spill_value_equal(&left.value, &right.value))
             return false;
         spill_value_add_hash(&left.value, hash);
@@ -235,11 +239,12 @@ static bool same_elements(const member_t *member, uint64_t *hash)
 static void compare(spill_transfer_group_t *group, const members_t *members, member_t *member)
 {
     spill_copy_result_t *result = group->transfer->result;
-    int64_t count = (int64_t)member->here.run.count;
+    int64_t count = (int64_t)member->source_head.run.count;
     uint64_t hash;
     bool equal = false;
-    if (!is_whole(&member->here) || !is_whole(&member->there) ||
-        spill_state_end(&member->here.state) != spill_state_end(&member->there.state) ||
+    if (!is_whole(&member->source_head) || !is_whole(&member->target_head) ||
+        spill_state_end(&member->source_head.state) !=
+            spill_state_end(&member->target_head.state) ||
         !compare_fields(members, member, &equal) || !equal || !same_elements(member, &hash))
         return;
     bool compares = !group->transfer->options->unverified;
@@ -261,7 +266,7 @@ spill_code_t spill_transfer_group_try(spill_transfer_group_t *group, const spill
     SPILL_SCOPED(release_members) members_t members = {.group = group};
     group->count = owners->count;
     memset(group->done, 0, sizeof group->done);
-    if (!group->works || owners->count > SPILL_TRANSFER_GROUP)
+    if (!group->is_possible || owners->count > SPILL_TRANSFER_GROUP)
         return SPILL_OK;
     read_sources(&members, owners);
     if (members.count == 0)

@@ -21,8 +21,8 @@ enum {
 /* Call spill_transfer_group_init, then try for each listing of owners. */
 typedef struct spill_transfer_group {
     const spill_transfer_t *transfer;
-    bool works; /* the definitions allow it */
-    bool makes; /* it may make heads in the target; else it only compares */
+    bool is_possible; /* the definitions allow it, and the source is complete */
+    bool makes;       /* it may make heads in the target; else it only compares */
     size_t count;
     bool done[SPILL_TRANSFER_GROUP]; /* of the owners of the listing: nothing is left to do */
     spill_transferred_t transferred[SPILL_TRANSFER_GROUP];
