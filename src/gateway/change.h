@@ -46,7 +46,9 @@ struct spill_change {
     spill_translation_t *translation;
     const spill_statement_t *statement;
     spill_statement_numbers_t *numbers;
-    int32_t number; /* of this statement, if q names the owner; else -1 */
+    int32_t number;     /* of this statement, if q names the owner; else -1 */
+    int32_t taken;      /* then: its number for the owner that was found last */
+    uint64_t taken_for; /* a hash of that owner; 0: none */
     /*
      * Send the statement with `guards` added to its filter, as an update of many if `many`, and
      * add to n, modified and upserted.

@@ -16,10 +16,15 @@ typedef struct used {
     int32_t count;
 } used_t;
 
+static uint64_t hash_of(const spill_value_t *owner)
+{
+    return spill_hash(owner->data, owner->size_bytes) ^ owner->type;
+}
+
 int32_t spill_numbers_take(spill_statement_numbers_t *numbers, const spill_value_t *owner,
                            int64_t count)
 {
-    uint64_t key = spill_hash(owner->data, owner->size_bytes) ^ owner->type;
+    uint64_t key = hash_of(owner);
     size_t length = numbers->owners.size / sizeof(used_t);
     used_t used = {.owner = key};
     size_t at = 0;
@@ -126,8 +131,13 @@ bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
     if (command->session == NULL || command->txn_number < 0)
         return false;
     *session = (spill_session_op_t){.txn = command->txn_number, .number = change->number};
-    if (change->number < 0)
-        session->number = spill_numbers_take(change->numbers, owner, change->statement->count);
+    if (change->number < 0) {
+        /* Another try for the owner is the same statement. */
+        if (change->taken_for != hash_of(owner))
+            change->taken = spill_numbers_take(change->numbers, owner, change->statement->count);
+        change->taken_for = hash_of(owner);
+        session->number = change->taken;
+    }
     memcpy(session->session, command->session, sizeof session->session);
     memcpy(session->user, change->translation->connection->user, sizeof session->user);
     return true;

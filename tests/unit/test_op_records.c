@@ -70,6 +70,7 @@ static bool has(fixture_t *fixture, int64_t ordinal)
 {
     spill_op_entry_t entry, expected = entry_of(ordinal);
     bool found;
+    fixture->source.holds = false; /* the batch may have changed */
     assert_int_equal(spill_op_read(&fixture->source, &fixture->key, &fixture->state, ordinal,
                                    &entry, &found, NULL),
                      SPILL_OK);
@@ -80,6 +81,30 @@ static bool has(fixture_t *fixture, int64_t ordinal)
     assert_int_equal(entry.count, expected.count);
     assert_true(spill_op_entry_is(&entry, expected.id, expected.id_bytes));
     return true;
+}
+
+/* The record is deleted in between, so a second look-up would find nothing. */
+static void one_look_up_serves_a_group(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_op_entry_t entry;
+    bool found;
+    open_fixture(&fixture);
+    for (int i = 0; i < SPILL_OPS_TOGETHER; i++)
+        add(&fixture);
+    assert_true(has(&fixture, 0));
+    spill_record_key_ops(&fixture.key, 5, 0);
+    spill_batch_delete(&fixture.batch, fixture.key.data, fixture.key.size);
+    for (int ordinal = 1; ordinal < SPILL_OPS_TOGETHER; ordinal++) {
+        assert_int_equal(spill_op_read(&fixture.source, &fixture.key, &fixture.state, ordinal,
+                                       &entry, &found, NULL),
+                         SPILL_OK);
+        assert_true(found);
+        assert_int_equal(entry.ordinal, ordinal);
+    }
+    assert_false(has(&fixture, 1));
+    close_fixture(&fixture);
 }
 
 static void only_groups_have_records(void **state)
@@ -192,6 +217,7 @@ static void damaged_lists_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_look_up_serves_a_group),
         cmocka_unit_test(only_groups_have_records),
         cmocka_unit_test(the_window_is_kept_and_little_more),
         cmocka_unit_test(records_of_earlier_versions_are_read),

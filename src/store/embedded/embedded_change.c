@@ -45,6 +45,7 @@ typedef struct decision {
     bson_t *fields;        /* the head's new other fields; NULL: unchanged */
     spill_run_t unmanaged; /* ADOPT, ADOPT_SPLIT: the unmanaged array */
     spill_buffer_t value;
+    spill_op_source_t ops;
     spill_code_t failed; /* size_of could not read a size; `error` has the reason */
     spill_error_t *error;
 } decision_t;
@@ -60,16 +61,8 @@ static bool keeps_newest(const spill_request_t *request)
 static spill_code_t read_op(decision_t *decision, int64_t ordinal, spill_op_entry_t *entry,
                             bool *found, spill_error_t *error)
 {
-    spill_op_source_t source = {.store = decision->store,
-                                .kv = decision->store->kv,
-                                .batch = decision->batch,
-                                .request = decision->request,
-                                .page = decision->request->page,
-                                .value = decision->value};
-    spill_code_t code =
-        spill_op_read(&source, &decision->key, decision->state, ordinal, entry, found, error);
-    decision->value = source.value;
-    return code;
+    return spill_op_read(&decision->ops, &decision->key, decision->state, ordinal, entry, found,
+                         error);
 }
 
 /* Is the operation the one at this ordinal? *found: the ordinal has a record. */
@@ -85,7 +78,7 @@ static spill_code_t is_op(decision_t *decision, int64_t ordinal, bool *same, boo
 
 /*
  * Fill the cache with the operations [from, op_count). If one of them is missing, *window is NULL.
- * Cost: a point read for each.
+ * Cost: a point read for every SPILL_OPS_TOGETHER operations.
  */
 static spill_code_t cache_ops(decision_t *decision, int64_t from, spill_op_window_t **window,
                               spill_error_t *error)
@@ -595,6 +588,11 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.fields = NULL;
     decision.unmanaged = (spill_run_t){0};
     decision.value = (spill_buffer_t)SPILL_BUFFER_INIT;
+    decision.ops = (spill_op_source_t){.store = call->store,
+                                       .kv = call->store->kv,
+                                       .batch = batch,
+                                       .request = call->request,
+                                       .page = call->request->page};
     spill_record_key_init(&decision.key, call->request->array_id, call->request->key,
                           call->request->key_bytes);
     call->response->outcome = SPILL_REFUSED_GUARD;
@@ -607,5 +605,6 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     spill_seqs_release(&decision.deleted);
     spill_run_release(&decision.unmanaged);
     spill_buffer_release(&decision.value);
+    spill_buffer_release(&decision.ops.value);
     return code;
 }

@@ -26,6 +26,21 @@ static spill_code_t corrupt(const spill_op_source_t *source, spill_error_t *erro
                                   "the record of an operation cannot be read");
 }
 
+/* Read the record of the operations from `first` on. source->holds: there is one. */
+static spill_code_t hold_group(spill_op_source_t *source, spill_record_key_t *key,
+                               int64_t incarnation, int64_t first, spill_error_t *error)
+{
+    if (source->holds && source->incarnation == incarnation && source->first == first)
+        return SPILL_OK;
+    source->incarnation = incarnation;
+    source->first = first;
+    spill_record_key_ops(key, incarnation, first);
+    SPILL_TRY(read_record(source, key, &source->holds, error));
+    return source->holds && spill_op_list_count(source->value.data, source->value.size) == 0
+               ? corrupt(source, error)
+               : SPILL_OK;
+}
+
 spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,
                            const spill_state_t *state, int64_t ordinal, spill_op_entry_t *entry,
                            bool *found, spill_error_t *error)
@@ -36,14 +51,12 @@ spill_code_t spill_op_read(spill_op_source_t *source, spill_record_key_t *key,
     if (*found)
         return SPILL_OK;
     const spill_buffer_t *value = &source->value;
-    spill_record_key_ops(key, state->incarnation, first);
-    SPILL_TRY(read_record(source, key, found, error));
-    if (*found && spill_op_list_count(value->data, value->size) == 0)
-        return corrupt(source, error);
-    *found = *found && spill_op_list_get(value->data, value->size, first + SPILL_OPS_TOGETHER,
-                                         ordinal, entry);
+    SPILL_TRY(hold_group(source, key, state->incarnation, first, error));
+    *found = source->holds && spill_op_list_get(value->data, value->size,
+                                                first + SPILL_OPS_TOGETHER, ordinal, entry);
     if (*found)
         return SPILL_OK;
+    source->holds = false;
     /* Earlier versions wrote one record per operation. */
     spill_record_key_op(key, state->incarnation, ordinal);
     SPILL_TRY(read_record(source, key, found, error));

@@ -9,7 +9,11 @@
 
 #include "store/embedded/embedded.h"
 
-/* Where to read an operation: in the batch, if it is not NULL, and then in the engine. */
+/*
+ * Where to read an operation: in the batch, if it is not NULL, and then in the engine. The record
+ * that was read last stays, so that several operations of one record cost one look-up: clear
+ * `holds` after a change of the batch or of the engine.
+ */
 typedef struct spill_op_source {
     spill_embedded_t *store;
     spill_kv_t *kv;
@@ -17,6 +21,8 @@ typedef struct spill_op_source {
     const spill_request_t *request; /* for messages */
     int64_t page;
     spill_buffer_t value; /* release it at the end */
+    bool holds;           /* `value` has the record of the operations from `first` on */
+    int64_t incarnation, first;
 } spill_op_source_t;
 
 /* Read operation `ordinal` of the incarnation of the state. `key` is one of the owner's. */

@@ -31,16 +31,18 @@ typedef struct members {
 static const char FIRST_ID[] = SPILL_TRANSFER_OP_PREFIX "0";
 static const spill_op_t FIRST_OP = {.id = FIRST_ID, .id_bytes = sizeof FIRST_ID - 1, .base = 0};
 
-static bool is_outlier(const spill_definition_t *definition)
+/* Is a short array one document, with nothing that depends on earlier elements? */
+static bool has_plain_heads(const spill_definition_t *definition)
 {
-    return definition->layout == SPILL_LAYOUT_OUTLIER;
+    const spill_schema_t *schema = spill_schema_of(definition);
+    return schema->has_pages && !schema->has_referenced_elements && !schema->has_windows;
 }
 
 void spill_transfer_group_init(spill_transfer_group_t *group, const spill_transfer_t *transfer)
 {
     *group = (spill_transfer_group_t){.transfer = transfer, .makes = true};
-    group->is_possible = is_outlier(spill_transfer_source(transfer)) &&
-                         is_outlier(spill_transfer_target(transfer)) &&
+    group->is_possible = has_plain_heads(spill_transfer_source(transfer)) &&
+                         has_plain_heads(spill_transfer_target(transfer)) &&
                          !transfer->source.store->options.partial;
 }
 
