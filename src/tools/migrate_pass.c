@@ -163,7 +163,7 @@ typedef struct owner_visit {
     bool done;
 } owner_visit_t;
 
-/* Prepare the batch, whose first owner the cursor has reached. Return the number of those done. */
+/* Prepare the batch that begins at the cursor. Return how many of its owners are done. */
 static spill_code_t prepare(owners_walk_t *walk, int64_t *count, spill_error_t *error)
 {
     const spill_owners_walk_t *given = walk->given;
@@ -405,7 +405,8 @@ static spill_code_t report_orphan(void *context, const spill_orphan_t *orphan, s
     return spill_migrate_report_failure(pass, &orphan->owner, code, &failure, error);
 }
 
-/* Report owners whose document was deleted or replaced. One search, and two reads for each. */
+/* Report owners after their document was deleted or replaced. One search, and two reads for each.
+ */
 spill_code_t spill_migrate_report_orphans(spill_migrate_pass_t *pass, spill_error_t *error)
 {
     spill_array_t *array = pass->array;

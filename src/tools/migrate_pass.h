@@ -83,7 +83,8 @@ spill_code_t spill_migrate_is_unmanaged(const spill_migrate_pass_t *pass,
                                         const spill_value_t *value, bool *unmanaged,
                                         spill_error_t *error);
 
-/* Report owners whose document was deleted or replaced. One search, and two reads for each. */
+/* Report owners after their document was deleted or replaced. One search, and two reads for each.
+ */
 spill_code_t spill_migrate_report_orphans(spill_migrate_pass_t *pass, spill_error_t *error);
 
 #endif

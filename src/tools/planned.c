@@ -144,8 +144,7 @@ static spill_code_t read_fields(const char *file, const spill_record_t *type,
                              entry->path);
 }
 
-/* `name` without the database's name and a dot in front, if it begins with these. */
-static const char *without_database(const char *name, const char *database)
+const char *spill_planned_without_database(const char *name, const char *database)
 {
     size_t length = database ? strlen(database) : 0;
     return length > 0 && strncmp(name, database, length) == 0 && name[length] == '.' &&
@@ -161,8 +160,8 @@ static const char *bare_collection(const entry_t *entry, const char *database,
     const char *name = entry->collection;
     const char *dot = strchr(name, '.');
     if (entry->database)
-        return without_database(name, entry->database);
-    const char *bare = without_database(name, database);
+        return spill_planned_without_database(name, entry->database);
+    const char *bare = spill_planned_without_database(name, database);
     return bare == name && dot && strcmp(dot + 1, definition->collection) == 0 ? dot + 1 : bare;
 }
 

@@ -37,6 +37,12 @@ void spill_planned_init(spill_planned_t *planned, const spill_definition_t *defi
  */
 spill_code_t spill_planned_check(const spill_planned_t *planned, spill_error_t *error);
 
+/*
+ * `name` without the database's name and a dot in front, if it begins with these. `database`: NULL
+ * or "" is none. Borrows from `name`.
+ */
+const char *spill_planned_without_database(const char *name, const char *database);
+
 /* ---- the file that `plan --output` writes and a person edits --------------------------------- */
 
 /*

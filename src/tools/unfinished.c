@@ -18,35 +18,51 @@ const char *spill_status_kind_name(spill_status_kind_t kind)
 
 /* ---- fields of an entry ---------------------------------------------------------------------- */
 
-static const char *text_at(const bson_t *entry, const char *field)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, entry, field) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
+/* The fields of all kinds that a person wants to know. An entry lacks those of other kinds. */
+typedef struct entry {
+    const char *definition, *original, *as, *phase;
+    const char *source, *format, *owner, *id;
+    bool undoing, emptied, applied, finished, strings;
+    bool is_import; /* it has an offset in its source */
+    int64_t records, before;
+    int64_t saved_ms;
+} entry_t;
 
-static bool flag_at(const bson_t *entry, const char *field)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, entry, field) && BSON_ITER_HOLDS_BOOL(&iter) &&
-           bson_iter_bool(&iter);
-}
+#define FIELD(type, member, name)                                                                  \
+    SPILL_FIELD(type, entry_t, member, name, .flags = SPILL_FIELD_OPTIONAL | SPILL_FIELD_LENIENT)
+static const spill_field_t entry_fields[] = {FIELD(TEXT, definition, "definition"),
+                                             FIELD(TEXT, original, "original"),
+                                             FIELD(TEXT, as, "as"),
+                                             FIELD(TEXT, phase, "phase"),
+                                             FIELD(TEXT, source, "source"),
+                                             FIELD(TEXT, format, "format"),
+                                             FIELD(TEXT, owner, "owner"),
+                                             FIELD(TEXT, id, "id"),
+                                             FIELD(BOOL, undoing, "undoing"),
+                                             FIELD(BOOL, emptied, "emptied"),
+                                             FIELD(BOOL, applied, "applied"),
+                                             FIELD(BOOL, finished, "finished"),
+                                             FIELD(BOOL, strings, "strings"),
+                                             FIELD(NUMBER, records, "records"),
+                                             FIELD(NUMBER, before, "before"),
+                                             FIELD(DATE, saved_ms, SPILL_JOB_SAVED)};
+static const spill_record_t entry_record = SPILL_RECORD("job", entry_t, entry_fields);
 
-static int64_t number_at(const bson_t *entry, const char *field)
+/* Texts borrow from the document. */
+static entry_t read_entry(const bson_t *document)
 {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, entry, field) && BSON_ITER_HOLDS_NUMBER(&iter)
-               ? bson_iter_as_int64(&iter)
-               : 0;
-}
-
-static int64_t saved_at(const bson_t *entry)
-{
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, entry, SPILL_JOB_SAVED) && BSON_ITER_HOLDS_DATE_TIME(&iter)
-               ? bson_iter_date_time(&iter)
-               : SPILL_DATE_UNKNOWN;
+    entry_t entry = {.definition = "",
+                     .original = "",
+                     .as = "",
+                     .phase = "",
+                     .source = "",
+                     .format = "",
+                     .owner = "",
+                     .id = "",
+                     .is_import = bson_has_field(document, "endOffset"),
+                     .saved_ms = SPILL_DATE_UNKNOWN};
+    spill_record_read(&entry_record, document, &entry, NULL); /* whatever is wrong stays as above */
+    return entry;
 }
 
 /* ---- one entry ------------------------------------------------------------------------------- */
@@ -65,34 +81,33 @@ static void release(described_t *job)
     bson_free(job->finish);
 }
 
-static void describe_migration(const char *shown, const bson_t *entry, described_t *job)
+static void describe_migration(const char *shown, const entry_t *entry, described_t *job)
 {
-    bool undoing = flag_at(entry, "undoing");
+    bool undoing = entry->undoing;
     job->kind = SPILL_STATUS_MIGRATION;
     job->unfinished = true;
-    job->state = undoing ? bson_strdup_printf("the copies of '%s' are being dropped",
-                                              text_at(entry, "original"))
-                         : bson_strdup_printf("arrays of '%s' are copied to '%s', which takes no "
-                                              "changes yet",
-                                              text_at(entry, "original"), job->name);
+    job->state = undoing
+                     ? bson_strdup_printf("the copies of '%s' are being dropped", entry->original)
+                     : bson_strdup_printf("arrays of '%s' are copied to '%s', which takes no "
+                                          "changes yet",
+                                          entry->original, job->name);
     job->finish = bson_strdup_printf("spillway migrate %s PLAN --execute --%s", shown,
                                      undoing ? "undo" : "finish");
 }
 
-static void describe_conversion(const char *shown, const bson_t *entry, described_t *job)
+static void describe_conversion(const char *shown, const entry_t *entry, described_t *job)
 {
     job->kind = SPILL_STATUS_CONVERSION;
     job->unfinished = true;
     job->state = bson_strdup_printf("'%s' is being dropped: '%s' has its arrays%s", job->name,
-                                    text_at(entry, "as"),
-                                    flag_at(entry, "emptied") ? ", and no array is left" : "");
-    job->finish = bson_strdup_printf("spillway convert %s %s --as %s --finish", shown, job->name,
-                                     text_at(entry, "as"));
+                                    entry->as, entry->emptied ? ", and no array is left" : "");
+    job->finish =
+        bson_strdup_printf("spillway convert %s %s --as %s --finish", shown, job->name, entry->as);
 }
 
-static void describe_consolidation(const char *shown, const bson_t *entry, described_t *job)
+static void describe_consolidation(const char *shown, const entry_t *entry, described_t *job)
 {
-    const char *phase = text_at(entry, "phase");
+    const char *phase = entry->phase;
     job->kind = SPILL_STATUS_CONSOLIDATION;
     job->unfinished = strcmp(phase, "finished") != 0;
     job->state = bson_strdup_printf("collections are merged into '%s': %s", job->name, phase);
@@ -115,14 +130,13 @@ static void append_word(bson_string_t *command, const char *option, const char *
  * An import is named after its file's absolute path, or by --as. A name by --as that begins with a
  * slash is taken for a path: the command then lacks FILE --as.
  */
-static void describe_import(const char *shown, const bson_t *entry, described_t *job)
+static void describe_import(const char *shown, const entry_t *entry, described_t *job)
 {
-    const char *definition = text_at(entry, "definition"), *source = text_at(entry, "source");
-    const char *id = text_at(entry, "id"), *format = text_at(entry, "format");
-    int64_t records =
-        number_at(entry, "before") + (flag_at(entry, "applied") ? number_at(entry, "records") : 0);
+    const char *definition = entry->definition, *source = entry->source;
+    const char *id = entry->id, *format = entry->format;
+    int64_t records = entry->before + (entry->applied ? entry->records : 0);
     job->kind = SPILL_STATUS_IMPORT;
-    job->unfinished = !flag_at(entry, "finished");
+    job->unfinished = !entry->finished;
     job->state =
         bson_strdup_printf("%" PRId64 " records of %s have been imported so far", records, source);
     bson_string_t *finish = bson_string_new("");
@@ -130,10 +144,10 @@ static void describe_import(const char *shown, const bson_t *entry, described_t 
     append_word(finish, source[0] == '/' ? "" : "FILE --as ", source);
     if (format[0] != '\0')
         append_word(finish, "--format ", format);
-    append_word(finish, "--owner ", text_at(entry, "owner"));
+    append_word(finish, "--owner ", entry->owner);
     if (id[0] != '\0')
         append_word(finish, "--id ", id);
-    if (flag_at(entry, "strings"))
+    if (entry->strings)
         bson_string_append(finish, " --strings");
     job->finish = bson_string_free(finish, false);
     bson_free(job->name);
@@ -141,7 +155,7 @@ static void describe_import(const char *shown, const bson_t *entry, described_t 
 }
 
 /* A pass that reshapes arrays, which was interrupted after some owners. */
-static void describe_pass(const char *shown, const bson_t *entry, described_t *job)
+static void describe_pass(const char *shown, const entry_t *entry, described_t *job)
 {
     (void)entry;
     job->kind = SPILL_STATUS_MIGRATION;
@@ -155,7 +169,7 @@ static void describe_pass(const char *shown, const bson_t *entry, described_t *j
 /* The kinds of job checkpoints (docs/internals/transfer.md), by the suffix of their names. */
 static const struct {
     const char *suffix;
-    void (*describe)(const char *shown, const bson_t *entry, described_t *job);
+    void (*describe)(const char *shown, const entry_t *entry, described_t *job);
 } SUFFIXES[] = {
     {":migrate", describe_migration},
     {":migrate.at", describe_pass},
@@ -172,7 +186,7 @@ static bool ends_with(const char *text, const char *suffix)
     return length > end && strcmp(text + length - end, suffix) == 0;
 }
 
-static described_t describe(const char *shown, const char *name, const bson_t *entry)
+static described_t describe(const char *shown, const char *name, const entry_t *entry)
 {
     described_t job = {.kind = SPILL_STATUS_UNKNOWN, .unfinished = true};
     for (size_t i = 0; i < sizeof SUFFIXES / sizeof SUFFIXES[0]; i++) {
@@ -183,7 +197,7 @@ static described_t describe(const char *shown, const char *name, const bson_t *e
         return job;
     }
     job.name = bson_strdup(name);
-    if (bson_has_field(entry, "endOffset"))
+    if (entry->is_import)
         describe_import(shown, entry, &job);
     else
         job.state = bson_strdup("a job of a kind that this version does not know");
@@ -197,21 +211,22 @@ static void free_document(bson_t **document)
     bson_destroy(*document);
 }
 
-/* Visit one entry. *stop: the visitor wants no more. */
+/* Visit one entry. *stop: the visitor ends the walk. */
 static spill_code_t visit_entry(spill_store_t *store, const char *shown, const char *name,
                                 spill_status_fn visit, void *context, bool *stop,
                                 spill_error_t *error)
 {
-    SPILL_SCOPED(free_document) bson_t *entry = NULL;
-    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, &entry, error));
-    if (!entry || ends_with(name, PLACE_SUFFIX))
+    SPILL_SCOPED(free_document) bson_t *document = NULL;
+    SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, &document, error));
+    if (!document || ends_with(name, PLACE_SUFFIX))
         return SPILL_OK;
-    SPILL_SCOPED(release) described_t described = describe(shown, name, entry);
+    const entry_t entry = read_entry(document);
+    SPILL_SCOPED(release) described_t described = describe(shown, name, &entry);
     const spill_status_job_t job = {.kind = described.kind,
                                     .name = described.name,
                                     .state = described.state,
                                     .finish = described.finish,
-                                    .saved_ms = saved_at(entry)};
+                                    .saved_ms = entry.saved_ms};
     *stop = described.unfinished && !visit(context, &job);
     return SPILL_OK;
 }

@@ -25,11 +25,7 @@ static const char *text_of(const bson_t *document, const char *field)
 /* The name without the database's name and a dot in front, if the entry says its database. */
 static const char *bare_name(const bson_t *entry)
 {
-    const char *name = text_of(entry, "collection"), *database = text_of(entry, "database");
-    size_t length = strlen(database);
-    return length > 0 && strncmp(name, database, length) == 0 && name[length] == '.'
-               ? name + length + 1
-               : name;
+    return spill_planned_without_database(text_of(entry, "collection"), text_of(entry, "database"));
 }
 
 static bool is_named(const bson_t *entry, const char *name)
