@@ -4,30 +4,49 @@
  *   bench_gateway DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]
  *
  * Both are ports of 127.0.0.1, without TLS and without users: a server, and a gateway in front of
- * it (bench/gateway starts both). It prints the p50 of a ping, each on one connection in turns, and
- * the pings per second of 8 and of 64 connections, in rounds of a second in turns. With the
- * gateway's process id also its processor time for each ping. Only the ratios of one run say
- * something.
+ * it (bench/gateway starts both). It prints the p50 of a ping, each on one connection in turns. For
+ * ping, find, update and insert it prints the commands per second of 8 and of 64 connections, in
+ * rounds in turns. With the gateway's process id also its processor time for each command. Only the
+ * ratios of one run say something.
  */
+#include "measure.h"
 #include "wire_client.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 64, LATENCIES = 4000, WARM = 200 };
+enum { CONNECTIONS_MAX = 64, LATENCIES = 4000, WARM = 200, ROUND_US = 500000 };
 
-typedef struct pinger {
+typedef struct caller {
     pthread_t thread;
     int socket;
+    bson_t *request;
     atomic_bool *ending;
     long count;
-} pinger_t;
+} caller_t;
 
-static bson_t request = BSON_INITIALIZER;
+/* ---- commands -------------------------------------------------------------------------------- */
+
+/* The document of find and update: each connection has its own. */
+static bson_t *make_request(const char *command, int number)
+{
+    if (strcmp(command, "find") == 0)
+        return BCON_NEW("find", "relayed", "filter", "{", "_id", BCON_INT32(number), "}", "limit",
+                        BCON_INT32(1), "singleBatch", BCON_BOOL(true), "$db", "bench");
+    if (strcmp(command, "update") == 0)
+        return BCON_NEW("update", "relayed", "updates", "[", "{", "q", "{", "_id",
+                        BCON_INT32(number), "}", "u", "{", "$inc", "{", "n", BCON_INT32(1), "}",
+                        "}", "upsert", BCON_BOOL(true), "}", "]", "$db", "bench");
+    if (strcmp(command, "insert") == 0)
+        return BCON_NEW("insert", "relayed", "documents", "[", "{", "text",
+                        "some words of a comment", "}", "]", "$db", "bench");
+    return BCON_NEW("ping", BCON_INT32(1), "$db", "admin");
+}
 
 static int64_t now_ns(void)
 {
@@ -36,10 +55,10 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void ping(int socket)
+static void call(int socket, const bson_t *request)
 {
     bson_t reply;
-    wire_call(socket, &request, &reply);
+    wire_call(socket, request, &reply);
     bson_destroy(&reply);
 }
 
@@ -62,10 +81,11 @@ static void measure_latency(char **ports)
 {
     static int64_t durations_ns[2][LATENCIES];
     int sockets[2] = {wire_connect(ports[0]), wire_connect(ports[1])};
+    bson_t *ping = make_request("ping", 0);
     for (int i = -WARM; i < LATENCIES; i++) {
         for (int side = 0; side < 2; side++) {
             int64_t started_ns = now_ns();
-            ping(sockets[side]);
+            call(sockets[side], ping);
             if (i >= 0)
                 durations_ns[side][i] = now_ns() - started_ns;
         }
@@ -73,74 +93,79 @@ static void measure_latency(char **ports)
     double direct_us = median_us(durations_ns[0]), relayed_us = median_us(durations_ns[1]);
     printf("ping, p50: direct %.0f us, relayed %.0f us, added %.0f us\n", direct_us, relayed_us,
            relayed_us - direct_us);
+    bson_destroy(ping);
     close(sockets[0]);
     close(sockets[1]);
 }
 
 /* ---- throughput ------------------------------------------------------------------------------ */
 
-static void *ping_on(void *context)
+static void *call_on(void *context)
 {
-    pinger_t *pinger = context;
-    while (!atomic_load(pinger->ending)) {
-        ping(pinger->socket);
-        pinger->count++;
-    }
+    caller_t *caller = context;
+    for (; !atomic_load(caller->ending); caller->count++)
+        call(caller->socket, caller->request);
     return NULL;
 }
 
-/* The pings per second of so many connections. */
-static double measure_side(const char *port, int connections)
+/* The commands per second of so many connections. Adds their number to *all. */
+static double measure_side(const char *port, const char *command, int connections, double *all)
 {
-    static pinger_t pingers[CONNECTIONS_MAX];
+    static caller_t callers[CONNECTIONS_MAX];
     atomic_bool ending = false;
     long count = 0;
     for (int i = 0; i < connections; i++) {
-        pingers[i] = (pinger_t){.socket = wire_connect(port), .ending = &ending};
-        ping(pingers[i].socket);
+        callers[i] = (caller_t){
+            .socket = wire_connect(port), .request = make_request(command, i), .ending = &ending};
+        call(callers[i].socket, callers[i].request);
     }
     int64_t started_ns = now_ns();
     for (int i = 0; i < connections; i++)
-        pthread_create(&pingers[i].thread, NULL, ping_on, &pingers[i]);
-    sleep(1);
+        pthread_create(&callers[i].thread, NULL, call_on, &callers[i]);
+    usleep(ROUND_US);
     atomic_store(&ending, true);
     for (int i = 0; i < connections; i++) {
-        pthread_join(pingers[i].thread, NULL);
-        count += pingers[i].count;
-        close(pingers[i].socket);
+        pthread_join(callers[i].thread, NULL);
+        count += callers[i].count;
+        bson_destroy(callers[i].request);
+        close(callers[i].socket);
     }
+    *all += (double)count;
     return (double)count * 1e9 / (double)(now_ns() - started_ns);
 }
 
-static void measure_throughput(char **ports, int connections, int rounds, int gateway)
+static void measure_throughput(char **ports, const char *command, int connections, int rounds,
+                               int gateway)
 {
-    double best[2] = {0}, pings = 0, started_us = wire_processor_us(gateway);
-    for (int round = 0; round < rounds; round++) {
-        for (int side = 0; side < 2; side++) {
-            double rate = measure_side(ports[side], connections);
-            best[side] = rate > best[side] ? rate : best[side];
-            pings += side == 1 ? rate : 0; /* a round takes a second */
-        }
-    }
-    printf("%d connections, best of %d: direct %.0f/s, relayed %.0f/s, ratio %.2f\n", connections,
-           rounds, best[0], best[1], best[1] / best[0]);
+    static double rates[2][ROUNDS_MAX];
+    double counts[2] = {0}, started_us = wire_processor_us(gateway);
+    for (int round = 0; round < rounds; round++)
+        for (int side = 0; side < 2; side++)
+            rates[side][round] = measure_side(ports[side], command, connections, &counts[side]);
+    double direct = measure_median(rates[0], (size_t)rounds);
+    double relayed = measure_median(rates[1], (size_t)rounds);
+    printf("%s, %d connections, median of %d: direct %.0f/s, relayed %.0f/s, ratio %.2f", command,
+           connections, rounds, direct, relayed, relayed / direct);
     if (gateway > 0)
-        printf("  the gateway's processor time for a ping: %.1f us\n",
-               (wire_processor_us(gateway) - started_us) / pings);
+        printf("; the gateway's processor time: %.1f us",
+               (wire_processor_us(gateway) - started_us) / counts[1]);
+    printf("\n");
 }
 
 int main(int argc, char **argv)
 {
+    static const char *const commands[] = {"ping", "find", "update", "insert"};
     if (argc < 3) {
         fprintf(stderr, "usage: bench_gateway DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]\n");
         return 2;
     }
     int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
-    BCON_APPEND(&request, "ping", BCON_INT32(1), "$db", BCON_UTF8("admin"));
     int gateway = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
+    if (rounds < 1 || rounds > ROUNDS_MAX)
+        measure_stop("ROUNDS is 1 to %d", ROUNDS_MAX);
     measure_latency(argv + 1);
-    measure_throughput(argv + 1, 8, rounds, gateway);
-    measure_throughput(argv + 1, CONNECTIONS_MAX, rounds, gateway);
-    bson_destroy(&request);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        for (int connections = 8; connections <= CONNECTIONS_MAX; connections *= 8)
+            measure_throughput(argv + 1, commands[i], connections, rounds, gateway);
     return 0;
 }

@@ -1,13 +1,17 @@
 /*
  * What a push through the gateway costs, beside the same push that goes to the server directly:
  *
- *   bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS]
+ *   bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]
  *
  * Database `bench` must have definitions of array f of the collections `served` and `hot`, and
- * owner "long" of `served` a long array (bench/gateway makes them). It prints plain  a push to a
- * short array that no definition has touched long   a push to "long", beside a direct one to an
- * empty array; with the pushes that spill hot    the pushes per second of 32 connections to one
- * owner Only the ratios of one run say something.
+ * owner "long" of `served` a long array (bench/gateway makes them). It prints
+ *
+ *   plain  a push to a short array that no definition has touched
+ *   long   a push to "long", beside a direct one to an empty array; with the pushes that spill
+ *   hot    the pushes per second of 32 connections to one owner
+ *
+ * and with the gateway's process id its processor time for each push. Only the ratios of one run
+ * say something.
  */
 #include "measure.h"
 #include "wire_client.h"
@@ -19,7 +23,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PUSHES = 1500, WARM = 50, PLAIN_LENGTH = 10, HOT = 32, DIRECT = 0, GATEWAY = 1, SIDES = 2 };
+enum {
+    PUSHES = 1500,
+    WARM = 50,
+    PLAIN_LENGTH = 10,
+    HOT = 32,
+    HOT_SECONDS = 2,
+    DIRECT = 0,
+    GATEWAY = 1,
+    SIDES = 2
+};
+enum { OWNER_SIZE = 48 };
 
 static const char *const collections[SIDES] = {"direct", "served"};
 static const char *const hot_collections[SIDES] = {"direct", "hot"};
@@ -82,15 +96,31 @@ static void print_costs(const char *what, double seconds[SIDES][PUSHES])
         printf(" p%d0 direct %.0f us, gateway %.0f us, ratio %.2f;", tenths, direct * 1e6,
                through * 1e6, through / direct);
     }
-    printf(" mean ratio %.2f\n", mean[GATEWAY] / mean[DIRECT]);
+    printf(" mean ratio %.2f", mean[GATEWAY] / mean[DIRECT]);
 }
 
-static void measure_plain(const int *sockets)
+/* `pushes`: that the gateway has carried out since it had used `before_us`. */
+static void print_processor(int gateway, double before_us, double pushes)
 {
+    if (gateway > 0)
+        printf("; the gateway's processor time: %.1f us",
+               (wire_processor_us(gateway) - before_us) / pushes);
+    printf("\n");
+}
+
+/* A name that no earlier run on the same server has used. */
+static void name_owner(char name[OWNER_SIZE], const char *kind, int number)
+{
+    snprintf(name, OWNER_SIZE, "%s %d of %d", kind, number, (int)getpid());
+}
+
+static void measure_plain(const int *sockets, int gateway)
+{
+    double before_us = wire_processor_us(gateway);
     static double seconds[SIDES][PUSHES];
-    char owner[32];
+    char owner[OWNER_SIZE];
     for (int i = -WARM; i < PUSHES; i++) {
-        snprintf(owner, sizeof owner, "plain %d", i < 0 ? -1 : i / PLAIN_LENGTH);
+        name_owner(owner, "plain", i < 0 ? -1 : i / PLAIN_LENGTH);
         for (int side = 0; side < SIDES; side++) {
             if (i == -WARM || (i >= 0 && i % PLAIN_LENGTH == 0))
                 insert(sockets[side], collections[side], owner);
@@ -102,15 +132,17 @@ static void measure_plain(const int *sockets)
         }
     }
     print_costs("plain", seconds);
+    print_processor(gateway, before_us, PUSHES + WARM);
 }
 
-static void measure_long(const int *sockets)
+static void measure_long(const int *sockets, int gateway)
 {
+    double before_us = wire_processor_us(gateway);
     static double seconds[SIDES][PUSHES];
-    char owner[32];
+    char owner[OWNER_SIZE];
     bson_t *own = make_push(collections[GATEWAY], "long");
     for (int i = -WARM; i < PUSHES; i++) {
-        snprintf(owner, sizeof owner, "empty %d", i);
+        name_owner(owner, "empty", i);
         insert(sockets[DIRECT], collections[DIRECT], owner);
         bson_t *command = make_push(collections[DIRECT], owner);
         double direct = push(sockets[DIRECT], command), through = push(sockets[GATEWAY], own);
@@ -122,6 +154,7 @@ static void measure_long(const int *sockets)
     }
     bson_destroy(own);
     print_costs("long", seconds);
+    print_processor(gateway, before_us, PUSHES + WARM);
 }
 
 /* ---- a hot owner ----------------------------------------------------------------------------- */
@@ -158,7 +191,7 @@ static double measure_hot_side(const char *port, const char *collection, const c
     double started = measure_now();
     for (int i = 0; i < HOT; i++)
         pthread_create(&pushers[i].thread, NULL, push_on, &pushers[i]);
-    sleep(2);
+    sleep(HOT_SECONDS);
     atomic_store(&ending, true);
     for (int i = 0; i < HOT; i++) {
         pthread_join(pushers[i].thread, NULL);
@@ -169,34 +202,38 @@ static double measure_hot_side(const char *port, const char *collection, const c
     return (double)count / (measure_now() - started);
 }
 
-static void measure_hot(char **ports, int rounds)
+static void measure_hot(char **ports, int rounds, int gateway)
 {
+    double pushes = 0, before_us = wire_processor_us(gateway);
     static double rates[SIDES][ROUNDS_MAX];
-    char owner[32];
+    char owner[OWNER_SIZE];
     for (int round = 0; round < rounds; round++) {
-        snprintf(owner, sizeof owner, "hot %d", round);
+        name_owner(owner, "hot", round);
         for (int side = 0; side < SIDES; side++)
             rates[side][round] = measure_hot_side(ports[side], hot_collections[side], owner);
+        pushes += rates[GATEWAY][round] * HOT_SECONDS;
     }
     double direct = measure_median(rates[DIRECT], (size_t)rounds);
     double through = measure_median(rates[GATEWAY], (size_t)rounds);
-    printf("hot, %d connections, median of %d: direct %.0f/s, gateway %.0f/s, ratio %.1f\n", HOT,
+    printf("hot, %d connections, median of %d: direct %.0f/s, gateway %.0f/s, ratio %.1f", HOT,
            rounds, direct, through, through / direct);
+    print_processor(gateway, before_us, pushes);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS]\n");
+        fprintf(stderr, "usage: bench_gateway_push DIRECT_PORT GATEWAY_PORT [ROUNDS [PROCESS]]\n");
         return 2;
     }
     int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
     if (rounds < 1 || rounds > ROUNDS_MAX)
         measure_stop("ROUNDS is 1 to %d", ROUNDS_MAX);
+    int gateway = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
     int sockets[SIDES] = {wire_connect(argv[1]), wire_connect(argv[2])};
-    measure_plain(sockets);
-    measure_long(sockets);
-    measure_hot(argv + 1, rounds);
+    measure_plain(sockets, gateway);
+    measure_long(sockets, gateway);
+    measure_hot(argv + 1, rounds, gateway);
     close(sockets[DIRECT]);
     close(sockets[GATEWAY]);
     return 0;

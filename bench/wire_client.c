@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <time.h>
 
 int wire_connect(const char *port)
 {
@@ -66,19 +66,10 @@ int64_t wire_number(const bson_t *reply, const char *field)
 
 double wire_processor_us(int process)
 {
-    enum { TEXT_SIZE = 1024, BEFORE_TIMES = 11 };
-    char path[64], text[TEXT_SIZE] = "", *rest;
-    snprintf(path, sizeof path, "/proc/%d/stat", process);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
+    clockid_t clock;
+    struct timespec used;
+    if (process <= 0 || clock_getcpuclockid(process, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0)
         return 0;
-    size_t got = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    const char *at = got > 0 ? strrchr(text, ')') : NULL; /* behind the process's name */
-    for (int i = 0; at != NULL && i <= BEFORE_TIMES; i++)
-        at = strchr(at + 1, ' ');
-    if (at == NULL)
-        return 0;
-    long user = strtol(at, &rest, 10), kernel = strtol(rest, NULL, 10);
-    return (double)(user + kernel) * 1e6 / (double)sysconf(_SC_CLK_TCK);
+    return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1000;
 }

@@ -273,6 +273,20 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     return code;
 }
 
+bool spill_array_make_push(spill_array_t *array, const spill_value_t *owner,
+                           const spill_value_t *elements, size_t count, bson_t *filter,
+                           bson_t *update)
+{
+    spill_error_t error;
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    if (spill_array_check_built(array, &error) != SPILL_OK ||
+        spill_owner_init(&own, array, owner, &error) != SPILL_OK ||
+        check_elements(&own, elements, count, &error) != SPILL_OK)
+        return false; /* the append reports it */
+    spill_part_t part = next_part(&own, elements, count);
+    return part.count == count && spill_layout_make_push(&own, &part, filter, update);
+}
+
 /* ---- several owners, in one request to the store ----------------------------------------------
  */
 

@@ -46,6 +46,7 @@ void spill_connection_free_if_done(spill_connection_t *connection)
     if (connection->numbered)
         spill_connection_end_numbered(connection, NULL);
     spill_connection_release_reply(connection);
+    spill_push_turn_end(connection->gateway->served, &connection->push_turn);
     spill_limits_release(connection->gateway->limits, connection->reserved_input);
     spill_buffer_release(&connection->input);
     spill_buffer_release(&connection->first_message);

@@ -15,6 +15,7 @@
 #define SPILL_GATEWAY_CONNECTION_H
 
 #include "gateway/authentication.h"
+#include "gateway/first_step.h"
 #include "gateway/link.h"
 #include "gateway/translation_job.h"
 
@@ -66,6 +67,7 @@ struct spill_connection {
     spill_rights_t *rights; /* NULL: no translated command yet */
     spill_translation_job_t *job;
     spill_buffer_t first_message; /* the client's, while its first step is in progress */
+    spill_push_turn_t push_turn;
     int64_t first_started_us;
     size_t reserved_reply; /* until the reply of a job is sent */
 

@@ -1,7 +1,6 @@
 /* What becomes of a client's message. */
 #include "gateway/dispatch.h"
 
-#include "gateway/first_step.h"
 #include "gateway/gateway_log.h"
 #include "gateway/own_reply.h"
 #include "util/clock.h"
@@ -287,14 +286,15 @@ static void start_job(spill_connection_t *connection, spill_buffer_t *message)
         gateway, connection->loop, spill_connection_job_host, connection, message, &own);
 }
 
-/* Send the first step of an update of a plain array. False: the command begins in another way. */
+/* Send the first step of an update of one array. False: the command begins in another way. */
 static bool start_first_step(spill_connection_t *connection, const spill_client_command_t *command)
 {
     enum { MESSAGE_BYTES_MAX = 65536 }; /* what a loop may spend its time on */
     bson_t body;
     spill_buffer_t *scratch = &connection->loop->scratch;
     if (command->message->header.length > MESSAGE_BYTES_MAX ||
-        !spill_first_step_make(connection->gateway->served, command, &body))
+        !spill_first_step_make(connection->gateway->served, connection->gateway->activity, command,
+                               &body, &connection->push_turn))
         return false;
     if (spill_connection_need_link(connection)) {
         connection->first_started_us = spill_clock_now_us(NULL);
@@ -397,6 +397,7 @@ static void end_first_step(spill_connection_t *connection, const spill_buffer_t 
         return;
     }
     spill_buffer_release(&connection->first_message);
+    spill_push_turn_end(connection->gateway->served, &connection->push_turn);
     spill_metrics_duration(&connection->gateway->metrics, SPILL_METRICS_WRITE,
                            spill_clock_now_us(NULL) - connection->first_started_us);
     end_write(connection, bytes, reply);
@@ -450,6 +451,7 @@ void spill_dispatch_job_done(spill_connection_t *connection)
     bson_t reply;
     spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close, &changed,
                                &reserved);
+    spill_push_turn_end(connection->gateway->served, &connection->push_turn);
     if (connection->numbered)
         note_job(connection, close, changed, &reply);
     connection->reserved_reply += reserved;

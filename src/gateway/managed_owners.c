@@ -44,6 +44,19 @@ void spill_managed_forget(spill_managed_owners_t *owners, const char *scope,
         atomic_store(slot, 0);
 }
 
+size_t spill_managed_begin(spill_managed_owners_t *owners, const char *scope,
+                           const spill_value_t *owner, bool *alone)
+{
+    size_t slot = slot_of(hash_of(scope, owner));
+    *alone = atomic_fetch_add(&owners->pushes[slot], 1) == 0;
+    return slot;
+}
+
+void spill_managed_end(spill_managed_owners_t *owners, size_t slot)
+{
+    atomic_fetch_sub(&owners->pushes[slot], 1);
+}
+
 int64_t spill_managed_since(const spill_managed_owners_t *owners, const char *scope,
                             const spill_value_t *owner, int64_t seconds)
 {

@@ -118,6 +118,18 @@ spill_code_t spill_layout_make_heads(const spill_owner_t *owners, const spill_pa
     return code;
 }
 
+bool spill_layout_make_push(const spill_owner_t *owner, const spill_part_t *part, bson_t *filter,
+                            bson_t *update)
+{
+    spill_store_t *store = owner->array->store;
+    const spill_head_append_t *steps = ops_of(owner)->head_append;
+    if (steps == NULL || store->ops->make_push == NULL ||
+        !spill_schema_of(&owner->array->definition)->appends_to_head)
+        return false;
+    spill_request_t append = steps->request(owner, part);
+    return store->ops->make_push(store, &append, filter, update);
+}
+
 spill_code_t spill_layout_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error)
 {
     *count = (spill_count_t){0};

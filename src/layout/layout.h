@@ -94,6 +94,12 @@ spill_code_t spill_layout_append_many(spill_owner_t *owners, const spill_part_t 
  */
 spill_code_t spill_layout_make_heads(const spill_owner_t *owners, const spill_part_t *parts,
                                      size_t count, spill_error_t *error);
+/*
+ * Make the update by which the caller itself appends a part to the owner's head
+ * (spill_store_ops_t.make_push). False: use spill_layout_append.
+ */
+bool spill_layout_make_push(const spill_owner_t *owner, const spill_part_t *part, bson_t *filter,
+                            bson_t *update);
 spill_code_t spill_layout_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
 spill_code_t spill_layout_edit(spill_owner_t *owner, spill_which_t *which,
                                const spill_value_t *element, spill_error_t *error);

@@ -109,6 +109,16 @@ typedef struct spill_store_ops {
                               spill_response_t *responses, spill_error_t *error);
 
     /*
+     * Make the update by which a caller with a connection of its own carries out an APPEND to an
+     * existing head: `filter` and `update`, which are initialized if the result is true. False: one
+     * update is not enough, or it would make a spill due. An update that finds no document has
+     * changed nothing: then call `call`. Make the next one for the owner after its end. The counts
+     * do not have it. NULL: the store has no such updates.
+     */
+    bool (*make_push)(spill_store_t *store, const spill_request_t *append, bson_t *filter,
+                      bson_t *update);
+
+    /*
      * Carry out `count` > 0 APPENDs that make heads of different owners of one definition, each by
      * itself. An owner that has a head, or an unmanaged array, is not changed; the answer does not
      * show which. After an error any of them may have been carried out, or may still be. NULL: the

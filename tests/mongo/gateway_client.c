@@ -237,11 +237,11 @@ bson_t *gateway_direct(gateway_client_t *client, const bson_t *command)
 
 /* The first step of an update, which the relay makes on its loop. False: a worker begins. */
 static bool run_first_step(gateway_client_t *client, const spill_client_command_t *command,
-                           bson_t *reply, bool *close)
+                           spill_push_turn_t *turn, bson_t *reply, bool *close)
 {
     bson_t body;
     spill_error_t error;
-    if (!spill_first_step_make(client->served, command, &body))
+    if (!spill_first_step_make(client->served, NULL, command, &body, turn))
         return false;
     *close = call(&client->connection, &body, NULL, 0, reply, &error) != SPILL_OK;
     bson_destroy(&body);
@@ -266,8 +266,10 @@ bson_t *gateway_run(gateway_client_t *client, const bson_t *command)
     if (client->relayed) {
         result = gateway_direct(client, command);
     } else {
-        if (!run_first_step(client, &read, &reply, &close))
+        spill_push_turn_t turn;
+        if (!run_first_step(client, &read, &turn, &reply, &close))
             spill_translate_run(client->served, &client->connection, &read, &reply, &close);
+        spill_push_turn_end(client->served, &turn);
         client->broken = close;
         assert_true(!close || client->dies_at > 0);
         result = bson_copy(&reply);

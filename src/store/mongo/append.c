@@ -112,6 +112,14 @@ void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_docu
     pthread_mutex_unlock(&hints->lock);
 }
 
+void spill_mongo_hint_raise(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                            int64_t by)
+{
+    slot_t *slot = slot_of(hints, document);
+    slot->length = slot->length >= 0 ? slot->length + by : -1;
+    pthread_mutex_unlock(&hints->lock);
+}
+
 void spill_mongo_hint_doubt(spill_mongo_hints_t *hints, const spill_mongo_document_t *document)
 {
     slot_t *slot = slot_of(hints, document);
@@ -343,4 +351,26 @@ spill_code_t spill_mongo_push_quickly(spill_mongo_t *store, const spill_mongo_do
     if (hinted && spill_mongo_is_full(document->request, &hint))
         return SPILL_OK;
     return push_known(store, document, hinted ? &hint : NULL, response, done, error);
+}
+
+/* ---- the quick push as the caller's own update ----------------------------------------------- */
+
+bool spill_mongo_make_push(spill_mongo_t *store, const spill_request_t *append, bson_t *filter,
+                           bson_t *update)
+{
+    spill_mongo_hint_t hint;
+    spill_mongo_document_t document;
+    SPILL_SCOPED(bson_destroy) bson_t open = BSON_INITIALIZER;
+    spill_mongo_document_init(&document, store, append);
+    if (!spill_mongo_is_pushed(&document) || !spill_mongo_is_quick(&document) ||
+        spill_schema_of(append->definition)->is_capped ||
+        !spill_mongo_hint(store->hints, &document, &hint) || spill_mongo_is_full(append, &hint) ||
+        answer_to(append, &hint) == ANSWER_READ)
+        return false;
+    spill_mongo_select(&document, filter);
+    spill_mongo_append_quick_guard(&document, &hint, filter);
+    spill_mongo_update_of_append(&document, &open, NULL, NULL, update);
+    /* Before the server has made it: a wrong hint costs a refusal and nothing else. */
+    spill_mongo_hint_raise(store->hints, &document, (int64_t)append->append.element_count);
+    return true;
 }

@@ -301,6 +301,16 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
                 : spill_mongo_empty_pages)(store, requests, count, responses, error);
 }
 
+static bool make_push(spill_store_t *base, const spill_request_t *append, bson_t *filter,
+                      bson_t *update)
+{
+    spill_mongo_t *store = (spill_mongo_t *)base;
+    if (base->options.read_only || !spill_mongo_make_push(store, append, filter, update))
+        return false;
+    spill_mongo_ahead_changed(store->ahead, append->owner);
+    return true;
+}
+
 static spill_code_t make_heads(spill_store_t *base, const spill_request_t *requests, size_t count,
                                spill_error_t *error)
 {
@@ -347,6 +357,7 @@ static const spill_store_ops_t mongo_ops = {
     .others_write = true,
     .call = call,
     .call_all = call_all,
+    .make_push = make_push,
     .make_heads = make_heads,
     .expect = expect,
     .bind = spill_mongo_bind,

@@ -90,12 +90,20 @@ void spill_mongo_hint_doubt(spill_mongo_hints_t *hints, const spill_mongo_docume
 /* Is an APPEND to the document a push? Not if the new state must be computed from the old one. */
 bool spill_mongo_is_pushed(const spill_mongo_document_t *document);
 
+/* The caller appends this many elements by a push of its own. */
+void spill_mongo_hint_raise(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                            int64_t by);
+
 /* Would the append exceed the document's slots, if the hint is right? Not a capped head's. */
 bool spill_mongo_is_full(const spill_request_t *append, const spill_mongo_hint_t *hint);
 
 /* Push with the quick guard, if the request permits it and the document is not known to be full. */
 spill_code_t spill_mongo_push_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
                                       spill_response_t *response, bool *done, spill_error_t *error);
+
+/* spill_store_ops_t.make_push: the same push with the length of a hint, as an update. */
+bool spill_mongo_make_push(spill_mongo_t *store, const spill_request_t *append, bson_t *filter,
+                           bson_t *update);
 
 /*
  * Push with the exact guard to a document that a READ found, in `response`. It allows other appends
