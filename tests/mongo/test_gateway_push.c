@@ -1,0 +1,135 @@
+/*
+ * Pushes to managed arrays that have room: one update on the client's connection
+ * (gateway/first_step.c), or the library's append. Both store each element once.
+ */
+#include "mongo/gateway_client.h"
+
+#include "support/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { ADOPTED = 8 }; /* elements of an array that has just been adopted */
+
+typedef struct fixture {
+    char *uri;
+    gateway_client_t *client;
+} fixture_t;
+
+static void push(gateway_client_t *client, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        char *command = bson_strdup_printf("{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": "
+                                           "1}, \"u\": {\"$push\": {\"f\": %d}}, "
+                                           "\"upsert\": true}]}",
+                                           i);
+        bson_t *reply = gateway_run_json(client, command);
+        gateway_expect(reply, "n", "1");
+        bson_destroy(reply);
+        bson_free(command);
+    }
+}
+
+/* Owner 1 has a managed array with room, and the gateway knows its length. */
+static fixture_t *open_fixture(void)
+{
+    spill_error_t error;
+    spill_definition_t definition = gateway_small_definition();
+    fixture_t *fixture = bson_malloc0(sizeof *fixture);
+    definition.bounds.threshold = 5;
+    definition.bounds.page_capacity = 50;
+    fixture->uri = server_new_database(NULL);
+    spill_store_t *store = server_open(fixture->uri);
+    if (spill_store_define(store, &definition, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    server_close(store);
+    fixture->client = gateway_client_new(fixture->uri);
+    push(fixture->client, 0, ADOPTED);
+    return fixture;
+}
+
+static void close_fixture(fixture_t *fixture)
+{
+    gateway_client_free(fixture->client);
+    server_drop(fixture->uri);
+    bson_free(fixture->uri);
+    bson_free(fixture);
+}
+
+/* The array has the numbers below `end`, each once. */
+static void expect_numbers(const fixture_t *fixture, int end)
+{
+    bson_string_t *json = bson_string_new("[ ");
+    for (int i = 0; i < end; i++)
+        bson_string_append_printf(json, "%s%d", i > 0 ? ", " : "", i);
+    bson_string_append(json, " ]");
+    bson_t *reply = gateway_run_json(fixture->client, "{\"find\": \"c\"}");
+    gateway_expect(reply, "cursor.firstBatch.0.f", json->str);
+    bson_destroy(reply);
+    bson_string_free(json, true);
+}
+
+static void a_push_is_one_update_on_the_clients_connection(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    int64_t calls = fixture->client->calls;
+    push(fixture->client, ADOPTED, ADOPTED + 4);
+    assert_int_equal(fixture->client->calls - calls, 4);
+    bson_t *stored = gateway_direct_json(fixture->client, "{\"count\": \"c\", \"query\": "
+                                                          "{\"spill.f.epoch\": {\"$gt\": 0}}}");
+    gateway_expect(stored, "n", "1"); /* the array is managed */
+    bson_destroy(stored);
+    expect_numbers(fixture, ADOPTED + 4);
+    close_fixture(fixture);
+}
+
+static void pushes_at_the_same_time_go_to_the_library(void **state)
+{
+    (void)state;
+    bool alone;
+    bson_iter_t id;
+    fixture_t *fixture = open_fixture();
+    spill_managed_owners_t *owners = spill_served_managed(fixture->client->served);
+    bson_t *filter = BCON_NEW("_id", BCON_INT32(1));
+    assert_true(bson_iter_init_find(&id, filter, "_id"));
+    spill_value_t owner = spill_value_from_iter(&id);
+    size_t slot = spill_managed_begin(owners, "c", &owner, &alone);
+    assert_true(alone);
+    push(fixture->client, ADOPTED, ADOPTED + 1); /* perhaps with a test of the client's rights */
+    int64_t calls = fixture->client->calls;
+    push(fixture->client, ADOPTED + 1, ADOPTED + 3);
+    assert_int_equal(fixture->client->calls - calls, 0); /* the library has its own connection */
+    spill_managed_end(owners, slot);
+    push(fixture->client, ADOPTED + 3, ADOPTED + 5);
+    assert_int_equal(fixture->client->calls - calls, 2);
+    expect_numbers(fixture, ADOPTED + 5);
+    bson_destroy(filter);
+    close_fixture(fixture);
+}
+
+/* Each of two gateways has seen another length, so the guard of its update does not hold. */
+static void a_push_with_a_wrong_length_is_made_once(void **state)
+{
+    (void)state;
+    fixture_t *fixture = open_fixture();
+    gateway_client_t *other = gateway_client_new(fixture->uri);
+    for (int i = ADOPTED; i < ADOPTED + 6; i++)
+        push(i % 2 == 0 ? other : fixture->client, i, i + 1);
+    expect_numbers(fixture, ADOPTED + 6);
+    gateway_client_free(other);
+    close_fixture(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_push_is_one_update_on_the_clients_connection),
+        cmocka_unit_test(pushes_at_the_same_time_go_to_the_library),
+        cmocka_unit_test(a_push_with_a_wrong_length_is_made_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
