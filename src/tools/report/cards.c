@@ -12,7 +12,7 @@ static int64_t weight_of(const spill_scan_result_t *result, const spill_scan_fin
                          : result->collections[finding->collection].sizes.max;
 }
 
-/* A finding of documents has no path and no group: its collection tells it apart. */
+/* A finding of documents has no path and no group: its collection identifies it. */
 static bool is_of(const spill_report_card_t *card, const spill_scan_finding_t *finding)
 {
     return card->path == finding->path && card->group == finding->group &&

@@ -18,7 +18,7 @@ static void put_lengths(const spill_report_t *report, const spill_scan_path_t *p
     if (path->lengths.histogram.count == 0)
         return;
     fputs("<figure>", to);
-    spill_plot_lengths(path, &report->result->limits, "How many there are of which length", to);
+    spill_plot_lengths(path, &report->result->limits, "The number of arrays or maps by length", to);
     fprintf(to, "<figcaption>Lengths of %s %s", spill_count_text((double)path->lengths.count).text,
             path->map ? "maps" : "arrays");
     fprintf(to, ": half have %s or fewer, ", spill_count_text((double)path->lengths.p50).text);
@@ -147,10 +147,15 @@ static void put_shares(const spill_report_t *report)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
+/* A collection with a plot of its documents' sizes. */
+typedef struct sized {
+    const spill_scan_collection_t *collection;
+} sized_t;
+
 static int by_largest(const void *left, const void *right)
 {
-    const spill_scan_collection_t *one = *(const spill_scan_collection_t *const *)left;
-    const spill_scan_collection_t *two = *(const spill_scan_collection_t *const *)right;
+    const spill_scan_collection_t *one = ((const sized_t *)left)->collection;
+    const spill_scan_collection_t *two = ((const sized_t *)right)->collection;
     if (one->sizes.max != two->sizes.max)
         return one->sizes.max > two->sizes.max ? -1 : 1;
     return (one > two) - (one < two);
@@ -161,8 +166,7 @@ static void put_size(const spill_report_t *report, const spill_scan_collection_t
     FILE *to = report->to;
     const spill_scan_limits_t *limits = &report->result->limits;
     fputs("<figure>", to);
-    spill_plot_sizes(&collection->sizes.histogram, limits,
-                     "How many documents there are of which size", to);
+    spill_plot_sizes(&collection->sizes.histogram, limits, "The number of documents by size", to);
     fputs("<figcaption>", to);
     spill_html_name(to, collection->name);
     fprintf(to, ": the largest document has %s, ", spill_size_text(collection->sizes.max).text);
@@ -175,18 +179,17 @@ static void put_size(const spill_report_t *report, const spill_scan_collection_t
 static void put_sizes(const spill_report_t *report)
 {
     const spill_scan_result_t *result = report->result;
-    const spill_scan_collection_t **largest =
-        bson_malloc((result->collection_count + 1) * sizeof *largest);
+    sized_t *largest = bson_malloc((result->collection_count + 1) * sizeof *largest);
     size_t count = 0;
     for (size_t i = 0; i < result->collection_count; i++)
         if (result->collections[i].sizes.histogram.count > 0)
-            largest[count++] = &result->collections[i];
+            largest[count++].collection = &result->collections[i];
     qsort(largest, count, sizeof *largest, by_largest);
     if (count > 0)
         fputs("<section class=\"plots\"><h3>How large documents are</h3><div class=\"figures\">\n",
               report->to);
     for (size_t i = 0; i < count && i < SPILL_REPORT_SIZES; i++)
-        put_size(report, largest[i]);
+        put_size(report, largest[i].collection);
     if (count > 0)
         fputs("</div></section>\n", report->to);
     bson_free(largest);

@@ -36,7 +36,7 @@ const char spill_svg_style[] =
     "svg .kind2{stroke:#56B4E9;stroke-dasharray:6 3}svg .kind3{stroke:#009E73}"
     "svg .kind4{stroke:#E69F00}svg .kind5{stroke:#D55E00}svg .kind6{stroke:#CC79A7}\n";
 
-/* Blue and orange can be told apart by colour-blind people (Okabe and Ito). */
+/* Colour-blind people can distinguish blue and orange (Okabe and Ito). */
 const char spill_svg_light[] = "--paper:#fff;--ink:#1a1a1a;--soft:#444;--faint:#ddd;--bar:#0072B2;"
                                "--pale:#B3D4E8;--limit:#A84300;";
 const char spill_svg_dark[] = "--paper:#17191c;--ink:#e9e9e9;--soft:#b6bac0;--faint:#363b41;"
@@ -246,7 +246,8 @@ void spill_plot_legend(const spill_plot_t *plot, int at, const char *style, bool
                        const char *text)
 {
     double x = GAP + at % LEGEND_COLUMNS * (SPILL_SVG_WIDTH - GAP) / (double)LEGEND_COLUMNS;
-    double y = GAP + ROW_HEIGHT * (at / LEGEND_COLUMNS) + TEXT_HEIGHT / 2.0;
+    int row = at / LEGEND_COLUMNS;
+    double y = GAP + ROW_HEIGHT * row + TEXT_HEIGHT / 2.0;
     if (filled)
         spill_svg_box(plot->to, style, (spill_point_t){x, y - GAP},
                       (spill_point_t){x + SAMPLE, y + GAP});
