@@ -353,7 +353,7 @@ static const spill_option_t OPTIONS[] = {
     {"tune", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, tune),
      "Find the threshold and page with the least cost on this store"},
     {"plots", "FOLDER", SPILL_OPTION_TEXT, offsetof(bench_options_t, plots),
-     "Write append.svg, threads.svg and documents.svg there, with gnuplot"},
+     "Write append.svg, threads.svg and documents.svg there"},
     {"clean", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, clean),
      "Measure nothing: drop what a killed run has left"},
     {0}};

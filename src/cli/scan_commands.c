@@ -270,7 +270,7 @@ static spill_exit_t run_plan(const spill_invocation_t *invocation)
 static const spill_option_t PLAN_OPTIONS[] = {
     SPILL_CLI_SCAN_OPTIONS(plan_options_t, scan),
     {"target", "SIZE", SPILL_OPTION_SIZE, offsetof(plan_options_t, target),
-     "Bytes that a head is meant to have (200KB)"},
+     "Bytes that a head is meant to have (200KiB)"},
     {"output", "FILE", SPILL_OPTION_TEXT, offsetof(plan_options_t, output),
      "Also write the plan to this file, for editing"},
     {0}};
@@ -319,8 +319,7 @@ static spill_code_t write_page(const spill_invocation_t *invocation,
     SPILL_SCOPED(spill_plan_release) spill_plan_t plan = spill_plan_make(result, given->target);
     const char *shown = spill_cli_shown_source(invocation, result);
     SPILL_TRY(spill_text_open(&page, error));
-    SPILL_TRY(
-        spill_report_write(result, &plan, result->source ? result->source : shown, page.to, error));
+    spill_report_write(result, &plan, result->source ? result->source : shown, page.to);
     SPILL_TRY(spill_text_close(&page, error));
     if (given->output)
         SPILL_TRY(spill_file_replace(given->output, page.text, page.size_bytes, error));
@@ -340,7 +339,7 @@ static const spill_option_t REPORT_OPTIONS[] = {
      "Write the page to this file once it is complete; by default it goes to stdout"},
     SPILL_CLI_SCAN_OPTIONS(report_options_t, scan),
     {"target", "SIZE", SPILL_OPTION_SIZE, offsetof(report_options_t, target),
-     "Bytes that a head is meant to have in proposed layouts (200KB)"},
+     "Bytes that a head is meant to have in proposed layouts (200KiB)"},
     {0}};
 
 const spill_command_t spill_command_report = {
@@ -355,8 +354,6 @@ const spill_command_t spill_command_report = {
         "is one HTML file that needs no network, no script and no other file: findings with what "
         "to do, the lengths of arrays, how the largest grew and how they may continue, the sizes "
         "of documents, and the largest arrays by bytes. It suits phones and paper.\n"
-        "\n"
-        "gnuplot draws the plots, and must be installed (on Debian: gnuplot-nox).\n"
         "\n"
         "Examples:\n"
         "  spillway report dump/ -o report.html\n"

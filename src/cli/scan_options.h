@@ -39,7 +39,7 @@ typedef struct spill_cli_scan_options {
         {"max-elements", "N", SPILL_OPTION_NUMBER, offsetof(type, member.max_elements),            \
          "Elements of an array, or keys of a map, that are too many (10000)"},                     \
         {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.max_bytes),                 \
-         "Bytes of an array or map in one document that are too many (200KB)"},                    \
+         "Bytes of an array or map in one document that are too many (200KiB)"},                   \
         {"max-share", "PERCENT", SPILL_OPTION_NUMBER, offsetof(type, member.max_share),            \
          "Percentage of a document that makes reads of its other fields pay for an array (80)"},   \
         {"document-limit", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.document_limit),       \

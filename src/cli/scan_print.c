@@ -97,7 +97,7 @@ static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
     printf("\n    lengths: half have %" PRId64 " or fewer, 99 %% %" PRId64 " or fewer",
            path->lengths.p50, path->lengths.p99);
     if (path->threshold > 0)
-        printf("; a head of 200 KB holds %" PRId64, path->threshold);
+        printf("; a head of 200 KiB holds %" PRId64, path->threshold);
     putchar('\n');
     for (size_t i = 1; i < path->owners.count && i < OWNERS_SHOWN; i++) {
         printf("    next:    %" PRId64 ", ", path->owners.items[i].length);

@@ -14,12 +14,12 @@
 
 spill_size_text_t spill_size_text(int64_t bytes)
 {
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     spill_size_text_t size;
     double value = (double)bytes;
     size_t unit = 0;
     for (; value >= 999.5; unit++)
-        value /= 1000;
+        value /= 1024;
     bool whole = unit == 0 || value >= 99.95;
     snprintf(size.text, sizeof size.text, "%.*f", whole ? 0 : 1, value);
     size_t length = strlen(size.text);
@@ -74,6 +74,22 @@ static bool is_hidden(uint32_t character)
            character == 0x200E || character == 0x200F ||
            (character >= 0x2028 && character <= 0x202E) ||
            (character >= 0x2066 && character <= 0x2069);
+}
+
+char *spill_shell_text(const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "_@%+=:,./-";
+    if (text[0] != '\0' && text[strspn(text, plain)] == '\0')
+        return bson_strdup(text);
+    bson_string_t *quoted = bson_string_new("'");
+    for (; *text; text++)
+        if (*text == '\'')
+            bson_string_append(quoted, "'\\''");
+        else
+            bson_string_append_c(quoted, *text);
+    bson_string_append_c(quoted, '\'');
+    return bson_string_free(quoted, false);
 }
 
 bool spill_text_is_visible(const char *text)

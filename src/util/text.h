@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "999 B", "10.3 KB", "1 MB": three digits, units of 1000. */
+/* "999 B", "10.3 KiB", "1 MiB": three digits, units of 1024, as databases count. */
 typedef struct spill_size_text {
     char text[16];
 } spill_size_text_t;
@@ -32,6 +32,9 @@ spill_time_text_t spill_time_text(int64_t time_ms);
  * change the direction of writing as \u00XX, bytes that are not UTF-8 as \xXX. Free with bson_free.
  */
 char *spill_visible_text(const char *text);
+
+/* Return the text as one argument for a shell, in quotes if it needs them. Free with bson_free. */
+char *spill_shell_text(const char *text);
 
 /* Has it only visible characters of ASCII? Then spill_visible_text would return a copy. */
 bool spill_text_is_visible(const char *text);

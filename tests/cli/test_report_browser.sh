@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# report in a browser, in the widths of a desktop and of a phone: the page is not empty, nothing is cut
-# off or overlaps, and nothing is loaded.
+# report in a browser, in the widths of a desktop and of a phone, light and dark: the page is not empty,
+# nothing is cut off or overlaps, nothing is loaded, and a phone folds plots and tables.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/report_pages.sh"
-command -v gnuplot >/dev/null || skip "gnuplot is not installed"
 command -v chromium >/dev/null || skip "chromium is not installed"
 
 # browse WIDTH ARGUMENT...: run a browser without a window and without questions, until it ends.
@@ -30,6 +29,12 @@ policy = page.index('<meta http-equiv="Content-Security-Policy"')
 page = page[:policy] + page[page.index(">", policy) + 1:]
 script = """<style>body{margin:0;width:WIDTHpx;max-width:none}</style><script>
 const wrong = [];
+// First as a reader gets the page, then with everything opened.
+const height = document.body.scrollHeight;
+const hidden = [...document.querySelectorAll(".fold svg")].filter(svg =>
+    !svg.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})).length;
+for (const part of document.querySelectorAll("details")) part.open = true;
+const opened = document.body.scrollHeight;
 for (const svg of document.querySelectorAll("svg")) {
     const frame = svg.getBoundingClientRect();
     const texts = [...svg.querySelectorAll("text")].filter(text => text.textContent.trim());
@@ -60,27 +65,40 @@ const report = document.createElement("pre");
 report.textContent = "REPORT " + JSON.stringify({
     scroll: document.body.scrollWidth, wrong: wrong,
     loaded: performance.getEntriesByType("resource").map(entry => entry.name),
-    narrow: narrow, title: document.title, pictures: document.querySelectorAll("svg").length}) + " END";
+    narrow: narrow, height: height, opened: opened, hidden: hidden,
+    dark: matchMedia("(prefers-color-scheme: dark)").matches,
+    paper: getComputedStyle(document.body).backgroundColor, ink: getComputedStyle(document.body).color,
+    title: document.title, pictures: document.querySelectorAll("svg").length}) + " END";
 document.body.append(report);
 </script>""".replace("WIDTH", sys.argv[1])
 open("reporting.html", "w", encoding="utf-8").write(page.replace("</body>", script + "</body>"))
 END
 }
 
-for width in 1200 390; do
+for look in "1440 1" "390 1" "1440 0" "390 0"; do # 0 is dark
+    read -r width scheme <<<"$look"
     make_reporting_page "$width"
-    browse "$width" --dump-dom "file://$PWD/reporting.html" >dom || fail "the browser: $(tail -3 browser.log)"
-    browse "$width" --screenshot="$PWD/$width.png" "file://$PWD/report.html" >/dev/null ||
-        fail "the browser: $(tail -3 browser.log)"
-    python3 - "$width" <<'END' || fail "at a width of $width"
+    browse "$width" --blink-settings=preferredColorScheme="$scheme" --dump-dom \
+        "file://$PWD/reporting.html" >dom || fail "the browser: $(tail -3 browser.log)"
+    browse "$width" --blink-settings=preferredColorScheme="$scheme" --screenshot="$PWD/$width.png" \
+        "file://$PWD/report.html" >/dev/null || fail "the browser: $(tail -3 browser.log)"
+    [ -z "${SPILLWAY_SCREENSHOTS:-}" ] || cp "$width.png" "$SPILLWAY_SCREENSHOTS/report-$width-$scheme.png"
+    python3 - "$width" "$scheme" <<'END' || fail "at a width of $width, scheme $scheme"
 import html, json, re, struct, sys, zlib
-width = int(sys.argv[1])
+width, dark = int(sys.argv[1]), sys.argv[2] == "0"
 report = json.loads(html.unescape(re.search(r"REPORT (\{.*?\}) END</pre>", open("dom").read(), re.S)[1]))
 print(report)
 assert report["narrow"] == (width < 704)
 assert report["scroll"] <= width, "the page must be scrolled sideways"
 assert report["wrong"] == [] and report["loaded"] == [] and report["pictures"] == 4
 assert report["title"].startswith("Arrays that grow")
+assert report["dark"] == dark
+brightness = {name: sum(map(int, re.findall(r"\d+", report[name]))) for name in ("paper", "ink")}
+assert (brightness["paper"] < 150 and brightness["ink"] > 600) if dark else brightness["paper"] == 765
+if report["narrow"]: # a phone folds the plots; the page is much shorter than with everything opened
+    assert report["hidden"] == 4 and report["height"] < report["opened"] / 1.5, report
+else:
+    assert report["hidden"] == 0 and report["height"] == report["opened"], report
 
 # After PNG's filter, a line equal to the line before has only zeros. Few lines may be like that.
 png = open(f"{width}.png", "rb").read()

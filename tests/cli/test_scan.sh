@@ -334,7 +334,7 @@ for i in range(30):
 EOF
 expect 0 scan heavy.ndjson --max-elements 1000 --quiet
 has out '    longest: 1550 elements'
-has out '    largest: 45'
+has out '    largest: 44'
 expect 0 scan heavy.ndjson --max-elements 1000 --quiet --json
 python3 - out <<'EOF' || fail "the heaviest"
 import json, sys

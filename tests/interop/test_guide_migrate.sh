@@ -4,7 +4,6 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-command -v gnuplot >/dev/null || skip "gnuplot is not installed"
 use_pymongo # drops the database
 new_database
 export SPILLWAY_URI=$uri

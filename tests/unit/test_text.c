@@ -21,12 +21,29 @@ static void sizes_have_three_digits(void **context)
     static const struct {
         int64_t bytes;
         const char *text;
-    } cases[] = {{0, "0 B"},           {999, "999 B"},     {1000, "1 KB"},
-                 {10349, "10.3 KB"},   {99949, "99.9 KB"}, {99950, "100 KB"},
-                 {999499, "999 KB"},   {999500, "1 MB"},   {16777216, "16.8 MB"},
-                 {INT64_MAX, "9.2 EB"}};
+    } cases[] = {{0, "0 B"},           {999, "999 B"},       {1000, "1 KiB"},
+                 {1024, "1 KiB"},      {10598, "10.3 KiB"},  {102348, "99.9 KiB"},
+                 {102400, "100 KiB"},  {1023487, "999 KiB"}, {1023488, "1 MiB"},
+                 {16777216, "16 MiB"}, {16800000, "16 MiB"}, {INT64_MAX, "8 EiB"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_string_equal(spill_size_text(cases[i].bytes).text, cases[i].text);
+}
+
+static void arguments_of_a_shell_are_quoted(void **context)
+{
+    (void)context;
+    static const char *const cases[][2] = {{"dump/users.bson.gz", "dump/users.bson.gz"},
+                                           {"", "''"},
+                                           {"a b", "'a b'"},
+                                           {"it's", "'it'\\''s'"},
+                                           {"mongodb://h/d?a=1&b=2", "'mongodb://h/d?a=1&b=2'"},
+                                           {"$(touch x)", "'$(touch x)'"},
+                                           {"~", "'~'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = spill_shell_text(cases[i][0]);
+        assert_string_equal(text, cases[i][1]);
+        bson_free(text);
+    }
 }
 
 static void days_are_in_utc(void **context)
@@ -200,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_have_three_digits),
+        cmocka_unit_test(arguments_of_a_shell_are_quoted),
         cmocka_unit_test(days_are_in_utc),
         cmocka_unit_test(names_show_every_character),
         cmocka_unit_test(valid_times),

@@ -182,38 +182,31 @@ void spill_bench_to_bson(const spill_bench_options_t *options, const spill_bench
 
 /* ---- plots ----------------------------------------------------------------------------------- */
 
-/* Plots of a run as SVG files, drawn by gnuplot. */
+/* Plots of a run as SVG files. */
 
-enum { HEIGHT = 380 };
-
-/* Colours that colour-blind people can tell apart (Okabe and Ito), and dashes as well. */
-static const struct {
-    const char *colour, *dashes;
-} styles[SPILL_BENCH_KINDS] = {{"#222222", "(8,4)"}, {"#0072B2", "solid"}, {"#56B4E9", "(6,3)"},
-                               {"#009E73", "solid"}, {"#E69F00", "solid"}, {"#D55E00", "solid"},
-                               {"#CC79A7", "solid"}};
+enum { HEIGHT = 380, LEGEND_ROWS = (SPILL_BENCH_KINDS + 2) / 3 };
 
 /* The value of a row to draw, and its interval. */
-typedef struct point {
+typedef struct measured {
     double value, low, high;
-} point_t;
+} measured_t;
 
 typedef struct plot {
     const char *file, *label, *axis;
     int threads;
     bool bytes;
-    point_t (*point)(const spill_bench_row_t *row);
+    measured_t (*point)(const spill_bench_row_t *row);
 } plot_t;
 
-static point_t append_us(const spill_bench_row_t *row)
+static measured_t append_us(const spill_bench_row_t *row)
 {
-    return (point_t){row->append.us.median, row->append.us.low, row->append.us.high};
+    return (measured_t){row->append.us.median, row->append.us.low, row->append.us.high};
 }
 
-static point_t document_bytes(const spill_bench_row_t *row)
+static measured_t document_bytes(const spill_bench_row_t *row)
 {
     double bytes = (double)row->document_bytes;
-    return (point_t){bytes, bytes, bytes};
+    return (measured_t){bytes, bytes, bytes};
 }
 
 static bool is_drawn(const plot_t *plot, const spill_bench_row_t *row)
@@ -221,86 +214,80 @@ static bool is_drawn(const plot_t *plot, const spill_bench_row_t *row)
     return row->threads == plot->threads && !row->over;
 }
 
-/* Write the data of a kind; return the number of its points. */
-static size_t put_data(FILE *script, const plot_t *plot, const spill_bench_result_t *result,
-                       spill_bench_kind_t kind)
-{
-    size_t points = 0;
-    fprintf(script, "$%s << END\n", spill_bench_kind_name(kind));
-    for (size_t i = 0; i < result->row_count; i++) {
-        const spill_bench_row_t *row = &result->rows[i];
-        if (!is_drawn(plot, row) || row->kind != kind)
-            continue;
-        point_t point = plot->point(row);
-        fprintf(script, "%.15g\t%.15g\t%.15g\t%.15g\n", (double)row->length, point.value, point.low,
-                point.high);
-        points++;
-    }
-    fputs("END\n", script);
-    return points;
-}
-
-/* Set the ranges of both axes; false if there is nothing to draw. */
-static bool put_ranges(FILE *script, const plot_t *plot, const spill_bench_result_t *result)
+/* The axes that show all points of the plot; false if there is nothing to draw. */
+static bool set_axes(spill_plot_t *drawn, const plot_t *plot, const spill_bench_result_t *result)
 {
     double left = INFINITY, right = 0, bottom = INFINITY, top = 0;
     for (size_t i = 0; i < result->row_count; i++) {
         if (!is_drawn(plot, &result->rows[i]))
             continue;
-        point_t point = plot->point(&result->rows[i]);
+        measured_t point = plot->point(&result->rows[i]);
         left = fmin(left, (double)result->rows[i].length);
         right = fmax(right, (double)result->rows[i].length);
         bottom = fmin(bottom, point.low);
         top = fmax(top, point.high);
     }
-    if (right <= 0 || bottom <= 0)
+    if (right <= 0 || left <= 0 || bottom <= 0)
         return false;
-    left *= 0.8;
-    right *= 1.25;
     bottom = fmin(bottom * 0.7, top / 20);
     top *= 1.4;
-    fprintf(script,
-            "set xrange [%.15g:%.15g]\nset yrange [%.15g:%.15g]\n"
-            "set xlabel 'elements in the array'\nset ylabel '%s' offset 0.4,0\n"
-            "set key outside top center horizontal maxcols 4 samplen 2 textcolor rgb '#111111'\n",
-            left, right, bottom, top, plot->axis);
-    spill_axis_log(script, 'x', left, right);
-    (plot->bytes ? spill_axis_log_bytes : spill_axis_log)(script, 'y', bottom, top);
+    drawn->x = spill_axis_log("elements in the array", left * 0.8, right * 1.25);
+    drawn->y = (plot->bytes ? spill_axis_log_bytes : spill_axis_log)(plot->axis, bottom, top);
     return true;
 }
 
-static void put_lines(FILE *script, const size_t points[SPILL_BENCH_KINDS])
+/* Draw the line of a kind, and the interval of each point; return the number of points. */
+static size_t draw_kind(const spill_plot_t *drawn, const plot_t *plot,
+                        const spill_bench_result_t *result, spill_bench_kind_t kind)
 {
-    const char *before = "plot ";
-    for (int kind = 0; kind < SPILL_BENCH_KINDS; kind++) {
-        const char *name = spill_bench_kind_name((spill_bench_kind_t)kind);
-        if (points[kind] == 0)
+    char style[16];
+    size_t count = 0;
+    spill_point_t *points = bson_malloc((result->row_count + 1) * sizeof *points);
+    snprintf(style, sizeof style, "kind%d", (int)kind);
+    for (size_t i = 0; i < result->row_count; i++) {
+        const spill_bench_row_t *row = &result->rows[i];
+        if (!is_drawn(plot, row) || row->kind != kind)
             continue;
-        fprintf(script,
-                "%s$%s using 1:3:(0):($4-$3) with vectors nohead linewidth 1 linecolor rgb '%s' "
-                "notitle, $%s using 1:2 with lines linewidth 2.5 dashtype %s linecolor rgb '%s' "
-                "title '%s'",
-                before, name, styles[kind].colour, name, styles[kind].dashes, styles[kind].colour,
-                name);
-        before = ", ";
+        measured_t point = plot->point(row);
+        double length = (double)row->length;
+        points[count++] = (spill_point_t){length, point.value};
+        if (point.high > point.low)
+            spill_plot_line(drawn, "frame",
+                            (spill_point_t[]){{length, point.low}, {length, point.high}}, 2);
     }
-    fputs("\n", script);
+    if (count > 0)
+        spill_plot_line(drawn, style, points, count);
+    bson_free(points);
+    return count;
 }
 
-static spill_code_t draw(const plot_t *plot, const spill_bench_result_t *result, const char *folder,
-                         spill_error_t *error)
+static void draw_plot(const plot_t *plot, const spill_bench_result_t *result, FILE *to)
 {
-    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
+    spill_plot_t drawn = {
+        .to = to, .label = plot->label, .height = HEIGHT, .alone = true, .rows = LEGEND_ROWS};
+    if (!set_axes(&drawn, plot, result)) {
+        spill_svg_open(to, HEIGHT, plot->label, true);
+        spill_svg_close(to);
+        return;
+    }
+    int entries = 0;
+    spill_plot_open(&drawn);
+    for (int kind = 0; kind < SPILL_BENCH_KINDS; kind++) {
+        char style[16];
+        snprintf(style, sizeof style, "kind%d", kind);
+        if (draw_kind(&drawn, plot, result, (spill_bench_kind_t)kind) > 0)
+            spill_plot_legend(&drawn, entries++, style, false,
+                              spill_bench_kind_name((spill_bench_kind_t)kind));
+    }
+    spill_svg_close(to);
+}
+
+static spill_code_t write_plot(const plot_t *plot, const spill_bench_result_t *result,
+                               const char *folder, spill_error_t *error)
+{
     SPILL_SCOPED(spill_text_release) spill_text_t picture = {0};
-    size_t points[SPILL_BENCH_KINDS];
-    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
-    bool any = put_ranges(script.to, plot, result);
-    for (int kind = 0; kind < SPILL_BENCH_KINDS; kind++)
-        points[kind] = put_data(script.to, plot, result, (spill_bench_kind_t)kind);
-    if (any)
-        put_lines(script.to, points);
     SPILL_TRY(spill_text_open(&picture, error));
-    SPILL_TRY(spill_svg_end(&script, plot->label, picture.to, error));
+    draw_plot(plot, result, picture.to);
     SPILL_TRY(spill_text_close(&picture, error));
     char *path = bson_strdup_printf("%s/%s", folder, plot->file);
     spill_code_t code = spill_file_replace_itself(path, picture.text, picture.size_bytes, error);
@@ -322,6 +309,6 @@ spill_code_t spill_bench_plots(const spill_bench_options_t *options,
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) /* the umask, which --mode sets, applies */
         return spill_fail_errno(error, errno, "%s", folder);
     for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++)
-        SPILL_TRY(draw(&plots[i], result, folder, error));
+        SPILL_TRY(write_plot(&plots[i], result, folder, error));
     return SPILL_OK;
 }

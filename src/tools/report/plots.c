@@ -9,13 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Colours that colour-blind people can tell apart (Okabe and Ito). */
-#define BLUE "#0072B2"
-#define PALE "#B3D4E8"
-#define RED "#B34700"
-#define DARK "#222222"
-
-enum { HEIGHT = 320, SHARE_HEIGHT = 46, SHARES_ABOVE = 6, SHARES_BELOW = 72, NAME_BYTES = 50 };
+enum { HEIGHT = 320, SHARE_HEIGHT = 44, SHARES_BELOW = 52, NAME_BYTES = 50, MARKS_MAX = 2 };
 
 /* ---- distributions --------------------------------------------------------------------------- */
 
@@ -23,7 +17,7 @@ enum { HEIGHT = 320, SHARE_HEIGHT = 46, SHARES_ABOVE = 6, SHARES_BELOW = 72, NAM
 static const double ground = 0.7;
 
 /* The place of length 0, which a logarithmic axis does not have. */
-static const double zero_left = 0.3, zero_right = 0.5;
+static const double zero_left = 0.3, zero_middle = 0.387, zero_right = 0.5;
 
 static double left_of(uint64_t least)
 {
@@ -44,44 +38,44 @@ static uint64_t most_of(const spill_scan_histogram_t *histogram)
     return most;
 }
 
-/* Draw a vertical line at `x` with its text. */
-static void put_line(FILE *script, double x, double left, double right, const char *text)
+/* A value at which a distribution has a vertical line with a text. */
+typedef struct marked {
+    double value;
+    char text[64];
+} marked_t;
+
+/* A histogram with marked values, and the range that shows both. */
+typedef struct distribution {
+    const spill_scan_histogram_t *histogram;
+    marked_t marked[MARKS_MAX];
+    int marked_count;
+    double left, right;
+} distribution_t;
+
+static distribution_t distribution_of(const spill_scan_histogram_t *histogram)
 {
-    bool far = log(x / left) > 0.5 * log(right / left);
-    fprintf(script,
-            "set arrow from first %.15g, graph 0 to first %.15g, graph 1 nohead front dashtype "
-            "(6,4) linewidth 1.5 linecolor rgb '" RED "'\n"
-            "set label '%s' at first %.15g, graph 0.96 %s offset %s,0 front textcolor rgb '" RED
-            "'\n",
-            x, x, text, x, far ? "right" : "left", far ? "-0.6" : "0.6");
+    return (distribution_t){.histogram = histogram,
+                            .left = left_of(histogram->bins[0].least),
+                            .right = right_of(histogram->bins[histogram->count - 1].least)};
 }
 
-static void put_bins(FILE *script, const spill_scan_histogram_t *histogram)
+/* Mark a value, and widen the range up to it; not if it is far from all values. */
+static void add_marked(distribution_t *distribution, double value, const char *text)
 {
-    fputs("$bins << END\n", script);
-    for (size_t i = 0; i < histogram->count; i++)
-        fprintf(script, "%.15g\t%.15g\t%" PRIu64 "\n", left_of(histogram->bins[i].least),
-                right_of(histogram->bins[i].least), histogram->bins[i].count);
-    fprintf(script,
-            "END\n"
-            "plot $bins using (sqrt($1*$2)):3:1:2:(%g):3 with boxxyerror fillstyle solid 1 border "
-            "rgb '#ffffff' linecolor rgb '" BLUE "'\n",
-            ground);
+    static const double far = 20;
+    if (value <= 0 || value > distribution->right * far || value < distribution->left / far)
+        return;
+    marked_t *marked = &distribution->marked[distribution->marked_count++];
+    marked->value = value;
+    snprintf(marked->text, sizeof marked->text, "%s", text);
+    distribution->left = fmin(distribution->left, value);
+    distribution->right = fmax(distribution->right, value);
 }
 
-/* A logarithmic axis with a smaller factor has too few ticks. */
+/* A logarithmic axis with a smaller factor has too few marks. */
 static const double factor_min = 12;
 
-/* The upper end of the vertical axis leaves room for the text of a line. */
-static void put_counts(FILE *script, const spill_scan_histogram_t *histogram)
-{
-    double most = fmax((double)most_of(histogram), factor_min);
-    double top = pow(most / ground, 1.22) * ground * 1.3;
-    fprintf(script, "set yrange [%g:%g]\n", ground, top);
-    spill_axis_log(script, 'y', 1, most);
-}
-
-/* Add some room on both sides, enough for ticks. */
+/* Add some room on both sides, enough for marks. */
 static void widen(double *left, double *right)
 {
     double missing = sqrt(fmax(factor_min * *left / *right, 1));
@@ -89,57 +83,75 @@ static void widen(double *left, double *right)
     *right *= fmax(missing, 1.3);
 }
 
-spill_code_t spill_plot_lengths(const spill_scan_path_t *path, int64_t threshold, const char *label,
-                                FILE *to, spill_error_t *error)
+/* The vertical axis leaves room above the bars for the texts of lines. */
+static spill_axis_t counts_of(const distribution_t *distribution, const char *title)
 {
-    const spill_scan_histogram_t *histogram = &path->lengths.histogram;
-    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
-    if (histogram->count == 0)
-        return SPILL_OK;
-    double left = left_of(histogram->bins[0].least);
-    double right = right_of(histogram->bins[histogram->count - 1].least);
-    bool marked = threshold > 0 && (double)threshold < right * 20;
-    char text[64];
-    snprintf(text, sizeof text, "threshold %s", spill_count_text((double)threshold).text);
-    left = marked && (double)threshold < left ? (double)threshold : left;
-    right = marked && (double)threshold > right ? (double)threshold : right;
-    widen(&left, &right);
-    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
-    fprintf(script.to, "set xrange [%.15g:%.15g]\nset xlabel '%s'\nset ylabel '%s' offset 0.4,0\n",
-            left, right, path->map ? "keys in a map" : "elements in an array",
-            path->map ? "maps" : "arrays");
-    put_counts(script.to, histogram);
-    spill_axis_log(script.to, 'x', left, right);
-    if (histogram->bins[0].least == 0)
-        fputs("set xtics add ('0' 0.387)\n", script.to);
-    if (marked)
-        put_line(script.to, (double)threshold, left, right, text);
-    put_bins(script.to, histogram);
-    return spill_svg_end(&script, label, to, error);
+    double most = fmax((double)most_of(distribution->histogram), factor_min);
+    double room = 1.15 + 0.1 * distribution->marked_count;
+    return spill_axis_log(title, ground, pow(most / ground, room) * ground * 1.3);
 }
 
-spill_code_t spill_plot_sizes(const spill_scan_histogram_t *sizes, int64_t limit, const char *label,
-                              FILE *to, spill_error_t *error)
+static void put_distribution(distribution_t *distribution, spill_plot_t *plot)
 {
-    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
+    const spill_scan_histogram_t *histogram = distribution->histogram;
+    spill_plot_open(plot);
+    for (size_t i = 0; i < histogram->count; i++)
+        spill_plot_box(
+            plot, "bar", (spill_point_t){left_of(histogram->bins[i].least), ground},
+            (spill_point_t){right_of(histogram->bins[i].least), (double)histogram->bins[i].count});
+    for (int i = 0; i < distribution->marked_count; i++)
+        spill_plot_vertical(plot, distribution->marked[i].value);
+    for (int i = 0; i < distribution->marked_count; i++)
+        spill_plot_vertical_text(plot, distribution->marked[i].value, i,
+                                 distribution->marked[i].text);
+    spill_svg_close(plot->to);
+}
+
+void spill_plot_lengths(const spill_scan_path_t *path, const spill_scan_limits_t *limits,
+                        const char *label, FILE *to)
+{
+    if (path->lengths.histogram.count == 0)
+        return;
+    distribution_t lengths = distribution_of(&path->lengths.histogram);
     char text[64];
-    if (sizes->count == 0)
-        return SPILL_OK;
-    double left = left_of(sizes->bins[0].least);
-    double right = right_of(sizes->bins[sizes->count - 1].least);
-    right = fmax(right, (double)limit);
-    widen(&left, &right);
-    snprintf(text, sizeof text, "limit %s", spill_size_text(limit).text);
-    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
-    fprintf(script.to,
-            "set xrange [%.15g:%.15g]\nset xlabel 'size of a document'\n"
-            "set ylabel 'documents' offset 0.4,0\n",
-            left, right);
-    put_counts(script.to, sizes);
-    spill_axis_log_bytes(script.to, 'x', left, right);
-    put_line(script.to, (double)limit, left, right, text);
-    put_bins(script.to, sizes);
-    return spill_svg_end(&script, label, to, error);
+    snprintf(text, sizeof text, "threshold: %s", spill_count_text((double)limits->elements).text);
+    add_marked(&lengths, (double)limits->elements, text);
+    if (path->lengths.sum > 0 && path->bytes > 0) {
+        snprintf(text, sizeof text, "about %s", spill_size_text(limits->bytes).text);
+        add_marked(&lengths,
+                   (double)limits->bytes * (double)path->lengths.sum / (double)path->bytes, text);
+    }
+    widen(&lengths.left, &lengths.right);
+    spill_plot_t plot = {.to = to,
+                         .label = label,
+                         .height = HEIGHT,
+                         .x = spill_axis_log(path->map ? "keys in a map" : "elements in an array",
+                                             lengths.left, lengths.right),
+                         .y = counts_of(&lengths, path->map ? "maps" : "arrays")};
+    if (path->lengths.histogram.bins[0].least == 0)
+        spill_axis_mark_first(&plot.x, zero_middle, "0");
+    put_distribution(&lengths, &plot);
+}
+
+void spill_plot_sizes(const spill_scan_histogram_t *histogram, const spill_scan_limits_t *limits,
+                      const char *label, FILE *to)
+{
+    if (histogram->count == 0)
+        return;
+    distribution_t sizes = distribution_of(histogram);
+    char text[64];
+    snprintf(text, sizeof text, "threshold of an array: %s", spill_size_text(limits->bytes).text);
+    add_marked(&sizes, (double)limits->bytes, text);
+    sizes.right = fmax(sizes.right, (double)limits->document_bytes);
+    snprintf(text, sizeof text, "limit: %s", spill_size_text(limits->document_bytes).text);
+    add_marked(&sizes, (double)limits->document_bytes, text);
+    widen(&sizes.left, &sizes.right);
+    spill_plot_t plot = {.to = to,
+                         .label = label,
+                         .height = HEIGHT,
+                         .x = spill_axis_log_bytes("size of a document", sizes.left, sizes.right),
+                         .y = counts_of(&sizes, "documents")};
+    put_distribution(&sizes, &plot);
 }
 
 /* ---- growth ---------------------------------------------------------------------------------- */
@@ -178,125 +190,124 @@ static view_t view_of(const spill_large_owner_t *owner)
     return view;
 }
 
-/* Draw a horizontal line at a number of elements, with its text above or below. */
-static void put_level(FILE *script, const view_t *view, double elements, bool above,
-                      const char *text)
+/* Draw the lengths at which thresholds and limit are reached, each text in a column of its own. */
+static void put_levels(const spill_plot_t *plot, const spill_large_owner_t *owner,
+                       const spill_scan_limits_t *limits)
 {
-    if (elements > view->top || elements < view->top * 0.04)
-        return;
-    fprintf(script,
-            "set arrow from graph 0, first %.15g to graph 1, first %.15g nohead back dashtype "
-            "(6,4) linewidth 1.2 linecolor rgb '" RED "'\n"
-            "set label '%s' at graph 0.02, first %.15g left offset 0,%s front textcolor rgb '" RED
-            "'\n",
-            elements, elements, text, elements, above ? "0.6" : "-0.7");
+    const spill_when_t *limit = &owner->growth_forecast.limit;
+    double element = owner->length > 0 ? (double)owner->bytes / (double)owner->length : 0;
+    char count[64], bytes[64];
+    snprintf(count, sizeof count, "threshold: %s", spill_count_text((double)limits->elements).text);
+    snprintf(bytes, sizeof bytes, "about %s", spill_size_text(limits->bytes).text);
+    const struct {
+        double elements;
+        const char *text;
+    } levels[] = {
+        {(double)limits->elements, count},
+        {element > 0 ? (double)limits->bytes / element : 0, bytes},
+        {limit->elements > 0 ? (double)owner->length + (double)limit->elements : 0,
+         "document full"},
+    };
+    for (int i = 0; i < 3; i++)
+        if (levels[i].elements >= plot->y.to * 0.04 && levels[i].elements <= plot->y.to)
+            spill_plot_level(plot, levels[i].elements, i, levels[i].text);
 }
 
-/* The text of the lower line is below it, so that the texts do not overlap. */
-static void put_levels(FILE *script, const spill_large_owner_t *owner, const view_t *view)
+static void put_past(const spill_plot_t *plot, const spill_course_t *course)
 {
-    int64_t threshold = owner->growth_forecast.threshold.elements;
-    int64_t limit = owner->growth_forecast.limit.elements;
-    double length = (double)owner->length;
-    if (threshold > 0)
-        put_level(script, view, length + (double)threshold, limit == 0 || threshold > limit,
-                  "threshold");
-    if (limit > 0)
-        put_level(script, view, length + (double)limit, threshold == 0 || limit >= threshold,
-                  "the document is full");
+    spill_point_t *points = bson_malloc(course->past_count * sizeof *points);
+    for (size_t i = 0; i < course->past_count; i++)
+        points[i] = (spill_point_t){(double)course->past[i].at_ms / 1000, course->past[i].elements};
+    spill_plot_line(plot, "past", points, course->past_count);
+    bson_free(points);
 }
 
-static void put_course(FILE *script, const spill_course_t *course, const view_t *view)
+/* The interval's upper edge goes from now on, its lower one back. */
+static void put_coming(const spill_plot_t *plot, const spill_course_t *course, size_t count)
 {
-    size_t last = course->past_count - 1;
-    double now = (double)view->now_ms / 1000, length = course->past[last].elements;
-    fputs("$past << END\n", script);
-    for (size_t i = 0; i <= last; i++)
-        fprintf(script, "%.15g\t%.15g\n", (double)course->past[i].at_ms / 1000,
-                course->past[i].elements);
-    fprintf(script, "END\n$coming << END\n%.15g\t%.15g\t%.15g\t%.15g\n", now, length, length,
-            length);
-    for (size_t i = 0; i < view->coming; i++)
-        fprintf(script, "%.15g\t%.15g\t%.15g\t%.15g\n", (double)course->coming[i].at_ms / 1000,
-                course->coming[i].elements.low, course->coming[i].elements.likely,
-                fmin(course->coming[i].elements.high, view->top));
-    fputs("END\n", script);
+    size_t now = course->past_count - 1;
+    spill_point_t start = {(double)course->past[now].at_ms / 1000, course->past[now].elements};
+    spill_point_t *edge = bson_malloc((2 * count + 1) * sizeof *edge);
+    spill_point_t *likely = bson_malloc((count + 1) * sizeof *likely);
+    edge[0] = likely[0] = start;
+    for (size_t i = 0; i < count; i++) {
+        double at = (double)course->coming[i].at_ms / 1000;
+        edge[1 + i] = (spill_point_t){at, course->coming[i].elements.high};
+        edge[2 * count - i] = (spill_point_t){at, course->coming[i].elements.low};
+        likely[1 + i] = (spill_point_t){at, course->coming[i].elements.likely};
+    }
+    spill_plot_area(plot, "interval", edge, 2 * count + 1);
+    spill_plot_line(plot, "forecast", likely, count + 1);
+    bson_free(edge);
+    bson_free(likely);
+    spill_plot_legend(plot, 1, "forecast", false, "forecast");
+    spill_plot_legend(plot, 2, "interval", true, "80 % interval");
 }
 
-spill_code_t spill_plot_growth(const spill_large_owner_t *owner, const char *label, FILE *to,
-                               spill_error_t *error)
+void spill_plot_growth(const spill_large_owner_t *owner, const spill_scan_limits_t *limits,
+                       const char *label, FILE *to)
 {
     const spill_course_t *course = owner->growth_forecast.course;
-    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
     if (!course || course->past_count < 2)
-        return SPILL_OK;
+        return;
     view_t view = view_of(owner);
-    if (view.to_ms <= view.from_ms)
-        return SPILL_OK;
-    SPILL_TRY(spill_svg_begin(&script, HEIGHT, error));
-    fprintf(script.to,
-            "set xrange [%.15g:%.15g]\nset yrange [0:%.15g]\nset ylabel 'elements' offset 0.4,0\n"
-            "set key outside top center horizontal maxcols 3 samplen 1.4 width -4 textcolor rgb "
-            "'#111111'\n"
-            "set rmargin 3\n",
-            (double)view.from_ms / 1000, (double)view.to_ms / 1000, view.top);
-    spill_axis_time(script.to, view.from_ms, view.to_ms);
-    spill_axis_linear(script.to, 'y', view.top);
-    put_levels(script.to, owner, &view);
-    put_course(script.to, course, &view);
-    fputs("plot ", script.to);
+    if (view.to_ms <= view.from_ms || !isfinite(view.top))
+        return;
+    spill_plot_t plot = {.to = to,
+                         .label = label,
+                         .height = HEIGHT,
+                         .rows = 1,
+                         .x = spill_axis_time(view.from_ms, view.to_ms),
+                         .y = spill_axis_linear("elements", view.top)};
+    spill_plot_open(&plot);
     if (view.coming > 0)
-        fputs("$coming using 1:2:4 with filledcurves fillstyle solid 1 linecolor rgb '" PALE
-              "' title '80 % interval', "
-              "$coming using 1:3 with lines dashtype (8,4) linewidth 2 linecolor rgb '" BLUE
-              "' title 'forecast', ",
-              script.to);
-    fputs("$past using 1:2 with lines linewidth 2.5 linecolor rgb '" DARK "' title 'so far'\n",
-          script.to);
-    return spill_svg_end(&script, label, to, error);
+        put_coming(&plot, course, view.coming);
+    put_levels(&plot, owner, limits);
+    put_past(&plot, course);
+    spill_plot_legend(&plot, 0, "past", false, "so far");
+    spill_svg_close(to);
 }
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/* Write one field of a data block: only spaces as blanks, no quotes; cut between characters. */
-static void put_field(FILE *script, const char *name)
+/* Return a text for a bar: "12.3 %  users: posts", cut between characters. */
+static char *share_text(const spill_plot_share_t *share)
 {
-    char *visible = spill_visible_text(name);
+    char *visible = spill_visible_text(share->name);
     size_t length = strlen(visible), keep = length;
     if (keep > NAME_BYTES)
         for (keep = NAME_BYTES; keep > 0 && ((unsigned char)visible[keep] & 0xC0) == 0x80;)
             keep--;
-    for (size_t i = 0; i < keep; i++)
-        putc(strchr("\"\\`", visible[i]) ? '\'' : visible[i], script);
-    fputs(keep < length ? "\u2026\n" : "\n", script);
+    char *text = bson_strdup_printf("%.1f %%  %.*s%s", share->per_cent, (int)keep, visible,
+                                    keep < length ? "\u2026" : "");
     bson_free(visible);
+    return text;
 }
 
-spill_code_t spill_plot_shares(const spill_plot_share_t *shares, size_t count, const char *label,
-                               FILE *to, spill_error_t *error)
+void spill_plot_shares(const spill_plot_share_t *shares, size_t count, const char *label, FILE *to)
 {
-    SPILL_SCOPED(spill_text_release) spill_text_t script = {0};
     if (count == 0)
-        return SPILL_OK;
+        return;
     count = count < SPILL_PLOT_SHARES ? count : SPILL_PLOT_SHARES;
-    int height = SHARES_ABOVE + SHARE_HEIGHT * (int)count + SHARES_BELOW;
-    SPILL_TRY(spill_svg_begin(&script, height, error));
-    fprintf(script.to,
-            "set border 1 linecolor rgb '#444444'\nunset ytics\nunset grid\n"
-            "set grid xtics linetype 1 linewidth 0.7 linecolor rgb '#dddddd'\n"
-            "set lmargin 2\nset rmargin 4\nset tmargin at screen %.4f\nset bmargin at screen %.4f\n"
-            "set xrange [0:100]\nset yrange [%.1f:0.5]\n"
-            "set xtics ('0 %%%%' 0, '25 %%%%' 25, '50 %%%%' 50, '75 %%%%' 75, '100 %%%%' 100)\n"
-            "set xlabel 'share of all bytes'\n$shares << END\n",
-            1 - (double)SHARES_ABOVE / height, (double)SHARES_BELOW / height, 0.5 - (double)count);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(script.to, "%d\t%.6g\t%.1f %%  ", -(int)i, shares[i].per_cent, shares[i].per_cent);
-        put_field(script.to, shares[i].name);
+    double bars = (double)count;
+    spill_plot_t plot = {.to = to,
+                         .label = label,
+                         .height = SHARE_HEIGHT * (int)count + SHARES_BELOW,
+                         .x = {.title = "share of all bytes", .to = 100},
+                         .y = {.to = bars}};
+    for (int mark = 0; mark <= 100; mark += 25) {
+        char text[16];
+        snprintf(text, sizeof text, "%d %%", mark);
+        spill_axis_mark(&plot.x, mark, text);
     }
-    fputs("END\n"
-          "plot $shares using (0):1:(0):2:($1-0.4):($1-0.02) with boxxyerror fillstyle solid 1 "
-          "linecolor rgb '" BLUE "', "
-          "$shares using (0):($1+0.22):3 with labels left noenhanced\n",
-          script.to);
-    return spill_svg_end(&script, label, to, error);
+    spill_plot_open(&plot);
+    for (size_t i = 0; i < count; i++) {
+        double top = bars - (double)i;
+        char *text = share_text(&shares[i]);
+        spill_plot_box(&plot, "bar", (spill_point_t){0, top - 0.95},
+                       (spill_point_t){shares[i].per_cent, top - 0.55});
+        spill_plot_text(&plot, (spill_point_t){0, top - 0.42}, text);
+        bson_free(text);
+    }
+    spill_svg_close(to);
 }

@@ -1,6 +1,7 @@
-/* The findings of a report, each with what to do. */
+/* The cards of a report: problems, each with what to do. */
+#include "store/raw_reader.h"
+#include "tools/report/axis.h"
 #include "tools/report/report.h"
-#include "tools/report/svg.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -11,6 +12,12 @@ enum { EXAMPLES = 5 };
 static const char *plural(int64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
+}
+
+/* Begin a part that phones fold. The caller closes it: </details>. */
+static void put_fold(FILE *to, const char *title)
+{
+    fprintf(to, "<details class=\"fold\"><summary>%s</summary>\n", title);
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
@@ -41,6 +48,7 @@ static void put_when(FILE *to, const char *label, const spill_growth_forecast_t 
 static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const char *length = path->map ? "Keys" : "Elements";
+    put_fold(to, "The largest documents");
     fprintf(to,
             "<table><thead><tr><th>Largest, by _id</th><th>%s</th>"
             "<th>Bytes</th><th>Document</th><th>Threshold</th><th>Document full</th></tr></thead>"
@@ -60,13 +68,14 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
                  scanned_ms);
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table>\n", to);
+    fputs("</tbody></table></details>\n", to);
 }
 
 static void put_largest(const spill_report_t *report, const spill_scan_collection_t *collection)
 {
     FILE *to = report->to;
     char share[16];
+    put_fold(to, "The largest documents");
     fputs("<table><thead><tr><th>Largest, by _id</th><th>Bytes</th>"
           "<th>Of the limit</th></tr></thead><tbody>\n",
           to);
@@ -81,10 +90,36 @@ static void put_largest(const spill_report_t *report, const spill_scan_collectio
         spill_html_cell(to, "Of the limit", share);
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table>\n", to);
+    fputs("</tbody></table></details>\n", to);
 }
 
 /* ---- what to do ------------------------------------------------------------------------------ */
+
+/*
+ * The command that follows, with the source as an argument of a shell. A connection string may have
+ * a password, so it stays in a file.
+ */
+static void put_commands(const spill_report_t *report, const char *command)
+{
+    FILE *to = report->to;
+    bool server = spill_raw_reader_serves(report->source);
+    fputs("<pre>spillway plan ", to);
+    if (server) {
+        fputs("@server.uri", to);
+    } else {
+        char *quoted = spill_shell_text(report->source);
+        spill_html_text(to, quoted);
+        bson_free(quoted);
+    }
+    fputs(" --output plan.json\n", to);
+    if (command)
+        fprintf(to, "spillway %s @server.uri plan.json", command);
+    fputs("</pre>\n", to);
+    if (command || server)
+        fprintf(to, "<p class=\"names\">server.uri is a file with the connection string.%s</p>\n",
+                command ? " The second command only prints what it would do; add --execute to act."
+                        : "");
+}
 
 static const spill_plan_item_t *item_of(const spill_plan_t *plan, const spill_scan_path_t *path)
 {
@@ -103,17 +138,22 @@ static void put_texts(FILE *to, const spill_plan_texts_t *texts, const char *bef
     }
 }
 
-static void put_item(FILE *to, const spill_plan_item_t *item)
+static void put_savings(FILE *to, const spill_plan_item_t *item)
 {
-    fputs("<h4>What to do</h4><ul>\n", to);
-    put_texts(to, &item->why, "");
-    if (item->possible && item->bytes_then < item->bytes_now) {
-        fprintf(to, "<li>An append to the largest rewrites %s now, then at most %s; ",
-                spill_size_text(item->bytes_now).text,
-                spill_size_text(item->bytes_then + item->element_then).text);
-        fprintf(to, "a query for its other fields reads %s now, then at most %s.</li>\n",
-                spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
-    }
+    fprintf(to, "<li>An append to the largest rewrites %s now, then at most %s; ",
+            spill_size_text(item->bytes_now).text,
+            spill_size_text(item->bytes_then + item->element_then).text);
+    fprintf(to, "a query for its other fields reads %s now, then at most %s.</li>\n",
+            spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
+}
+
+/* What a person reads who wants to know more. */
+static void put_others(FILE *to, const spill_plan_item_t *item)
+{
+    if (!item->others && item->alternatives.count == 0 && !item->detection)
+        return;
+    put_fold(to, "Other layouts, and how to check this");
+    fputs("<ul>\n", to);
     if (item->others) {
         fputs("<li>", to);
         spill_html_text(to, item->others);
@@ -126,21 +166,24 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
         spill_html_text(to, item->detection);
         fputs("</pre>\n", to);
     }
+    fputs("</details>\n", to);
 }
 
-/* Only the first finding of a path gets the plan. */
-static void put_plan(const spill_report_t *report, size_t index)
+static void put_item(const spill_report_t *report, const spill_plan_item_t *item)
 {
-    const spill_scan_path_t *path = report->result->findings[index].path;
-    const spill_plan_item_t *item = item_of(report->plan, path);
-    for (size_t i = 0; i < index; i++)
-        if (report->result->findings[i].path == path) {
-            fprintf(report->to, "<p>What to do: see <a href=\"#finding-%zu\">above</a>.</p>\n",
-                    i + 1);
-            return;
-        }
-    if (item)
-        put_item(report->to, item);
+    FILE *to = report->to;
+    fputs("<h4>What to do</h4>\n", to);
+    put_commands(report, item->migrate ? "migrate" : NULL);
+    fputs("<ul>\n", to);
+    put_texts(to, &item->why, "");
+    if (item->possible && item->bytes_then < item->bytes_now)
+        put_savings(to, item);
+    if (item->possible)
+        fputs("<li>The <dfn>head</dfn> is the document that keeps some of the elements; "
+              "<dfn>pages</dfn> are documents with the others. All are bounded.</li>\n",
+              to);
+    fputs("</ul>\n", to);
+    put_others(to, item);
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -164,7 +207,6 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
         fprintf(to, " %+" PRId64 " %s have come in %.3g days.", path->growth_forecast.added, what,
                 (double)path->growth_forecast.elapsed_ms / 86400e3);
     fputs("</p>\n", to);
-    put_owners(to, path, report->result->scanned_ms);
 }
 
 static void put_index(const spill_report_t *report, const spill_scan_finding_t *finding)
@@ -182,9 +224,10 @@ static void put_index(const spill_report_t *report, const spill_scan_finding_t *
     fprintf(to, "%s in all", spill_count_text((double)lengths->sum).text);
     if (finding->index->bytes >= 0)
         fprintf(to, ", in %s", spill_size_text(finding->index->bytes).text);
-    fputs(". Inserting or dropping such a document changes as many entries.</p>\n"
-          "<h4>What to do</h4><ul><li>Drop it if no query needs it. Otherwise bound the array: an "
-          "index of pages has as many entries, but few for each document.</li></ul>\n",
+    fputs(". Inserting or dropping such a document changes as many entries. Drop the index if no "
+          "query "
+          "needs it. Otherwise bound the array: an index of pages has as many entries, but few for "
+          "each document.</p>\n",
           to);
 }
 
@@ -208,38 +251,36 @@ static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t 
         fprintf(to, ": %s tables in all. A server keeps each open and in memory.</p>\n",
                 spill_count_text((double)group->index_count + (double)group->count).text);
     }
+    fputs("<h4>What to do</h4>\n", to);
+    put_commands(report, "consolidate");
     fprintf(to,
-            "<h4>What to do</h4><ul><li>Merge them into one collection, with a field for the "
+            "<ul><li>Merge them into one collection, with a field for the "
             "identifier: it has their %s documents, ",
             spill_count_text((double)group->documents).text);
     fprintf(to, "%s, with one set of indexes that begin with that field.</li></ul>\n",
             spill_size_text(group->bytes).text);
 }
 
-static void put_what(const spill_report_t *report, size_t index)
+static void put_finding(const spill_report_t *report, const spill_scan_finding_t *finding)
 {
     FILE *to = report->to;
-    const spill_scan_finding_t *finding = &report->result->findings[index];
-    const char *documents = plural(finding->documents, "document", "documents");
     switch (finding->kind) {
     case SPILL_SCAN_FINDING_ARRAY:
     case SPILL_SCAN_FINDING_MAP:
         if (finding->path)
             put_array(report, finding);
-        put_plan(report, index);
         break;
     case SPILL_SCAN_FINDING_PAID:
         fprintf(to,
                 "<p>Every read of another field of %s %s reads this too: it is %" PRId64
                 " %% of them or more.</p>\n",
-                spill_count_text((double)finding->documents).text, documents,
+                spill_count_text((double)finding->documents).text,
+                plural(finding->documents, "document", "documents"),
                 report->result->limits.paid_per_cent);
-        put_plan(report, index);
         break;
     case SPILL_SCAN_FINDING_INDEX:
         if (finding->path && finding->index)
             put_index(report, finding);
-        put_plan(report, index);
         break;
     case SPILL_SCAN_FINDING_SPRAWL:
         if (finding->group)
@@ -250,51 +291,84 @@ static void put_what(const spill_report_t *report, size_t index)
                 spill_count_text((double)finding->documents).text,
                 plural(finding->documents, "document is", "documents are"));
         fprintf(to, "%s.</p>\n", spill_size_text(report->result->limits.document_bytes).text);
-        put_largest(report, &report->result->collections[finding->collection]);
         fputs("<h4>What to do</h4><ul><li>Find out which array or map is most of these documents: "
-              "if it grows, it has a finding of its own. A store for files suits files and texts "
-              "of this size better.</li></ul>\n",
+              "if it grows, it has a card of its own. A store for files suits files and texts of "
+              "this size better.</li></ul>\n",
               to);
+        put_largest(report, &report->result->collections[finding->collection]);
         break;
     }
 }
 
-static void put_finding(const spill_report_t *report, size_t index)
+/* ---- cards ----------------------------------------------------------------------------------- */
+
+void spill_report_place(const spill_report_t *report, const spill_report_card_t *card)
+{
+    if (card->group)
+        spill_html_name(report->to, card->group->pattern);
+    else
+        spill_html_place(report->to, report->result->collections[card->collection].name,
+                         card->path ? card->path->path : NULL);
+}
+
+/* Atlas has one name for several kinds. */
+static void put_names(const spill_report_t *report, const spill_report_card_t *card)
 {
     FILE *to = report->to;
-    const spill_scan_finding_t *finding = &report->result->findings[index];
-    fprintf(to, "<article id=\"finding-%zu\" class=\"%s\">\n<h3><span class=\"badge\">%s</span> ",
-            index + 1, finding->critical ? "critical" : "warning",
-            finding->critical ? "Critical" : "Warning");
-    if (finding->group)
-        spill_html_name(to, finding->group->pattern);
-    else
-        spill_html_place(to, report->result->collections[finding->collection].name,
-                         finding->path ? finding->path->path : NULL);
-    fprintf(to, "</h3>\n<p class=\"names\">%s &middot; Atlas: %s",
-            spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind));
-    for (size_t i = 0; i < report->path_count; i++)
-        if (finding->path && report->paths[i] == finding->path)
-            fprintf(to, " &middot; <a href=\"#plot-%zu\">plots</a>", i + 1);
+    const char *atlas = NULL;
+    fputs("<p class=\"names\">", to);
+    for (size_t i = 0; i < card->count; i++) {
+        const spill_scan_finding_t *finding = card->findings[i];
+        const char *name = spill_scan_finding_atlas(finding->kind);
+        fprintf(to, "%s%s", i ? " &middot; " : "", spill_scan_finding_name(finding->kind));
+        if (!atlas || strcmp(atlas, name) != 0)
+            fprintf(to, " (MongoDB Atlas: %s)", name);
+        atlas = name;
+    }
     fputs("</p>\n", to);
-    put_what(report, index);
+}
+
+static void put_card(const spill_report_t *report, size_t index)
+{
+    FILE *to = report->to;
+    const spill_report_card_t *card = &report->cards[index];
+    const spill_plan_item_t *item = card->path ? item_of(report->plan, card->path) : NULL;
+    fprintf(to, "<article id=\"card-%zu\" class=\"%s\">\n<h3><span class=\"badge\">%s</span> ",
+            index + 1, card->critical ? "critical" : "warning",
+            card->critical ? "Critical" : "Warning");
+    spill_report_place(report, card);
+    fputs("</h3>\n", to);
+    put_names(report, card);
+    for (size_t i = 0; i < card->count; i++)
+        put_finding(report, card->findings[i]);
+    if (card->left_out > 0)
+        fprintf(to, "<p>%zu more are in the scan's JSON.</p>\n", card->left_out);
+    if (item)
+        put_item(report, item);
+    if (card->path) {
+        put_owners(to, card->path, report->result->scanned_ms);
+        if (index < SPILL_REPORT_PLOTTED) {
+            put_fold(to, "Plots");
+            spill_report_path_figures(report, card->path);
+            fputs("</details>\n", to);
+        }
+    }
     fputs("</article>\n", to);
 }
 
-void spill_report_findings(const spill_report_t *report)
+void spill_report_problems(const spill_report_t *report)
 {
-    const spill_scan_result_t *result = report->result;
     FILE *to = report->to;
-    fputs("<section id=\"findings\"><h2>Findings</h2>\n", to);
-    if (result->finding_count == 0)
+    fputs("<section id=\"problems\"><h2>Problems</h2>\n", to);
+    if (report->card_count == 0)
         fputs("<p>None: no array and no map is over a threshold and differs in length, no "
               "document is over half of the limit, and no collections differ only by an "
               "identifier.</p>\n",
               to);
-    for (size_t i = 0; i < result->finding_count && i < SPILL_REPORT_FINDINGS; i++)
-        put_finding(report, i);
-    if (result->finding_count > SPILL_REPORT_FINDINGS)
+    for (size_t i = 0; i < report->card_count && i < SPILL_REPORT_CARDS; i++)
+        put_card(report, i);
+    if (report->card_count > SPILL_REPORT_CARDS)
         fprintf(to, "<p>%zu more are in the scan's JSON.</p>\n",
-                result->finding_count - SPILL_REPORT_FINDINGS);
+                report->card_count - SPILL_REPORT_CARDS);
     fputs("</section>\n", to);
 }

@@ -85,9 +85,9 @@ static void choose_bounds(spill_definition_t *definition, const spill_scan_path_
     spill_plan_say(why,
                    "Elements have %" PRId64 " bytes on average: the newest %" PRId64
                    " stay in the head, and when it has %" PRId64 " the oldest %" PRId64
-                   " of them move to a page, so that it has %" PRId64 " KB of them at most.",
+                   " of them move to a page, so that it has %s of them at most.",
                    mean_bytes(path), threshold, threshold + page, page,
-                   ((threshold + page) * mean_bytes(path) + 500) / 1000);
+                   spill_size_text((threshold + page) * mean_bytes(path)).text);
     if (by_elements < by_bytes)
         spill_plan_say(why, "By their size more would fit, but the scan's limit is %" PRId64 ".",
                        aims->elements);

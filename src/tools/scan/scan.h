@@ -31,7 +31,7 @@
 
 /* Defaults; see spill_scan_options_init. */
 #define SPILL_SCAN_ELEMENTS 10000                    /* Atlas warns from here on, too */
-#define SPILL_SCAN_BYTES (200 * 1000)                /* the head size at which thresholds aim */
+#define SPILL_SCAN_BYTES (200 * 1024)                /* the head size at which thresholds aim */
 #define SPILL_SCAN_DOCUMENT_LIMIT (16 * 1024 * 1024) /* of MongoDB and Azure DocumentDB */
 #define SPILL_SCAN_PAID_PER_CENT 80
 #define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
