@@ -125,13 +125,15 @@ static void exclude(const bson_t *document, const paths_t *paths, const char *pa
     }
 }
 
-void spill_document_exclude(const bson_t *document, const char *const *paths, size_t count, bson_t *to)
+void spill_document_exclude(const bson_t *document, const char *const *paths, size_t count,
+                            bson_t *to)
 {
     const paths_t all = {paths, count, 0};
     exclude(document, &all, "", false, to);
 }
 
-void spill_document_prune(const bson_t *document, const char *const *paths, size_t count, bson_t *to)
+void spill_document_prune(const bson_t *document, const char *const *paths, size_t count,
+                          bson_t *to)
 {
     const paths_t all = {paths, count, 0};
     exclude(document, &all, "", true, to);

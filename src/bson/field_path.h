@@ -36,7 +36,7 @@ bool spill_path_blocked(const bson_t *document, const char *path, size_t *length
 
 /* Append to `to` the document without the fields at these paths. Documents around them stay. */
 void spill_document_exclude(const bson_t *document, const char *const *paths, size_t count,
-                         bson_t *to);
+                            bson_t *to);
 
 /*
  * Append to `to` the document with the fields of `leaves`, whose names are paths that do not
@@ -50,6 +50,7 @@ void spill_document_merge(const bson_t *document, const bson_t *leaves, bson_t *
 void spill_document_add_parents(const bson_t *document, const char *path, bson_t *to);
 
 /* Append to `to` the document without those parents of the paths that are empty documents. */
-void spill_document_prune(const bson_t *document, const char *const *paths, size_t count, bson_t *to);
+void spill_document_prune(const bson_t *document, const char *const *paths, size_t count,
+                          bson_t *to);
 
 #endif

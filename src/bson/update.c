@@ -118,13 +118,14 @@ static const char *find_reserved(const char *path, const char *const *reserved)
     return NULL;
 }
 
-static spill_code_t fail_around(const char *operator, const char *path, const char *reserved,
+static spill_code_t fail_around(const char *operator, const char * path, const char *reserved,
                                 spill_error_t *error)
 {
-    return spill_fail(error, SPILL_INVALID,
-                      "update: %s of '%s' would change '%s' in it, which belongs to the array; name "
-                      "the other fields one by one ('%s.FIELD')",
-                      operator, path, reserved, path);
+    return spill_fail(
+        error, SPILL_INVALID,
+        "update: %s of '%s' would change '%s' in it, which belongs to the array; name "
+        "the other fields one by one ('%s.FIELD')",
+        operator, path, reserved, path);
 }
 
 static spill_code_t check_change(const change_t *change, const char *const *reserved,

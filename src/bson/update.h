@@ -8,8 +8,8 @@
 
 /*
  * Check that `update` has only $set, $unset, $inc, $min and $max with well-formed arguments, and
- * does not change _id or a path in `reserved` (ended by NULL), something in it, or a document around
- * it. SPILL_INVALID names the operator and the field.
+ * does not change _id or a path in `reserved` (ended by NULL), something in it, or a document
+ * around it. SPILL_INVALID names the operator and the field.
  */
 spill_code_t spill_update_check(const bson_t *update, const char *const *reserved,
                                 spill_error_t *error);

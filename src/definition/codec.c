@@ -10,8 +10,8 @@
  * pages. `order`, keepElements, keepSeconds and topCount are left out if they are 0. Bounds of
  * pages are left out if the layout has no pages.
  */
-#include "bson/record.h"
 #include "bson/field_path.h"
+#include "bson/record.h"
 #include "definition/schema.h"
 #include "util/error.h"
 

@@ -126,10 +126,10 @@ spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const b
 
 /*
  * Add to the fields the documents around the paths of the array's own fields, which every head has.
- * SPILL_REFUSED: one of these is another value. *fields is on the heap.
+ * SPILL_REFUSED: one of these is another value. *fields is on the heap; it grows by *added bytes.
  */
 spill_code_t spill_unmanaged_prepare(const spill_definition_t *definition, bson_t **fields,
-                                     spill_error_t *error);
+                                     int64_t *added, spill_error_t *error);
 
 /* After the last head was dropped: remove those documents again if they are empty. */
 void spill_unmanaged_forget(const spill_definition_t *definition, bson_t **fields);

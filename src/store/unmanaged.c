@@ -11,8 +11,8 @@ static bool find_array(const spill_definition_t *definition, const bson_t *docum
                        bson_iter_t *elements)
 {
     bson_iter_t iter;
-    return spill_path_find(document, definition->array, &iter) &&
-           BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, elements);
+    return spill_path_find(document, definition->array, &iter) && BSON_ITER_HOLDS_ARRAY(&iter) &&
+           bson_iter_recurse(&iter, elements);
 }
 
 static int64_t count(bson_iter_t elements)
@@ -169,9 +169,10 @@ spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const b
 }
 
 spill_code_t spill_unmanaged_prepare(const spill_definition_t *definition, bson_t **fields,
-                                     spill_error_t *error)
+                                     int64_t *added, spill_error_t *error)
 {
     const char *own[SPILL_OWN_FIELDS_MAX];
+    int64_t before = (*fields)->len;
     size_t count = spill_own_fields(definition, own);
     for (size_t i = 0; i < count; i++) {
         size_t length;
@@ -188,6 +189,7 @@ spill_code_t spill_unmanaged_prepare(const spill_definition_t *definition, bson_
         bson_destroy(*fields);
         *fields = with;
     }
+    *added = (int64_t)(*fields)->len - before;
     return SPILL_OK;
 }
 

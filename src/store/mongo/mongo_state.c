@@ -93,10 +93,10 @@ static void require_documents(const spill_mongo_document_t *document, bson_t **l
         char ref[SPILL_NAME_SIZE + 1], text[SPILL_NAME_SIZE + 1];
         snprintf(ref, sizeof ref, "$%s", parents[i - 1]);
         snprintf(text, sizeof text, "%s:", parents[i - 1]);
-        bson_t *checked = BCON_NEW("$cond", "[", "{", "$in", "[", "{", "$type", BCON_UTF8(ref), "}",
-                                   "[", "missing", "object", "]", "]", "}", BCON_DOCUMENT(*live),
-                                   "{", "$concat", "[", BCON_UTF8(text), "{", "$type",
-                                   BCON_UTF8(ref), "}", "]", "}", "]");
+        bson_t *checked =
+            BCON_NEW("$cond", "[", "{", "$in", "[", "{", "$type", BCON_UTF8(ref), "}", "[",
+                     "missing", "object", "]", "]", "}", BCON_DOCUMENT(*live), "{", "$concat", "[",
+                     BCON_UTF8(text), "{", "$type", BCON_UTF8(ref), "}", "]", "}", "]");
         bson_destroy(*live);
         *live = checked;
     }
@@ -328,7 +328,8 @@ static void read_sizes(parser_t *parser, const bson_t *projected, spill_state_t 
         return;
     state->fields_bytes += EMPTY_DOCUMENT - find_number(parser, projected, "ownBytes");
     if (array > EMPTY_DOCUMENT && !document->referenced)
-        state->fields_bytes -= array - EMPTY_DOCUMENT + (int64_t)strlen(spill_path_leaf(document->array)) - 1;
+        state->fields_bytes -=
+            array - EMPTY_DOCUMENT + (int64_t)strlen(spill_path_leaf(document->array)) - 1;
 }
 
 /*
@@ -393,8 +394,7 @@ static const char *wrong_type(const spill_mongo_document_t *document, const bson
     if (BSON_ITER_HOLDS_UTF8(live))
         return bson_iter_utf8(live, NULL);
     bool null = spill_mongo_is_sliced(document) &&
-                spill_path_find(projected, document->array, &array) &&
-                BSON_ITER_HOLDS_NULL(&array);
+                spill_path_find(projected, document->array, &array) && BSON_ITER_HOLDS_NULL(&array);
     return null ? "null" : NULL;
 }
 
@@ -424,6 +424,18 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
     state->live = 0;
     if (!bson_iter_init_find(&iter, projected, "live"))
         return SPILL_OK;
+    /* The elements are where they are in the document; the array around them is, too. */
+    size_t length;
+    bson_type_t around;
+    if (spill_mongo_is_sliced(document) &&
+        spill_path_blocked(projected, document->array, &length, &around))
+        return state->present
+                   ? spill_fail(error, SPILL_CORRUPT,
+                                "%s: field '%.*s' is not a document, so '%s' has no place in it; "
+                                "another program has written to it",
+                                document->collection, (int)length, document->array, document->array)
+                   : spill_unmanaged_blocked(document->request->definition, length,
+                                             around == BSON_TYPE_ARRAY, error);
     const char *type = wrong_type(document, projected, &iter);
     if (type) {
         if (strcmp(type, "missing") == 0)
