@@ -1,6 +1,5 @@
 /* Presets, the check, the comparison and the codec of definitions. */
 #include "bson/key.h"
-#include "definition/schema.h"
 #include "store/state.h"
 
 #include <spillway/definition.h>
@@ -629,45 +628,6 @@ static void test_order_in_documents(void **state)
     bson_destroy(&document);
 }
 
-static void test_paths_of_head_fields(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *path, *message;
-    } wrong[] = {
-        {".", "has an empty part"},
-        {"a..b", "has an empty part"},
-        {"a.", "has an empty part"},
-        {"a.$b", "contains '$'"},
-        {"a.0.b", "has a number as a part"},
-        {"spill.a", "is in a field that Spillway uses itself"},
-        {"_id.a", "is in a field that Spillway uses itself"},
-        {"a.b.c.d.e.f.g.h.i", "has more than 8 parts"},
-        {"activityCount.a", "one field would be in the other"},
-    };
-    spill_definition_t definition = feed();
-    spill_error_t error;
-    char name[SPILL_NAME_SIZE];
-    set(definition.array, "stats.events");
-    set(definition.count_field, "stats.count");
-    set(definition.overflow_field, "a.b.c.d.e.f.g.h");
-    set(definition.pages_field, "pages.of-2024");
-    assert_check(&definition, NULL);
-    set(definition.page_array, "stats.events");
-    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
-    assert_non_null(strstr(error.message, "only the fields of a head may be paths"));
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        definition = feed();
-        set(definition.array, wrong[i].path);
-        assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
-        assert_non_null(strstr(error.message, wrong[i].message));
-    }
-    spill_bookkeeping_name("a.b", name);
-    assert_string_equal(name, "a$b");
-    spill_bookkeeping_name("a%2Eb", name);
-    assert_string_equal(name, "a%2Eb");
-}
-
 static void assert_corrupt(const bson_t *document, const char *message)
 {
     spill_definition_t definition;
@@ -813,7 +773,6 @@ int main(void)
         cmocka_unit_test(test_bytes_leave_room_for_bookkeeping),
         cmocka_unit_test(test_names_that_are_missing),
         cmocka_unit_test(test_names_that_are_malformed),
-        cmocka_unit_test(test_paths_of_head_fields),
         cmocka_unit_test(test_names_that_clash),
         cmocka_unit_test(test_kinds_that_are_unknown),
         cmocka_unit_test(test_changes_that_are_allowed),

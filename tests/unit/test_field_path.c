@@ -1,6 +1,10 @@
-/* Paths of fields: finding, excluding, merging and pruning; updates around an array. */
+/*
+ * Paths of fields: finding, excluding, merging and pruning; updates around an array;
+ * the rules for paths in a definition.
+ */
 #include "bson/field_path.h"
 #include "bson/update.h"
+#include "definition/schema.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,12 +124,53 @@ static void updates_leave_the_documents_around_an_array(void **state)
     bson_destroy(rename);
 }
 
+static void rules_for_paths_of_head_fields(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *message;
+    } wrong[] = {
+        {".", "has an empty part"},
+        {"a..b", "has an empty part"},
+        {"a.", "has an empty part"},
+        {"a.$b", "contains '$'"},
+        {"a.0.b", "has a number as a part"},
+        {"spill.a", "is in a field that Spillway uses itself"},
+        {"_id.a", "is in a field that Spillway uses itself"},
+        {"a.b.c.d.e.f.g.h.i", "has more than 8 parts"},
+        {"activityCount.a", "one field would be in the other"},
+    };
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, "feed", "feed", NULL), SPILL_OK);
+    spill_error_t error;
+    char name[SPILL_NAME_SIZE];
+    strcpy(definition.array, "stats.events");
+    strcpy(definition.count_field, "stats.count");
+    strcpy(definition.overflow_field, "a.b.c.d.e.f.g.h");
+    strcpy(definition.pages_field, "pages.of-2024");
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_OK);
+    strcpy(definition.page_array, "stats.events");
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+    assert_non_null(strstr(error.message, "only the fields of a head may be paths"));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        spill_definition_preset(&definition, "feed", "feed", NULL);
+        strcpy(definition.array, wrong[i].path);
+        assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+        assert_non_null(strstr(error.message, wrong[i].message));
+    }
+    spill_bookkeeping_name("a.b", name);
+    assert_string_equal(name, "a$b");
+    spill_bookkeeping_name("a%2Eb", name);
+    assert_string_equal(name, "a%2Eb");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_are_merged_into_their_documents),
         cmocka_unit_test(fields_are_excluded_and_documents_stay_until_pruned),
         cmocka_unit_test(values_in_the_way_are_found),
+        cmocka_unit_test(rules_for_paths_of_head_fields),
         cmocka_unit_test(updates_leave_the_documents_around_an_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
