@@ -1,6 +1,8 @@
 /* explain: the documents that store an owner's elements. */
 #include "cli/cli.h"
 
+#include "bson/field_path.h"
+#include "bson/value.h"
 #include "cli/draw.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
@@ -22,9 +24,6 @@ static const explain_options_t DEFAULTS = {0};
 
 /* If there are more than twice this many pages, only the first and last ones are drawn. */
 #define DRAWN_AT_EACH_END 8
-
-/* The bytes of a path to a field of an array's bookkeeping. */
-#define PATH_SIZE (SPILL_NAME_SIZE + 16)
 
 typedef struct explain {
     const spill_cli_session_t *session;
@@ -61,17 +60,7 @@ static int64_t sum_of_gaps(const bson_iter_t *array)
 
 static bool find_path(const bson_t *document, const char *path, bson_iter_t *found)
 {
-    bson_iter_t iter;
-    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, found);
-}
-
-/* The path of a field of the array's bookkeeping in a head. */
-static void put_bookkeeping_path(const spill_definition_t *definition, const char *field,
-                                 char path[PATH_SIZE])
-{
-    char name[SPILL_NAME_SIZE];
-    spill_bookkeeping_name(definition->array, name);
-    snprintf(path, PATH_SIZE, "spill.%s.%s", name, field);
+    return spill_path_find(document, path, found);
 }
 
 /* The page's stored number, because a trim may have deleted pages before it; else a running count.
@@ -87,13 +76,11 @@ static int64_t page_number(const explain_t *explain, const bson_t *document)
 
 static int64_t watermark_of(const explain_t *explain, const bson_t *head)
 {
-    char watermark[PATH_SIZE];
+    char array[SPILL_NAME_SIZE], watermark[SPILL_NAME_SIZE + 16];
     bson_iter_t iter;
     bool bucket = spill_schema_of(explain->definition)->has_windows;
-    if (bucket)
-        strcpy(watermark, "spill.low");
-    else
-        put_bookkeeping_path(explain->definition, "low", watermark);
+    spill_bookkeeping_name(bucket ? "" : explain->definition->array, array);
+    snprintf(watermark, sizeof watermark, "spill.%s%slow", array, bucket ? "" : ".");
     return find_path(head, watermark, &iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
@@ -102,22 +89,23 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
                        spill_cli_place_t *place)
 {
     const spill_definition_t *definition = explain->definition;
-    char first[PATH_SIZE] = "spill.first", gaps[PATH_SIZE] = "spill.gaps";
-    char gone[PATH_SIZE] = "spill.gone", journal[PATH_SIZE];
+    char first[SPILL_NAME_SIZE + 16], gaps[SPILL_NAME_SIZE + 16];
+    char gone[SPILL_NAME_SIZE + 16], array[SPILL_NAME_SIZE];
+    bool nested = head && !spill_schema_of(definition)->has_windows;
+    spill_bookkeeping_name(nested ? definition->array : "", array);
+    snprintf(first, sizeof first, "spill.%s%sfirst", array, nested ? "." : "");
+    snprintf(gaps, sizeof gaps, "spill.%s%sgaps", array, nested ? "." : "");
+    snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
     bson_iter_t iter;
-    if (head && !spill_schema_of(definition)->has_windows) {
-        put_bookkeeping_path(definition, "first", first);
-        put_bookkeeping_path(definition, "gaps", gaps);
-        put_bookkeeping_path(definition, "gone", gone);
-    }
-    put_bookkeeping_path(definition, "journal", journal);
     place->first = find_path(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
     bool referenced = spill_schema_of(definition)->has_referenced_elements;
+    char journal[SPILL_NAME_SIZE + 16];
+    snprintf(journal, sizeof journal, "spill.%s.journal", array);
     if (referenced && !head)
         place->elements = bson_has_field(document, definition->page_owner);
-    else if (referenced ? find_path(document, journal, &iter)
-                        : find_path(document, head ? definition->array : definition->page_array,
-                                    &iter))
+    else if (referenced
+                 ? find_path(document, journal, &iter)
+                 : find_path(document, head ? definition->array : definition->page_array, &iter))
         place->elements = array_length(&iter);
     place->end = place->first + place->elements;
     if (find_path(document, gone, &iter))
@@ -137,11 +125,12 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
                      int64_t *known)
 {
     const spill_definition_t *definition = explain->definition;
-    char noted[PATH_SIZE], shown[2 * SPILL_NAME_SIZE];
+    char array[SPILL_NAME_SIZE], noted[SPILL_NAME_SIZE + 16], shown[2 * SPILL_NAME_SIZE];
     bson_iter_t iter;
     if (!spill_schema_of(definition)->has_top)
         return false;
-    put_bookkeeping_path(definition, "top", noted);
+    spill_bookkeeping_name(definition->array, array);
+    snprintf(noted, sizeof noted, "spill.%s.top", array);
     snprintf(shown, sizeof shown, "%s.%s", definition->array, definition->top_field);
     *known = find_path(document, noted, &iter) ? array_length(&iter) : 0;
     if (find_path(document, shown, &iter)) {
@@ -229,57 +218,52 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
     }
 }
 
-/* Append the array with a few elements, and the number of those that are left out. */
-static void append_shortened(const bson_iter_t *array, const char *key, bson_t *to)
-{
-    int64_t length = array_length(array);
-    bson_t shown;
-    bson_iter_t element;
-    bson_append_array_begin(to, key, -1, &shown);
-    bson_iter_recurse(array, &element);
-    for (int64_t i = 0; bson_iter_next(&element); i++) {
-        spill_value_t value = spill_value_from_iter(&element);
-        if (i < SHOWN_AT_START || i >= length - SHOWN_AT_END) {
-            spill_value_append(&value, &shown, bson_iter_key(&element));
-        } else if (i == SHOWN_AT_START) {
-            char text[64];
-            snprintf(text, sizeof text, "... %" PRId64 " more ...",
-                     length - SHOWN_AT_START - SHOWN_AT_END);
-            bson_append_utf8(&shown, bson_iter_key(&element), -1, text, -1);
-        }
-    }
-    bson_append_array_end(to, &shown);
-}
-
-/* Append the document with the array at the path shortened. */
-static void shorten_array(const bson_t *document, const char *path, bson_t *shortened)
+/* Copy the document with its array shortened to a few elements and the number left out. */
+static void shorten_array(const bson_t *document, const char *array, bson_t *shortened)
 {
     bson_iter_t iter;
     bson_t inner, child;
-    size_t first = strcspn(path, ".");
+    size_t part = strcspn(array, ".");
+    bson_init(shortened);
     bson_iter_init(&iter, document);
     while (bson_iter_next(&iter)) {
         const char *key = bson_iter_key(&iter);
         spill_value_t value = spill_value_from_iter(&iter);
-        bool named = strlen(key) == first && strncmp(key, path, first) == 0;
-        bool last = path[first] == '\0';
-        if (named && last && array_length(&iter) > SHOWN_AT_START + SHOWN_AT_END + 1) {
-            append_shortened(&iter, key, shortened);
-        } else if (named && !last && value.type == BSON_TYPE_DOCUMENT &&
-                   bson_init_static(&inner, value.data, value.size_bytes)) {
-            bson_append_document_begin(shortened, key, -1, &child);
-            shorten_array(&inner, path + first + 1, &child);
-            bson_append_document_end(shortened, &child);
-        } else {
-            spill_value_append(&value, shortened, key);
+        bool around = array[part] == '.' && strlen(key) == part && strncmp(key, array, part) == 0;
+        if (around && spill_inner_document(&iter, &inner)) {
+            shorten_array(&inner, array + part + 1, &child);
+            BSON_APPEND_DOCUMENT(shortened, key, &child);
+            bson_destroy(&child);
+            continue;
         }
+        int64_t length = strcmp(key, array) == 0 ? array_length(&iter) : 0;
+        if (length <= SHOWN_AT_START + SHOWN_AT_END + 1) {
+            spill_value_append(&value, shortened, key);
+            continue;
+        }
+        bson_t shown;
+        bson_iter_t element;
+        bson_append_array_begin(shortened, key, -1, &shown);
+        bson_iter_recurse(&iter, &element);
+        for (int64_t i = 0; bson_iter_next(&element); i++) {
+            value = spill_value_from_iter(&element);
+            if (i < SHOWN_AT_START || i >= length - SHOWN_AT_END) {
+                spill_value_append(&value, &shown, bson_iter_key(&element));
+            } else if (i == SHOWN_AT_START) {
+                char text[64];
+                snprintf(text, sizeof text, "... %" PRId64 " more ...",
+                         length - SHOWN_AT_START - SHOWN_AT_END);
+                bson_append_utf8(&shown, bson_iter_key(&element), -1, text, -1);
+            }
+        }
+        bson_append_array_end(shortened, &shown);
     }
 }
 
 static void show_document(const explain_t *explain, const char *collection, const char *array,
                           const bson_t *document)
 {
-    bson_t shortened = BSON_INITIALIZER;
+    bson_t shortened;
     shorten_array(document, array, &shortened);
     if (!explain->session->invocation->json)
         spill_cli_print("%s ", collection);

@@ -128,8 +128,10 @@ static const char *problem_of_path(const char *path)
                "or rename the field";
     if (parts_of(path) > SPILL_PATH_PARTS_MAX)
         return "has more than 8 parts; name an array that is nested less deeply";
+    if (strcmp(path, "_id") == 0 || strcmp(path, "spill") == 0)
+        return "is a name that Spillway uses itself";
     return spill_starts_with_part(path, "_id") || spill_starts_with_part(path, "spill")
-               ? "is, or is in, a field that Spillway uses itself; choose another name"
+               ? "is in a field that Spillway uses itself; choose another path"
                : NULL;
 }
 

@@ -1,6 +1,7 @@
 #include "fixture.h"
 
 #include "bson/key.h"
+#include "support/definition.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,21 +12,6 @@ spill_array_order_t contract_order;
 
 /* ---- a store and an array -------------------------------------------------------------------- */
 
-void put_in_document(spill_definition_t *definition, const char *parent)
-{
-    char *const fields[] = {definition->array, definition->count_field, definition->overflow_field,
-                            definition->pages_field};
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        char name[SPILL_NAME_SIZE];
-        snprintf(name, sizeof name, "%s", fields[i]);
-        if (name[0] != '\0')
-            snprintf(fields[i], SPILL_NAME_SIZE, "%.60s.%.60s", parent, name);
-    }
-    if (bucket)
-        memcpy(definition->page_array, definition->array, SPILL_NAME_SIZE);
-}
-
 void make_definition(spill_definition_t *definition, const char *name, spill_keep_t keep)
 {
     spill_code_t code = spill_definition_preset(definition, "feed", name, NULL);
@@ -35,7 +21,7 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
     definition->op_window = 3;
     if (strcmp(name, "feed") == 0) {
         if (contract_paths)
-            put_in_document(definition, "stats");
+            definition_put_in_document(definition, "stats");
         return;
     }
     /* Arrays of one collection share no other names. */
@@ -45,7 +31,7 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
     snprintf(definition->pages_field, SPILL_NAME_SIZE, "%sPages", name);
     snprintf(definition->page_collection, SPILL_NAME_SIZE, "%sPages", name);
     if (contract_paths)
-        put_in_document(definition, "stats");
+        definition_put_in_document(definition, "stats");
 }
 
 void make_bucket_definition(spill_definition_t *definition, const char *name)

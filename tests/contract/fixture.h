@@ -29,9 +29,6 @@ extern spill_array_order_t contract_order;
 /* Does make_definition put the head's fields into a sub-document, with paths for names? */
 extern bool contract_paths;
 
-/* Give the array, and the head's other fields of the array, paths into that sub-document. */
-void put_in_document(spill_definition_t *definition, const char *parent);
-
 /*
  * Make a definition with bounds that no test reaches and a window of 3 operations. "feed" has that
  * preset's names; another name is another array in the same heads.

@@ -1,6 +1,7 @@
 #include "pair.h"
 
 #include "bson/key.h"
+#include "support/definition.h"
 #include "support/model_store.h"
 #include "support/state.h"
 
@@ -42,7 +43,7 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
             snprintf(definition->collection, SPILL_NAME_SIZE, "%sHeads", names[i]);
         contract_paths = paths;
         if (paths && has_path[i])
-            put_in_document(definition, i == PAIR_BUCKETS ? "inner" : "stats");
+            definition_put_in_document(definition, i == PAIR_BUCKETS ? "inner" : "stats");
         for (size_t k = 0; k < 2; k++) {
             save_definition(pair->stores[k], definition);
             spill_code_t code = pair->stores[k]->ops->bind(pair->stores[k], definition,
