@@ -1,6 +1,8 @@
 /* explain: the documents that store an owner's elements. */
 #include "cli/cli.h"
 
+#include "bson/field_path.h"
+#include "bson/value.h"
 #include "cli/draw.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
@@ -58,8 +60,7 @@ static int64_t sum_of_gaps(const bson_iter_t *array)
 
 static bool find_path(const bson_t *document, const char *path, bson_iter_t *found)
 {
-    bson_iter_t iter;
-    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, found);
+    return spill_path_find(document, path, found);
 }
 
 /* The page's stored number, because a trim may have deleted pages before it; else a running count.
@@ -75,11 +76,11 @@ static int64_t page_number(const explain_t *explain, const bson_t *document)
 
 static int64_t watermark_of(const explain_t *explain, const bson_t *head)
 {
-    char watermark[SPILL_NAME_SIZE + 16];
+    char array[SPILL_NAME_SIZE], watermark[SPILL_NAME_SIZE + 16];
     bson_iter_t iter;
     bool bucket = spill_schema_of(explain->definition)->has_windows;
-    snprintf(watermark, sizeof watermark, "spill.%s%slow", bucket ? "" : explain->definition->array,
-             bucket ? "" : ".");
+    spill_bookkeeping_name(bucket ? "" : explain->definition->array, array);
+    snprintf(watermark, sizeof watermark, "spill.%s%slow", array, bucket ? "" : ".");
     return find_path(head, watermark, &iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
@@ -89,9 +90,9 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
 {
     const spill_definition_t *definition = explain->definition;
     char first[SPILL_NAME_SIZE + 16], gaps[SPILL_NAME_SIZE + 16];
-    char gone[SPILL_NAME_SIZE + 16];
+    char gone[SPILL_NAME_SIZE + 16], array[SPILL_NAME_SIZE];
     bool nested = head && !spill_schema_of(definition)->has_windows;
-    const char *array = nested ? definition->array : "";
+    spill_bookkeeping_name(nested ? definition->array : "", array);
     snprintf(first, sizeof first, "spill.%s%sfirst", array, nested ? "." : "");
     snprintf(gaps, sizeof gaps, "spill.%s%sgaps", array, nested ? "." : "");
     snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
@@ -99,12 +100,12 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     place->first = find_path(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
     bool referenced = spill_schema_of(definition)->has_referenced_elements;
     char journal[SPILL_NAME_SIZE + 16];
-    snprintf(journal, sizeof journal, "spill.%s.journal", definition->array);
+    snprintf(journal, sizeof journal, "spill.%s.journal", array);
     if (referenced && !head)
         place->elements = bson_has_field(document, definition->page_owner);
-    else if (referenced ? find_path(document, journal, &iter)
-                        : bson_iter_init_find(&iter, document,
-                                              head ? definition->array : definition->page_array))
+    else if (referenced
+                 ? find_path(document, journal, &iter)
+                 : find_path(document, head ? definition->array : definition->page_array, &iter))
         place->elements = array_length(&iter);
     place->end = place->first + place->elements;
     if (find_path(document, gone, &iter))
@@ -124,11 +125,12 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
                      int64_t *known)
 {
     const spill_definition_t *definition = explain->definition;
-    char noted[SPILL_NAME_SIZE + 16], shown[2 * SPILL_NAME_SIZE];
+    char array[SPILL_NAME_SIZE], noted[SPILL_NAME_SIZE + 16], shown[2 * SPILL_NAME_SIZE];
     bson_iter_t iter;
     if (!spill_schema_of(definition)->has_top)
         return false;
-    snprintf(noted, sizeof noted, "spill.%s.top", definition->array);
+    spill_bookkeeping_name(definition->array, array);
+    snprintf(noted, sizeof noted, "spill.%s.top", array);
     snprintf(shown, sizeof shown, "%s.%s", definition->array, definition->top_field);
     *known = find_path(document, noted, &iter) ? array_length(&iter) : 0;
     if (find_path(document, shown, &iter)) {
@@ -220,11 +222,20 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
 static void shorten_array(const bson_t *document, const char *array, bson_t *shortened)
 {
     bson_iter_t iter;
+    bson_t inner, child;
+    size_t part = strcspn(array, ".");
     bson_init(shortened);
     bson_iter_init(&iter, document);
     while (bson_iter_next(&iter)) {
         const char *key = bson_iter_key(&iter);
         spill_value_t value = spill_value_from_iter(&iter);
+        bool around = array[part] == '.' && strlen(key) == part && strncmp(key, array, part) == 0;
+        if (around && spill_inner_document(&iter, &inner)) {
+            shorten_array(&inner, array + part + 1, &child);
+            BSON_APPEND_DOCUMENT(shortened, key, &child);
+            bson_destroy(&child);
+            continue;
+        }
         int64_t length = strcmp(key, array) == 0 ? array_length(&iter) : 0;
         if (length <= SHOWN_AT_START + SHOWN_AT_END + 1) {
             spill_value_append(&value, shortened, key);

@@ -217,8 +217,8 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     assert(request->append.element_count > 0 || request->append.skip > 0);
     assert(request->append.skip == 0 || spill_schema_of(request->definition)->keeps_top_n);
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
-    if (spill_append_refusal_within(request, state, &facts->seen, fields_bytes) !=
-        SPILL_REFUSAL_NONE)
+    if (spill_append_refusal_within(request, state, &facts->seen,
+                                    fields_bytes - facts->around_bytes) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
     spill_state_t after = *state;
     if (!after.present)

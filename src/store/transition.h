@@ -71,6 +71,11 @@ typedef struct spill_facts {
      * to be made; 0: unchanged. ADOPT, ADOPT_SPLIT: without the array. UNMANAGE: with the array.
      */
     int64_t fields_bytes;
+    /*
+     * The part of fields_bytes that a new head adds: documents around the array's own fields. The
+     * bound does not count it again, because a client that reads the absent head cannot know it.
+     */
+    int64_t around_bytes;
     int64_t now_us;      /* if spill_needs_time: the store's clock */
     int64_t dropped_rev; /* ADOPT_SPLIT: the highest rev of a dropped head of this owner */
 } spill_facts_t;

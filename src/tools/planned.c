@@ -1,6 +1,7 @@
 /* Planned arrays, and the plan's file that names them. */
 #include "tools/planned.h"
 
+#include "bson/field_path.h"
 #include "bson/record.h"
 #include "definition/schema.h"
 #include "util/error.h"
@@ -36,7 +37,7 @@ void spill_planned_init(spill_planned_t *planned, const spill_definition_t *defi
     set_name(original->name, definition->name, ".original");
     set_name(original->collection, collection, "");
     set_name(original->array, path, "");
-    set_name(original->page_array, path, "");
+    set_name(original->page_array, spill_path_leaf(path), "");
     set_name(original->page_collection, definition->name, ".original");
     set_name(original->pages_field, path, "Pages");
     strcpy(original->page_owner, "owner");

@@ -97,7 +97,7 @@ static void bytes_are_bounded(void **state)
     spill_value_t elements[] = {text_value(500, 'a'), text_value(500, 'b'), text_value(500, 'c')};
     spill_request_t append = make_append(&fixture, SPILL_HEAD, elements, 3);
     append.create = true;
-    append.limits.bytes_max = 1500;
+    append.limits.bytes_max = 1600;
     assert_refused(&fixture, &append);
     append.append.element_count = 2;
     append.append.elements_bytes = 1000;

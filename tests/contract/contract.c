@@ -24,6 +24,7 @@ static bool plays_random(const contract_kind_t *kind, spill_array_order_t order)
 static int run_in_order(const contract_kind_t *kind, const char *name, spill_array_order_t order)
 {
     contract_order = order;
+    contract_paths = order == SPILL_ARRAY_NEWEST_FIRST;
     static suite_t suite;
     suite.count = 0; /* a program may run the suite for several kinds */
     add_append_tests(&suite);
@@ -58,7 +59,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
 int contract_run(const contract_kind_t *kind)
 {
     char front[64];
-    snprintf(front, sizeof front, "%s, newest first", kind->name);
+    snprintf(front, sizeof front, "%s, newest first, paths", kind->name);
     int failed = run_in_order(kind, kind->name, SPILL_ARRAY_OLDEST_FIRST);
     if (!kind->slow || effort(true, true, false))
         failed += run_in_order(kind, front, SPILL_ARRAY_NEWEST_FIRST);

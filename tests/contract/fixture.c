@@ -1,11 +1,13 @@
 #include "fixture.h"
 
 #include "bson/key.h"
+#include "support/definition.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+bool contract_paths;
 spill_array_order_t contract_order;
 
 /* ---- a store and an array -------------------------------------------------------------------- */
@@ -17,14 +19,19 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
     definition->keep = keep;
     definition->order = contract_order;
     definition->op_window = 3;
-    if (strcmp(name, "feed") == 0)
+    if (strcmp(name, "feed") == 0) {
+        if (contract_paths)
+            definition_put_in_document(definition, "stats");
         return;
+    }
     /* Arrays of one collection share no other names. */
     snprintf(definition->array, SPILL_NAME_SIZE, "%s", name);
     snprintf(definition->count_field, SPILL_NAME_SIZE, "%sCount", name);
     snprintf(definition->overflow_field, SPILL_NAME_SIZE, "%sOverflow", name);
     snprintf(definition->pages_field, SPILL_NAME_SIZE, "%sPages", name);
     snprintf(definition->page_collection, SPILL_NAME_SIZE, "%sPages", name);
+    if (contract_paths)
+        definition_put_in_document(definition, "stats");
 }
 
 void make_bucket_definition(spill_definition_t *definition, const char *name)

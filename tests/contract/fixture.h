@@ -26,6 +26,9 @@ typedef struct fixture {
 /* The order of the arrays that make_definition makes. */
 extern spill_array_order_t contract_order;
 
+/* Does make_definition put the head's fields into a sub-document, with paths for names? */
+extern bool contract_paths;
+
 /*
  * Make a definition with bounds that no test reaches and a window of 3 operations. "feed" has that
  * preset's names; another name is another array in the same heads.
@@ -113,6 +116,8 @@ void assert_ops(fixture_t *fixture, int64_t page, const char *expected);
 
 /* Compare the head's other fields, as relaxed Extended JSON; NULL: none. */
 void assert_fields(fixture_t *fixture, const char *expected);
+/* The same for fields that were read; empty documents around the array do not count. */
+void assert_fields_read(const fixture_t *fixture, const char *expected);
 
 /* Check that the store's own records of the owner agree with each other. */
 void assert_sound(fixture_t *fixture);

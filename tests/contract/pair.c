@@ -1,6 +1,7 @@
 #include "pair.h"
 
 #include "bson/key.h"
+#include "support/definition.h"
 #include "support/model_store.h"
 #include "support/state.h"
 
@@ -22,8 +23,13 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
     pair->stores[1] = kind->open();
     static const char *const names[PAIR_ALL] = {"feed", "likes",   "log",     "buckets",
                                                 "last", "highest", "reviews", "best"};
+    bool paths = contract_paths;
+    /* Two of them are in one sub-document of the same heads. */
+    static const bool has_path[PAIR_ALL] = {
+        [0] = true, [2] = true, [PAIR_BUCKETS] = true, [PAIR_TOP_N] = true, [PAIR_SUBSET] = true};
     for (size_t i = 0; i < PAIR_ALL; i++) {
         spill_definition_t *definition = &pair->definitions[i];
+        contract_paths = false;
         make_definition(definition, names[i], i == 2 ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST);
         if (pair_is_capped(i))
             spill_definition_set_layout(definition, SPILL_LAYOUT_CAPPED);
@@ -35,6 +41,9 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
             make_referenced_definition(definition, names[i], i == PAIR_SUBSET);
         else if (kind->shows_other_arrays)
             snprintf(definition->collection, SPILL_NAME_SIZE, "%sHeads", names[i]);
+        contract_paths = paths;
+        if (paths && has_path[i])
+            definition_put_in_document(definition, i == PAIR_BUCKETS ? "inner" : "stats");
         for (size_t k = 0; k < 2; k++) {
             save_definition(pair->stores[k], definition);
             spill_code_t code = pair->stores[k]->ops->bind(pair->stores[k], definition,

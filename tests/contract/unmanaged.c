@@ -197,11 +197,10 @@ static void cut_is_refused_if_elements_changed(void **state)
     assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
     /* other programs write to the same document */
     if (strcmp(fixture.store->ops->name, "mongodb") == 0) {
-        bson_t *update = BCON_NEW("$inc", "{", "activities.1", BCON_INT64(40), "}");
-        if (contract_order == SPILL_ARRAY_NEWEST_FIRST) {
-            bson_destroy(update);
-            update = BCON_NEW("$inc", "{", "activities.3", BCON_INT64(40), "}");
-        }
+        char second[SPILL_NAME_SIZE + 8];
+        snprintf(second, sizeof second, "%s.%d", fixture.definition.array,
+                 contract_order == SPILL_ARRAY_NEWEST_FIRST ? 3 : 1);
+        bson_t *update = BCON_NEW("$inc", "{", second, BCON_INT64(40), "}");
         set_field(&other, update);
         bson_destroy(update);
         spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "layout/owner.h"
+#include "support/definition.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -117,6 +118,8 @@ void sim_schedule_begin(sim_world_t *world)
     world->definition.keep_seconds = world->settings.keep_seconds;
     strcpy(world->definition.id_field, SIM_ID_FIELD);
     strcpy(world->definition.time_field, SIM_TIME_FIELD);
+    if (world->settings.paths)
+        definition_put_in_document(&world->definition, "inner");
     define(world, &world->settings.bounds[1]);
     define(world, &world->settings.bounds[0]);
     for (int i = 0; i < world->settings.clients; i++) {
@@ -546,6 +549,9 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
                    settings->layout == SPILL_LAYOUT_OUTLIER;
     if (!naive && outlier && seed / 5 % 2 == 0)
         settings->sessions = seed / 10 % 3 == 0 ? 40 : 2 + (int)(seed / 10 % 3);
+    settings->paths = !naive && seed / 11 % 3 == 0;
+    for (int i = 0; i < 2 && settings->paths && settings->padded; i++)
+        settings->bounds[i].head_bytes_max += SIM_PATHS_BYTES;
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

@@ -139,6 +139,8 @@ void sim_settings_print(const sim_settings_t *settings, FILE *file)
             fprintf(file, " (%lld and %lld bytes)", (long long)bounds->head_bytes_max,
                     (long long)bounds->page_bytes_max);
     }
+    if (settings->paths)
+        fputs(", in a sub-document", file);
     if (settings->sessions > 0)
         fprintf(file, ", %d sessions", settings->sessions);
     if (settings->keep_elements > 0)

@@ -34,6 +34,9 @@
 #define SIM_BATCH_MAX 8
 #define SIM_ARRAY_NAME "feed"
 
+/* With `paths`, a head's small bound is larger by this. */
+#define SIM_PATHS_BYTES 200
+
 /* What a client may do next. */
 typedef enum sim_action {
     SIM_ACTION_APPEND,
@@ -76,6 +79,7 @@ typedef struct sim_settings {
     int keep_seconds;         /* retention by age; appended values are one second apart */
     bool defers;              /* appends leave due spills to another thread */
     int skew_us;              /* how far clients' clocks may differ */
+    bool paths;               /* the head's fields are in a sub-document */
     int sessions; /* appends carry operations of sessions; most entries; 0: they do not */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;

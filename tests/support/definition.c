@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -22,6 +23,21 @@ void definition_name_other(spill_definition_t *definition)
     strcpy(definition->overflow_field, "otherOverflow");
     strcpy(definition->pages_field, "otherPages");
     strcpy(definition->page_collection, "otherPages");
+}
+
+void definition_put_in_document(spill_definition_t *definition, const char *parent)
+{
+    char *const fields[] = {definition->array, definition->count_field, definition->overflow_field,
+                            definition->pages_field};
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char name[SPILL_NAME_SIZE];
+        snprintf(name, sizeof name, "%s", fields[i]);
+        if (name[0] != '\0')
+            snprintf(fields[i], SPILL_NAME_SIZE, "%.60s.%.60s", parent, name);
+    }
+    if (bucket)
+        memcpy(definition->page_array, definition->array, SPILL_NAME_SIZE);
 }
 
 spill_array_t *definition_open_array(spill_store_t *store, const char *preset, const char *name,

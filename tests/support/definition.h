@@ -12,6 +12,9 @@ void definition_assert_invalid(const spill_definition_t *definition, const char 
 /* Give its array the name "other", and its fields and pages names that no preset has. */
 void definition_name_other(spill_definition_t *definition);
 
+/* Give the array, and the head's other fields of the array, paths into that sub-document. */
+void definition_put_in_document(spill_definition_t *definition, const char *parent);
+
 /*
  * Save and open an array of a preset with these bounds. An array named "other" is a second one in
  * the heads of the preset's collection. Close it with spill_array_close.

@@ -125,6 +125,9 @@ static spill_code_t make_fields(const model_store_t *model, step_t *step, spill_
     spill_code_t code = SPILL_OK;
     if (!step->document->state.present)
         code = spill_unmanaged_check(request->definition, step->fields, error);
+    if (code == SPILL_OK && !step->document->state.present)
+        code = spill_unmanaged_prepare(request->definition, &step->fields,
+                                       &step->facts.around_bytes, error);
     const bson_t *update = spill_request_update(request);
     if (code == SPILL_OK && update)
         code = spill_update_replace(&step->fields, update, error);
@@ -138,6 +141,7 @@ static spill_code_t move_array(const model_store_t *model, step_t *step, spill_e
 {
     const spill_request_t *request = step->request;
     bson_t *fields = model_copy_fields(model, request);
+    int64_t added;
     spill_code_t code = spill_unmanaged_allows(request, fields, error);
     if (request->kind == SPILL_REQUEST_UNMANAGE) {
         spill_request_t all = {.read = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX}};
@@ -149,6 +153,8 @@ static spill_code_t move_array(const model_store_t *model, step_t *step, spill_e
     } else {
         step->fields = spill_unmanaged_split(request->definition, fields, &step->unmanaged);
         step->facts.unmanaged = step->fields ? &step->unmanaged : NULL;
+        if (code == SPILL_OK && step->fields)
+            code = spill_unmanaged_prepare(request->definition, &step->fields, &added, error);
         if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
             step->facts.differs = !spill_unmanaged_cut(&step->unmanaged, request->adopt.run);
     }

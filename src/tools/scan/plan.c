@@ -48,12 +48,6 @@ static bool can_be_reshaped(const spill_scan_path_t *path, spill_plan_texts_t *w
                        "elements documents of their own; then it is an array in these documents.");
         return false;
     }
-    if (strchr(path->path, '.')) {
-        spill_plan_say(
-            why, "It is in a sub-document, but the array of a definition must be a field of the "
-                 "document itself: move it up first.");
-        return false;
-    }
     if (strchr(path->path, '"')) {
         spill_plan_say(why, "Its name has characters that fields of a definition cannot have.");
         return false;
@@ -343,12 +337,14 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
 static char *others_of(const spill_definition_t *definition)
 {
     const char *field = definition->pages_field;
+    bool nested = strchr(field, '.') != NULL;
     return bson_strdup_printf(
         "Programs with other drivers continue unchanged until a document has pages (it has the "
         "field %s). Then they may push to the array, and change other fields. Only the library may "
-        "edit elements, update by position, pull, and replace the document: such a program adds "
-        "{%s: {$exists: false}} to its filter.",
-        field, field);
+        "edit elements, update by position, pull, and replace the document%s: such a program adds "
+        "{%s%s%s: {$exists: false}} to its filter.",
+        field, nested ? " or a sub-document around the array" : "", nested ? "\"" : "", field,
+        nested ? "\"" : "");
 }
 
 /* ---- a plan ---------------------------------------------------------------------------------- */

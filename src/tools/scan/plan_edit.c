@@ -1,6 +1,7 @@
 /* plan-set: change the definition of one entry in a plan's file. */
 #include "tools/scan/plan_edit.h"
 
+#include "bson/field_path.h"
 #include "bson/value.h"
 #include "definition/schema.h"
 #include "tools/planned.h"
@@ -201,10 +202,10 @@ spill_code_t spill_plan_edit_reshape(const spill_plan_edit_t *edit, spill_defini
 {
     static const spill_plan_t no_others = {0};
     const spill_schema_t *schema = spill_schema_of(definition);
-    if (strpbrk(edit->path, ".*[\""))
+    if (strpbrk(edit->path, "*[\""))
         return spill_fail(error, SPILL_INVALID,
-                          "the array of a definition must be a field of the document, and '%s' is "
-                          "not: see \"why\" in the entry",
+                          "the array of a definition must be a field of the document or of a "
+                          "sub-document, and '%s' is not: see \"why\" in the entry",
                           edit->path);
     clear_values(definition);
     definition->time_field[0] = '\0';
@@ -215,7 +216,7 @@ spill_code_t spill_plan_edit_reshape(const spill_plan_edit_t *edit, spill_defini
         strcpy(definition->array, edit->path);
     }
     if ((schema->is_capped && !derive(definition->count_field, edit->path, "Count")) ||
-        (schema->has_top && !derive(definition->top_field, edit->path, "Top")))
+        (schema->has_top && !derive(definition->top_field, spill_path_leaf(edit->path), "Top")))
         return names_too_long(edit, error);
     if (schema->has_windows)
         strcpy(definition->page_array, edit->path);

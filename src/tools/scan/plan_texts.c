@@ -2,6 +2,7 @@
  * The texts of a plan: its sentences, the names of its definitions and their fields, and the JSON
  * document for an editor (docs/reference/plan-file.md has the schema).
  */
+#include "bson/field_path.h"
 #include "bson/record.h"
 #include "bson/value.h"
 #include "tools/scan/plan.h"
@@ -96,7 +97,7 @@ bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definiti
                 format_name(definition->page_collection, "%s_%s", collection, path) &&
                 format_name(definition->page_owner, "owner");
     if (has_pages)
-        fits = fits && format_name(definition->page_array, "%s", path) &&
+        fits = fits && format_name(definition->page_array, "%s", spill_path_leaf(path)) &&
                format_name(definition->count_field, "%sCount", path) &&
                format_name(definition->overflow_field, "%sHasPages", path) &&
                format_name(definition->pages_field, "%sPages", path);

@@ -4,6 +4,8 @@
  */
 #include "tools/transfer/transfer_parts.h"
 
+#include "bson/field_path.h"
+#include "bson/value.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "util/error.h"
@@ -15,19 +17,38 @@
 
 /* ---- the application's fields in the head ---------------------------------------------------- */
 
-/* Report whether the field belongs to another definition of the store on the same heads. */
-static bool is_of_another(const spill_transfer_side_t *side, const char *name)
+/*
+ * Report whether a definition of the store on the same heads has a field at the path (`around`: in
+ * the document at the path). `others`: without the side's own definition.
+ */
+static bool is_taken(const spill_transfer_side_t *side, const char *path, bool around, bool others)
 {
     const spill_definition_t *own = spill_array_get_definition(side->array);
     for (size_t i = 0; i < side->definition_count; i++) {
-        const spill_definition_t *other = &side->definitions[i];
-        if (strcmp(other->name, own->name) == 0 || strcmp(other->collection, own->collection) != 0)
+        const spill_definition_t *one = &side->definitions[i];
+        const char *fields[SPILL_OWN_FIELDS_MAX];
+        bool itself = strcmp(one->name, own->name) == 0;
+        if ((others && itself) || strcmp(one->collection, own->collection) != 0)
             continue;
-        if (strcmp(name, other->array) == 0 || strcmp(name, other->count_field) == 0 ||
-            strcmp(name, other->overflow_field) == 0 || strcmp(name, other->pages_field) == 0)
-            return true;
+        for (size_t k = spill_own_fields(one, fields); k > 0; k--)
+            if (strcmp(fields[k - 1], path) == 0
+                    ? !around
+                    : around && spill_starts_with_part(fields[k - 1], path))
+                return true;
     }
     return false;
+}
+
+static bool is_of_another(const spill_transfer_side_t *side, const char *path)
+{
+    return is_taken(side, path, false, true);
+}
+
+/* Is the document at the path around a field of an array, on either side? */
+static bool is_around_array(const spill_transfer_t *transfer, const char *path)
+{
+    return is_taken(&transfer->source, path, true, false) ||
+           is_taken(&transfer->target, path, true, false);
 }
 
 /* An update would read other names as a path or an operator. */
@@ -45,49 +66,69 @@ static spill_code_t read_fields(const spill_transfer_side_t *side, const spill_o
     return spill_transfer_failed(side, code, error);
 }
 
-static bool has_equal(const bson_t *fields, const char *name, const spill_value_t *value)
+static bool has_equal(const bson_t *fields, const char *path, const spill_value_t *value)
 {
     bson_iter_t iter;
-    if (!fields || !bson_iter_init_find(&iter, fields, name))
+    if (!fields || !spill_path_find(fields, path, &iter))
         return false;
     spill_value_t there = spill_value_from_iter(&iter);
     return spill_value_equal(&there, value);
 }
 
 /* Append a field to `set` if the target lacks it or has another value. True: it was appended. */
-static bool add_field(spill_transfer_owner_t *owner, const bson_iter_t *iter, const bson_t *target,
-                      bson_t *set)
+static bool add_field(spill_transfer_owner_t *owner, const char *path, const bson_iter_t *iter,
+                      const bson_t *target, bson_t *set)
 {
-    const char *name = bson_iter_key(iter);
     spill_value_t value = spill_value_from_iter(iter);
-    if (strcmp(name, "_id") == 0 || is_of_another(&owner->transfer->source, name) ||
-        has_equal(target, name, &value))
+    if (strcmp(path, "_id") == 0 || is_of_another(&owner->transfer->source, path) ||
+        has_equal(target, path, &value))
         return false;
-    if (is_of_another(&owner->transfer->target, name)) {
+    if (is_of_another(&owner->transfer->target, path)) {
         spill_transfer_differs(owner, -1,
                                "another definition of the target has a field of the head that is "
                                "the application's in the source");
         return false;
     }
-    if (!can_be_set(name)) {
+    if (!can_be_set(bson_iter_key(iter))) {
         spill_transfer_differs(owner, -1,
                                "the name of a field of the head is empty, begins with '$' or has a "
                                "'.' in it: it is not copied");
         return false;
     }
-    return spill_value_append(&value, set, name);
+    return spill_value_append(&value, set, path);
+}
+
+/* Append the fields of the document at `parent` ("" or "stats."): of one around an array, each. */
+static bool add_fields(spill_transfer_owner_t *owner, const char *parent, const bson_t *source,
+                       const bson_t *target, bson_t *set)
+{
+    bson_iter_t iter;
+    bson_t inner;
+    bool any = false;
+    if (!bson_iter_init(&iter, source))
+        return false;
+    while (bson_iter_next(&iter)) {
+        const char *name = bson_iter_key(&iter);
+        char *path = bson_strdup_printf("%s%s", parent, name);
+        if (can_be_set(name) && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+            is_around_array(owner->transfer, path) && spill_inner_document(&iter, &inner)) {
+            char *within = bson_strdup_printf("%s.", path);
+            any |= add_fields(owner, within, &inner, target, set);
+            bson_free(within);
+        } else {
+            any |= add_field(owner, path, &iter, target, set);
+        }
+        bson_free(path);
+    }
+    return any;
 }
 
 bool spill_transfer_fields_update(spill_transfer_owner_t *owner, const bson_t *source,
                                   const bson_t *target, bson_t *update)
 {
     bson_t set;
-    bson_iter_t iter;
-    bool any = false;
     BSON_APPEND_DOCUMENT_BEGIN(update, "$set", &set);
-    if (source && bson_iter_init(&iter, source))
-        while (bson_iter_next(&iter))
-            any |= add_field(owner, &iter, target, &set);
+    bool any = source && add_fields(owner, "", source, target, &set);
     bson_append_document_end(update, &set);
     return any;
 }
