@@ -466,7 +466,9 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
                                                    .owner = import->options->owner,
                                                    .entries_as = import->options->entries_as,
                                                    .inner = import->options->owner_inner,
-                                                   .fields = import->options->fields};
+                                                   .fields = import->options->fields,
+                                                   .backwards = import->definition->order ==
+                                                                SPILL_ARRAY_NEWEST_FIRST};
     parsing->array = import->array;
     parsing->definition = import->definition;
     parsing->id = import->options->id;

@@ -163,7 +163,7 @@ spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_
     return options->id ? read_id(input, options->id, element, error) : SPILL_OK;
 }
 
-/* Check the next item, and put its owner before an error's message. */
+/* Check an item. *storable: the layout can store its element. */
 static spill_code_t check_item(spill_input_t *input, const spill_parser_options_t *options,
                                const spill_split_item_t *item, bool *storable, spill_error_t *error)
 {
@@ -176,7 +176,7 @@ static spill_code_t check_item(spill_input_t *input, const spill_parser_options_
         code = spill_owner_check(&item->owner, error);
     if (code == SPILL_OK)
         code = spill_input_check(input, options, item, &owner, error);
-    return code == SPILL_OK ? SPILL_OK : spill_split_fail(&input->split, SPILL_PARSE, error);
+    return code;
 }
 
 spill_code_t spill_input_check_items(spill_input_t *input, const spill_parser_options_t *options,
@@ -188,13 +188,13 @@ spill_code_t spill_input_check_items(spill_input_t *input, const spill_parser_op
     *storable = options->elements.array || check_fields(options, &whole, error) == SPILL_OK;
     if (!*storable)
         return error->code;
-    SPILL_TRY(spill_split_begin(&input->split, document, error));
-    for (;;) {
-        SPILL_TRY(spill_split_next(&input->split, &item, &end, error));
-        if (end)
-            return SPILL_OK;
-        SPILL_TRY(check_item(input, options, &item, storable, error));
+    spill_code_t code = spill_split_begin(&input->split, document, error);
+    while (code == SPILL_OK && !end) {
+        code = spill_split_next(&input->split, &item, &end, error);
+        if (code == SPILL_OK && !end)
+            code = check_item(input, options, &item, storable, error);
     }
+    return code == SPILL_OK ? SPILL_OK : spill_split_fail(&input->split, SPILL_PARSE, error);
 }
 
 /* ---- the check before the first write -------------------------------------------------------- */

@@ -87,6 +87,7 @@ void spill_split_release(spill_split_t *split)
     bson_free(split->outer);
     bson_free(split->path);
     bson_free(split->inner_field);
+    bson_free(split->starts);
 }
 
 spill_code_t spill_split_fail(const spill_split_t *split, spill_code_t code, spill_error_t *error)
@@ -192,6 +193,43 @@ static spill_code_t make_update(spill_split_t *split, const spill_value_t *docum
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
+/* Note where the current array's fields begin, to read them backwards. */
+static void note_starts(spill_split_t *split)
+{
+    const char *name;
+    spill_value_t value;
+    spill_fields_t fields = split->left;
+    const uint8_t *start = fields.at;
+    for (; spill_fields_next(&fields, &name, &value); start = fields.at) {
+        if (split->start_count == split->start_capacity) {
+            split->start_capacity = split->start_capacity ? 2 * split->start_capacity : 256;
+            split->starts =
+                bson_realloc(split->starts, split->start_capacity * sizeof *split->starts);
+        }
+        split->starts[split->start_count++] = start;
+    }
+}
+
+/* Read the next field of the current array. False: there is none. */
+static bool next_field(spill_split_t *split, const char **name, spill_value_t *value)
+{
+    if (!split->options->backwards)
+        return spill_fields_next(&split->left, name, value);
+    if (split->start_count == 0)
+        return false;
+    split->left.at = split->starts[--split->start_count];
+    return spill_fields_next(&split->left, name, value);
+}
+
+static void begin_array(spill_split_t *split, const spill_value_t *array)
+{
+    split->taken = 0;
+    split->start_count = 0;
+    split->left = array ? spill_fields_of(array->data) : (spill_fields_t){0};
+    if (split->options->backwards)
+        note_starts(split);
+}
+
 static spill_code_t check_container(const spill_split_t *split, const spill_value_t *found,
                                     spill_error_t *error)
 {
@@ -214,15 +252,12 @@ static spill_code_t open_array(spill_split_t *split, const spill_value_t *docume
 {
     spill_value_t found;
     bool there = false;
-    split->taken = 0;
-    split->left = (spill_fields_t){0};
+    begin_array(split, NULL);
     SPILL_TRY(find_path(document, split->path, &found, &there, error));
     if (there)
         SPILL_TRY(check_container(split, &found, error));
-    if (there)
-        split->left = spill_fields_of(found.data);
-    else
-        split->missing++;
+    begin_array(split, there ? &found : NULL);
+    split->missing += !there;
     return split->options->fields ? make_update(split, document, error) : SPILL_OK;
 }
 
@@ -243,7 +278,7 @@ spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spi
         return SPILL_OK;
     if (!split->outer)
         return open_array(split, &whole, error);
-    split->left = (spill_fields_t){0};
+    begin_array(split, NULL);
     SPILL_TRY(find_path(&whole, split->outer, &found, &there, error));
     split->missing = !there;
     if (!there)
@@ -347,7 +382,7 @@ spill_code_t spill_split_next(spill_split_t *split, spill_split_item_t *item, bo
         take_whole(split, item, end);
         return SPILL_OK;
     }
-    while (!split->update_due && !spill_fields_next(&split->left, &name, &value)) {
+    while (!split->update_due && !next_field(split, &name, &value)) {
         SPILL_TRY(next_inner(split, &there, error));
         *end = !there;
         if (*end)

@@ -23,6 +23,7 @@ typedef struct spill_elements_options {
                                inner value is at PATH of the inner document; without PATH it is the
                                document's position, or its key in a map. NULL: no inner arrays */
     bool fields;            /* keep the other fields in the head */
+    bool backwards;         /* the last element of an array is the first item */
 } spill_elements_options_t;
 
 /* SPILL_INVALID: the options contradict each other. */
@@ -48,9 +49,12 @@ typedef struct spill_split {
 
     spill_fields_t inners; /* the inner documents that were not read yet */
     bool outer_is_map;
-    int64_t inner_count; /* read so far */
-    spill_fields_t left; /* the elements or entries of the current array, ... */
-    int64_t taken;       /* ... of which this many were read */
+    int64_t inner_count;    /* read so far */
+    spill_fields_t left;    /* the elements or entries of the current array, ... */
+    int64_t taken;          /* ... of which this many were read */
+    const uint8_t **starts; /* backwards: where its fields begin, that were not read yet */
+    size_t start_count;
+    size_t start_capacity;
     bool update_due;
     spill_value_t owner; /* of the current array */
     bson_t owner_storage, element_storage, update_storage;
