@@ -12,13 +12,15 @@ check() {
 }
 python3 "$here/elements.py" make . || fail "making the inputs"
 
-# define_array NAME [OPTION...]: an array in a new collection. Its pages are small, so a document
+# define_array NAME [OPTION...]: an array in a new collection. Its pages are small, so a long array
 # becomes several chunks.
+page=7
+! on_server || page=60
 define_array() {
     local name=$1
     shift
     expect 0 define "$db" "$name" --layout outlier --collection "$name" --array elements \
-        --page-collection "$name.pages" --threshold 10 --page 7 --op-window 8 --quiet "$@"
+        --page-collection "$name.pages" --threshold 10 --page $page --op-window 8 --quiet "$@"
 }
 
 # imports NAME SET OPTION...: the array has exactly the elements of the set, in order.
@@ -43,9 +45,9 @@ while read -r input; do
     expect 0 import "$db" "rooms$number" $input --elements log.messages <rooms.bson
     is out "$total elements of 14 documents imported, 2 documents without the array"
     imports "rooms$number" rooms --elements log.messages
-done <<'END'
-rooms.ndjson
+done < <(on_server && echo "shop.archive --collection rooms" || cat <<'END'
 rooms.ndjson.gz
+rooms.ndjson
 rooms.json
 rooms.bson.gz
 - --format bson
@@ -53,12 +55,13 @@ dump --collection shop.rooms
 shop.archive --collection rooms
 shop.archive.gz --collection shop.rooms
 END
-[ "$number" = 8 ] || fail "$number sources"
+)
+[ "$number" -gt 0 ] || fail "no sources"
 clean "$db"
 
 expect 2 import "$db" rooms1 dump --elements log.messages
 has err 'dump has 4 collections: choose one with --collection: shop.advisories, shop.product_maps,'
-expect 3 import "$db" rooms1 shop.archive --elements log.messages --collection none
+expect 3 import "$db" rooms1 shop.archive --elements log.messages --collection none --as other
 has err "shop.archive has no collection 'none', but: "
 expect 2 import "$db" rooms1 rooms.bson --elements log.messages --collection rooms
 has err 'rooms.bson is a file of one collection'
@@ -128,7 +131,8 @@ clean "$db"
 
 # ---- errors --------------------------------------------------------------------------------------
 
-cat >mixed.ndjson <<'END'
+errors() {
+    cat >mixed.ndjson <<'END'
 {"_id": 1, "list": ["a", "b"], "map": {"x": {"key": 5}}, "a.b": 1, "deep": [{"list": 1}]}
 
 {"_id": 2, "list": {"x": 1}}
@@ -137,65 +141,67 @@ cat >mixed.ndjson <<'END'
 {"_id": [4], "list": ["e"]}
 {"_id": 5, "list": [], "map": {"x": {"key": 5}}}
 END
-define_array mixed
-# wrong TEXT OPTION...: the import fails before the first document with this text.
-wrong() {
-    local text=$1
-    shift
-    expect 3 import "$db" mixed mixed.ndjson "$@"
-    has err "$text"
+    define_array mixed
+    # wrong TEXT OPTION...: the import fails before the first document with this text.
+    wrong() {
+        local text=$1
+        shift
+        expect 3 import "$db" mixed mixed.ndjson "$@"
+        has err "$text"
+    }
+    wrong "mixed.ndjson:1: owner 1: 'deep' is an array, which 'deep.list' cannot pass" --elements deep.list
+    wrong "mixed.ndjson:1: owner 1: 'map' is no array, but a document: --entries-as KEY" --elements map
+    wrong "mixed.ndjson:1: owner 1: 'list' is no map, as --entries-as expects, but an array" \
+        --elements list --entries-as key
+    wrong "mixed.ndjson:1: owner 1, element 0: the entry 'x' has a field 'key' already" \
+        --elements map --entries-as key
+    wrong "mixed.ndjson:1: owner 1: --fields cannot keep the field 'a.b'" --elements list --fields
+    wrong "mixed.ndjson:1: owner { \"_id\" : 1, \"at\" : 0 }: 'deep.\$.list' is no array" \
+        --elements 'deep.$.list' --owner-inner at
+    wrong "mixed.ndjson:1: owner { \"_id\" : 1 }: document 0 of 'deep' has no field 'id' for its owner" \
+        --elements 'deep.$.list' --owner-inner at=id
+    wrong "mixed.ndjson:1: owner 1: '0' in 'list' is no document" --elements 'list.$.x' --owner-inner at
+    expect 3 import "$db" mixed mixed.ndjson --elements list
+    has err "mixed.ndjson:3: owner 2: 'list' is no array"
+    has err '2 elements are imported; after removing the cause, run the same command to continue'
+    expect 0 import "$db" mixed mixed.ndjson --elements list --skip-bad
+    is out '1 element of 2 documents imported, 3 bad documents skipped, after 2 in earlier runs'
+    has err "mixed.ndjson:5: the record has no field '_id'"
+    has err 'mixed.ndjson:6: owner [ 4 ], element 0: '
+    counts "$db" mixed 3 1
+
+    for wrong in "--entries-as key" "--owner-inner x" "--fields" "--collection x"; do
+        # shellcheck disable=SC2086 # options
+        expect 2 import "$db" mixed mixed.ndjson --owner _id $wrong
+    done
+    expect 2 import "$db" mixed mixed.ndjson --elements 'a.$.b'
+    has err '--owner-inner FIELD'
+    for inner in _id a.b '=x' 'x=' '$x'; do
+        expect 2 import "$db" mixed mixed.ndjson --elements 'a.$.b' --owner-inner "$inner"
+    done
+    expect 2 import "$db" mixed mixed.ndjson --elements 'a.$.b.$.c' --owner-inner x
+    expect 2 import "$db" mixed mixed.ndjson --elements a.b --owner-inner x
+
+    # An archive that is cut off gives what it has.
+    define_array cut
+    expect 3 import "$db" cut cut.archive --collection rooms --elements log.messages
+    has err 'cut.archive: byte'
+    expect 3 import "$db" cut cut.archive --collection rooms --elements log.messages
+    has err '; after removing the cause, run the same command'
+
+    # Layout reference: nothing is written if an element of the file cannot be stored.
+    expect 0 define "$db" referenced --layout reference --collection referenced --array summary \
+        --page-collection elements --page-owner product --quiet
+    printf '%s\n' '{"_id": 1, "list": [{"a": 1}]}' '{"_id": 2, "list": [{"a": 1}, {"product": 1}]}' >two.ndjson
+    expect 3 import "$db" referenced two.ndjson --elements list
+    has err "two.ndjson:2: owner 2, element 1: "
+    expect 3 count "$db" referenced 1
+    expect 3 import "$db" referenced mixed.ndjson --elements list
+    has err "must be a document, because it is stored as one"
+    expect 0 import "$db" referenced rooms.json --elements log.messages --fields --id msg
+    imports referenced rooms --elements log.messages
 }
-wrong "mixed.ndjson:1: owner 1: 'deep' is an array, which 'deep.list' cannot pass" --elements deep.list
-wrong "mixed.ndjson:1: owner 1: 'map' is no array, but a document: --entries-as KEY" --elements map
-wrong "mixed.ndjson:1: owner 1: 'list' is no map, as --entries-as expects, but an array" \
-    --elements list --entries-as key
-wrong "mixed.ndjson:1: owner 1, element 0: the entry 'x' has a field 'key' already" \
-    --elements map --entries-as key
-wrong "mixed.ndjson:1: owner 1: --fields cannot keep the field 'a.b'" --elements list --fields
-wrong "mixed.ndjson:1: owner { \"_id\" : 1, \"at\" : 0 }: 'deep.\$.list' is no array" \
-    --elements 'deep.$.list' --owner-inner at
-wrong "mixed.ndjson:1: owner { \"_id\" : 1 }: document 0 of 'deep' has no field 'id' for its owner" \
-    --elements 'deep.$.list' --owner-inner at=id
-wrong "mixed.ndjson:1: owner 1: '0' in 'list' is no document" --elements 'list.$.x' --owner-inner at
-expect 3 import "$db" mixed mixed.ndjson --elements list
-has err "mixed.ndjson:3: owner 2: 'list' is no array"
-has err '2 elements are imported; after removing the cause, run the same command to continue'
-expect 0 import "$db" mixed mixed.ndjson --elements list --skip-bad
-is out '1 element of 2 documents imported, 3 bad documents skipped, after 2 in earlier runs'
-has err "mixed.ndjson:5: the record has no field '_id'"
-has err 'mixed.ndjson:6: owner [ 4 ], element 0: '
-counts "$db" mixed 3 1
-
-for wrong in "--entries-as key" "--owner-inner x" "--fields" "--collection x"; do
-    # shellcheck disable=SC2086 # options
-    expect 2 import "$db" mixed mixed.ndjson --owner _id $wrong
-done
-expect 2 import "$db" mixed mixed.ndjson --elements 'a.$.b'
-has err '--owner-inner FIELD'
-for inner in _id a.b '=x' 'x=' '$x'; do
-    expect 2 import "$db" mixed mixed.ndjson --elements 'a.$.b' --owner-inner "$inner"
-done
-expect 2 import "$db" mixed mixed.ndjson --elements 'a.$.b.$.c' --owner-inner x
-expect 2 import "$db" mixed mixed.ndjson --elements a.b --owner-inner x
-
-# An archive that is cut off gives what it has.
-define_array cut
-expect 3 import "$db" cut cut.archive --collection rooms --elements log.messages
-has err 'cut.archive: byte'
-expect 3 import "$db" cut cut.archive --collection rooms --elements log.messages
-has err '; after removing the cause, run the same command'
-
-# Layout reference: nothing is written if an element of the file cannot be stored.
-expect 0 define "$db" referenced --layout reference --collection referenced --array summary \
-    --page-collection elements --page-owner product --quiet
-printf '%s\n' '{"_id": 1, "list": [{"a": 1}]}' '{"_id": 2, "list": [{"a": 1}, {"product": 1}]}' >two.ndjson
-expect 3 import "$db" referenced two.ndjson --elements list
-has err "two.ndjson:2: owner 2, element 1: "
-expect 3 count "$db" referenced 1
-expect 3 import "$db" referenced mixed.ndjson --elements list
-has err "must be a document, because it is stored as one"
-expect 0 import "$db" referenced rooms.json --elements log.messages --fields --id msg
-imports referenced rooms --elements log.messages
+on_server || errors
 
 # ---- interruptions -------------------------------------------------------------------------------
 
