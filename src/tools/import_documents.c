@@ -160,7 +160,7 @@ struct spill_documents {
     size_t collection; /* the source's index */
     damage_t *damages;
     size_t damage_count;
-    bool ended; /* the archive has no more blocks */
+    bool ended; /* all blocks of the archive were read */
 
     spill_raw_reader_t *reader; /* NULL: an archive */
     const char *read;           /* the collection that it reads; borrowed */
@@ -168,7 +168,7 @@ struct spill_documents {
     int64_t expected;
 
     char *name;     /* for messages */
-    int64_t offset; /* where the next document begins, at the earliest */
+    int64_t offset; /* the next document begins here or later */
 };
 
 static void note_damage(void *context, int64_t place, const char *text)

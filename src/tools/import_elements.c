@@ -16,8 +16,8 @@ static spill_code_t check_inner(const spill_elements_options_t *options, spill_e
     const char *pass = strstr(options->array, PASS);
     if (pass && !options->inner)
         return spill_fail(error, SPILL_INVALID,
-                          "'%s' has an array for each inner document: name the field of the owner "
-                          "that tells them apart, with --owner-inner FIELD",
+                          "'%s' has an array for each inner document: give the owner a field "
+                          "for it, with --owner-inner FIELD",
                           options->array);
     if (!options->inner)
         return SPILL_OK;
@@ -193,7 +193,7 @@ static spill_code_t make_update(spill_split_t *split, const spill_value_t *docum
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Note where the current array's fields begin, to read them backwards. */
+/* Note the starts of the current array's fields, to read them backwards. */
 static void note_starts(spill_split_t *split)
 {
     const char *name;

@@ -1,7 +1,7 @@
 /*
  * From the documents of an input to the elements of an import: a stage between the document source
  * and the chunks, the same for every source. A record is one element, or a document with an array
- * or a map, whose elements or entries become the elements.
+ * or a map: then the array's elements or the map's entries become elements.
  */
 #ifndef SPILL_TOOLS_IMPORT_ELEMENTS_H
 #define SPILL_TOOLS_IMPORT_ELEMENTS_H
@@ -50,9 +50,9 @@ typedef struct spill_split {
     spill_fields_t inners; /* the inner documents that were not read yet */
     bool outer_is_map;
     int64_t inner_count;    /* read so far */
-    spill_fields_t left;    /* the elements or entries of the current array, ... */
-    int64_t taken;          /* ... of which this many were read */
-    const uint8_t **starts; /* backwards: where its fields begin, that were not read yet */
+    spill_fields_t left;    /* the elements or entries of the current array */
+    int64_t taken;          /* elements of the current array that were read */
+    const uint8_t **starts; /* backwards: the starts of its fields that were not read yet */
     size_t start_count;
     size_t start_capacity;
     bool update_due;

@@ -19,14 +19,14 @@
  */
 #define LARGE_BYTES (1024 * 1024)
 
-/* A record that was decoded, and whose items are not all in chunks yet. */
+/* A record that was decoded. Some of its items are in no chunk yet. */
 typedef struct pending {
     bool there;
     bson_t document;
     spill_split_item_t item;    /* the next one */
     spill_input_record_t place; /* offset and line; `data` is no longer valid */
     uint64_t hash;
-    int64_t offset; /* where the record before it ends */
+    int64_t offset; /* the end of the record before it */
     int64_t line;
     int64_t end_offset;
     int64_t end_line;

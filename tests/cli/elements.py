@@ -252,6 +252,7 @@ def main():
     for name in ("--entries-as", "--owner-inner", "--heads", "--collection"):
         parser.add_argument(name)
     parser.add_argument("--backwards", action="store_true")
+    parser.add_argument("--fields", action="store_true")  # as for import; --heads checks them
     options = parser.parse_args(sys.argv[2:])
     try:
         check_elements(options)
