@@ -30,6 +30,7 @@ typedef struct import {
     bson_t *stored;                    /* the checkpoint as stored in the catalog */
     bson_t *loaded;                    /* owns the strings of `checkpoint` */
     spill_documents_input_t documents; /* with options->elements: the input */
+    char *server_collection;           /* and its name, if it is on a server */
     spill_parser_options_t parsing;
     spill_parser_t *parser;
     spill_import_writer_t writer;
@@ -67,6 +68,23 @@ static spill_code_t find_format(import_t *import, spill_error_t *error)
                               options->path);
 }
 
+/* The import must not read the collections that it writes: migrate reshapes arrays in place. */
+static spill_code_t refuse_own_collection(const import_t *import, spill_error_t *error)
+{
+    const char *names[] = {import->definition->collection, import->definition->page_collection};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *own = bson_strdup_printf("%s.%s", import->store->uri, names[i]);
+        bool same = strcmp(own, import->server_collection) == 0;
+        bson_free(own);
+        if (same)
+            return spill_fail(error, SPILL_REFUSED,
+                              "%s is a collection of '%s' itself: import into another collection, "
+                              "or use `migrate', which reshapes arrays in their documents",
+                              import->server_collection, import->definition->name);
+    }
+    return SPILL_OK;
+}
+
 /* Find an input of documents with arrays. */
 static spill_code_t find_documents(import_t *import, spill_error_t *error)
 {
@@ -79,7 +97,10 @@ static spill_code_t find_documents(import_t *import, spill_error_t *error)
     parsing->path = input->path;
     parsing->codec = input->codec;
     parsing->format = input->format;
-    return SPILL_OK;
+    if (!input->collection || input->archive)
+        return SPILL_OK;
+    SPILL_TRY(spill_documents_name(input, &import->server_collection, error));
+    return refuse_own_collection(import, error);
 }
 
 static spill_code_t find_input(import_t *import, spill_error_t *error)
@@ -97,11 +118,10 @@ static spill_code_t find_input(import_t *import, spill_error_t *error)
 static spill_code_t find_source(import_t *import, spill_error_t *error)
 {
     const spill_import_options_t *options = import->options;
-    const spill_documents_input_t *documents = &import->documents;
     if (options->as) {
         import->source = bson_strdup(options->as);
-    } else if (documents->collection && !documents->archive) {
-        return spill_documents_name(documents, &import->source, error);
+    } else if (import->server_collection) {
+        import->source = bson_strdup(import->server_collection);
     } else if (strcmp(options->path, "-") != 0) {
         char *path = realpath(import->parsing.path, NULL);
         if (!path)
@@ -557,6 +577,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     bson_destroy(import.loaded);
     spill_import_writer_release(&import.writer);
     bson_free(import.source);
+    bson_free(import.server_collection);
     spill_documents_input_release(&import.documents);
     return code;
 }

@@ -87,6 +87,10 @@ END
     imports fromserver rooms --elements log.messages
     expect 4 import "$db" fromserver "$uri" --collection rooms --elements log.messages
     has err '.rooms was imported into '
+    echo "$uri" >other.uri
+    expect 0 define @other.uri same --layout outlier --collection rooms --array list --quiet
+    expect 4 import @other.uri same @source.uri --elements log.messages
+    has err ".rooms is a collection of 'same' itself"
 fi
 
 # ---- maps, inner arrays, other fields, order -------------------------------------------------------
