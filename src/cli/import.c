@@ -39,10 +39,24 @@ static void show_bad(void *context, const char *message)
     fprintf(stderr, "spillway: skipped: %s\n", message);
 }
 
+/* The input may have bytes or a server's documents, so print only the part of it that was read. */
+static void show_elements(spill_cli_progress_t *shown, const spill_import_progress_t *progress)
+{
+    double rate = (double)progress->records / spill_cli_progress_seconds(shown);
+    bool known = progress->bytes_total > 0 && progress->bytes_done <= progress->bytes_total;
+    double part = known ? (double)progress->bytes_done / (double)progress->bytes_total : 0;
+    spill_cli_progress_print(
+        shown, known ? "%" PRId64 " elements, %.0f/s, %.0f %%" : "%" PRId64 " elements, %.0f/s",
+        progress->records, rate, 100 * part);
+}
+
 static void show_progress(void *context, const spill_import_progress_t *progress)
 {
     if (progress->checks)
-        spill_cli_progress_print(context, "%" PRId64 " records checked", progress->records);
+        spill_cli_progress_print(context, "%" PRId64 " %s checked", progress->records,
+                                 progress->elements ? "documents" : "records");
+    else if (progress->elements)
+        show_elements(context, progress);
     else
         spill_cli_progress_show(context, progress->records, progress->bytes_done,
                                 progress->bytes_total);

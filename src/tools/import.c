@@ -532,8 +532,11 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
 static void report_checked(void *context, int64_t checked, int64_t bytes_done, int64_t bytes_total)
 {
     const import_t *import = context;
-    const spill_import_progress_t progress = {
-        .checks = true, .records = checked, .bytes_done = bytes_done, .bytes_total = bytes_total};
+    const spill_import_progress_t progress = {.checks = true,
+                                              .records = checked,
+                                              .elements = import->options->elements != NULL,
+                                              .bytes_done = bytes_done,
+                                              .bytes_total = bytes_total};
     if (import->options->progress)
         import->options->progress(import->options->context, &progress);
 }

@@ -29,10 +29,10 @@
 #include <spillway/array.h>
 
 typedef struct spill_import_progress {
-    bool checks;         /* nothing is written yet: `records` were checked */
-    int64_t records;     /* of this run: appended, or recognized as already appended */
-    bool elements;       /* these are elements of documents */
-    int64_t skipped;     /* bad records */
+    bool checks;     /* nothing is written yet: `records` were checked */
+    int64_t records; /* of this run: appended, or recognized as already appended */
+    bool elements;   /* these are elements (`checks`: documents); bytes of a server are documents */
+    int64_t skipped; /* bad records */
     int64_t bytes_done;  /* of the file as stored on disk, before decompression */
     int64_t bytes_total; /* -1: unknown */
 } spill_import_progress_t;
