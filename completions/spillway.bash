@@ -17,8 +17,8 @@ _spillway_options() {
             --json --quiet --durability= --mode="
         ;;
     import)
-        echo "$common --owner= --id= --format= --as= --skip-bad --again --strings
-            --json --quiet --durability="
+        echo "$common --owner= --elements= --entries-as= --owner-inner= --fields --collection= --id=
+            --format= --as= --skip-bad --again --strings --json --quiet --durability="
         ;;
     append) echo "$common --op= --atomic --json --quiet --durability=" ;;
     read) echo "$common --limit= --before= --after= --skip= --oldest --top --from= --to= --cursor= --json

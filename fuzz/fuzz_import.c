@@ -1,11 +1,12 @@
 /*
  * The first byte of the input chooses a format and a compression; the rest is a file of records, as
  * `import` and `append` read it. Each decoded record must be a valid document. Its fields must give
- * owners or be refused.
+ * owners or be refused, and its arrays and maps must give valid elements.
  */
 #include "bson/key.h"
 #include "bson/value.h"
 #include "fuzz.h"
+#include "tools/import_elements.h"
 #include "tools/import_records.h"
 
 static const spill_format_t FORMATS[] = {SPILL_FORMAT_CSV, SPILL_FORMAT_NDJSON, SPILL_FORMAT_JSON,
@@ -22,8 +23,42 @@ static void make_owner(const bson_t *document, const char *field)
     spill_buffer_release(&key);
 }
 
+/* Split the document, and return the number of its items. */
+static int64_t split_document(const bson_t *document, const spill_elements_options_t *options)
+{
+    spill_split_t split;
+    spill_split_item_t item;
+    spill_error_t error;
+    bool end = false;
+    spill_split_init(&split, options);
+    spill_code_t code = spill_split_begin(&split, document, &error);
+    while (code == SPILL_OK && !end) {
+        code = spill_split_next(&split, &item, &end, &error);
+        if (code == SPILL_OK && !end && !item.update)
+            REQUIRE(spill_value_valid(&item.element));
+    }
+    if (code != SPILL_OK)
+        REQUIRE(spill_split_fail(&split, SPILL_PARSE, &error) == error.code);
+    int64_t items = code == SPILL_OK ? split.items : -1;
+    spill_split_release(&split);
+    return items;
+}
+
+static void use_arrays(const bson_t *document)
+{
+    static const spill_elements_options_t
+        forwards = {.array = "a", .owner = "_id", .fields = true},
+        backwards = {.array = "a", .owner = "_id", .fields = true, .backwards = true},
+        map = {.array = "a.b", .owner = "_id", .entries_as = "a"},
+        inner = {.array = "a.$.b", .owner = "_id", .inner = "i=a", .fields = true};
+    REQUIRE(split_document(document, &forwards) == split_document(document, &backwards));
+    split_document(document, &map);
+    split_document(document, &inner);
+}
+
 static void use_document(const bson_t *document)
 {
+    use_arrays(document);
     spill_value_t whole = spill_value_from_document(document);
     make_owner(document, "a");
     make_owner(document, "a.b");

@@ -13,7 +13,12 @@ typedef struct import_options {
     const char *id;
     const char *format;
     const char *as;
+    const char *elements;
+    const char *entries_as;
+    const char *owner_inner;
+    const char *collection;
     int64_t skip_bad;
+    bool fields;
     bool again;
     bool strings;
 } import_options_t;
@@ -24,6 +29,8 @@ static const import_options_t DEFAULTS = {0};
 typedef struct import_run {
     spill_import_result_t result;
     spill_code_t code;
+    bool elements;    /* the records are elements of documents */
+    const char *path; /* FILE */
 } import_run_t;
 
 static void show_bad(void *context, const char *message)
@@ -32,39 +39,82 @@ static void show_bad(void *context, const char *message)
     fprintf(stderr, "spillway: skipped: %s\n", message);
 }
 
+/* The input may have bytes or a server's documents, so print only the part of it that was read. */
+static void show_elements(spill_cli_progress_t *shown, const spill_import_progress_t *progress)
+{
+    double rate = (double)progress->records / spill_cli_progress_seconds(shown);
+    bool known = progress->bytes_total > 0 && progress->bytes_done <= progress->bytes_total;
+    double part = known ? (double)progress->bytes_done / (double)progress->bytes_total : 0;
+    spill_cli_progress_print(
+        shown, known ? "%" PRId64 " elements, %.0f/s, %.0f %%" : "%" PRId64 " elements, %.0f/s",
+        progress->records, rate, 100 * part);
+}
+
 static void show_progress(void *context, const spill_import_progress_t *progress)
 {
     if (progress->checks)
-        spill_cli_progress_print(context, "%" PRId64 " records checked", progress->records);
+        spill_cli_progress_print(context, "%" PRId64 " %s checked", progress->records,
+                                 progress->elements ? "documents" : "records");
+    else if (progress->elements)
+        show_elements(context, progress);
     else
         spill_cli_progress_show(context, progress->records, progress->bytes_done,
                                 progress->bytes_total);
 }
 
 #define RESULT(member, ...) SPILL_FIELD(INT64, spill_import_result_t, member, #member, __VA_ARGS__)
-static const spill_field_t result_fields[] = {
-    RESULT(records, .flags = 0), RESULT(repeated, .flags = 0), RESULT(skipped, .flags = 0),
-    RESULT(before, .flags = 0), RESULT(dropped, .flags = SPILL_FIELD_SPARSE)};
+static const spill_field_t result_fields[] = {RESULT(records, .flags = 0),
+                                              RESULT(repeated, .flags = 0),
+                                              RESULT(skipped, .flags = 0),
+                                              RESULT(before, .flags = 0),
+                                              RESULT(dropped, .flags = SPILL_FIELD_SPARSE),
+                                              RESULT(documents, .flags = SPILL_FIELD_SPARSE),
+                                              RESULT(missing, .flags = SPILL_FIELD_SPARSE),
+                                              RESULT(updates, .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t result_record =
     SPILL_RECORD("result", spill_import_result_t, result_fields);
 
-static void print_result(const spill_invocation_t *invocation, const spill_import_result_t *result)
+static void print_result(const spill_invocation_t *invocation, const import_run_t *run)
 {
+    const spill_import_result_t *result = &run->result;
     if (invocation->json) {
         spill_cli_print_record(&result_record, result);
         return;
     }
-    printf("%" PRId64 " %s imported", result->records,
-           spill_cli_plural(result->records, "record", "records"));
+    if (run->elements)
+        printf("%" PRId64 " %s of %" PRId64 " %s imported", result->records,
+               spill_cli_plural(result->records, "element", "elements"), result->documents,
+               spill_cli_plural(result->documents, "document", "documents"));
+    else
+        printf("%" PRId64 " %s imported", result->records,
+               spill_cli_plural(result->records, "record", "records"));
     if (result->repeated > 0)
         printf(", %" PRId64 " of them imported before", result->repeated);
     if (result->dropped > 0)
         printf(", %" PRId64 " of them not kept by the cap", result->dropped);
     if (result->skipped > 0)
-        printf(", %" PRId64 " bad ones skipped", result->skipped);
+        printf(", %" PRId64 " bad %sskipped", result->skipped,
+               !run->elements ? "ones "
+                              : spill_cli_plural(result->skipped, "document ", "documents "));
+    if (result->missing > 0)
+        printf(", %" PRId64 " %s without the array", result->missing,
+               spill_cli_plural(result->missing, "document", "documents"));
+    if (result->updates > 0)
+        printf(", other fields kept in %" PRId64 " %s", result->updates,
+               spill_cli_plural(result->updates, "head", "heads"));
     if (result->before > 0)
         printf(", after %" PRId64 " in earlier runs", result->before);
     putchar('\n');
+}
+
+/* "records" or "elements", with "is" or "are". */
+static const char *counted(const import_run_t *run, int64_t count, bool verb)
+{
+    if (run->elements)
+        return verb ? spill_cli_plural(count, "element is", "elements are")
+                    : spill_cli_plural(count, "element", "elements");
+    return verb ? spill_cli_plural(count, "record is", "records are")
+                : spill_cli_plural(count, "record", "records");
 }
 
 /* If an import that failed has imported records, print how many, and how to continue. */
@@ -78,8 +128,7 @@ static void explain_failure(const import_run_t *run)
         return;
     bool certain = run->code != SPILL_UNKNOWN;
     fprintf(stderr, "spillway: %s%" PRId64 " %s imported",
-            certain && !result->at_least ? "" : "at least ", records,
-            spill_cli_plural(records, "record is", "records are"));
+            certain && !result->at_least ? "" : "at least ", records, counted(run, records, true));
     if (!result->resumable) {
         fputs("; an import of stdin without --as cannot be resumed\n", stderr);
     } else if (certain) {
@@ -96,7 +145,7 @@ static spill_code_t fail_interrupted(const import_run_t *run, const import_optio
     int64_t records = run->result.before + run->result.records;
     bool named = given->as || strcmp(path, "-") != 0;
     return spill_fail(error, SPILL_CANCELLED, "interrupted after %" PRId64 " %s: %s", records,
-                      spill_cli_plural(records, "record", "records"),
+                      counted(run, records, false),
                       named ? "run the same command to continue"
                             : "an import of stdin without --as cannot be continued");
 }
@@ -109,10 +158,15 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
     spill_cli_progress_t progress;
     spill_cli_progress_start(&progress, invocation->quiet);
     spill_import_options_t options = {
-        .path = invocation->arguments[2],
+        .path = run->path,
+        .elements = given->elements,
+        .entries_as = given->entries_as,
+        .owner_inner = given->owner_inner,
+        .collection = given->collection,
+        .fields = given->fields,
         .as = given->as,
         .format = given->format,
-        .owner = given->owner,
+        .owner = given->owner ? given->owner : "_id",
         .id = given->id,
         .again = given->again,
         .strings = given->strings,
@@ -130,18 +184,27 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
         return run->code;
     double seconds = spill_cli_progress_seconds(&progress);
     if (!invocation->quiet && run->result.records > 0)
-        fprintf(stderr, "%.1f s, %.0f records/s\n", seconds, (double)run->result.records / seconds);
-    print_result(invocation, &run->result);
+        fprintf(stderr, "%.1f s, %.0f %s/s\n", seconds, (double)run->result.records / seconds,
+                counted(run, 2, false));
+    print_result(invocation, run);
     return SPILL_OK;
 }
 
 static spill_exit_t run_import(const spill_invocation_t *invocation)
 {
     const import_options_t *options = invocation->options;
-    if (!options->owner)
+    char uri[SPILL_CLI_URI];
+    if (!options->owner && !options->elements)
         return spill_cli_usage(invocation,
                                "--owner is missing: the field that names a record's owner");
-    import_run_t import_run = {.code = SPILL_OK};
+    import_run_t import_run = {
+        .code = SPILL_OK, .elements = options->elements != NULL, .path = invocation->arguments[2]};
+    if (options->elements && import_run.path[0] == '@') {
+        spill_error_t error;
+        if (spill_cli_store_uri(import_run.path, uri, &error) != SPILL_OK)
+            return spill_cli_fail(&error);
+        import_run.path = uri;
+    }
     spill_exit_t result =
         spill_cli_with_file(invocation, SPILL_CLI_WRITE, import_file, &import_run);
     explain_failure(&import_run);
@@ -151,6 +214,19 @@ static spill_exit_t run_import(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     {"owner", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, owner),
      "The field that names a record's owner; dots reach into sub-documents"},
+    {"elements", "PATH", SPILL_OPTION_TEXT, offsetof(import_options_t, elements),
+     "The records are documents: import the elements of the array at PATH. The owner is _id unless "
+     "--owner names another field. FILE may also be a folder or an archive of mongodump, or a "
+     "server's mongodb://HOST/DATABASE.COLLECTION"},
+    {"entries-as", "KEY", SPILL_OPTION_TEXT, offsetof(import_options_t, entries_as),
+     "With --elements: PATH is a map; an entry becomes the element {KEY: key, ...value}"},
+    {"owner-inner", "FIELD[=PATH]", SPILL_OPTION_TEXT, offsetof(import_options_t, owner_inner),
+     "With --elements A.$.B: each document in A has its own owner {_id: owner, FIELD: inner}. "
+     "The inner value is its position in A (in a map, its key), or its value at PATH"},
+    {"fields", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, fields),
+     "With --elements: keep the documents' other fields in the heads"},
+    {"collection", "NAME", SPILL_OPTION_TEXT, offsetof(import_options_t, collection),
+     "With --elements: the collection of a folder, an archive or a server's database"},
     {"id", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, id),
      "The field with a record's operation id: each record is then one append, and is skipped if "
      "its owner's window has the id already"},
@@ -168,7 +244,7 @@ static const spill_option_t OPTIONS[] = {
 
 const spill_command_t spill_command_import = {
     .name = "import",
-    .arguments = "STORE NAME FILE|-",
+    .arguments = "STORE NAME FILE|-|SERVER",
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Append the records of a file to their owners' arrays",
@@ -188,12 +264,18 @@ const spill_command_t spill_command_import = {
             "--skip-bad. For layouts reference and subset, a file (not a pipe) is first checked "
             "for fields that cannot be stored, before anything is written.\n"
             "\n"
+            "With --elements each record is a document that carries an array. Its elements become "
+            "elements of the owner, in order. Documents without the array are counted.\n"
+            "\n"
             "With layout capped the summary counts the records that the cap dropped at once; "
             "later records may have pushed out others.\n"
             "\n"
             "Examples:\n"
             "  spillway import feeds.db events events.ndjson.gz --owner user\n"
             "  spillway import feeds.db events dump/app/events.bson --owner user._id\n"
+            "  spillway import feeds.db versions products.ndjson --elements releases --fields\n"
+            "  spillway import feeds.db chats users.bson --elements 'chats.$.messages' \\\n"
+            "    --owner-inner chat\n"
             "  zcat day.csv.gz | spillway import feeds.db events - --format csv \\\n"
             "    --owner user --as day-17",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,

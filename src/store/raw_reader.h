@@ -58,6 +58,9 @@ void spill_raw_reader_indexes(spill_raw_reader_t *reader, const char *collection
  */
 void spill_raw_reader_begin(spill_raw_reader_t *reader, const char *collection, int64_t sample);
 
+/* The same, in the order of _id, without the first `skip` documents. */
+void spill_raw_reader_begin_by_id(spill_raw_reader_t *reader, const char *collection, int64_t skip);
+
 /*
  * Return the next document, borrowed until the next call; *data is NULL at the end. After an error
  * there are no more documents.

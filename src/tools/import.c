@@ -27,8 +27,10 @@ typedef struct import {
     char *source; /* the import's name: `as`, or the absolute path; NULL: saves no checkpoint */
     char checkpoint_name[SPILL_IMPORT_CHECKPOINT_NAME_SIZE];
     spill_import_checkpoint_t checkpoint;
-    bson_t *stored; /* the checkpoint as stored in the catalog */
-    bson_t *loaded; /* owns the strings of `checkpoint` */
+    bson_t *stored;                    /* the checkpoint as stored in the catalog */
+    bson_t *loaded;                    /* owns the strings of `checkpoint` */
+    spill_documents_input_t documents; /* with options->elements: the input */
+    char *server_collection;           /* and its name, if it is on a server */
     spill_parser_options_t parsing;
     spill_parser_t *parser;
     spill_import_writer_t writer;
@@ -66,6 +68,51 @@ static spill_code_t find_format(import_t *import, spill_error_t *error)
                               options->path);
 }
 
+/* The import must not read the collections that it writes: migrate reshapes arrays in place. */
+static spill_code_t refuse_own_collection(const import_t *import, spill_error_t *error)
+{
+    const char *names[] = {import->definition->collection, import->definition->page_collection};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *own = bson_strdup_printf("%s.%s", import->store->uri, names[i]);
+        bool same = strcmp(own, import->server_collection) == 0;
+        bson_free(own);
+        if (same)
+            return spill_fail(error, SPILL_REFUSED,
+                              "%s is a collection of '%s' itself: import into another collection, "
+                              "or use `migrate', which reshapes arrays in their documents",
+                              import->server_collection, import->definition->name);
+    }
+    return SPILL_OK;
+}
+
+/* Find an input of documents with arrays. */
+static spill_code_t find_documents(import_t *import, spill_error_t *error)
+{
+    const spill_import_options_t *options = import->options;
+    spill_parser_options_t *parsing = &import->parsing;
+    spill_documents_input_t *input = &import->documents;
+    SPILL_TRY(
+        spill_documents_find(options->path, options->format, options->collection, input, error));
+    parsing->documents = input;
+    parsing->path = input->path;
+    parsing->codec = input->codec;
+    parsing->format = input->format;
+    if (!input->collection || input->archive)
+        return SPILL_OK;
+    SPILL_TRY(spill_documents_name(input, &import->server_collection, error));
+    return refuse_own_collection(import, error);
+}
+
+static spill_code_t find_input(import_t *import, spill_error_t *error)
+{
+    if (import->options->elements)
+        return find_documents(import, error);
+    if (import->options->collection)
+        return spill_fail(error, SPILL_INVALID, "--collection is for imports with --elements");
+    SPILL_TRY(check_not_folder(import->parsing.path, error));
+    return find_format(import, error);
+}
+
 /* ---- the job checkpoint ---------------------------------------------------------------------- */
 
 static spill_code_t find_source(import_t *import, spill_error_t *error)
@@ -73,10 +120,12 @@ static spill_code_t find_source(import_t *import, spill_error_t *error)
     const spill_import_options_t *options = import->options;
     if (options->as) {
         import->source = bson_strdup(options->as);
+    } else if (import->server_collection) {
+        import->source = bson_strdup(import->server_collection);
     } else if (strcmp(options->path, "-") != 0) {
-        char *path = realpath(options->path, NULL);
+        char *path = realpath(import->parsing.path, NULL);
         if (!path)
-            return spill_fail_errno(error, errno, "cannot open %s", options->path);
+            return spill_fail_errno(error, errno, "cannot open %s", import->parsing.path);
         import->source = bson_strdup(path);
         free(path);
     }
@@ -89,20 +138,70 @@ static bool checkpoint_binds(const spill_import_checkpoint_t *checkpoint)
     return !checkpoint->applied || checkpoint->before + checkpoint->records > 0;
 }
 
+static const char *text_or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+/* Append " OPTION TEXT", unless the text is empty. */
+static void append_option(bson_string_t *options, const char *option, const char *text)
+{
+    if (text[0] != '\0')
+        bson_string_append_printf(options, " %s %s", option, text);
+}
+
+/* The options that must not change between the runs of an import; free them with bson_free. */
+static char *bound_options(const spill_import_checkpoint_t *checkpoint)
+{
+    bson_string_t *options = bson_string_new("");
+    append_option(options, "--owner", checkpoint->owner);
+    append_option(options, "--id", checkpoint->id);
+    append_option(options, "--elements", checkpoint->elements);
+    append_option(options, "--entries-as", checkpoint->entries_as);
+    append_option(options, "--owner-inner", checkpoint->inner);
+    append_option(options, "--collection", checkpoint->collection);
+    bson_string_append(options, checkpoint->fields ? " --fields" : "");
+    bson_string_append(options, checkpoint->strings ? " --strings" : "");
+    return bson_string_free(options, false);
+}
+
+static void put_options(const import_t *import, spill_import_checkpoint_t *checkpoint)
+{
+    const spill_import_options_t *options = import->options;
+    checkpoint->owner = options->owner;
+    checkpoint->id = text_or_empty(options->id);
+    checkpoint->strings = options->strings;
+    checkpoint->elements = text_or_empty(options->elements);
+    checkpoint->entries_as = text_or_empty(options->entries_as);
+    checkpoint->inner = text_or_empty(options->owner_inner);
+    checkpoint->collection = import->documents.archive ? import->documents.collection : "";
+    checkpoint->fields = options->fields;
+}
+
+static spill_code_t check_options(const import_t *import, spill_error_t *error)
+{
+    spill_import_checkpoint_t given = {0};
+    put_options(import, &given);
+    char *begun = bound_options(&import->checkpoint);
+    char *now = bound_options(&given);
+    spill_code_t code =
+        strcmp(begun, now) == 0
+            ? SPILL_OK
+            : spill_fail(error, SPILL_REFUSED,
+                         "the import of %s was begun with%s: continue with these options, name it "
+                         "differently with --as, or start over with --again",
+                         import->source, begun);
+    bson_free(begun);
+    bson_free(now);
+    return code;
+}
+
 /* Check that the options and bounds are those of the import that the checkpoint describes. */
 static spill_code_t check_checkpoint(const import_t *import, spill_error_t *error)
 {
     const spill_import_checkpoint_t *checkpoint = &import->checkpoint;
-    const spill_import_options_t *options = import->options;
     const spill_bounds_t *bounds = &import->definition->bounds;
-    const char *id = options->id ? options->id : "";
-    if (strcmp(checkpoint->owner, options->owner) != 0 || strcmp(checkpoint->id, id) != 0 ||
-        checkpoint->strings != options->strings)
-        return spill_fail(error, SPILL_REFUSED,
-                          "the import of %s was begun with --owner %s%s%s%s: continue with these "
-                          "options, name it differently with --as, or start over with --again",
-                          import->source, checkpoint->owner, *checkpoint->id ? " --id " : "",
-                          checkpoint->id, checkpoint->strings ? " --strings" : "");
+    SPILL_TRY(check_options(import, error));
     bool same_bounds = checkpoint->bounds.page_capacity == bounds->page_capacity &&
                        checkpoint->bounds.page_bytes_max == bounds->page_bytes_max &&
                        checkpoint->bounds.head_bytes_max == bounds->head_bytes_max &&
@@ -126,9 +225,7 @@ static void init_checkpoint(import_t *import)
     checkpoint->definition = import->definition->name;
     checkpoint->source = import->source;
     checkpoint->format = options->format ? options->format : "";
-    checkpoint->owner = options->owner;
-    checkpoint->id = options->id ? options->id : "";
-    checkpoint->strings = options->strings;
+    put_options(import, checkpoint);
 }
 
 /* Load the checkpoint and set the position from which the parser continues. */
@@ -143,7 +240,9 @@ static spill_code_t load_checkpoint(import_t *import, spill_error_t *error)
         import->parsing.number = checkpoint->chunk;
         import->parsing.offset = checkpoint->offset;
         import->parsing.line = checkpoint->line;
+        import->parsing.items = checkpoint->items;
         import->parsing.end_offset = checkpoint->end_offset;
+        import->parsing.end_items = checkpoint->end_items;
         import->result->before = checkpoint->before;
         SPILL_TRY(check_checkpoint(import, error));
     } else {
@@ -176,7 +275,8 @@ static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chu
                                 spill_error_t *error)
 {
     const spill_import_checkpoint_t *checkpoint = &import->checkpoint;
-    bool same = chunk->end_offset == checkpoint->end_offset && chunk->hash == checkpoint->hash &&
+    bool same = chunk->end_offset == checkpoint->end_offset &&
+                chunk->end_items == checkpoint->end_items && chunk->hash == checkpoint->hash &&
                 (int64_t)chunk->record_count == checkpoint->records &&
                 (checkpoint->applied || chunk->owner_count == checkpoint->base_count);
     if (same)
@@ -205,6 +305,8 @@ static spill_code_t checkpoint_chunk(import_t *import, const spill_chunk_t *chun
     checkpoint->line = chunk->line;
     checkpoint->end_offset = chunk->end_offset;
     checkpoint->end_line = chunk->end_line;
+    checkpoint->items = chunk->items;
+    checkpoint->end_items = chunk->end_items;
     checkpoint->hash = chunk->hash;
     checkpoint->records = (int64_t)chunk->record_count;
     checkpoint->bounds = import->definition->bounds;
@@ -229,6 +331,7 @@ static void report_progress(const import_t *import)
     if (import->options->progress) {
         spill_import_progress_t progress = {
             .records = import->result->records,
+            .elements = import->options->elements != NULL,
             .skipped = import->result->skipped,
             .bytes_done = spill_parser_position(import->parser),
             .bytes_total = spill_parser_size(import->parser),
@@ -242,6 +345,7 @@ static void withdraw_checkpoint(import_t *import, const spill_chunk_t *chunk)
 {
     import->checkpoint.end_offset = chunk->offset;
     import->checkpoint.end_line = chunk->line;
+    import->checkpoint.end_items = chunk->items;
     import->checkpoint.records = 0;
     spill_error_t late; /* ignored: the caller reports why the import ends */
     save_applied(import, false, &late);
@@ -258,7 +362,10 @@ static spill_code_t report_large(import_t *import, const spill_chunk_t *chunk, s
         return code;
     char place[SPILL_PLACE_SIZE];
     spill_parser_place(import->parser, chunk->record_line, chunk->record_offset, place);
-    spill_fail_prefix(error, code, "%s", place);
+    spill_value_t owner = spill_chunk_owner_value(chunk, &chunk->owners[0]);
+    char *json = import->options->elements ? spill_value_to_json(&owner, false) : NULL;
+    spill_fail_prefix(error, code, json ? "%s: owner %.100s" : "%s", place, json);
+    bson_free(json);
     if (import->result->skipped >= import->options->skip_max) {
         withdraw_checkpoint(import, chunk);
         return code;
@@ -284,6 +391,7 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
     import->result->records = import->writer.records;
     import->result->repeated = import->writer.repeated;
     import->result->dropped = import->writer.dropped;
+    import->result->updates = import->writer.updates;
     return report_large(import, chunk, code, error);
 }
 
@@ -298,7 +406,9 @@ static spill_code_t process_chunk(import_t *import, const spill_chunk_t *chunk, 
         import->result->before += (int64_t)chunk->record_count;
         return SPILL_OK;
     }
-    if (chunk->record_count == 0 && chunk->skipped == 0)
+    import->result->documents += chunk->split;
+    import->result->missing += chunk->missing;
+    if (chunk->record_count == 0 && chunk->update_count == 0 && chunk->skipped == 0)
         return SPILL_OK;
     report_bad(import, chunk);
     return apply_chunk(import, chunk, resumed, error);
@@ -331,7 +441,7 @@ static spill_code_t process_or_stop(import_t *import, const spill_chunk_t *chunk
 
 static spill_code_t process_chunks(import_t *import, spill_error_t *error)
 {
-    bool resumed = import->parsing.end_offset > import->parsing.offset;
+    bool resumed = spill_parser_continues(&import->parsing);
     bool was_finished = import->checkpoint.finished;
     bool last = false;
     while (!last) {
@@ -372,7 +482,14 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     const spill_bounds_t *bounds = &import->definition->bounds;
     int64_t half_head = half_of_head(import->definition);
     parsing->path = import->options->path;
-    parsing->owner = import->options->owner;
+    parsing->elements = (spill_elements_options_t){.array = import->options->elements,
+                                                   .owner = import->options->owner,
+                                                   .entries_as = import->options->entries_as,
+                                                   .inner = import->options->owner_inner,
+                                                   .fields = import->options->fields,
+                                                   .backwards = import->definition->order ==
+                                                                SPILL_ARRAY_NEWEST_FIRST};
+    parsing->array = import->array;
     parsing->definition = import->definition;
     parsing->id = import->options->id;
     parsing->strings = import->options->strings;
@@ -387,11 +504,12 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     };
     /* A referenced element's document stores the owner in a field of this name. */
     if (spill_schema_of(import->definition)->has_referenced_elements &&
-        strcmp(parsing->owner, import->definition->page_owner) == 0)
-        parsing->bounds.without = parsing->owner;
+        !import->options->elements &&
+        strcmp(import->options->owner, import->definition->page_owner) == 0)
+        parsing->bounds.without = import->options->owner;
     bool fill = choose_parts(import, &parsing->bounds);
-    SPILL_TRY(check_not_folder(parsing->path, error));
-    SPILL_TRY(find_format(import, error));
+    SPILL_TRY(spill_elements_check(&parsing->elements, error));
+    SPILL_TRY(find_input(import, error));
     SPILL_TRY(find_source(import, error));
     if (import->source)
         SPILL_TRY(load_checkpoint(import, error));
@@ -414,8 +532,11 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
 static void report_checked(void *context, int64_t checked, int64_t bytes_done, int64_t bytes_total)
 {
     const import_t *import = context;
-    const spill_import_progress_t progress = {
-        .checks = true, .records = checked, .bytes_done = bytes_done, .bytes_total = bytes_total};
+    const spill_import_progress_t progress = {.checks = true,
+                                              .records = checked,
+                                              .elements = import->options->elements != NULL,
+                                              .bytes_done = bytes_done,
+                                              .bytes_total = bytes_total};
     if (import->options->progress)
         import->options->progress(import->options->context, &progress);
 }
@@ -459,5 +580,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     bson_destroy(import.loaded);
     spill_import_writer_release(&import.writer);
     bson_free(import.source);
+    bson_free(import.server_collection);
+    spill_documents_input_release(&import.documents);
     return code;
 }

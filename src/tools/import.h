@@ -9,11 +9,14 @@
  * appended.
  *
  *      parser thread                         calling thread
- *      source -> records -> decode -> chunk  ---queue--->  bases, checkpoint, appends, progress
+ *      source -> records -> decode -> elements -> chunk  ---queue--->  bases, checkpoint, appends,
+ * progress
  *
  * The files of an import, in the order to read:
  *   import_source.c    the bytes of an input, and its format
  *   import_records.c   records in these bytes; import_decode.c makes documents of them
+ *   import_documents.c documents of an archive or a server
+ *   import_elements.c  the elements of a document that has an array or a map
  *   import_chunk.c     records by owner
  *   import_check.c     an opened input; the check of reference and subset before the first write
  *   import_parser.c    the thread that fills chunks
@@ -26,23 +29,33 @@
 #include <spillway/array.h>
 
 typedef struct spill_import_progress {
-    bool checks;         /* nothing is written yet: `records` were checked */
-    int64_t records;     /* of this run: appended, or recognized as already appended */
-    int64_t skipped;     /* bad records */
+    bool checks;     /* nothing is written yet: `records` were checked */
+    int64_t records; /* of this run: appended, or recognized as already appended */
+    bool elements;   /* these are elements (`checks`: documents); bytes of a server are documents */
+    int64_t skipped; /* bad records */
     int64_t bytes_done;  /* of the file as stored on disk, before decompression */
     int64_t bytes_total; /* -1: unknown */
 } spill_import_progress_t;
 
 typedef struct spill_import_options {
-    const char *path;   /* "-": stdin */
-    const char *as;     /* the import's name; NULL: the file's absolute path */
+    const char *path; /* "-": stdin; with `elements` also a folder, an archive or a server's URI */
+    const char *as;   /* the import's name; NULL: the file's absolute path */
     const char *format; /* "ndjson", "json", "csv" or "bson", with ".gz" or ".zst" if it is
                            compressed; NULL: by the file's name, and ndjson for stdin */
     const char *owner;  /* the field that names a record's owner; dots reach into sub-documents */
-    const char *id;     /* the field that is a record's operation id, or NULL */
-    bool again;         /* import from the start and ignore the job checkpoint */
-    bool strings;       /* CSV: every value stays a string */
-    int64_t skip_max;   /* bad records to skip; 0: stop at the first */
+    /*
+     * The records are documents with an array: its path, or NULL. The other options are as those of
+     * spill_elements_options_t; `collection` is as in spill_documents_find.
+     */
+    const char *elements;
+    const char *entries_as;
+    const char *owner_inner;
+    const char *collection;
+    bool fields;
+    const char *id;   /* the field that is a record's operation id, or NULL */
+    bool again;       /* import from the start and ignore the job checkpoint */
+    bool strings;     /* CSV: every value stays a string */
+    int64_t skip_max; /* bad records to skip; 0: stop at the first */
 
     /* Both may be NULL; called on the calling thread. */
     void (*bad)(void *context, const char *message); /* a record that is skipped */
@@ -51,13 +64,17 @@ typedef struct spill_import_options {
 } spill_import_options_t;
 
 typedef struct spill_import_result {
-    int64_t records;  /* of this run */
+    int64_t records;  /* of this run; with `elements` these are elements */
     int64_t repeated; /* of these, recognized as already appended */
     int64_t dropped;  /* layout capped: of these, dropped at once because of the cap */
     int64_t skipped;  /* bad records passed over in this run */
     int64_t before;   /* records of earlier runs of this import */
-    bool at_least;    /* a chunk of an earlier run is imported in part, and not counted */
-    bool resumable;   /* a job checkpoint exists, from which the import can continue */
+    /* With `elements`, of this run: */
+    int64_t documents; /* documents whose elements were imported */
+    int64_t missing;   /* arrays that these lack */
+    int64_t updates;   /* heads whose other fields were set */
+    bool at_least;     /* a chunk of an earlier run is imported in part, and not counted */
+    bool resumable;    /* a job checkpoint exists, from which the import can continue */
 } spill_import_result_t;
 
 /*

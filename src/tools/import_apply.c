@@ -40,6 +40,8 @@ typedef struct stored_checkpoint {
 #define STORED(type, member, name) SPILL_FIELD(type, stored_checkpoint_t, checkpoint.member, name)
 #define OFFSET(member, name)                                                                       \
     SPILL_FIELD(INT64, stored_checkpoint_t, checkpoint.member, name, .most = INT64_MAX)
+#define SPARSE(type, member, name)                                                                 \
+    SPILL_FIELD(type, stored_checkpoint_t, checkpoint.member, name, .flags = SPILL_FIELD_SPARSE)
 static const spill_field_t checkpoint_fields[] = {
     STORED(TEXT, definition, "definition"),
     STORED(TEXT, source, "source"),
@@ -47,12 +49,19 @@ static const spill_field_t checkpoint_fields[] = {
     STORED(TEXT, owner, "owner"),
     STORED(TEXT, id, "id"),
     STORED(BOOL, strings, "strings"),
+    SPARSE(TEXT, elements, "elements"),
+    SPARSE(TEXT, entries_as, "entriesAs"),
+    SPARSE(TEXT, inner, "ownerInner"),
+    SPARSE(TEXT, collection, "collection"),
+    SPARSE(BOOL, fields, "fields"),
     STORED(INT64, run, "run"),
     STORED(INT64, chunk, "chunk"),
     OFFSET(offset, "offset"),
     STORED(INT64, line, "line"),
     OFFSET(end_offset, "endOffset"),
     STORED(INT64, end_line, "endLine"),
+    SPARSE(INT64, items, "items"),
+    SPARSE(INT64, end_items, "endItems"),
     STORED(INT64, hash, "hash"),
     STORED(INT64, bounds.page_capacity, "pageCapacity"),
     STORED(INT64, bounds.page_bytes_max, "pageBytesMax"),
@@ -79,12 +88,15 @@ static void encode(const spill_import_checkpoint_t *checkpoint, bson_t *document
 static spill_code_t decode(const bson_t *document, spill_import_checkpoint_t *checkpoint,
                            spill_error_t *error)
 {
-    stored_checkpoint_t stored = {0};
+    stored_checkpoint_t stored = {
+        .checkpoint = {.elements = "", .entries_as = "", .inner = "", .collection = ""}};
     SPILL_TRY(spill_record_read(&checkpoint_record, document, &stored, error));
     uint32_t size = stored.bases.size_bytes;
     *checkpoint = stored.checkpoint;
     if (size % sizeof *checkpoint->bases != 0)
         return spill_fail(error, SPILL_CORRUPT, "import: field 'bases' has half a number");
+    if (checkpoint->items < 0 || checkpoint->end_items < 0)
+        return spill_fail(error, SPILL_CORRUPT, "import: 'items' and 'endItems' are at least 0");
     if (checkpoint->end_offset < checkpoint->offset)
         return spill_fail(error, SPILL_CORRUPT, "import: field 'endOffset' is below 'offset'");
     checkpoint->base_count = size / sizeof *checkpoint->bases;
@@ -345,12 +357,39 @@ static spill_code_t append_owner(spill_import_writer_t *writer, const spill_chun
     return code;
 }
 
+/*
+ * Set other fields of heads. A chunk that is applied again sets them to the same values, before
+ * later chunks do.
+ */
+static spill_code_t apply_updates(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                  spill_error_t *error)
+{
+    for (size_t i = 0; i < chunk->update_count; i++) {
+        const spill_chunk_update_t *entry = &chunk->updates[i];
+        const uint8_t *documents = chunk->documents.data;
+        spill_value_t owner = {documents + entry->owner_offset, entry->owner_bytes,
+                               entry->owner_type};
+        bson_t update;
+        bson_init_static(&update, documents + entry->update_offset, entry->update_bytes);
+        spill_code_t code = spill_array_update(writer->array, &owner, &update, error);
+        if (code != SPILL_OK) {
+            char *json = spill_value_to_json(&owner, false);
+            spill_fail_prefix(error, code, "the other fields of owner %.100s", json);
+            bson_free(json);
+            return code;
+        }
+        writer->updates++;
+    }
+    return SPILL_OK;
+}
+
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error)
 {
     /* Without an operation, a second try could append a batch again. */
     bool grouped = bases && writer->prefix[0] && !writer->with_ids;
     uint32_t left[GROUP_OWNERS];
+    SPILL_TRY(apply_updates(writer, chunk, error));
     for (size_t k = 0; k < chunk->owner_count;) {
         size_t left_count = 1;
         left[0] = chunk->by_key[k];

@@ -12,20 +12,74 @@
 
 #include <spillway/bucket.h>
 
+#include <string.h>
+
 /* ---- an opened input ------------------------------------------------------------------------- */
 
 spill_code_t spill_input_fail(const spill_input_t *input, const spill_input_record_t *record,
                               spill_code_t code, spill_error_t *error)
 {
     char place[SPILL_PLACE_SIZE];
-    spill_records_place(input->records, record->line, record->offset, place);
+    spill_input_place(input, record->line, record->offset, place);
     return spill_fail_prefix(error, code, "%s", place);
+}
+
+spill_code_t spill_input_next(spill_input_t *input, spill_input_record_t *record, bool *end,
+                              bool *more, spill_error_t *error)
+{
+    return input->documents ? spill_documents_next(input->documents, record, end, more, error)
+                            : spill_records_next(input->records, record, end, more, error);
+}
+
+int64_t spill_input_offset(const spill_input_t *input)
+{
+    return input->documents ? spill_documents_offset(input->documents)
+                            : spill_records_offset(input->records);
+}
+
+int64_t spill_input_line(const spill_input_t *input)
+{
+    return input->documents ? 0 : spill_records_line(input->records);
+}
+
+void spill_input_place(const spill_input_t *input, int64_t line, int64_t offset,
+                       char place[SPILL_PLACE_SIZE])
+{
+    if (input->documents)
+        spill_documents_place(input->documents, offset, place);
+    else
+        spill_records_place(input->records, line, offset, place);
+}
+
+int64_t spill_input_done(const spill_input_t *input)
+{
+    return input->documents ? spill_documents_done(input->documents)
+                            : spill_source_position(input->source);
+}
+
+int64_t spill_input_expected(const spill_input_t *input)
+{
+    return input->documents ? spill_documents_expected(input->documents)
+                            : spill_source_size(input->source);
+}
+
+static spill_code_t open_documents(const spill_parser_options_t *options, int64_t offset,
+                                   spill_input_t *input, spill_error_t *error)
+{
+    input->decoder.format = SPILL_FORMAT_BSON;
+    SPILL_TRY(spill_documents_open(options->documents, options->stop, &input->documents, error));
+    if (offset > 0)
+        spill_documents_seek(input->documents, offset);
+    return SPILL_OK;
 }
 
 spill_code_t spill_input_open(const spill_parser_options_t *options, int64_t offset, int64_t line,
                               spill_input_t *input, spill_error_t *error)
 {
     bson_init(&input->window);
+    spill_split_init(&input->split, &options->elements);
+    if (options->documents && options->documents->collection)
+        return open_documents(options, offset, input, error);
     SPILL_TRY(spill_source_open(options->path, options->codec, &input->source, error));
     spill_source_stop_by(input->source, options->stop);
     SPILL_TRY(spill_records_open(input->source, options->format, &input->records, error));
@@ -42,19 +96,26 @@ void spill_input_close(spill_input_t *input)
     spill_decoder_release(&input->decoder);
     spill_records_close(input->records);
     spill_source_close(input->source);
+    spill_documents_close(input->documents);
     spill_buffer_release(&input->id);
     bson_destroy(&input->window);
+    spill_split_release(&input->split);
 }
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
 /* The operation id of a record is the key of its id field; keys of 1 and "1" differ. */
-static spill_code_t read_id(spill_input_t *input, const char *field, const bson_t *document,
+static spill_code_t read_id(spill_input_t *input, const char *field, const spill_value_t *element,
                             spill_error_t *error)
 {
+    bson_t document;
     spill_value_t id;
     spill_buffer_clear(&input->id);
-    SPILL_TRY(spill_decode_field(document, field, &id, error));
+    if (element->type != BSON_TYPE_DOCUMENT ||
+        !bson_init_static(&document, element->data, element->size_bytes))
+        return spill_fail(error, SPILL_PARSE, "an element that is no document has no field '%s'",
+                          field);
+    SPILL_TRY(spill_decode_field(&document, field, &id, error));
     SPILL_TRY(spill_owner_key(&id, &input->id, error));
     if (input->id.size > SPILL_OP_ID_MAX)
         return spill_fail(error, SPILL_PARSE,
@@ -66,39 +127,74 @@ static spill_code_t read_id(spill_input_t *input, const char *field, const bson_
 
 /* Layout bucket: the owner is the record's window. */
 static spill_code_t name_window(spill_input_t *input, const spill_definition_t *definition,
-                                const bson_t *document, spill_value_t *owner, spill_error_t *error)
+                                const spill_value_t *element, spill_value_t *owner,
+                                spill_error_t *error)
 {
     char window[SPILL_WINDOW_SIZE];
     if (!spill_schema_of(definition)->has_windows)
         return SPILL_OK;
-    spill_value_t element = spill_value_from_document(document);
     SPILL_TRY(spill_owner_check(owner, error));
-    SPILL_TRY(spill_bucket_window_of(definition, &element, window, error));
+    SPILL_TRY(spill_bucket_window_of(definition, element, window, error));
     bson_reinit(&input->window);
     *owner = spill_bucket_name(&input->window, owner, window);
     return SPILL_OK;
 }
 
 /* Layouts reference and subset: check the names of the record's fields. */
-static spill_code_t check_fields(const spill_parser_options_t *options, const bson_t *document,
-                                 spill_error_t *error)
+static spill_code_t check_fields(const spill_parser_options_t *options,
+                                 const spill_value_t *element, spill_error_t *error)
 {
-    spill_value_t element = spill_value_from_document(document);
     if (!spill_schema_of(options->definition)->has_referenced_elements)
         return SPILL_OK;
-    return spill_stored_element_check(options->definition, &element, options->bounds.without,
-                                      error);
+    return spill_stored_element_check(options->definition, element, options->bounds.without, error);
 }
 
 spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
-                               const bson_t *document, spill_value_t *owner, spill_error_t *error)
+                               const spill_split_item_t *item, spill_value_t *owner,
+                               spill_error_t *error)
 {
-    spill_value_t element = spill_value_from_document(document);
-    SPILL_TRY(spill_decode_field(document, options->owner, owner, error));
-    SPILL_TRY(name_window(input, options->definition, document, owner, error));
-    SPILL_TRY(spill_array_check_rank(options->definition, &element, error));
-    SPILL_TRY(check_fields(options, document, error));
-    return options->id ? read_id(input, options->id, document, error) : SPILL_OK;
+    const spill_value_t *element = &item->element;
+    *owner = item->owner;
+    if (item->update)
+        return spill_array_check_update(options->array, item->update, error);
+    SPILL_TRY(name_window(input, options->definition, element, owner, error));
+    SPILL_TRY(spill_array_check_rank(options->definition, element, error));
+    SPILL_TRY(check_fields(options, element, error));
+    return options->id ? read_id(input, options->id, element, error) : SPILL_OK;
+}
+
+/* Check an item. *storable: the layout can store its element. */
+static spill_code_t check_item(spill_input_t *input, const spill_parser_options_t *options,
+                               const spill_split_item_t *item, bool *storable, spill_error_t *error)
+{
+    spill_value_t owner;
+    spill_code_t code = SPILL_OK;
+    if (!item->update)
+        code = check_fields(options, &item->element, error);
+    *storable = code == SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_owner_check(&item->owner, error);
+    if (code == SPILL_OK)
+        code = spill_input_check(input, options, item, &owner, error);
+    return code;
+}
+
+spill_code_t spill_input_check_items(spill_input_t *input, const spill_parser_options_t *options,
+                                     const bson_t *document, bool *storable, spill_error_t *error)
+{
+    spill_split_item_t item;
+    bool end = false;
+    const spill_value_t whole = spill_value_from_document(document);
+    *storable = options->elements.array || check_fields(options, &whole, error) == SPILL_OK;
+    if (!*storable)
+        return error->code;
+    spill_code_t code = spill_split_begin(&input->split, document, error);
+    while (code == SPILL_OK && !end) {
+        code = spill_split_next(&input->split, &item, &end, error);
+        if (code == SPILL_OK && !end)
+            code = check_item(input, options, &item, storable, error);
+    }
+    return code == SPILL_OK ? SPILL_OK : spill_split_fail(&input->split, SPILL_PARSE, error);
 }
 
 /* ---- the check before the first write -------------------------------------------------------- */
@@ -112,19 +208,19 @@ static verdict_t judge(spill_input_t *input, const spill_parser_options_t *optio
                        const spill_input_record_t *record, spill_error_t *error)
 {
     bson_t document;
-    spill_value_t owner;
-    spill_error_t unused;
-    verdict_t verdict = GOOD;
-    if (spill_decode(&input->decoder, record, &document, &unused) != SPILL_OK)
+    bool storable = true;
+    if (spill_decode(&input->decoder, record, &document, error) != SPILL_OK)
         return BAD;
-    if (check_fields(options, &document, error) != SPILL_OK) {
+    spill_code_t code = spill_input_check_items(input, options, &document, &storable, error);
+    if (!storable)
         spill_input_fail(input, record, SPILL_PARSE, error);
-        verdict = NOT_STORABLE;
-    } else if (spill_input_check(input, options, &document, &owner, &unused) != SPILL_OK) {
-        verdict = BAD;
-    }
     bson_destroy(&document);
-    return verdict;
+    return !storable ? NOT_STORABLE : code == SPILL_OK ? GOOD : BAD;
+}
+
+static bool is_stopped(const spill_parser_options_t *options)
+{
+    return options->stop && atomic_load_explicit(options->stop, memory_order_relaxed);
 }
 
 /*
@@ -139,8 +235,8 @@ static spill_code_t check_records(spill_input_t *input, const spill_parser_optio
         spill_error_t unused;
         spill_input_record_t record;
         bool end = false, more = false;
-        spill_code_t code = spill_records_next(input->records, &record, &end, &more, &unused);
-        if (spill_source_check_stop(input->source))
+        spill_code_t code = spill_input_next(input, &record, &end, &more, &unused);
+        if (is_stopped(options))
             return spill_fail(error, SPILL_CANCELLED, "the import was interrupted");
         if (end || (code != SPILL_OK && !more))
             return SPILL_OK;
@@ -149,8 +245,8 @@ static spill_code_t check_records(spill_input_t *input, const spill_parser_optio
             return SPILL_PARSE;
         skipped += verdict != GOOD;
         if (checked % RECORDS_PER_REPORT == 0)
-            checking->report(checking->context, checked, spill_source_position(input->source),
-                             spill_source_size(input->source));
+            checking->report(checking->context, checked, spill_input_done(input),
+                             spill_input_expected(input));
     }
 }
 
@@ -164,14 +260,24 @@ static spill_code_t check_input(const spill_parser_options_t *options, int64_t o
         code = check_records(&input, options, checking, error);
     else
         code = SPILL_OK; /* the import opens the input again, and reports why that fails */
-    spill_source_rewind(input.source);
+    if (input.source)
+        spill_source_rewind(input.source);
     return code;
+}
+
+static bool can_be_read_twice(const spill_parser_options_t *options)
+{
+    const spill_documents_input_t *documents = options->documents;
+    bool records = !documents || !documents->collection;
+    return records || (documents->archive && strcmp(documents->path, "-") != 0)
+               ? spill_source_repeats(options->path)
+               : false;
 }
 
 spill_code_t spill_import_check(const spill_parser_options_t *options, int64_t offset, int64_t line,
                                 const spill_import_checking_t *checking, spill_error_t *error)
 {
     bool needed = spill_schema_of(options->definition)->has_referenced_elements &&
-                  options->skip_max < INT64_MAX && spill_source_repeats(options->path);
+                  options->skip_max < INT64_MAX && can_be_read_twice(options);
     return needed ? check_input(options, offset, line, checking, error) : SPILL_OK;
 }

@@ -18,6 +18,7 @@
 void spill_chunk_release(spill_chunk_t *chunk)
 {
     bson_free(chunk->records);
+    bson_free(chunk->updates);
     bson_free(chunk->owners);
     bson_free(chunk->by_key);
     bson_free(chunk->bases);
@@ -43,6 +44,8 @@ void spill_chunk_clear(spill_chunk_t *chunk)
     *chunk = (spill_chunk_t){
         .records = kept.records,
         .record_capacity = kept.record_capacity,
+        .updates = kept.updates,
+        .update_capacity = kept.update_capacity,
         .owners = kept.owners,
         .owner_capacity = kept.owner_capacity,
         .by_key = kept.by_key,
@@ -140,7 +143,7 @@ static void count_parts(spill_chunk_owner_t *owner, const spill_chunk_bounds_t *
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static uint32_t add_record(spill_chunk_t *chunk, const bson_t *document, const void *id,
+static uint32_t add_record(spill_chunk_t *chunk, const spill_value_t *element, const void *id,
                            size_t id_bytes)
 {
     if (chunk->record_count == chunk->record_capacity) {
@@ -150,19 +153,29 @@ static uint32_t add_record(spill_chunk_t *chunk, const bson_t *document, const v
     }
     chunk->records[chunk->record_count] = (spill_chunk_record_t){
         .offset = chunk->documents.size,
-        .size_bytes = document->len,
+        .size_bytes = element->size_bytes,
+        .type = element->type,
         .next = SPILL_CHUNK_NONE,
         .id_offset = chunk->ids.size,
         .id_bytes = (uint32_t)id_bytes,
     };
-    spill_buffer_append(&chunk->documents, bson_get_data(document), document->len);
+    spill_buffer_append(&chunk->documents, element->data, element->size_bytes);
     spill_buffer_append(&chunk->ids, id, id_bytes);
     return (uint32_t)chunk->record_count++;
 }
 
+/* Copy the document without the field. */
+static void copy_without(const spill_value_t *document, const char *field, bson_t *copy)
+{
+    bson_t whole;
+    bson_init(copy);
+    bson_init_static(&whole, document->data, document->size_bytes);
+    bson_copy_to_excluding_noinit(&whole, copy, field, NULL);
+}
+
 spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
-                             const bson_t *document, const spill_value_t *owner, const void *id,
-                             size_t id_bytes, spill_error_t *error)
+                             const spill_value_t *element, const spill_value_t *owner,
+                             const void *id, size_t id_bytes, spill_error_t *error)
 {
     size_t key_offset = chunk->keys.size;
     if (spill_owner_key(owner, &chunk->keys, error) != SPILL_OK) {
@@ -172,10 +185,12 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
     bool made = false;
     uint32_t index = find_owner(chunk, key_offset, &made);
     spill_chunk_owner_t *entry = &chunk->owners[index];
+    spill_value_t stored = *element;
     bson_t kept;
     if (made) {
-        const uint8_t *from = bson_get_data(document);
-        bool within = !bounds->without && owner->data >= from && owner->data < from + document->len;
+        const uint8_t *from = element->data;
+        bool within =
+            !bounds->without && owner->data >= from && owner->data < from + element->size_bytes;
         entry->value_offset = chunk->documents.size + (within ? (size_t)(owner->data - from) : 0);
         if (!within)
             spill_buffer_append(&chunk->documents, owner->data, owner->size_bytes);
@@ -183,24 +198,43 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
         entry->value_type = owner->type;
     }
     if (bounds->without) {
-        bson_init(&kept);
-        bson_copy_to_excluding_noinit(document, &kept, bounds->without, NULL);
-        document = &kept;
+        copy_without(element, bounds->without, &kept);
+        stored = spill_value_from_document(&kept);
     }
-    uint32_t record = add_record(chunk, document, id, id_bytes);
+    uint32_t record = add_record(chunk, &stored, id, id_bytes);
     if (entry->last == SPILL_CHUNK_NONE)
         entry->first = record;
     else
         chunk->records[entry->last].next = record;
     entry->last = record;
     entry->count++;
-    count_parts(entry, bounds, document->len);
+    count_parts(entry, bounds, stored.size_bytes);
     if (bounds->without)
         bson_destroy(&kept);
     int64_t operations = id_bytes > 0 ? entry->count : entry->parts;
     chunk->full = chunk->full || chunk->record_count >= bounds->records_max ||
                   chunk->documents.size >= bounds->bytes_max || operations >= bounds->parts_max;
     return SPILL_OK;
+}
+
+void spill_chunk_add_update(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
+                            const spill_value_t *owner, const bson_t *update)
+{
+    if (chunk->update_count == chunk->update_capacity) {
+        chunk->update_capacity = chunk->update_capacity ? 2 * chunk->update_capacity : 64;
+        chunk->updates =
+            bson_realloc(chunk->updates, chunk->update_capacity * sizeof *chunk->updates);
+    }
+    chunk->updates[chunk->update_count++] =
+        (spill_chunk_update_t){.owner_offset = chunk->documents.size,
+                               .owner_bytes = owner->size_bytes,
+                               .owner_type = owner->type,
+                               .update_offset = chunk->documents.size + owner->size_bytes,
+                               .update_bytes = update->len};
+    spill_buffer_append(&chunk->documents, owner->data, owner->size_bytes);
+    spill_buffer_append(&chunk->documents, bson_get_data(update), update->len);
+    chunk->full = chunk->full || chunk->update_count >= bounds->records_max ||
+                  chunk->documents.size >= bounds->bytes_max;
 }
 
 void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message)
@@ -240,5 +274,5 @@ spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_ch
 spill_value_t spill_chunk_element(const spill_chunk_t *chunk, const spill_chunk_record_t *record)
 {
     return (spill_value_t){chunk->documents.data + record->offset, record->size_bytes,
-                           BSON_TYPE_DOCUMENT};
+                           record->type};
 }

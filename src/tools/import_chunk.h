@@ -5,6 +5,8 @@
 #ifndef SPILL_TOOLS_IMPORT_CHUNK_H
 #define SPILL_TOOLS_IMPORT_CHUNK_H
 
+#include "tools/import_documents.h"
+#include "tools/import_elements.h"
 #include "tools/import_records.h"
 #include "util/buffer.h"
 
@@ -19,8 +21,9 @@
  */
 
 typedef struct spill_chunk_record {
-    size_t offset; /* of the document in `documents` */
+    size_t offset; /* of the element in `documents` */
     uint32_t size_bytes;
+    uint8_t type;
     uint32_t next;    /* the owner's next record, or SPILL_CHUNK_NONE */
     size_t id_offset; /* of the operation id in `ids`; id_bytes == 0: none */
     uint32_t id_bytes;
@@ -40,6 +43,13 @@ typedef struct spill_chunk_owner {
     int64_t part_count;
     int64_t part_bytes;
 } spill_chunk_owner_t;
+
+/* An update of an owner's other fields. Both values are in `documents`. */
+typedef struct spill_chunk_update {
+    size_t owner_offset, update_offset;
+    uint32_t owner_bytes, update_bytes;
+    uint8_t owner_type;
+} spill_chunk_update_t;
 
 #define SPILL_CHUNK_NONE UINT32_MAX
 
@@ -64,6 +74,8 @@ typedef struct spill_chunk {
     int64_t line;
     int64_t end_offset; /* behind the last record, good or bad */
     int64_t end_line;
+    int64_t items;       /* of the document at `offset`: these many are in earlier chunks; ... */
+    int64_t end_items;   /* ... and of the one at `end_offset`, these many are in this one */
     uint64_t hash;       /* of the records' bytes */
     int64_t record_line; /* line of the last good record */
     int64_t record_offset;
@@ -71,6 +83,9 @@ typedef struct spill_chunk {
     spill_chunk_record_t *records;
     size_t record_count;
     size_t record_capacity;
+    spill_chunk_update_t *updates; /* made before the appends */
+    size_t update_count;
+    size_t update_capacity;
     spill_chunk_owner_t *owners; /* in the order of their first records */
     size_t owner_count;
     size_t owner_capacity;
@@ -86,6 +101,8 @@ typedef struct spill_chunk {
     spill_buffer_t ids;
     bool full;
 
+    int64_t split;      /* documents whose last element is in it */
+    int64_t missing;    /* arrays that these lack */
     int64_t skipped;    /* bad records in it */
     spill_buffer_t bad; /* their messages, each ended by NUL */
 
@@ -101,19 +118,23 @@ void spill_chunk_release(spill_chunk_t *chunk);
 void spill_chunk_clear(spill_chunk_t *chunk);
 
 /*
- * Add a record. `owner`, which may lie within `document`, and `id` (size 0: none) are borrowed.
+ * Add an element. `owner`, which may lie within it, and `id` (size 0: none) are borrowed.
  * SPILL_PARSE: the value is no valid owner. Sets chunk->full if another record might not fit.
  */
 spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
-                             const bson_t *document, const spill_value_t *owner, const void *id,
-                             size_t id_bytes, spill_error_t *error);
+                             const spill_value_t *element, const spill_value_t *owner,
+                             const void *id, size_t id_bytes, spill_error_t *error);
+
+/* Add an update of the owner's other fields. */
+void spill_chunk_add_update(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
+                            const spill_value_t *owner, const bson_t *update);
 
 void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message);
 
 /* Set by_key. A store reads and writes neighbouring owners faster than others. */
 void spill_chunk_sort(spill_chunk_t *chunk);
 
-/* The owner as a value, and a record's document as a value; both borrowed from the chunk. */
+/* The owner as a value, and a record's element as a value; both borrowed from the chunk. */
 spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner);
 spill_value_t spill_chunk_element(const spill_chunk_t *chunk, const spill_chunk_record_t *record);
 
@@ -151,7 +172,9 @@ typedef struct spill_parser_options {
     const char *path;
     spill_codec_t codec;
     spill_format_t format;
-    const char *owner;
+    const spill_documents_input_t *documents; /* instead of these three; or NULL */
+    spill_elements_options_t elements;
+    const spill_array_t *array;           /* checks updates of other fields */
     const char *id;                       /* or NULL */
     const spill_definition_t *definition; /* layout bucket: decides a record's window */
     bool strings;
@@ -160,33 +183,57 @@ typedef struct spill_parser_options {
     spill_array_t *bases_of; /* read the bases of its owners' operations ahead; NULL: do not */
     const atomic_bool *stop; /* borrowed; once true, no longer wait for a pipe. NULL: none */
 
-    /* Where to continue. If end_offset > offset, the first chunk is exactly these bytes. */
+    /* Where to continue. If the end is behind the start, the first chunk is exactly this part. */
     int64_t number;
     int64_t offset;
     int64_t line;
+    int64_t items;
     int64_t end_offset;
+    int64_t end_items;
 } spill_parser_options_t;
 
 /* The input, opened and positioned. Zero it before, and close it after each open. (import_check.c)
  */
 typedef struct spill_input {
-    spill_source_t *source;
+    spill_source_t *source; /* with `records`: a file of records, ... */
     spill_records_t *records;
+    spill_documents_t *documents; /* ... or an archive or a server */
     spill_decoder_t decoder;
     spill_buffer_t id; /* the checked record's operation id */
     bson_t window;     /* and its window, as an owner */
+    spill_split_t split;
 } spill_input_t;
 
 spill_code_t spill_input_open(const spill_parser_options_t *options, int64_t offset, int64_t line,
                               spill_input_t *input, spill_error_t *error);
 void spill_input_close(spill_input_t *input);
 
+/* As spill_records_next, spill_records_offset, and so on. */
+spill_code_t spill_input_next(spill_input_t *input, spill_input_record_t *record, bool *end,
+                              bool *more, spill_error_t *error);
+int64_t spill_input_offset(const spill_input_t *input);
+int64_t spill_input_line(const spill_input_t *input);
+void spill_input_place(const spill_input_t *input, int64_t line, int64_t offset,
+                       char place[SPILL_PLACE_SIZE]);
+
+/* Bytes of the file (documents of a server) read so far, and their number or -1. */
+int64_t spill_input_done(const spill_input_t *input);
+int64_t spill_input_expected(const spill_input_t *input);
+
 /*
- * Check that the record is an element of the definition. Set its owner, which borrows from the
- * document and the input, and the input's id.
+ * Check that the item is an element of the definition, or a possible update. Set its owner, which
+ * borrows from the item and the input, and the input's id.
  */
 spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
-                               const bson_t *document, spill_value_t *owner, spill_error_t *error);
+                               const spill_split_item_t *item, spill_value_t *owner,
+                               spill_error_t *error);
+
+/*
+ * Check every item of the document, with input->split. *storable is false if the layout cannot
+ * store an element. SPILL_PARSE and others: the message names the owner, but not the place.
+ */
+spill_code_t spill_input_check_items(spill_input_t *input, const spill_parser_options_t *options,
+                                     const bson_t *document, bool *storable, spill_error_t *error);
 
 /* Put the record's place in front of an error's message. */
 spill_code_t spill_input_fail(const spill_input_t *input, const spill_input_record_t *record,
@@ -209,6 +256,9 @@ spill_code_t spill_import_check(const spill_parser_options_t *options, int64_t o
                                 const spill_import_checking_t *checking, spill_error_t *error);
 
 typedef struct spill_parser spill_parser_t;
+
+/* Is the first chunk one that an earlier run has begun? */
+bool spill_parser_continues(const spill_parser_options_t *options);
 
 /* Open the input and start. The options' strings are borrowed. Stop in every case. */
 spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_parser_t **parser,
@@ -244,6 +294,8 @@ typedef struct spill_import_checkpoint {
     const char *owner;
     const char *id; /* "" for none */
     bool strings;
+    const char *elements, *entries_as, *inner, *collection; /* "" for none */
+    bool fields;
 
     /* The chunk. `bases` has an entry for each owner, in the order of their first records. */
     int64_t run; /* raised by each import from the start */
@@ -252,6 +304,8 @@ typedef struct spill_import_checkpoint {
     int64_t line;
     int64_t end_offset;
     int64_t end_line;
+    int64_t items; /* as in the chunk */
+    int64_t end_items;
     uint64_t hash;
     spill_bounds_t bounds; /* with op_window, they decide how batches are split */
     int64_t op_window;
@@ -307,6 +361,7 @@ typedef struct spill_import_writer {
     int64_t records;                       /* appended, or recognized, so far */
     int64_t repeated;                      /* of these, recognized */
     int64_t dropped;                       /* of these, dropped at once because of a cap */
+    int64_t updates;                       /* of other fields */
     spill_value_t *values;                 /* scratch */
     size_t value_capacity;
 } spill_import_writer_t;

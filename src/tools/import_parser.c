@@ -19,12 +19,15 @@
  */
 #define LARGE_BYTES (1024 * 1024)
 
-/* A record that was decoded and has no chunk yet. */
+/* A record that was decoded. Some of its items are in no chunk yet. */
 typedef struct pending {
     bool there;
     bson_t document;
+    spill_split_item_t item;    /* the next one */
     spill_input_record_t place; /* offset and line; `data` is no longer valid */
     uint64_t hash;
+    int64_t offset; /* the end of the record before it */
+    int64_t line;
     int64_t end_offset;
     int64_t end_line;
 } pending_t;
@@ -36,7 +39,9 @@ struct spill_parser {
     int64_t number;
     int64_t end_offset; /* of the previous chunk: where the next one begins */
     int64_t end_line;
-    int64_t exact_end; /* end of the first chunk, if given; 0 after that chunk */
+    int64_t end_items;
+    int64_t passed; /* items of the first record that earlier chunks have; then 0 */
+    bool exact;     /* the first chunk has the end that is given in the options */
     int64_t skipped;
     spill_bases_reader_t *bases; /* or NULL */
 
@@ -102,11 +107,12 @@ static uint64_t mix_hash(uint64_t hash, uint64_t more)
     return (hash ^ more) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
 }
 
-static void end_chunk_after(spill_chunk_t *chunk, uint64_t hash, int64_t offset, int64_t line)
+/* The chunk ends at this place now: `items` of the record that begins there are in it. */
+static void end_chunk_at(spill_chunk_t *chunk, int64_t offset, int64_t line, int64_t items)
 {
-    chunk->hash = mix_hash(chunk->hash, hash);
     chunk->end_offset = offset;
     chunk->end_line = line;
+    chunk->end_items = items;
 }
 
 /* End the input with this chunk and this result. */
@@ -129,34 +135,65 @@ static bool skip_record(spill_parser_t *parser, spill_chunk_t *chunk, bool more,
     }
     parser->skipped++;
     spill_chunk_add_bad(chunk, error->message);
-    end_chunk_after(chunk, hash, spill_records_offset(parser->input.records),
-                    spill_records_line(parser->input.records));
+    chunk->hash = mix_hash(chunk->hash, hash);
+    end_chunk_at(chunk, spill_input_offset(&parser->input), spill_input_line(&parser->input), 0);
     return true;
 }
 
+/* Decode the record, and check its items if it has several: then they are good or bad together. */
 static spill_code_t decode_record(spill_parser_t *parser, const spill_input_record_t *record,
                                   spill_error_t *error)
 {
     pending_t *pending = &parser->pending;
+    const bool split = parser->options.elements.array != NULL;
+    bool storable = true;
     spill_code_t code = spill_decode(&parser->input.decoder, record, &pending->document, error);
-    if (code == SPILL_OK && pending->document.len > SPILL_DOCUMENT_BYTES_MAX) {
+    if (code != SPILL_OK)
+        return spill_input_fail(&parser->input, record, code, error);
+    if (split)
+        code = spill_input_check_items(&parser->input, &parser->options, &pending->document,
+                                       &storable, error);
+    else if (pending->document.len > SPILL_DOCUMENT_BYTES_MAX)
         code = spill_fail(error, SPILL_TOO_BIG,
                           "the element has %u bytes, and a document holds at most 16 MiB",
                           pending->document.len);
+    if (code == SPILL_OK)
+        code = spill_split_begin(&parser->input.split, &pending->document, error);
+    if (code != SPILL_OK) {
         bson_destroy(&pending->document);
+        return spill_input_fail(&parser->input, record, split ? SPILL_PARSE : code, error);
     }
-    if (code != SPILL_OK)
-        return spill_input_fail(&parser->input, record, code, error);
     pending->there = true;
     pending->place = (spill_input_record_t){.offset = record->offset, .line = record->line};
     pending->hash = spill_hash(record->data, record->size);
-    pending->end_offset = spill_records_offset(parser->input.records);
-    pending->end_line = spill_records_line(parser->input.records);
+    pending->end_offset = spill_input_offset(&parser->input);
+    pending->end_line = spill_input_line(&parser->input);
     return SPILL_OK;
 }
 
+/*
+ * Go to the pending record's next item. After the last one, the record is no longer pending, and
+ * the chunk ends behind it. The items are good: decode_record or add_to_chunk has checked them.
+ */
+static void next_item(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    pending_t *pending = &parser->pending;
+    const spill_split_t *split = &parser->input.split;
+    spill_error_t unused;
+    bool end = false;
+    if (spill_split_next(&parser->input.split, &pending->item, &end, &unused) == SPILL_OK && !end)
+        return;
+    if (split->items == 0)
+        chunk->hash = mix_hash(chunk->hash, pending->hash);
+    end_chunk_at(chunk, pending->end_offset, pending->end_line, 0);
+    chunk->split += split->options->array != NULL;
+    chunk->missing += split->missing;
+    bson_destroy(&pending->document);
+    pending->there = false;
+}
+
 /* Read the next good record. False: the input ended before one. */
-static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
+static bool read_record(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     for (;;) {
         spill_error_t error;
@@ -164,7 +201,9 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         bool end = false;
         bool more = false;
         uint64_t hash = 0;
-        spill_code_t code = spill_records_next(parser->input.records, &record, &end, &more, &error);
+        parser->pending.offset = spill_input_offset(&parser->input);
+        parser->pending.line = spill_input_line(&parser->input);
+        spill_code_t code = spill_input_next(&parser->input, &record, &end, &more, &error);
         if (code == SPILL_OK && end) {
             end_input(chunk, SPILL_OK, NULL);
             return false;
@@ -183,36 +222,54 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     }
 }
 
+/* Go to the first item of the next record that has one. False: the input ended before. */
+static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    while (!parser->pending.there) {
+        if (!read_record(parser, chunk))
+            return false;
+        do
+            next_item(parser, chunk);
+        while (parser->pending.there && parser->input.split.items <= parser->passed);
+        parser->passed = 0;
+    }
+    return true;
+}
+
 static spill_code_t add_to_chunk(spill_parser_t *parser, spill_chunk_t *chunk, spill_error_t *error)
 {
     const pending_t *pending = &parser->pending;
+    const spill_split_item_t *item = &pending->item;
     spill_value_t owner;
-    if (spill_input_check(&parser->input, &parser->options, &pending->document, &owner, error) !=
-        SPILL_OK)
+    if (spill_input_check(&parser->input, &parser->options, item, &owner, error) != SPILL_OK)
         return error->code = SPILL_PARSE; /* whatever the reason, the record is bad */
-    SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
-                              parser->input.id.data, parser->input.id.size, error));
-    chunk->full = chunk->full || pending->document.len > LARGE_BYTES;
+    if (item->update)
+        spill_chunk_add_update(chunk, &parser->options.bounds, &owner, item->update);
+    else
+        SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &item->element, &owner,
+                                  parser->input.id.data, parser->input.id.size, error));
+    chunk->full = chunk->full || item->element.size_bytes > LARGE_BYTES;
     chunk->record_line = pending->place.line;
     chunk->record_offset = pending->place.offset;
-    end_chunk_after(chunk, pending->hash, pending->end_offset, pending->end_line);
+    chunk->hash = mix_hash(chunk->hash, pending->hash);
+    end_chunk_at(chunk, pending->offset, pending->line, parser->input.split.items);
     return SPILL_OK;
 }
 
-/* Move the pending record into the chunk. False: it is bad and the input ends with it. */
+/* Move the pending item into the chunk. False: it is bad and the input ends with it. */
 static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     pending_t *pending = &parser->pending;
     spill_error_t error;
-    bool going_on = true;
     spill_code_t code = add_to_chunk(parser, chunk, &error);
-    if (code != SPILL_OK) {
-        spill_input_fail(&parser->input, &pending->place, code, &error);
-        going_on = skip_record(parser, chunk, true, pending->hash, code, &error);
+    if (code == SPILL_OK) {
+        next_item(parser, chunk);
+        return true;
     }
+    spill_input_fail(&parser->input, &pending->place, code, &error);
     bson_destroy(&pending->document);
     pending->there = false;
-    return going_on;
+    return skip_record(parser, chunk, true, pending->hash, code, &error);
 }
 
 static void begin_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
@@ -220,17 +277,19 @@ static void begin_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
     chunk->number = parser->number++;
     chunk->offset = parser->end_offset;
     chunk->line = parser->end_line;
-    chunk->end_offset = chunk->offset;
-    chunk->end_line = chunk->line;
+    chunk->items = parser->end_items;
+    end_chunk_at(chunk, chunk->offset, chunk->line, chunk->items);
 }
 
 static bool is_complete(const spill_parser_t *parser, const spill_chunk_t *chunk)
 {
-    if (parser->exact_end > 0)
-        return chunk->end_offset >= parser->exact_end;
-    return chunk->full || chunk->skipped >= (int64_t)parser->options.bounds.records_max ||
+    const spill_parser_options_t *options = &parser->options;
+    if (parser->exact)
+        return chunk->end_offset > options->end_offset ||
+               (chunk->end_offset == options->end_offset && chunk->end_items >= options->end_items);
+    return chunk->full || chunk->skipped >= (int64_t)options->bounds.records_max ||
            (chunk->record_count > 0 && parser->pending.there &&
-            parser->pending.document.len > LARGE_BYTES);
+            parser->pending.item.element.size_bytes > LARGE_BYTES);
 }
 
 static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
@@ -243,9 +302,10 @@ static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
             break;
     }
     spill_chunk_sort(chunk);
-    parser->exact_end = 0;
+    parser->exact = false;
     parser->end_offset = chunk->end_offset;
     parser->end_line = chunk->end_line;
+    parser->end_items = chunk->end_items;
 }
 
 /* Report whether the importing thread is still busy with earlier chunks. */
@@ -283,14 +343,22 @@ static void *run_parser(void *context)
     return NULL;
 }
 
+bool spill_parser_continues(const spill_parser_options_t *options)
+{
+    return options->end_offset > options->offset ||
+           (options->end_offset == options->offset && options->end_items > options->items);
+}
+
 /* ---- start and stop -------------------------------------------------------------------------- */
 
 static spill_code_t open_input(spill_parser_t *parser, spill_error_t *error)
 {
     const spill_parser_options_t *options = &parser->options;
     SPILL_TRY(spill_input_open(options, options->offset, options->line, &parser->input, error));
-    parser->end_offset = spill_records_offset(parser->input.records);
-    parser->end_line = spill_records_line(parser->input.records);
+    parser->end_offset = spill_input_offset(&parser->input);
+    parser->end_line = spill_input_line(&parser->input);
+    parser->end_items = options->items;
+    parser->passed = options->items;
     return SPILL_OK;
 }
 
@@ -303,7 +371,7 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
     made->number = options->number;
     if (options->bases_of)
         made->bases = spill_bases_reader_new(options->bases_of, CHUNKS - 1);
-    made->exact_end = options->end_offset > options->offset ? options->end_offset : 0;
+    made->exact = spill_parser_continues(options);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
     SPILL_TRY(open_input(made, error));
@@ -336,16 +404,16 @@ void spill_parser_stop(spill_parser_t *parser)
 
 int64_t spill_parser_position(const spill_parser_t *parser)
 {
-    return spill_source_position(parser->input.source);
+    return spill_input_done(&parser->input);
 }
 
 int64_t spill_parser_size(const spill_parser_t *parser)
 {
-    return spill_source_size(parser->input.source);
+    return spill_input_expected(&parser->input);
 }
 
 void spill_parser_place(const spill_parser_t *parser, int64_t line, int64_t offset,
                         char place[SPILL_PLACE_SIZE])
 {
-    spill_records_place(parser->input.records, line, offset, place);
+    spill_input_place(&parser->input, line, offset, place);
 }

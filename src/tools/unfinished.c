@@ -22,7 +22,8 @@ const char *spill_status_kind_name(spill_status_kind_t kind)
 typedef struct entry {
     const char *definition, *original, *as, *phase;
     const char *source, *format, *owner, *id;
-    bool undoing, emptied, applied, finished, strings;
+    const char *elements, *entries_as, *inner, *collection;
+    bool undoing, emptied, applied, finished, strings, fields;
     bool is_import; /* it has an offset in its source */
     int64_t records, before;
     int64_t saved_ms;
@@ -38,11 +39,16 @@ static const spill_field_t entry_fields[] = {FIELD(TEXT, definition, "definition
                                              FIELD(TEXT, format, "format"),
                                              FIELD(TEXT, owner, "owner"),
                                              FIELD(TEXT, id, "id"),
+                                             FIELD(TEXT, elements, "elements"),
+                                             FIELD(TEXT, entries_as, "entriesAs"),
+                                             FIELD(TEXT, inner, "ownerInner"),
+                                             FIELD(TEXT, collection, "collection"),
                                              FIELD(BOOL, undoing, "undoing"),
                                              FIELD(BOOL, emptied, "emptied"),
                                              FIELD(BOOL, applied, "applied"),
                                              FIELD(BOOL, finished, "finished"),
                                              FIELD(BOOL, strings, "strings"),
+                                             FIELD(BOOL, fields, "fields"),
                                              FIELD(NUMBER, records, "records"),
                                              FIELD(NUMBER, before, "before"),
                                              FIELD(DATE, saved_ms, SPILL_JOB_SAVED)};
@@ -59,6 +65,10 @@ static entry_t read_entry(const bson_t *document)
                      .format = "",
                      .owner = "",
                      .id = "",
+                     .elements = "",
+                     .entries_as = "",
+                     .inner = "",
+                     .collection = "",
                      .is_import = bson_has_field(document, "endOffset"),
                      .saved_ms = SPILL_DATE_UNKNOWN};
     spill_record_read(&entry_record, document, &entry, NULL); /* whatever is wrong stays as above */
@@ -126,6 +136,13 @@ static void append_word(bson_string_t *command, const char *option, const char *
     bson_string_append(command, "'");
 }
 
+/* Append an option with its text, unless the text is empty. */
+static void append_option(bson_string_t *command, const char *option, const char *text)
+{
+    if (text[0] != '\0')
+        append_word(command, option, text);
+}
+
 /*
  * An import is named after its file's absolute path, or by --as. A name by --as that begins with a
  * slash is taken for a path: the command then lacks FILE --as.
@@ -133,20 +150,23 @@ static void append_word(bson_string_t *command, const char *option, const char *
 static void describe_import(const char *shown, const entry_t *entry, described_t *job)
 {
     const char *definition = entry->definition, *source = entry->source;
-    const char *id = entry->id, *format = entry->format;
     int64_t records = entry->before + (entry->applied ? entry->records : 0);
     job->kind = SPILL_STATUS_IMPORT;
     job->unfinished = !entry->finished;
-    job->state =
-        bson_strdup_printf("%" PRId64 " records of %s have been imported so far", records, source);
+    job->state = bson_strdup_printf("%" PRId64 " %s of %s have been imported so far", records,
+                                    entry->elements[0] != '\0' ? "elements" : "records", source);
     bson_string_t *finish = bson_string_new("");
     bson_string_append_printf(finish, "spillway import %s %s", shown, definition);
     append_word(finish, source[0] == '/' ? "" : "FILE --as ", source);
-    if (format[0] != '\0')
-        append_word(finish, "--format ", format);
+    append_option(finish, "--format ", entry->format);
+    append_option(finish, "--elements ", entry->elements);
+    append_option(finish, "--collection ", entry->collection);
+    append_option(finish, "--entries-as ", entry->entries_as);
+    append_option(finish, "--owner-inner ", entry->inner);
     append_word(finish, "--owner ", entry->owner);
-    if (id[0] != '\0')
-        append_word(finish, "--id ", id);
+    append_option(finish, "--id ", entry->id);
+    if (entry->fields)
+        bson_string_append(finish, " --fields");
     if (entry->strings)
         bson_string_append(finish, " --strings");
     job->finish = bson_string_free(finish, false);

@@ -74,10 +74,30 @@ for path in ("prices.*", "groups[].members"):
     assert items[path]["migrate"] is False and "definition" not in items[path]
     assert "After that, this fits it:" in items[path]["why"], items[path]["why"]
     assert any(text.startswith("Layout ") for text in items[path]["why"]), items[path]["why"]
+    # The commands for it, as a person would complete them; and the changes of programs.
+    text, = (text for text in items[path]["why"] if text.startswith("Import it into a new"))
+    name = path.split(".")[0].strip("[]")
+    text = text.split(": ", 1)[1].split(". SOURCE is mongodb://HOST/DATABASE.users,")[0]
+    text = text.replace("STORE NAME SOURCE", f"db {name} users.ndjson").replace("STORE NAME", f"db {name}")
+    open(f"{name}.commands", "w").write(text.replace("NEW", name).replace("inner=_id", "inner")
+                                        .replace("spillway ", '"$SPILLWAY" ') + "\n")
+    changes = [text for text in items[path]["why"] if text.startswith(("Programs ", "Then, "))]
+    assert len(changes) == 3 and 'db.getCollection("users").updateOne(' in changes[0], changes
 assert "$objectToArray" in items["prices.*"]["detect"]
 assert '"$groups"' in items["groups[].members"]["detect"]
 assert '{$size: {$ifNull: ["$$this.members"' in items["groups[].members"]["detect"]
 EOF
+
+# The commands that a plan names for a map and for an array in elements do what it says.
+for name in prices groups; do
+    bash -e "$name.commands" >out 2>err || fail "$name: $(cat "$name.commands" err)"
+done
+counts db prices 7 9000
+counts db groups '{"_id": 7, "inner": 0}' 3000
+has groups.commands "--elements 'groups.\$.members' --owner-inner inner"
+expect 0 edit db prices 7 --id '"2025-5"' '{"key": "2025-5", "cents": -1}'
+expect 0 read db prices 7 --after 4 --limit 1 --oldest
+has out '{ "key" : "2025-5", "cents" : -1 }'
 
 # The documents give the same plan.
 expect 0 plan users.ndjson --quiet --json

@@ -37,6 +37,8 @@ hidden() {
 echo '{"spillwayPlan": 1, "arrays": [], "sprawl": []}' >../plan.json
 echo '{"by": "alice"}' >../one.ndjson
 
+"$SPILLWAY" define ../store ev --preset feed --quiet
+
 # every_command STORE
 every_command() {
     hidden append "$1" ev alice 1
@@ -54,6 +56,8 @@ every_command() {
     hidden explain "$1" ev alice
     hidden export "$1" ev
     hidden import "$1" ev ../one.ndjson --owner by
+    hidden import ../store ev "$1" --elements list
+    hidden import ../store ev "$1" --elements list --collection things
     hidden migrate "$1" ../plan.json --execute --log ../log
     hidden owners "$1" ev
     hidden plan "$1" --output ../plan.out

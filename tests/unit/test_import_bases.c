@@ -27,7 +27,8 @@ static void fill_chunk(spill_chunk_t *chunk, int64_t number, const char *owners)
         const char name[2] = {*owners, '\0'};
         spill_value_t owner = spill_value_from_utf8(&storage, name);
         BSON_APPEND_UTF8(&document, "o", name);
-        assert_int_equal(spill_chunk_add(chunk, &bounds, &document, &owner, NULL, 0, NULL),
+        spill_value_t element = spill_value_from_document(&document);
+        assert_int_equal(spill_chunk_add(chunk, &bounds, &element, &owner, NULL, 0, NULL),
                          SPILL_OK);
         bson_destroy(&document);
         bson_destroy(&storage);

@@ -211,6 +211,20 @@ void spill_raw_reader_begin(spill_raw_reader_t *reader, const char *collection, 
         reader->store, mongoc_collection_get_name(reader->collection), cursor, sample <= 0);
 }
 
+void spill_raw_reader_begin_by_id(spill_raw_reader_t *reader, const char *collection, int64_t skip)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "skip", BCON_INT64(skip));
+    end(reader);
+    reader->collection =
+        mongoc_client_get_collection(reader->client, reader->store->database, collection);
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(reader->collection, &filter, options, reader->preference);
+    reader->documents = spill_mongo_cursor(
+        reader->store, mongoc_collection_get_name(reader->collection), cursor, true);
+    bson_destroy(options);
+}
+
 spill_code_t spill_raw_reader_next(spill_raw_reader_t *reader, const uint8_t **data,
                                    uint32_t *size_bytes, spill_error_t *error)
 {

@@ -266,8 +266,7 @@ static const char *bare_name(const spill_scan_result_t *result, const char *coll
     return dot ? dot + 1 : collection;
 }
 
-/* A string literal for the shell. */
-static char *quoted(const char *text, size_t size)
+char *spill_plan_quoted(const char *text, size_t size)
 {
     bson_t storage = BSON_INITIALIZER;
     char *copy = bson_strndup(text, size);
@@ -319,8 +318,9 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
     bool pages = item->possible && item->definition.layout == SPILL_LAYOUT_OUTLIER;
     int64_t more = pages ? item->definition.bounds.threshold : result->limits.elements;
     char *length = length_of(item->path);
-    char *name = quoted(bare, strlen(bare));
-    char *database = bare > collection ? quoted(collection, (size_t)(bare - collection) - 1) : NULL;
+    char *name = spill_plan_quoted(bare, strlen(bare));
+    char *database =
+        bare > collection ? spill_plan_quoted(collection, (size_t)(bare - collection) - 1) : NULL;
     char *text = bson_strdup_printf(
         "db%s%s%s.getCollection(%s).aggregate([{$project: {length: %s, bytes: {$bsonSize: "
         "\"$$ROOT\"}}}, {$match: {length: {$gt: %" PRId64
@@ -407,6 +407,8 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
         advise_later(&item, aims);
     set_savings(&item);
     widen_head(&item, result->limits.document_bytes);
+    if (!item.possible)
+        spill_plan_say_import(&item, bare_name(result, collection->name));
     if (item.possible && spill_definition_check(&item.definition, &error) != SPILL_OK) {
         item.possible = false;
         spill_plan_say(&item.why, "It cannot be defined in this form: %s", error.message);

@@ -99,6 +99,15 @@ void spill_plan_release_texts(spill_plan_texts_t *texts);
 bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definition,
                           const char *collection, const char *path);
 
+/* A string literal for the shell of the databases; free it with bson_free. */
+char *spill_plan_quoted(const char *text, size_t size);
+
+/*
+ * Say how `import --elements` makes an array of a map, or of an array in elements, and how programs
+ * change. `collection`: without its database.
+ */
+void spill_plan_say_import(spill_plan_item_t *item, const char *collection);
+
 spill_plan_group_t spill_plan_make_group(const spill_scan_result_t *result,
                                          const spill_sprawl_group_t *sprawl);
 void spill_plan_release_group(spill_plan_group_t *group);

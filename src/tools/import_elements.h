@@ -1,0 +1,83 @@
+/*
+ * From the documents of an input to the elements of an import: a stage between the document source
+ * and the chunks, the same for every source. A record is one element, or a document with an array
+ * or a map: then the array's elements or the map's entries become elements.
+ */
+#ifndef SPILL_TOOLS_IMPORT_ELEMENTS_H
+#define SPILL_TOOLS_IMPORT_ELEMENTS_H
+
+#include "bson/value.h"
+
+#include <spillway/error.h>
+
+/*
+ * How a document becomes elements. A path is the whole name of a field, or names with '.' between
+ * them, through documents only. `array` may pass one array or map with '$' instead of a name, as in
+ * "chats.$.messages"; then it needs `inner`. Borrowed.
+ */
+typedef struct spill_elements_options {
+    const char *array;      /* NULL: each document is one element */
+    const char *owner;      /* the path of the owner */
+    const char *entries_as; /* the array is a map: the field with an entry's key; or NULL */
+    const char *inner;      /* "FIELD" or "FIELD=PATH": owners are {_id: owner, FIELD: inner}. The
+                               inner value is at PATH of the inner document; without PATH it is the
+                               document's position, or its key in a map. NULL: no inner arrays */
+    bool fields;            /* keep the other fields in the head */
+    bool backwards;         /* the last element of an array is the first item */
+} spill_elements_options_t;
+
+/* SPILL_INVALID: the options contradict each other. */
+spill_code_t spill_elements_check(const spill_elements_options_t *options, spill_error_t *error);
+
+/* What a document gives, one after the other. Borrowed until the next one is read. */
+typedef struct spill_split_item {
+    spill_value_t owner;
+    spill_value_t element; /* data NULL: none, only an update */
+    const bson_t *update;  /* {$set: other fields of the owner's head}, or NULL */
+} spill_split_item_t;
+
+typedef struct spill_split {
+    const spill_elements_options_t *options;
+    char *outer;       /* the path of the array of inner documents; NULL: no inner arrays */
+    char *path;        /* of the array: in the document, or in an inner document */
+    char *inner_field; /* and the path of its value, which borrows; NULL: the position */
+    const char *inner_path;
+
+    /* The document that is being split, and its owner; borrowed. */
+    const bson_t *document;
+    spill_value_t id;
+
+    spill_fields_t inners; /* the inner documents that were not read yet */
+    bool outer_is_map;
+    int64_t inner_count;    /* read so far */
+    spill_fields_t left;    /* the elements or entries of the current array */
+    int64_t taken;          /* elements of the current array that were read */
+    const uint8_t **starts; /* backwards: the starts of its fields that were not read yet */
+    size_t start_count;
+    size_t start_capacity;
+    bool update_due;
+    spill_value_t owner; /* of the current array */
+    bson_t owner_storage, element_storage, update_storage;
+
+    int64_t items;   /* of the document, read so far */
+    int64_t missing; /* arrays that the document lacks: itself, or its inner documents */
+} spill_split_t;
+
+/* The options are borrowed and checked. Release in every case. */
+void spill_split_init(spill_split_t *split, const spill_elements_options_t *options);
+void spill_split_release(spill_split_t *split);
+
+/*
+ * Start with a document, which is borrowed until its last item. SPILL_PARSE: it has no owner, or
+ * what should be an array is something else. The message does not name the record's place.
+ */
+spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spill_error_t *error);
+
+/* Read the next item; *end is true after the last one. SPILL_PARSE. */
+spill_code_t spill_split_next(spill_split_t *split, spill_split_item_t *item, bool *end,
+                              spill_error_t *error);
+
+/* Put the owner, and the element's number in its array if it has one, before an error's message. */
+spill_code_t spill_split_fail(const spill_split_t *split, spill_code_t code, spill_error_t *error);
+
+#endif
