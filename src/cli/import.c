@@ -16,6 +16,7 @@ typedef struct import_options {
     int64_t skip_bad;
     bool again;
     bool strings;
+    bool new_numbers;
 } import_options_t;
 
 static const import_options_t DEFAULTS = {0};
@@ -44,12 +45,14 @@ static void show_progress(void *context, const spill_import_progress_t *progress
 #define RESULT(member, ...) SPILL_FIELD(INT64, spill_import_result_t, member, #member, __VA_ARGS__)
 static const spill_field_t result_fields[] = {
     RESULT(records, .flags = 0), RESULT(repeated, .flags = 0), RESULT(skipped, .flags = 0),
-    RESULT(before, .flags = 0), RESULT(dropped, .flags = SPILL_FIELD_SPARSE)};
+    RESULT(before, .flags = 0), RESULT(dropped, .flags = SPILL_FIELD_SPARSE),
+    RESULT(renumbered, .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t result_record =
     SPILL_RECORD("result", spill_import_result_t, result_fields);
 
 static void print_result(const spill_invocation_t *invocation, const spill_import_result_t *result)
 {
+    const import_options_t *options = invocation->options;
     if (invocation->json) {
         spill_cli_print_record(&result_record, result);
         return;
@@ -59,7 +62,10 @@ static void print_result(const spill_invocation_t *invocation, const spill_impor
     if (result->repeated > 0)
         printf(", %" PRId64 " of them imported before", result->repeated);
     if (result->dropped > 0)
-        printf(", %" PRId64 " of them not kept by the cap", result->dropped);
+        printf(", %" PRId64 " of them %s", result->dropped,
+               options->owner ? "not kept by the cap" : "trimmed, or not kept by the cap");
+    if (result->renumbered > 0)
+        printf(", %" PRId64 " of them with new numbers", result->renumbered);
     if (result->skipped > 0)
         printf(", %" PRId64 " bad ones skipped", result->skipped);
     if (result->before > 0)
@@ -116,6 +122,7 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
         .id = given->id,
         .again = given->again,
         .strings = given->strings,
+        .new_numbers = given->new_numbers,
         .skip_max = given->skip_bad,
         .bad = show_bad,
         .progress = show_progress,
@@ -138,9 +145,10 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
 static spill_exit_t run_import(const spill_invocation_t *invocation)
 {
     const import_options_t *options = invocation->options;
-    if (!options->owner)
-        return spill_cli_usage(invocation,
-                               "--owner is missing: the field that names a record's owner");
+    if (!options->owner && options->id)
+        return spill_cli_usage(invocation, "--id needs --owner");
+    if (options->owner && options->new_numbers)
+        return spill_cli_usage(invocation, "--new-numbers is for an export, without --owner");
     import_run_t import_run = {.code = SPILL_OK};
     spill_exit_t result =
         spill_cli_with_file(invocation, SPILL_CLI_WRITE, import_file, &import_run);
@@ -162,6 +170,8 @@ static const spill_option_t OPTIONS[] = {
      "Skip bad records, at most MAX, and report each"},
     {"again", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, again),
      "Import from the start, even if it was imported before"},
+    {"new-numbers", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, new_numbers),
+     "An export: append its elements to what the owners have, with new numbers"},
     {"strings", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, strings),
      "CSV: every value stays a string"},
     {0}};

@@ -1,6 +1,7 @@
 /* The writing side of an import: bases, checkpoints and appends, chunk by chunk. */
 #include "tools/import.h"
 
+#include "core/array.h"
 #include "definition/schema.h"
 #include "store/summary.h"
 
@@ -89,20 +90,27 @@ static bool checkpoint_binds(const spill_import_checkpoint_t *checkpoint)
     return !checkpoint->applied || checkpoint->before + checkpoint->records > 0;
 }
 
+static const char *text_of(const char *option)
+{
+    return option ? option : "";
+}
+
 /* Check that the options and bounds are those of the import that the checkpoint describes. */
 static spill_code_t check_checkpoint(const import_t *import, spill_error_t *error)
 {
     const spill_import_checkpoint_t *checkpoint = &import->checkpoint;
     const spill_import_options_t *options = import->options;
     const spill_bounds_t *bounds = &import->definition->bounds;
-    const char *id = options->id ? options->id : "";
-    if (strcmp(checkpoint->owner, options->owner) != 0 || strcmp(checkpoint->id, id) != 0 ||
-        checkpoint->strings != options->strings)
+    if (strcmp(checkpoint->owner, text_of(options->owner)) != 0 ||
+        strcmp(checkpoint->id, text_of(options->id)) != 0 ||
+        checkpoint->strings != options->strings || checkpoint->new_numbers != options->new_numbers)
         return spill_fail(error, SPILL_REFUSED,
-                          "the import of %s was begun with --owner %s%s%s%s: continue with these "
+                          "the import of %s was begun with%s%s%s%s%s%s: continue with these "
                           "options, name it differently with --as, or start over with --again",
-                          import->source, checkpoint->owner, *checkpoint->id ? " --id " : "",
-                          checkpoint->id, checkpoint->strings ? " --strings" : "");
+                          import->source, *checkpoint->owner ? " --owner " : "out --owner",
+                          checkpoint->owner, *checkpoint->id ? " --id " : "", checkpoint->id,
+                          checkpoint->strings ? " --strings" : "",
+                          checkpoint->new_numbers ? " --new-numbers" : "");
     bool same_bounds = checkpoint->bounds.page_capacity == bounds->page_capacity &&
                        checkpoint->bounds.page_bytes_max == bounds->page_bytes_max &&
                        checkpoint->bounds.head_bytes_max == bounds->head_bytes_max &&
@@ -126,9 +134,10 @@ static void init_checkpoint(import_t *import)
     checkpoint->definition = import->definition->name;
     checkpoint->source = import->source;
     checkpoint->format = options->format ? options->format : "";
-    checkpoint->owner = options->owner;
-    checkpoint->id = options->id ? options->id : "";
+    checkpoint->owner = text_of(options->owner);
+    checkpoint->id = text_of(options->id);
     checkpoint->strings = options->strings;
+    checkpoint->new_numbers = options->new_numbers;
 }
 
 /* Load the checkpoint and set the position from which the parser continues. */
@@ -144,6 +153,7 @@ static spill_code_t load_checkpoint(import_t *import, spill_error_t *error)
         import->parsing.offset = checkpoint->offset;
         import->parsing.line = checkpoint->line;
         import->parsing.end_offset = checkpoint->end_offset;
+        import->parsing.lines = (spill_export_lines_t)checkpoint->lines;
         import->result->before = checkpoint->before;
         SPILL_TRY(check_checkpoint(import, error));
     } else {
@@ -207,6 +217,7 @@ static spill_code_t checkpoint_chunk(import_t *import, const spill_chunk_t *chun
     checkpoint->end_line = chunk->end_line;
     checkpoint->hash = chunk->hash;
     checkpoint->records = (int64_t)chunk->record_count;
+    checkpoint->lines = chunk->lines;
     checkpoint->bounds = import->definition->bounds;
     checkpoint->op_window = import->definition->op_window;
     checkpoint->applied = false;
@@ -272,15 +283,21 @@ static spill_code_t report_large(import_t *import, const spill_chunk_t *chunk, s
 static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool marked,
                                 spill_error_t *error)
 {
-    if (!marked && (import->source || import->options->id)) {
-        import->checkpoint.bases =
+    bool numbered = spill_chunk_is_numbered(chunk, &import->parsing);
+    if (!marked && (import->source || import->options->id || numbered)) {
+        int64_t *bases =
             bson_realloc(import->checkpoint.bases, (chunk->owner_count + 1) * sizeof(int64_t));
+        import->checkpoint.bases = bases;
         import->checkpoint.base_count = chunk->owner_count;
-        SPILL_TRY(spill_import_read_bases(import->array, chunk, import->checkpoint.bases, error));
+        SPILL_TRY(numbered ? spill_import_read_numbers(&import->writer, chunk, bases, error)
+                           : spill_import_read_bases(import->array, chunk, bases, error));
     }
     if (!marked)
         SPILL_TRY(checkpoint_chunk(import, chunk, error));
-    spill_code_t code = spill_import_apply(&import->writer, chunk, import->checkpoint.bases, error);
+    spill_code_t code = (numbered ? spill_import_apply_numbered : spill_import_apply)(
+        &import->writer, chunk, import->checkpoint.bases, error);
+    if (!numbered && chunk->lines != SPILL_EXPORT_NONE)
+        import->result->renumbered += import->writer.records - import->result->records;
     import->result->records = import->writer.records;
     import->result->repeated = import->writer.repeated;
     import->result->dropped = import->writer.dropped;
@@ -376,6 +393,7 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     parsing->definition = import->definition;
     parsing->id = import->options->id;
     parsing->strings = import->options->strings;
+    parsing->new_numbers = import->options->new_numbers;
     parsing->skip_max = import->options->skip_max;
     parsing->stop = import->store->stop;
     parsing->bounds = (spill_chunk_bounds_t){
@@ -386,7 +404,7 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
         .op_window = import->definition->op_window,
     };
     /* A referenced element's document stores the owner in a field of this name. */
-    if (spill_schema_of(import->definition)->has_referenced_elements &&
+    if (parsing->owner && spill_schema_of(import->definition)->has_referenced_elements &&
         strcmp(parsing->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = parsing->owner;
     bool fill = choose_parts(import, &parsing->bounds);
@@ -396,7 +414,8 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     if (import->source)
         SPILL_TRY(load_checkpoint(import, error));
     /* Other programs may make a window of operations while a base that was read ahead waits. */
-    bool ahead = (import->source || parsing->id) && !import->store->ops->others_write;
+    bool ahead = parsing->owner && (import->source || parsing->id) &&
+                 !import->store->ops->others_write;
     parsing->bases_of = ahead ? import->array : NULL;
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
@@ -446,6 +465,9 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
         .options = options,
         .result = result,
     };
+    bool retains = array->retains;
+    if (!options->owner)
+        array->retains = false; /* the rest of an export must be compared with all of it */
     spill_code_t code = prepare_import(&import, error);
     bool prepared = code == SPILL_OK;
     if (code == SPILL_OK)
@@ -453,6 +475,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     if (code == SPILL_OK)
         code = process_chunks(&import, error);
     result->resumable = prepared && import.stored && checkpoint_binds(&import.checkpoint);
+    array->retains = retains;
     spill_parser_stop(import.parser);
     spill_import_checkpoint_release(&import.checkpoint);
     bson_destroy(import.stored);

@@ -47,6 +47,9 @@ static const spill_field_t checkpoint_fields[] = {
     STORED(TEXT, owner, "owner"),
     STORED(TEXT, id, "id"),
     STORED(BOOL, strings, "strings"),
+    SPILL_FIELD(INT64, stored_checkpoint_t, checkpoint.lines, "lines", .flags = SPILL_FIELD_SPARSE),
+    SPILL_FIELD(BOOL, stored_checkpoint_t, checkpoint.new_numbers, "newNumbers",
+                .flags = SPILL_FIELD_SPARSE),
     STORED(INT64, run, "run"),
     STORED(INT64, chunk, "chunk"),
     OFFSET(offset, "offset"),
@@ -157,7 +160,9 @@ spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *def
 void spill_import_writer_release(spill_import_writer_t *writer)
 {
     bson_free(writer->values);
+    bson_free(writer->elements);
     writer->values = NULL;
+    writer->elements = NULL;
 }
 
 static spill_code_t append_values(spill_import_writer_t *writer, const spill_value_t *owner,

@@ -12,6 +12,8 @@
 
 #include <spillway/bucket.h>
 
+#include <string.h>
+
 /* ---- an opened input ------------------------------------------------------------------------- */
 
 spill_code_t spill_input_fail(const spill_input_t *input, const spill_input_record_t *record,
@@ -26,6 +28,7 @@ spill_code_t spill_input_open(const spill_parser_options_t *options, int64_t off
                               spill_input_t *input, spill_error_t *error)
 {
     bson_init(&input->window);
+    input->lines = options->lines;
     SPILL_TRY(spill_source_open(options->path, options->codec, &input->source, error));
     spill_source_stop_by(input->source, options->stop);
     SPILL_TRY(spill_records_open(input->source, options->format, &input->records, error));
@@ -64,40 +67,63 @@ static spill_code_t read_id(spill_input_t *input, const char *field, const bson_
     return SPILL_OK;
 }
 
-/* Layout bucket: the owner is the record's window. */
-static spill_code_t name_window(spill_input_t *input, const spill_definition_t *definition,
-                                const bson_t *document, spill_value_t *owner, spill_error_t *error)
+/* Layout bucket: the owner is the element's window. `named`: the one that an export has, or NULL. */
+static spill_code_t name_window(spill_input_t *input, const spill_parser_options_t *options,
+                                const char *named, spill_input_item_t *item, spill_error_t *error)
 {
     char window[SPILL_WINDOW_SIZE];
-    if (!spill_schema_of(definition)->has_windows)
+    if (!spill_schema_of(options->definition)->has_windows)
         return SPILL_OK;
-    spill_value_t element = spill_value_from_document(document);
-    SPILL_TRY(spill_owner_check(owner, error));
-    SPILL_TRY(spill_bucket_window_of(definition, &element, window, error));
+    SPILL_TRY(spill_owner_check(&item->owner, error));
+    SPILL_TRY(spill_bucket_window_of(options->definition, &item->element, window, error));
+    if (named && !options->new_numbers && strcmp(named, window) != 0)
+        return spill_fail(error, SPILL_PARSE,
+                          "the element's window is %.40s in '%s', and %.40s in the export: import "
+                          "with --new-numbers",
+                          window, options->definition->name, named);
     bson_reinit(&input->window);
-    *owner = spill_bucket_name(&input->window, owner, window);
+    item->owner = spill_bucket_name(&input->window, &item->owner, window);
     return SPILL_OK;
 }
 
-/* Layouts reference and subset: check the names of the record's fields. */
-static spill_code_t check_fields(const spill_parser_options_t *options, const bson_t *document,
-                                 spill_error_t *error)
+/* Layouts reference and subset: check the names of the element's fields. */
+static spill_code_t check_fields(const spill_parser_options_t *options,
+                                 const spill_value_t *element, spill_error_t *error)
 {
-    spill_value_t element = spill_value_from_document(document);
     if (!spill_schema_of(options->definition)->has_referenced_elements)
         return SPILL_OK;
-    return spill_stored_element_check(options->definition, &element, options->bounds.without,
+    return spill_stored_element_check(options->definition, element, options->bounds.without,
                                       error);
 }
 
-spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
-                               const bson_t *document, spill_value_t *owner, spill_error_t *error)
+/* Find the owner and the element in a record, and the number and the window that a line names. */
+static spill_code_t find_item(spill_input_t *input, const spill_parser_options_t *options,
+                              const bson_t *document, spill_input_item_t *item, const char **window,
+                              spill_error_t *error)
 {
-    spill_value_t element = spill_value_from_document(document);
-    SPILL_TRY(spill_decode_field(document, options->owner, owner, error));
-    SPILL_TRY(name_window(input, options->definition, document, owner, error));
-    SPILL_TRY(spill_array_check_rank(options->definition, &element, error));
-    SPILL_TRY(check_fields(options, document, error));
+    *window = NULL;
+    if (!options->owner) {
+        spill_export_line_t line;
+        SPILL_TRY(spill_export_line_read(document, &input->lines, &line, error));
+        *item = (spill_input_item_t){line.owner, line.element, line.seq};
+        *window = line.window;
+        return SPILL_OK;
+    }
+    *item = (spill_input_item_t){.element = spill_value_from_document(document), .seq = -1};
+    return spill_decode_field(document, options->owner, &item->owner, error);
+}
+
+spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
+                               const bson_t *document, spill_input_item_t *item,
+                               spill_error_t *error)
+{
+    const char *window;
+    SPILL_TRY(find_item(input, options, document, item, &window, error));
+    SPILL_TRY(name_window(input, options, window, item, error));
+    SPILL_TRY(spill_array_check_rank(options->definition, &item->element, error));
+    SPILL_TRY(check_fields(options, &item->element, error));
+    if (!spill_export_lines_numbered(input->lines, options->definition, options->new_numbers))
+        item->seq = -1;
     return options->id ? read_id(input, options->id, document, error) : SPILL_OK;
 }
 
@@ -112,15 +138,19 @@ static verdict_t judge(spill_input_t *input, const spill_parser_options_t *optio
                        const spill_input_record_t *record, spill_error_t *error)
 {
     bson_t document;
-    spill_value_t owner;
+    const char *window;
+    spill_input_item_t item;
     spill_error_t unused;
     verdict_t verdict = GOOD;
     if (spill_decode(&input->decoder, record, &document, &unused) != SPILL_OK)
         return BAD;
-    if (check_fields(options, &document, error) != SPILL_OK) {
+    bool found = find_item(input, options, &document, &item, &window, &unused) == SPILL_OK;
+    if (!found && !options->owner) { /* no line of an export */
+        verdict = BAD;
+    } else if (check_fields(options, &item.element, error) != SPILL_OK) {
         spill_input_fail(input, record, SPILL_PARSE, error);
         verdict = NOT_STORABLE;
-    } else if (spill_input_check(input, options, &document, &owner, &unused) != SPILL_OK) {
+    } else if (spill_input_check(input, options, &document, &item, &unused) != SPILL_OK) {
         verdict = BAD;
     }
     bson_destroy(&document);

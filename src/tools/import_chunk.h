@@ -5,6 +5,7 @@
 #ifndef SPILL_TOOLS_IMPORT_CHUNK_H
 #define SPILL_TOOLS_IMPORT_CHUNK_H
 
+#include "tools/import_export_lines.h"
 #include "tools/import_records.h"
 #include "util/buffer.h"
 
@@ -19,8 +20,10 @@
  */
 
 typedef struct spill_chunk_record {
-    size_t offset; /* of the document in `documents` */
+    size_t offset; /* of the element in `documents` */
     uint32_t size_bytes;
+    uint8_t type;
+    int64_t seq;      /* its number in an export; -1: none */
     uint32_t next;    /* the owner's next record, or SPILL_CHUNK_NONE */
     size_t id_offset; /* of the operation id in `ids`; id_bytes == 0: none */
     uint32_t id_bytes;
@@ -45,6 +48,13 @@ typedef struct spill_chunk_owner {
 
 /* A base that was not read, and one to read only after the chunks before this one were applied. */
 enum { SPILL_BASE_UNREAD = -1, SPILL_BASE_LATER = -2 };
+
+/* What a record becomes. Both values are borrowed. */
+typedef struct spill_input_item {
+    spill_value_t owner;
+    spill_value_t element;
+    int64_t seq; /* the element's number in an export; -1: none */
+} spill_input_item_t;
 
 /* The limits that make a chunk full. */
 typedef struct spill_chunk_bounds {
@@ -85,6 +95,7 @@ typedef struct spill_chunk {
     spill_buffer_t keys;
     spill_buffer_t ids;
     bool full;
+    spill_export_lines_t lines; /* what its records are */
 
     int64_t skipped;    /* bad records in it */
     spill_buffer_t bad; /* their messages, each ended by NUL */
@@ -101,12 +112,13 @@ void spill_chunk_release(spill_chunk_t *chunk);
 void spill_chunk_clear(spill_chunk_t *chunk);
 
 /*
- * Add a record. `owner`, which may lie within `document`, and `id` (size 0: none) are borrowed.
- * SPILL_PARSE: the value is no valid owner. Sets chunk->full if another record might not fit.
+ * Add a record. The owner may lie within the element. `id` (size 0: none) is borrowed.
+ * SPILL_PARSE: the value is no valid owner, or the number is not above the owner's last one. Sets
+ * chunk->full if another record might not fit.
  */
 spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
-                             const bson_t *document, const spill_value_t *owner, const void *id,
-                             size_t id_bytes, spill_error_t *error);
+                             const spill_input_item_t *item, const void *id, size_t id_bytes,
+                             spill_error_t *error);
 
 void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message);
 
@@ -151,7 +163,9 @@ typedef struct spill_parser_options {
     const char *path;
     spill_codec_t codec;
     spill_format_t format;
-    const char *owner;
+    const char *owner;                    /* NULL: the records are lines of an export */
+    spill_export_lines_t lines;           /* ... of which kind; NONE: the first record decides */
+    bool new_numbers;                     /* ignore the numbers in an export */
     const char *id;                       /* or NULL */
     const spill_definition_t *definition; /* layout bucket: decides a record's window */
     bool strings;
@@ -175,6 +189,7 @@ typedef struct spill_input {
     spill_decoder_t decoder;
     spill_buffer_t id; /* the checked record's operation id */
     bson_t window;     /* and its window, as an owner */
+    spill_export_lines_t lines; /* of an export: the kind of its lines; NONE: not known yet */
 } spill_input_t;
 
 spill_code_t spill_input_open(const spill_parser_options_t *options, int64_t offset, int64_t line,
@@ -182,11 +197,12 @@ spill_code_t spill_input_open(const spill_parser_options_t *options, int64_t off
 void spill_input_close(spill_input_t *input);
 
 /*
- * Check that the record is an element of the definition. Set its owner, which borrows from the
+ * Check that the record is an element of the definition. Set the item, which borrows from the
  * document and the input, and the input's id.
  */
 spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
-                               const bson_t *document, spill_value_t *owner, spill_error_t *error);
+                               const bson_t *document, spill_input_item_t *item,
+                               spill_error_t *error);
 
 /* Put the record's place in front of an error's message. */
 spill_code_t spill_input_fail(const spill_input_t *input, const spill_input_record_t *record,
@@ -241,9 +257,11 @@ typedef struct spill_import_checkpoint {
     const char *definition;
     const char *source;
     const char *format;
-    const char *owner;
-    const char *id; /* "" for none */
+    const char *owner; /* "" for an export */
+    const char *id;    /* "" for none */
     bool strings;
+    int64_t lines;     /* spill_export_lines_t */
+    bool new_numbers;
 
     /* The chunk. `bases` has an entry for each owner, in the order of their first records. */
     int64_t run; /* raised by each import from the start */
@@ -303,6 +321,8 @@ typedef struct spill_import_writer {
     int64_t op_window;
     char prefix[SPILL_IMPORT_PREFIX_SIZE]; /* of operation ids; "": appends carry none */
     bool with_ids;                         /* each record is one operation */
+    spill_element_t *elements;             /* scratch */
+    size_t element_capacity;
     bool fill;                             /* fill documents up (spill_append_options) */
     int64_t records;                       /* appended, or recognized, so far */
     int64_t repeated;                      /* of these, recognized */
@@ -319,5 +339,21 @@ void spill_import_writer_release(spill_import_writer_t *writer);
  */
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error);
+
+/* ---- records with numbers (import_numbered.c) ------------------------------------------------ */
+
+/* Do the chunk's elements keep their numbers? */
+bool spill_chunk_is_numbered(const spill_chunk_t *chunk, const spill_parser_options_t *options);
+
+/*
+ * Return, for each owner, the number from which the chunk's elements are appended. Compare those
+ * below it with the owner's elements. SPILL_REFUSED: they differ. Nothing is written.
+ */
+spill_code_t spill_import_read_numbers(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                       int64_t *bases, spill_error_t *error);
+
+/* spill_import_apply for such a chunk, with these bases. */
+spill_code_t spill_import_apply_numbered(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                         const int64_t *bases, spill_error_t *error);
 
 #endif

@@ -186,12 +186,12 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 static spill_code_t add_to_chunk(spill_parser_t *parser, spill_chunk_t *chunk, spill_error_t *error)
 {
     const pending_t *pending = &parser->pending;
-    spill_value_t owner;
-    if (spill_input_check(&parser->input, &parser->options, &pending->document, &owner, error) !=
+    spill_input_item_t item;
+    if (spill_input_check(&parser->input, &parser->options, &pending->document, &item, error) !=
         SPILL_OK)
         return error->code = SPILL_PARSE; /* whatever the reason, the record is bad */
-    SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
-                              parser->input.id.data, parser->input.id.size, error));
+    SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &item, parser->input.id.data,
+                              parser->input.id.size, error));
     chunk->full = chunk->full || pending->document.len > LARGE_BYTES;
     chunk->record_line = pending->place.line;
     chunk->record_offset = pending->place.offset;
@@ -243,6 +243,7 @@ static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
             break;
     }
     spill_chunk_sort(chunk);
+    chunk->lines = parser->input.lines;
     parser->exact_end = 0;
     parser->end_offset = chunk->end_offset;
     parser->end_line = chunk->end_line;
