@@ -162,16 +162,20 @@ static spill_code_t read_owner(numbered_t *numbered, spill_error_t *error)
 
 /* ---- appends --------------------------------------------------------------------------------- */
 
-/* A capped array that begins above its next number: use up the numbers, many at a time. */
-static spill_code_t skip_first_numbers(numbered_t *numbered, int64_t first, spill_error_t *error)
+/*
+ * The array was trimmed before it was exported: let it begin at its first number. If it had
+ * elements before, placeholders use the numbers up.
+ */
+static spill_code_t begin_at(numbered_t *numbered, int64_t first, spill_error_t *error)
 {
     spill_transfer_owner_t *owner = &numbered->owner;
-    bool skips = spill_transfer_is_capped(&numbered->transfer) && owner->live == 0;
-    if (!skips || first <= owner->next)
+    bool done = false;
+    if (owner->live > 0 || first <= owner->next)
         return SPILL_OK;
-    SPILL_TRY(spill_transfer_skip(owner, first, error));
-    owner->evicted = 0;
-    return spill_array_trim(numbered->transfer.target.array, owner->target.value, first, error);
+    SPILL_TRY(spill_documents_begin(&owner->target, first, &done, error));
+    if (done)
+        owner->next = first;
+    return SPILL_OK;
 }
 
 static spill_code_t append_rest(numbered_t *numbered, spill_error_t *error)
@@ -179,7 +183,7 @@ static spill_code_t append_rest(numbered_t *numbered, spill_error_t *error)
     spill_transfer_owner_t *owner = &numbered->owner;
     if (numbered->appended == numbered->count)
         return SPILL_OK;
-    SPILL_TRY(skip_first_numbers(numbered, numbered->elements[numbered->appended].seq, error));
+    SPILL_TRY(begin_at(numbered, numbered->elements[numbered->appended].seq, error));
     SPILL_SCOPED(spill_transfer_batch_free)
     spill_transfer_batch_t *batch = spill_transfer_batch_new(owner->next);
     int64_t next = owner->next;
