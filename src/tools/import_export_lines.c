@@ -56,6 +56,11 @@ spill_code_t spill_export_line_read(const bson_t *document, spill_export_lines_t
                                     spill_export_line_t *line, spill_error_t *error)
 {
     spill_export_lines_t found = read_line(document, line);
+    if (found == SPILL_EXPORT_NONE && bson_has_field(document, "collection") &&
+        bson_has_field(document, "document"))
+        return spill_fail(error, SPILL_PARSE,
+                          "this is a line of `export --documents`, which is not imported: export "
+                          "the elements, without --documents");
     if (found == SPILL_EXPORT_NONE)
         return spill_fail(error, SPILL_PARSE,
                           "this is no line of an export, which has the form %s; for other records, "

@@ -132,6 +132,10 @@ expect 0 remove "$db" ev a 2
 line a 2 2 >bad.ndjson
 expect 4 import "$db" ev bad.ndjson --quiet --as removed
 has err "number 2 was used before, and its element removed"
+expect 0 export "$db" ev --documents
+mv out bad.ndjson
+expect 3 import "$db" ev bad.ndjson --quiet --as documents
+has err "bad.ndjson:1: this is a line of \`export --documents\`, which is not imported"
 expect 2 import "$db" ev bad.ndjson --id _id
 expect 2 import "$db" ev bad.ndjson --owner by --new-numbers
 
