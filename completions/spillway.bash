@@ -18,7 +18,8 @@ _spillway_options() {
         ;;
     import)
         echo "$common --owner= --elements= --entries-as= --owner-inner= --fields --collection= --id=
-            --format= --as= --skip-bad --again --strings --json --quiet --durability="
+            --format= --as= --skip-bad --again --new-numbers --strings
+            --json --quiet --durability="
         ;;
     append) echo "$common --op= --atomic --json --quiet --durability=" ;;
     read) echo "$common --limit= --before= --after= --skip= --oldest --top --from= --to= --cursor= --json
@@ -56,15 +57,15 @@ _spillway_options() {
             --read-preference= --quiet --mode= --partial"
         ;;
     migrate)
-        echo "$common --execute --rate= --max-latency= --pause-file= --control= --threads= --log= --only=
+        echo "$common --execute --rate= --max-latency= --max-lag= --pause-file= --control= --threads= --log= --only=
             --finish --undo --yes --json --quiet --durability= --mode="
         ;;
     sweep)
-        echo "$common --rate= --max-latency= --pause-file= --control= --threads= --log= --watch
+        echo "$common --rate= --max-latency= --max-lag= --pause-file= --control= --threads= --log= --watch
             --interval= --quiet --durability= --mode="
         ;;
     consolidate)
-        echo "$common --execute --rate= --max-latency= --pause-file= --control= --chunk-time= --threads= --log=
+        echo "$common --execute --rate= --max-latency= --max-lag= --pause-file= --control= --chunk-time= --threads= --log=
             --into= --passes= --cut-over --max-pause= --views --finish --undo --yes --json --quiet --mode="
         ;;
     control) echo "$common --json --quiet" ;;

@@ -27,7 +27,7 @@ static void make_owner(const bson_t *document, const char *field)
 static int64_t split_document(const bson_t *document, const spill_elements_options_t *options)
 {
     spill_split_t split;
-    spill_split_item_t item;
+    spill_input_item_t item;
     spill_error_t error;
     bool end = false;
     spill_split_init(&split, options);

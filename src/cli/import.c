@@ -21,6 +21,7 @@ typedef struct import_options {
     bool fields;
     bool again;
     bool strings;
+    bool new_numbers;
 } import_options_t;
 
 static const import_options_t DEFAULTS = {0};
@@ -68,6 +69,7 @@ static const spill_field_t result_fields[] = {RESULT(records, .flags = 0),
                                               RESULT(skipped, .flags = 0),
                                               RESULT(before, .flags = 0),
                                               RESULT(dropped, .flags = SPILL_FIELD_SPARSE),
+                                              RESULT(renumbered, .flags = SPILL_FIELD_SPARSE),
                                               RESULT(documents, .flags = SPILL_FIELD_SPARSE),
                                               RESULT(missing, .flags = SPILL_FIELD_SPARSE),
                                               RESULT(updates, .flags = SPILL_FIELD_SPARSE)};
@@ -76,6 +78,7 @@ static const spill_record_t result_record =
 
 static void print_result(const spill_invocation_t *invocation, const import_run_t *run)
 {
+    const import_options_t *options = invocation->options;
     const spill_import_result_t *result = &run->result;
     if (invocation->json) {
         spill_cli_print_record(&result_record, result);
@@ -91,7 +94,11 @@ static void print_result(const spill_invocation_t *invocation, const import_run_
     if (result->repeated > 0)
         printf(", %" PRId64 " of them imported before", result->repeated);
     if (result->dropped > 0)
-        printf(", %" PRId64 " of them not kept by the cap", result->dropped);
+        printf(", %" PRId64 " of them %s", result->dropped,
+               options->owner || options->elements ? "not kept by the cap"
+                                                   : "trimmed, or not kept by the cap");
+    if (result->renumbered > 0)
+        printf(", %" PRId64 " of them with new numbers", result->renumbered);
     if (result->skipped > 0)
         printf(", %" PRId64 " bad %sskipped", result->skipped,
                !run->elements ? "ones "
@@ -166,10 +173,11 @@ static spill_code_t import_file(spill_cli_session_t *session, spill_error_t *err
         .fields = given->fields,
         .as = given->as,
         .format = given->format,
-        .owner = given->owner ? given->owner : "_id",
+        .owner = !given->owner && given->elements ? "_id" : given->owner,
         .id = given->id,
         .again = given->again,
         .strings = given->strings,
+        .new_numbers = given->new_numbers,
         .skip_max = given->skip_bad,
         .bad = show_bad,
         .progress = show_progress,
@@ -194,9 +202,10 @@ static spill_exit_t run_import(const spill_invocation_t *invocation)
 {
     const import_options_t *options = invocation->options;
     char uri[SPILL_CLI_URI];
-    if (!options->owner && !options->elements)
-        return spill_cli_usage(invocation,
-                               "--owner is missing: the field that names a record's owner");
+    if (!options->owner && !options->elements && options->id)
+        return spill_cli_usage(invocation, "--id needs --owner");
+    if ((options->owner || options->elements) && options->new_numbers)
+        return spill_cli_usage(invocation, "--new-numbers is for an export, without --owner");
     import_run_t import_run = {
         .code = SPILL_OK, .elements = options->elements != NULL, .path = invocation->arguments[2]};
     if (options->elements && import_run.path[0] == '@') {
@@ -238,6 +247,8 @@ static const spill_option_t OPTIONS[] = {
      "Skip bad records, at most MAX, and report each"},
     {"again", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, again),
      "Import from the start, even if it was imported before"},
+    {"new-numbers", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, new_numbers),
+     "An export: append its elements to what the owners have, with new numbers"},
     {"strings", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, strings),
      "CSV: every value stays a string"},
     {0}};

@@ -5,6 +5,7 @@
 #include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/staged.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/text.h"
@@ -29,6 +30,49 @@ static void print_notice(void *context, const char *text)
     spill_cli_progress_break(&operate->progress);
     fprintf(stderr, "%s\n", text);
 }
+
+/* ---- the lag of secondaries ------------------------------------------------------------------ */
+
+/* Between two measurements. The throttle asks before every chunk. */
+enum { LAG_EVERY_US = 500000 };
+
+static double measure_lag(void *context)
+{
+    spill_cli_operate_t *operate = context;
+    spill_error_t ignored;
+    int64_t now_us = spill_clock_now_us(NULL);
+    if (now_us - operate->lag_at_us < LAG_EVERY_US)
+        return operate->lag_s;
+    if (spill_replication_lag(operate->replication, &operate->lag_s, &ignored) != SPILL_OK)
+        operate->lag_s = -1;
+    operate->lag_at_us = now_us;
+    return operate->lag_s;
+}
+
+/* Connect, and measure once, so that a server that cannot be asked is reported at the start. */
+static spill_code_t start_lag(spill_cli_operate_t *operate,
+                              const spill_cli_operate_given_t *given,
+                              spill_throttle_options_t *throttle, spill_error_t *error)
+{
+    char uri[SPILL_CLI_URI];
+    if (given->lag_s == 0)
+        return SPILL_OK;
+    SPILL_TRY(spill_cli_store_uri(operate->invocation->arguments[0], uri, error));
+    if (!spill_raw_reader_serves(uri))
+        return spill_fail(error, SPILL_INVALID, "--max-lag is for a replica set");
+    spill_code_t code = spill_replication_open(uri, &operate->replication, error);
+    if (code == SPILL_OK)
+        code = spill_replication_lag(operate->replication, &operate->lag_s, error);
+    if (code != SPILL_OK)
+        return spill_fail_prefix(error, code,
+                                 "--max-lag needs a replica set and the right to "
+                                 "replSetGetStatus (role clusterMonitor)");
+    throttle->lag = measure_lag;
+    throttle->lag_max_s = (double)given->lag_s;
+    return SPILL_OK;
+}
+
+/* ---- start and end --------------------------------------------------------------------------- */
 
 /* Settings that may change exist only if something can change them. */
 static spill_code_t start_control(spill_cli_operate_t *operate,
@@ -67,6 +111,7 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
     throttle->context = operate;
     if (!given->execute)
         return SPILL_OK;
+    SPILL_TRY(start_lag(operate, given, throttle, error));
     SPILL_TRY(start_control(operate, given, throttle, error));
     if (!given->log)
         return SPILL_OK;
@@ -105,6 +150,8 @@ spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *
 {
     int problem = 0;
     spill_cli_control_stop(&operate->control);
+    spill_replication_close(operate->replication);
+    operate->replication = NULL;
     spill_cli_progress_break(&operate->progress);
     if (operate->log) {
         problem = ferror(operate->log) ? EIO : 0;

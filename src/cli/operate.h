@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/control.h"
 #include "cli/process.h"
+#include "store/replication.h"
 #include "tools/migrate.h"
 #include "tools/parallel.h"
 #include "tools/planned.h"
@@ -19,6 +20,7 @@ typedef struct spill_cli_operate_given {
     int64_t rate; /* 0: not given, as for the others */
     int64_t threads;
     int64_t latency_ms;
+    int64_t lag_s;
     int64_t chunk_ms;
     const char *pause_file;
     const char *log;
@@ -39,6 +41,8 @@ typedef struct spill_cli_operate_given {
      "At most N " units " per second (not limited)"},                                              \
         {"max-latency", "MS", SPILL_OPTION_NUMBER, offsetof(type, member.latency_ms),              \
          "Wait while the server takes longer than MS milliseconds for a small read"},              \
+        {"max-lag", "SECONDS", SPILL_OPTION_NUMBER, offsetof(type, member.lag_s),                  \
+         "Replica set: wait while a secondary is further behind the primary"},                     \
         {"pause-file", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.pause_file),               \
          "Wait while this file exists"},                                                           \
         {"control", "PATH", SPILL_OPTION_TEXT, offsetof(type, member.control),                     \
@@ -71,6 +75,9 @@ typedef struct spill_cli_operate {
     spill_cli_progress_t progress;
     spill_job_pace_t pace;
     spill_cli_control_t control;
+    spill_replication_t *replication; /* NULL: the lag is not measured */
+    double lag_s;                     /* measured last, at: */
+    int64_t lag_at_us;
     FILE *log; /* NULL: none */
 } spill_cli_operate_t;
 

@@ -96,13 +96,16 @@ static spill_code_t look_at_owners(spill_cli_session_t *session, spill_error_t *
         return SPILL_OK;
     char *state =
         bson_strdup_printf("%" PRId64 " that killed programs left half done", summary.findings);
-    char *finish =
-        bson_strdup_printf("spillway repair %s %s", session->invocation->arguments[0], name);
+    char *shown = spill_shell_word(session->invocation->arguments[0]);
+    char *quoted = spill_shell_word(name);
+    char *finish = bson_strdup_printf("spillway repair %s %s", shown, quoted);
     const status_line_t line = {"operations", name, state, finish, SPILL_DATE_UNKNOWN};
     status->count++;
     print_line(status, &line);
     bson_free(state);
     bson_free(finish);
+    bson_free(quoted);
+    bson_free(shown);
     return SPILL_OK;
 }
 

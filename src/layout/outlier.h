@@ -243,6 +243,14 @@ spill_code_t spill_documents_remove(spill_owner_t *owner, spill_which_t *which,
 spill_code_t spill_documents_trim(spill_owner_t *owner, const spill_trim_t *trim,
                                   int64_t *watermark, spill_error_t *error);
 
+/*
+ * Let the elements of an owner that has none begin at a number above its next one. Make its head if
+ * there is none. *done: the next number is `number`. Not done if it has elements, or pages that
+ * were trimmed, or if another client came first. Cost: two reads and two steps. (trim.c)
+ */
+spill_code_t spill_documents_begin(const spill_owner_t *owner, int64_t number, bool *done,
+                                   spill_error_t *error);
+
 /* spill_layout_ops.drop of each layout. (drop.c) */
 spill_code_t spill_newest_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                spill_error_t *error);

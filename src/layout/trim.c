@@ -270,3 +270,27 @@ spill_code_t spill_documents_trim(spill_owner_t *owner, const spill_trim_t *trim
     SPILL_TRY(spill_outlier_trimmed_pages(owner, &head.state, &from, &end, error));
     return spill_outlier_empty_pages(owner, head.state.incarnation, from, end, error);
 }
+
+spill_code_t spill_documents_begin(const spill_owner_t *owner, int64_t number, bool *done,
+                                   spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    *done = false;
+    SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    if (!head.state.present) {
+        spill_request_t make =
+            spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+        make.create = true;
+        make.incarnation = spill_owner_now(owner);
+        SPILL_TRY(spill_owner_step(owner, &make, NULL, error));
+        SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
+    }
+    if (!head.state.present)
+        return SPILL_OK;
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    request.rev = head.state.rev;
+    request.change.watermark = number;
+    request.change.end = spill_state_end(&head.state);
+    request.change.begins = true;
+    return spill_owner_step(owner, &request, done, error);
+}

@@ -44,6 +44,10 @@
  *   TRIM          head       rev equal; no intent; watermark <  watermark and removed = given;
  *                            given; with `end`: end equal       drop the slots below watermark;
  *                                                               rev + 1
+ *   ... `begins`  head       as TRIM; end equal and <= given;   watermark = first = given;
+ *                            no slots, no pages (referenced     removed = 0; rev + 1
+ *                            elements: none above the
+ *                            watermark); not sealed
  *   REWRITE       head       incarnation, rev, end equal; no    drop all slots; first and
  *                            pages; no intent; its session      watermark = end; removed = 0; the
  *                            allows it                          run's elements; no operations,
@@ -367,9 +371,10 @@ typedef struct spill_request {
             const spill_value_t *element;
             int64_t intent_page; /* PREPARE, COMPLETE */
             bool edit;           /* PREPARE: of an edit, not a removal */
+            bool begins;         /* TRIM: of an array without elements, up to a later number */
             int64_t watermark;   /* TRIM */
             int64_t removed;     /* TRIM: the new value of state.removed */
-            int64_t end;         /* TRIM: the expected end; 0: any */
+            int64_t end;         /* TRIM: the expected end; without `begins`, 0: any */
             /*
              * Referenced elements, with values as of `rev`. REMOVE, EDIT, PREPARE, TRIM subtract
              * sum_removed. EDIT and PREPARE with `edit` add sum_added. COMPLETE of an edit replaces

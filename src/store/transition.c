@@ -475,10 +475,29 @@ static spill_outcome_t complete(const spill_request_t *request, const spill_fact
     return SPILL_DONE;
 }
 
+/* TRIM with `begins`: the elements to come have numbers from `watermark` on. */
+static spill_outcome_t begin_at(const spill_request_t *request, spill_state_t *state)
+{
+    int64_t end = spill_state_end(state);
+    bool has_pages = is_referenced(request) ? state->watermark < state->pages : state->pages > 0;
+    if (!at_rev(request, state) || state->intent || state->sealed || has_pages ||
+        spill_state_slots(state) > 0 || request->change.end != end ||
+        request->change.watermark <= end)
+        return SPILL_REFUSED_GUARD;
+    state->first = state->watermark = request->change.watermark;
+    state->removed = 0;
+    if (is_referenced(request))
+        state->pages = state->first;
+    state->rev++;
+    return SPILL_DONE;
+}
+
 static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t *facts,
                             spill_state_t *state, spill_effect_t *effect)
 {
     int64_t end = spill_state_end(state);
+    if (request->change.begins)
+        return begin_at(request, state);
     if (!at_rev(request, state) || state->intent || request->change.watermark <= state->watermark ||
         (request->change.end > 0 && request->change.end != end) ||
         !spill_step_allows_top(request, state))

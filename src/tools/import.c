@@ -1,6 +1,7 @@
 /* The writing side of an import: bases, checkpoints and appends, chunk by chunk. */
 #include "tools/import.h"
 
+#include "core/array.h"
 #include "definition/schema.h"
 #include "store/summary.h"
 
@@ -155,6 +156,9 @@ static char *bound_options(const spill_import_checkpoint_t *checkpoint)
 {
     bson_string_t *options = bson_string_new("");
     append_option(options, "--owner", checkpoint->owner);
+    if (checkpoint->owner[0] == '\0')
+        bson_string_append(options, "out --owner");
+    bson_string_append(options, checkpoint->new_numbers ? " --new-numbers" : "");
     append_option(options, "--id", checkpoint->id);
     append_option(options, "--elements", checkpoint->elements);
     append_option(options, "--entries-as", checkpoint->entries_as);
@@ -168,7 +172,8 @@ static char *bound_options(const spill_import_checkpoint_t *checkpoint)
 static void put_options(const import_t *import, spill_import_checkpoint_t *checkpoint)
 {
     const spill_import_options_t *options = import->options;
-    checkpoint->owner = options->owner;
+    checkpoint->owner = text_or_empty(options->owner);
+    checkpoint->new_numbers = options->new_numbers;
     checkpoint->id = text_or_empty(options->id);
     checkpoint->strings = options->strings;
     checkpoint->elements = text_or_empty(options->elements);
@@ -243,6 +248,7 @@ static spill_code_t load_checkpoint(import_t *import, spill_error_t *error)
         import->parsing.items = checkpoint->items;
         import->parsing.end_offset = checkpoint->end_offset;
         import->parsing.end_items = checkpoint->end_items;
+        import->parsing.lines = (spill_export_lines_t)checkpoint->lines;
         import->result->before = checkpoint->before;
         SPILL_TRY(check_checkpoint(import, error));
     } else {
@@ -309,6 +315,7 @@ static spill_code_t checkpoint_chunk(import_t *import, const spill_chunk_t *chun
     checkpoint->end_items = chunk->end_items;
     checkpoint->hash = chunk->hash;
     checkpoint->records = (int64_t)chunk->record_count;
+    checkpoint->lines = chunk->lines;
     checkpoint->bounds = import->definition->bounds;
     checkpoint->op_window = import->definition->op_window;
     checkpoint->applied = false;
@@ -379,15 +386,21 @@ static spill_code_t report_large(import_t *import, const spill_chunk_t *chunk, s
 static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool marked,
                                 spill_error_t *error)
 {
-    if (!marked && (import->source || import->options->id)) {
-        import->checkpoint.bases =
+    bool numbered = spill_chunk_is_numbered(chunk, &import->parsing);
+    if (!marked && (import->source || import->options->id || numbered)) {
+        int64_t *bases =
             bson_realloc(import->checkpoint.bases, (chunk->owner_count + 1) * sizeof(int64_t));
+        import->checkpoint.bases = bases;
         import->checkpoint.base_count = chunk->owner_count;
-        SPILL_TRY(spill_import_read_bases(import->array, chunk, import->checkpoint.bases, error));
+        SPILL_TRY(numbered ? spill_import_read_numbers(&import->writer, chunk, bases, error)
+                           : spill_import_read_bases(import->array, chunk, bases, error));
     }
     if (!marked)
         SPILL_TRY(checkpoint_chunk(import, chunk, error));
-    spill_code_t code = spill_import_apply(&import->writer, chunk, import->checkpoint.bases, error);
+    spill_code_t code = (numbered ? spill_import_apply_numbered : spill_import_apply)(
+        &import->writer, chunk, import->checkpoint.bases, error);
+    if (!numbered && chunk->lines != SPILL_EXPORT_NONE)
+        import->result->renumbered += import->writer.records - import->result->records;
     import->result->records = import->writer.records;
     import->result->repeated = import->writer.repeated;
     import->result->dropped = import->writer.dropped;
@@ -493,6 +506,7 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     parsing->definition = import->definition;
     parsing->id = import->options->id;
     parsing->strings = import->options->strings;
+    parsing->new_numbers = import->options->new_numbers;
     parsing->skip_max = import->options->skip_max;
     parsing->stop = import->store->stop;
     parsing->bounds = (spill_chunk_bounds_t){
@@ -504,7 +518,7 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     };
     /* A referenced element's document stores the owner in a field of this name. */
     if (spill_schema_of(import->definition)->has_referenced_elements &&
-        !import->options->elements &&
+        !import->options->elements && import->options->owner &&
         strcmp(import->options->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = import->options->owner;
     bool fill = choose_parts(import, &parsing->bounds);
@@ -514,7 +528,8 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     if (import->source)
         SPILL_TRY(load_checkpoint(import, error));
     /* Other programs may make a window of operations while a base that was read ahead waits. */
-    bool ahead = (import->source || parsing->id) && !import->store->ops->others_write;
+    bool ahead = import->options->owner && (import->source || parsing->id) &&
+                 !import->store->ops->others_write;
     parsing->bases_of = ahead ? import->array : NULL;
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
@@ -567,6 +582,9 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
         .options = options,
         .result = result,
     };
+    bool retains = array->retains;
+    if (!options->owner)
+        array->retains = false; /* the rest of an export must be compared with all of it */
     spill_code_t code = prepare_import(&import, error);
     bool prepared = code == SPILL_OK;
     if (code == SPILL_OK)
@@ -574,6 +592,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     if (code == SPILL_OK)
         code = process_chunks(&import, error);
     result->resumable = prepared && import.stored && checkpoint_binds(&import.checkpoint);
+    array->retains = retains;
     spill_parser_stop(import.parser);
     spill_import_checkpoint_release(&import.checkpoint);
     bson_destroy(import.stored);

@@ -21,6 +21,7 @@
  *   import_check.c     an opened input; the check of reference and subset before the first write
  *   import_parser.c    the thread that fills chunks
  *   import_apply.c     the job checkpoint, and the appends of a chunk
+ *   import_numbered.c  the appends of a chunk of an export, whose elements keep their numbers
  *   import.c           the whole import
  */
 #ifndef SPILL_TOOLS_IMPORT_H
@@ -42,7 +43,10 @@ typedef struct spill_import_options {
     const char *as;   /* the import's name; NULL: the file's absolute path */
     const char *format; /* "ndjson", "json", "csv" or "bson", with ".gz" or ".zst" if it is
                            compressed; NULL: by the file's name, and ndjson for stdin */
-    const char *owner;  /* the field that names a record's owner; dots reach into sub-documents */
+    const char *owner;  /* the field that names a record's owner; dots reach into sub-documents.
+                           NULL:  the records are lines of an export, whose elements keep their
+                           numbers if  the array counts as the export does */
+    bool new_numbers;   /* of an export: append to what the owners have */
     /*
      * The records are documents with an array: its path, or NULL. The other options are as those of
      * spill_elements_options_t; `collection` is as in spill_documents_find.
@@ -64,11 +68,13 @@ typedef struct spill_import_options {
 } spill_import_options_t;
 
 typedef struct spill_import_result {
-    int64_t records;  /* of this run; with `elements` these are elements */
-    int64_t repeated; /* of these, recognized as already appended */
-    int64_t dropped;  /* layout capped: of these, dropped at once because of the cap */
-    int64_t skipped;  /* bad records passed over in this run */
-    int64_t before;   /* records of earlier runs of this import */
+    int64_t records;    /* of this run; with `elements` these are elements */
+    int64_t repeated;   /* of these, recognized as already appended */
+    int64_t dropped;    /* layout capped: of these, dropped at once because of the cap. An export:
+                           or trimmed in the array */
+    int64_t renumbered; /* an export: of these, with other numbers than in the export */
+    int64_t skipped;    /* bad records passed over in this run */
+    int64_t before;     /* records of earlier runs of this import */
     /* With `elements`, of this run: */
     int64_t documents; /* documents whose elements were imported */
     int64_t missing;   /* arrays that these lack */
@@ -86,7 +92,8 @@ typedef struct spill_import_result {
  * the bad one are appended; after the record is repaired, the same call continues with it. If the
  * input is a regular file and the layout reference or subset, a record with a field that cannot be
  * stored is reported before anything is written.
- * SPILL_REFUSED (already imported, or the input is not what the checkpoint describes),
+ * SPILL_REFUSED (already imported, or the input is not what the checkpoint describes; an export:
+ * the owner has another element of a number; nothing of that chunk is then appended),
  * SPILL_UNKNOWN, and the errors of spill_array_append. *result is filled in every case. One thread;
  * memory: a few chunks, and 32 MiB of text for the longest record.
  */

@@ -54,6 +54,8 @@ static const spill_field_t checkpoint_fields[] = {
     SPARSE(TEXT, inner, "ownerInner"),
     SPARSE(TEXT, collection, "collection"),
     SPARSE(BOOL, fields, "fields"),
+    SPARSE(INT64, lines, "lines"),
+    SPARSE(BOOL, new_numbers, "newNumbers"),
     STORED(INT64, run, "run"),
     STORED(INT64, chunk, "chunk"),
     OFFSET(offset, "offset"),
@@ -169,7 +171,9 @@ spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *def
 void spill_import_writer_release(spill_import_writer_t *writer)
 {
     bson_free(writer->values);
+    bson_free(writer->elements);
     writer->values = NULL;
+    writer->elements = NULL;
 }
 
 static spill_code_t append_values(spill_import_writer_t *writer, const spill_value_t *owner,

@@ -78,6 +78,7 @@ spill_code_t spill_input_open(const spill_parser_options_t *options, int64_t off
 {
     bson_init(&input->window);
     spill_split_init(&input->split, &options->elements);
+    input->split.lines = options->lines;
     if (options->documents && options->documents->collection)
         return open_documents(options, offset, input, error);
     SPILL_TRY(spill_source_open(options->path, options->codec, &input->source, error));
@@ -125,18 +126,23 @@ static spill_code_t read_id(spill_input_t *input, const char *field, const spill
     return SPILL_OK;
 }
 
-/* Layout bucket: the owner is the record's window. */
-static spill_code_t name_window(spill_input_t *input, const spill_definition_t *definition,
-                                const spill_value_t *element, spill_value_t *owner,
-                                spill_error_t *error)
+/* Layout bucket: the owner is the element's window. An export names one, too. */
+static spill_code_t name_window(spill_input_t *input, const spill_parser_options_t *options,
+                                spill_input_item_t *item, spill_error_t *error)
 {
     char window[SPILL_WINDOW_SIZE];
-    if (!spill_schema_of(definition)->has_windows)
+    const char *named = item->window;
+    if (!spill_schema_of(options->definition)->has_windows)
         return SPILL_OK;
-    SPILL_TRY(spill_owner_check(owner, error));
-    SPILL_TRY(spill_bucket_window_of(definition, element, window, error));
+    SPILL_TRY(spill_owner_check(&item->owner, error));
+    SPILL_TRY(spill_bucket_window_of(options->definition, &item->element, window, error));
+    if (named && !options->new_numbers && strcmp(named, window) != 0)
+        return spill_fail(error, SPILL_PARSE,
+                          "the element's window is %.40s in '%s', and %.40s in the export: import "
+                          "with --new-numbers",
+                          window, options->definition->name, named);
     bson_reinit(&input->window);
-    *owner = spill_bucket_name(&input->window, owner, window);
+    item->owner = spill_bucket_name(&input->window, &item->owner, window);
     return SPILL_OK;
 }
 
@@ -150,24 +156,22 @@ static spill_code_t check_fields(const spill_parser_options_t *options,
 }
 
 spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
-                               const spill_split_item_t *item, spill_value_t *owner,
-                               spill_error_t *error)
+                               spill_input_item_t *item, spill_error_t *error)
 {
-    const spill_value_t *element = &item->element;
-    *owner = item->owner;
     if (item->update)
         return spill_array_check_update(options->array, item->update, error);
-    SPILL_TRY(name_window(input, options->definition, element, owner, error));
-    SPILL_TRY(spill_array_check_rank(options->definition, element, error));
-    SPILL_TRY(check_fields(options, element, error));
-    return options->id ? read_id(input, options->id, element, error) : SPILL_OK;
+    SPILL_TRY(name_window(input, options, item, error));
+    SPILL_TRY(spill_array_check_rank(options->definition, &item->element, error));
+    SPILL_TRY(check_fields(options, &item->element, error));
+    if (!spill_export_lines_numbered(input->split.lines, options->definition, options->new_numbers))
+        item->seq = -1;
+    return options->id ? read_id(input, options->id, &item->element, error) : SPILL_OK;
 }
 
 /* Check an item. *storable: the layout can store its element. */
 static spill_code_t check_item(spill_input_t *input, const spill_parser_options_t *options,
-                               const spill_split_item_t *item, bool *storable, spill_error_t *error)
+                               spill_input_item_t *item, bool *storable, spill_error_t *error)
 {
-    spill_value_t owner;
     spill_code_t code = SPILL_OK;
     if (!item->update)
         code = check_fields(options, &item->element, error);
@@ -175,17 +179,18 @@ static spill_code_t check_item(spill_input_t *input, const spill_parser_options_
     if (code == SPILL_OK)
         code = spill_owner_check(&item->owner, error);
     if (code == SPILL_OK)
-        code = spill_input_check(input, options, item, &owner, error);
+        code = spill_input_check(input, options, item, error);
     return code;
 }
 
 spill_code_t spill_input_check_items(spill_input_t *input, const spill_parser_options_t *options,
                                      const bson_t *document, bool *storable, spill_error_t *error)
 {
-    spill_split_item_t item;
+    spill_input_item_t item;
     bool end = false;
     const spill_value_t whole = spill_value_from_document(document);
-    *storable = options->elements.array || check_fields(options, &whole, error) == SPILL_OK;
+    *storable = options->elements.array || !options->elements.owner ||
+                check_fields(options, &whole, error) == SPILL_OK;
     if (!*storable)
         return error->code;
     spill_code_t code = spill_split_begin(&input->split, document, error);

@@ -4,6 +4,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +144,7 @@ static void count_parts(spill_chunk_owner_t *owner, const spill_chunk_bounds_t *
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static uint32_t add_record(spill_chunk_t *chunk, const spill_value_t *element, const void *id,
+static uint32_t add_record(spill_chunk_t *chunk, const spill_input_item_t *item, const void *id,
                            size_t id_bytes)
 {
     if (chunk->record_count == chunk->record_capacity) {
@@ -153,30 +154,24 @@ static uint32_t add_record(spill_chunk_t *chunk, const spill_value_t *element, c
     }
     chunk->records[chunk->record_count] = (spill_chunk_record_t){
         .offset = chunk->documents.size,
-        .size_bytes = element->size_bytes,
-        .type = element->type,
+        .size_bytes = item->element.size_bytes,
+        .type = item->element.type,
+        .seq = item->seq,
         .next = SPILL_CHUNK_NONE,
         .id_offset = chunk->ids.size,
         .id_bytes = (uint32_t)id_bytes,
     };
-    spill_buffer_append(&chunk->documents, element->data, element->size_bytes);
+    spill_buffer_append(&chunk->documents, item->element.data, item->element.size_bytes);
     spill_buffer_append(&chunk->ids, id, id_bytes);
     return (uint32_t)chunk->record_count++;
 }
 
-/* Copy the document without the field. */
-static void copy_without(const spill_value_t *document, const char *field, bson_t *copy)
-{
-    bson_t whole;
-    bson_init(copy);
-    bson_init_static(&whole, document->data, document->size_bytes);
-    bson_copy_to_excluding_noinit(&whole, copy, field, NULL);
-}
-
 spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
-                             const spill_value_t *element, const spill_value_t *owner,
-                             const void *id, size_t id_bytes, spill_error_t *error)
+                             const spill_input_item_t *given, const void *id, size_t id_bytes,
+                             spill_error_t *error)
 {
+    spill_input_item_t item = *given;
+    const spill_value_t *owner = &item.owner;
     size_t key_offset = chunk->keys.size;
     if (spill_owner_key(owner, &chunk->keys, error) != SPILL_OK) {
         chunk->keys.size = key_offset;
@@ -185,12 +180,17 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
     bool made = false;
     uint32_t index = find_owner(chunk, key_offset, &made);
     spill_chunk_owner_t *entry = &chunk->owners[index];
-    spill_value_t stored = *element;
     bson_t kept;
+    if (entry->last != SPILL_CHUNK_NONE && item.seq >= 0 &&
+        item.seq <= chunk->records[entry->last].seq)
+        return spill_fail(error, SPILL_PARSE,
+                          "number %" PRId64 " follows number %" PRId64
+                          " of the same owner: in an export the numbers of an owner rise",
+                          item.seq, chunk->records[entry->last].seq);
     if (made) {
-        const uint8_t *from = element->data;
+        const uint8_t *from = item.element.data;
         bool within =
-            !bounds->without && owner->data >= from && owner->data < from + element->size_bytes;
+            !bounds->without && owner->data >= from && owner->data < from + item.element.size_bytes;
         entry->value_offset = chunk->documents.size + (within ? (size_t)(owner->data - from) : 0);
         if (!within)
             spill_buffer_append(&chunk->documents, owner->data, owner->size_bytes);
@@ -198,17 +198,20 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
         entry->value_type = owner->type;
     }
     if (bounds->without) {
-        copy_without(element, bounds->without, &kept);
-        stored = spill_value_from_document(&kept);
+        bson_t whole;
+        bson_init_static(&whole, item.element.data, item.element.size_bytes);
+        bson_init(&kept);
+        bson_copy_to_excluding_noinit(&whole, &kept, bounds->without, NULL);
+        item.element = spill_value_from_document(&kept);
     }
-    uint32_t record = add_record(chunk, &stored, id, id_bytes);
+    uint32_t record = add_record(chunk, &item, id, id_bytes);
     if (entry->last == SPILL_CHUNK_NONE)
         entry->first = record;
     else
         chunk->records[entry->last].next = record;
     entry->last = record;
     entry->count++;
-    count_parts(entry, bounds, stored.size_bytes);
+    count_parts(entry, bounds, item.element.size_bytes);
     if (bounds->without)
         bson_destroy(&kept);
     int64_t operations = id_bytes > 0 ? entry->count : entry->parts;

@@ -7,6 +7,7 @@
 
 #include "tools/import_documents.h"
 #include "tools/import_elements.h"
+#include "tools/import_export_lines.h"
 #include "tools/import_records.h"
 #include "util/buffer.h"
 
@@ -24,6 +25,7 @@ typedef struct spill_chunk_record {
     size_t offset; /* of the element in `documents` */
     uint32_t size_bytes;
     uint8_t type;
+    int64_t seq;      /* its number in an export; -1: none */
     uint32_t next;    /* the owner's next record, or SPILL_CHUNK_NONE */
     size_t id_offset; /* of the operation id in `ids`; id_bytes == 0: none */
     uint32_t id_bytes;
@@ -100,6 +102,7 @@ typedef struct spill_chunk {
     spill_buffer_t keys;
     spill_buffer_t ids;
     bool full;
+    spill_export_lines_t lines; /* what its records are */
 
     int64_t split;      /* documents whose last element is in it */
     int64_t missing;    /* arrays that these lack */
@@ -118,12 +121,13 @@ void spill_chunk_release(spill_chunk_t *chunk);
 void spill_chunk_clear(spill_chunk_t *chunk);
 
 /*
- * Add an element. `owner`, which may lie within it, and `id` (size 0: none) are borrowed.
- * SPILL_PARSE: the value is no valid owner. Sets chunk->full if another record might not fit.
+ * Add an element. The owner may lie within it. `id` (size 0: none) is borrowed. SPILL_PARSE: the
+ * value is no valid owner, or the number is not above the owner's last one. Sets chunk->full if
+ * another record might not fit.
  */
 spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
-                             const spill_value_t *element, const spill_value_t *owner,
-                             const void *id, size_t id_bytes, spill_error_t *error);
+                             const spill_input_item_t *item, const void *id, size_t id_bytes,
+                             spill_error_t *error);
 
 /* Add an update of the owner's other fields. */
 void spill_chunk_add_update(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
@@ -174,6 +178,8 @@ typedef struct spill_parser_options {
     spill_format_t format;
     const spill_documents_input_t *documents; /* instead of these three; or NULL */
     spill_elements_options_t elements;
+    spill_export_lines_t lines;           /* of an export; NONE: the first record decides */
+    bool new_numbers;                     /* ignore the numbers in an export */
     const spill_array_t *array;           /* checks updates of other fields */
     const char *id;                       /* or NULL */
     const spill_definition_t *definition; /* layout bucket: decides a record's window */
@@ -221,12 +227,11 @@ int64_t spill_input_done(const spill_input_t *input);
 int64_t spill_input_expected(const spill_input_t *input);
 
 /*
- * Check that the item is an element of the definition, or a possible update. Set its owner, which
- * borrows from the item and the input, and the input's id.
+ * Check that the item is an element of the definition, or a possible update. Set its owner to a
+ * window, which borrows from the input, its number to -1 if it is not kept, and the input's id.
  */
 spill_code_t spill_input_check(spill_input_t *input, const spill_parser_options_t *options,
-                               const spill_split_item_t *item, spill_value_t *owner,
-                               spill_error_t *error);
+                               spill_input_item_t *item, spill_error_t *error);
 
 /*
  * Check every item of the document, with input->split. *storable is false if the layout cannot
@@ -291,9 +296,11 @@ typedef struct spill_import_checkpoint {
     const char *definition;
     const char *source;
     const char *format;
-    const char *owner;
-    const char *id; /* "" for none */
+    const char *owner; /* "" for an export */
+    const char *id;    /* "" for none */
     bool strings;
+    int64_t lines; /* spill_export_lines_t */
+    bool new_numbers;
     const char *elements, *entries_as, *inner, *collection; /* "" for none */
     bool fields;
 
@@ -357,12 +364,14 @@ typedef struct spill_import_writer {
     int64_t op_window;
     char prefix[SPILL_IMPORT_PREFIX_SIZE]; /* of operation ids; "": appends carry none */
     bool with_ids;                         /* each record is one operation */
-    bool fill;                             /* fill documents up (spill_append_options) */
-    int64_t records;                       /* appended, or recognized, so far */
-    int64_t repeated;                      /* of these, recognized */
-    int64_t dropped;                       /* of these, dropped at once because of a cap */
-    int64_t updates;                       /* of other fields */
-    spill_value_t *values;                 /* scratch */
+    spill_element_t *elements;             /* scratch */
+    size_t element_capacity;
+    bool fill;             /* fill documents up (spill_append_options) */
+    int64_t records;       /* appended, or recognized, so far */
+    int64_t repeated;      /* of these, recognized */
+    int64_t dropped;       /* of these, dropped at once because of a cap */
+    int64_t updates;       /* of other fields */
+    spill_value_t *values; /* scratch */
     size_t value_capacity;
 } spill_import_writer_t;
 
@@ -374,5 +383,21 @@ void spill_import_writer_release(spill_import_writer_t *writer);
  */
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error);
+
+/* ---- records with numbers (import_numbered.c) ------------------------------------------------ */
+
+/* Do the chunk's elements keep their numbers? */
+bool spill_chunk_is_numbered(const spill_chunk_t *chunk, const spill_parser_options_t *options);
+
+/*
+ * Return, for each owner, the number from which the chunk's elements are appended. Compare those
+ * below it with the owner's elements. SPILL_REFUSED: they differ. Nothing is written.
+ */
+spill_code_t spill_import_read_numbers(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                       int64_t *bases, spill_error_t *error);
+
+/* spill_import_apply for such a chunk, with these bases. */
+spill_code_t spill_import_apply_numbered(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                         const int64_t *bases, spill_error_t *error);
 
 #endif

@@ -272,6 +272,11 @@ spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spi
     split->inners = (spill_fields_t){0};
     split->inner_count = split->items = split->missing = split->taken = 0;
     split->update_due = false;
+    if (!options->owner) {
+        SPILL_TRY(spill_export_line_read(document, &split->lines, &split->line, error));
+        split->owner = split->line.owner;
+        return SPILL_OK;
+    }
     SPILL_TRY(spill_decode_field(document, options->owner, &split->id, error));
     split->owner = split->id;
     if (!options->array)
@@ -361,22 +366,27 @@ static spill_code_t make_entry(spill_split_t *split, const char *key, const spil
     return SPILL_OK;
 }
 
-/* The document itself, which is the only item. */
-static void take_whole(spill_split_t *split, spill_split_item_t *item, bool *end)
+/* The document itself, or the element of a line, which is the only item. */
+static void take_whole(spill_split_t *split, spill_input_item_t *item, bool *end)
 {
     *end = split->items > 0;
     split->items = 1;
     item->owner = split->owner;
     item->element = spill_value_from_document(split->document);
+    if (split->options->owner)
+        return;
+    item->element = split->line.element;
+    item->seq = split->line.seq;
+    item->window = split->line.window;
 }
 
-spill_code_t spill_split_next(spill_split_t *split, spill_split_item_t *item, bool *end,
+spill_code_t spill_split_next(spill_split_t *split, spill_input_item_t *item, bool *end,
                               spill_error_t *error)
 {
     const char *name;
     spill_value_t value;
     bool there = true;
-    *item = (spill_split_item_t){0};
+    *item = (spill_input_item_t){.seq = -1};
     *end = false;
     if (!split->options->array) {
         take_whole(split, item, end);

@@ -7,6 +7,7 @@
 #define SPILL_TOOLS_IMPORT_ELEMENTS_H
 
 #include "bson/value.h"
+#include "tools/import_export_lines.h"
 
 #include <spillway/error.h>
 
@@ -17,7 +18,7 @@
  */
 typedef struct spill_elements_options {
     const char *array;      /* NULL: each document is one element */
-    const char *owner;      /* the path of the owner */
+    const char *owner;      /* the path of the owner; NULL: the documents are lines of an export */
     const char *entries_as; /* the array is a map: the field with an entry's key; or NULL */
     const char *inner;      /* "FIELD" or "FIELD=PATH": owners are {_id: owner, FIELD: inner}. The
                                inner value is at PATH of the inner document; without PATH it is the
@@ -30,11 +31,13 @@ typedef struct spill_elements_options {
 spill_code_t spill_elements_check(const spill_elements_options_t *options, spill_error_t *error);
 
 /* What a document gives, one after the other. Borrowed until the next one is read. */
-typedef struct spill_split_item {
+typedef struct spill_input_item {
     spill_value_t owner;
     spill_value_t element; /* data NULL: none, only an update */
     const bson_t *update;  /* {$set: other fields of the owner's head}, or NULL */
-} spill_split_item_t;
+    int64_t seq;           /* the element's number in an export; -1: none */
+    const char *window;    /* its window in an export, or NULL */
+} spill_input_item_t;
 
 typedef struct spill_split {
     const spill_elements_options_t *options;
@@ -46,6 +49,8 @@ typedef struct spill_split {
     /* The document that is being split, and its owner; borrowed. */
     const bson_t *document;
     spill_value_t id;
+    spill_export_lines_t lines; /* of an export: the kind of its lines; NONE: not known yet */
+    spill_export_line_t line;   /* of an export: the document */
 
     spill_fields_t inners; /* the inner documents that were not read yet */
     bool outer_is_map;
@@ -74,7 +79,7 @@ void spill_split_release(spill_split_t *split);
 spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spill_error_t *error);
 
 /* Read the next item; *end is true after the last one. SPILL_PARSE. */
-spill_code_t spill_split_next(spill_split_t *split, spill_split_item_t *item, bool *end,
+spill_code_t spill_split_next(spill_split_t *split, spill_input_item_t *item, bool *end,
                               spill_error_t *error);
 
 /* Put the owner, and the element's number in its array if it has one, before an error's message. */

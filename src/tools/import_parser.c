@@ -23,7 +23,7 @@
 typedef struct pending {
     bool there;
     bson_t document;
-    spill_split_item_t item;    /* the next one */
+    spill_input_item_t item;    /* the next one */
     spill_input_record_t place; /* offset and line; `data` is no longer valid */
     uint64_t hash;
     int64_t offset; /* the end of the record before it */
@@ -239,16 +239,15 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 static spill_code_t add_to_chunk(spill_parser_t *parser, spill_chunk_t *chunk, spill_error_t *error)
 {
     const pending_t *pending = &parser->pending;
-    const spill_split_item_t *item = &pending->item;
-    spill_value_t owner;
-    if (spill_input_check(&parser->input, &parser->options, item, &owner, error) != SPILL_OK)
+    spill_input_item_t item = pending->item;
+    if (spill_input_check(&parser->input, &parser->options, &item, error) != SPILL_OK)
         return error->code = SPILL_PARSE; /* whatever the reason, the record is bad */
-    if (item->update)
-        spill_chunk_add_update(chunk, &parser->options.bounds, &owner, item->update);
+    if (item.update)
+        spill_chunk_add_update(chunk, &parser->options.bounds, &item.owner, item.update);
     else
-        SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &item->element, &owner,
-                                  parser->input.id.data, parser->input.id.size, error));
-    chunk->full = chunk->full || item->element.size_bytes > LARGE_BYTES;
+        SPILL_TRY(spill_chunk_add(chunk, &parser->options.bounds, &item, parser->input.id.data,
+                                  parser->input.id.size, error));
+    chunk->full = chunk->full || item.element.size_bytes > LARGE_BYTES;
     chunk->record_line = pending->place.line;
     chunk->record_offset = pending->place.offset;
     chunk->hash = mix_hash(chunk->hash, pending->hash);
@@ -302,6 +301,7 @@ static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
             break;
     }
     spill_chunk_sort(chunk);
+    chunk->lines = parser->input.split.lines;
     parser->exact = false;
     parser->end_offset = chunk->end_offset;
     parser->end_line = chunk->end_line;

@@ -107,6 +107,25 @@ static void notify(const spill_throttle_t *throttle, const char *text)
         throttle->options.notice(throttle->options.context, text);
 }
 
+/* Is the server too slow, or a secondary too far behind? Then put that into `text`. */
+static bool is_behind(const spill_throttle_t *throttle, char *text, size_t text_size)
+{
+    const spill_throttle_options_t *options = &throttle->options;
+    double limit_s = latency_limit(throttle);
+    double latency_s = limit_s > 0 ? options->latency(options->context) : 0;
+    if (latency_s > limit_s) {
+        snprintf(text, text_size, "paused: the server takes %.1f ms, limit %.1f", latency_s * 1e3,
+                 limit_s * 1e3);
+        return true;
+    }
+    double lag_max_s = options->lag ? options->lag_max_s : 0;
+    double lag_s = lag_max_s > 0 ? options->lag(options->context) : 0;
+    if (lag_s > lag_max_s)
+        snprintf(text, text_size, "paused: a secondary is %.1f s behind, limit %.1f", lag_s,
+                 lag_max_s);
+    return lag_s > lag_max_s;
+}
+
 /* Put the reason why the next chunk must wait into `text`; *worth: report it at once. */
 static bool must_wait(const spill_throttle_t *throttle, char *text, size_t text_size, bool *worth)
 {
@@ -121,13 +140,7 @@ static bool must_wait(const spill_throttle_t *throttle, char *text, size_t text_
         snprintf(text, text_size, "paused by `spillway control'");
         return true;
     }
-    double limit_s = latency_limit(throttle);
-    double latency_s = limit_s > 0 ? options->latency(options->context) : 0;
-    if (latency_s <= limit_s)
-        return false;
-    snprintf(text, text_size, "paused: the server takes %.1f ms, limit %.1f", latency_s * 1e3,
-             limit_s * 1e3);
-    return true;
+    return is_behind(throttle, text, text_size);
 }
 
 static void sleep_before_check(const spill_throttle_t *throttle, int64_t duration_us)

@@ -23,8 +23,8 @@
  *      size = spill_throttle_chunk_size() -> spill_throttle_wait() -> (the chunk)
  *           -> spill_throttle_ran(units, time) -> ...
  *
- * It waits while a pause file exists, while the server's latency is above a limit, and to keep the
- * rate of units per second. With a limit on latency it also rests after each chunk, for a multiple
+ * It waits while a pause file exists, while the server's latency or the lag of its secondaries is
+ * above a limit, and to keep the rate of units per second. With a limit on latency it also rests after each chunk, for a multiple
  * of the chunk's duration that follows the latency. The size of chunks follows their duration.
  *
  * Threads: any. A thread that waits holds the throttle's lock, and later threads queue behind it.
@@ -48,6 +48,7 @@ typedef struct spill_throttle_options {
     int64_t rate_per_s;     /* as in the pace */
     double latency_max_s;   /* as in the pace */
     spill_job_pace_t *pace; /* borrowed; it replaces these two. NULL: they do not change */
+    double lag_max_s;       /* wait while `lag` is higher; 0: not limited */
     const char *pause_file; /* wait while this file exists; NULL: none */
     double chunk_s;         /* intended duration of a chunk; 0: SPILL_THROTTLE_CHUNK_S */
     int64_t chunk_first;    /* units of the first chunk; 0: SPILL_THROTTLE_CHUNK_FIRST */
@@ -56,6 +57,7 @@ typedef struct spill_throttle_options {
 
     /* All may be NULL. */
     double (*latency)(void *context); /* seconds of a small operation; negative: it failed */
+    double (*lag)(void *context); /* seconds that a secondary is behind; negative: it failed */
     bool (*stop)(void *context);      /* must the work end? Called at least twice a second */
     /* Reports why it waits, and that it continues. A slow server is reported after two seconds. */
     void (*notice)(void *context, const char *text);
@@ -82,8 +84,8 @@ int64_t spill_throttle_chunk_size(spill_throttle_t *throttle);
 
 /*
  * Wait until the next chunk may begin. False: `stop` says that the work must end. With a limit on
- * latency, calls `latency` once, and more often while it waits. If `latency` fails, do not wait:
- * the work itself finds out why.
+ * latency, calls `latency` once, and more often while it waits; the same for `lag`. If one of them
+ * fails, do not wait: the work itself finds out why.
  */
 bool spill_throttle_wait(spill_throttle_t *throttle);
 

@@ -23,7 +23,7 @@ typedef struct entry {
     const char *definition, *original, *as, *phase;
     const char *source, *format, *owner, *id;
     const char *elements, *entries_as, *inner, *collection;
-    bool undoing, emptied, applied, finished, strings, fields;
+    bool undoing, emptied, applied, finished, strings, fields, new_numbers;
     bool is_import; /* it has an offset in its source */
     int64_t records, before;
     int64_t saved_ms;
@@ -49,6 +49,7 @@ static const spill_field_t entry_fields[] = {FIELD(TEXT, definition, "definition
                                              FIELD(BOOL, finished, "finished"),
                                              FIELD(BOOL, strings, "strings"),
                                              FIELD(BOOL, fields, "fields"),
+                                             FIELD(BOOL, new_numbers, "newNumbers"),
                                              FIELD(NUMBER, records, "records"),
                                              FIELD(NUMBER, before, "before"),
                                              FIELD(DATE, saved_ms, SPILL_JOB_SAVED)};
@@ -73,6 +74,37 @@ static entry_t read_entry(const bson_t *document)
                      .saved_ms = SPILL_DATE_UNKNOWN};
     spill_record_read(&entry_record, document, &entry, NULL); /* whatever is wrong stays as above */
     return entry;
+}
+
+/* ---- words for the shell --------------------------------------------------------------------- */
+
+/* Append an option's name, or "", and the text as one word for the shell. */
+static void append_word(bson_string_t *command, const char *option, const char *text)
+{
+    bson_string_append_printf(command, " %s'", option);
+    for (const char *at = text; *at != '\0'; at++) {
+        const char one[] = {*at, '\0'};
+        bson_string_append(command, *at == '\'' ? "'\\''" : one);
+    }
+    bson_string_append(command, "'");
+}
+
+char *spill_shell_word(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./:@%+=,-";
+    if (*text != '\0' && strspn(text, plain) == strlen(text))
+        return bson_strdup(text);
+    bson_string_t *word = bson_string_new("");
+    append_word(word, "", text);
+    char *quoted = bson_string_free(word, false);
+    memmove(quoted, quoted + 1, strlen(quoted)); /* without the space before it */
+    return quoted;
+}
+
+static void free_text(char **text)
+{
+    bson_free(*text);
 }
 
 /* ---- one entry ------------------------------------------------------------------------------- */
@@ -111,8 +143,9 @@ static void describe_conversion(const char *shown, const entry_t *entry, describ
     job->unfinished = true;
     job->state = bson_strdup_printf("'%s' is being dropped: '%s' has its arrays%s", job->name,
                                     entry->as, entry->emptied ? ", and no array is left" : "");
-    job->finish =
-        bson_strdup_printf("spillway convert %s %s --as %s --finish", shown, job->name, entry->as);
+    SPILL_SCOPED(free_text) char *name = spill_shell_word(job->name);
+    SPILL_SCOPED(free_text) char *as = spill_shell_word(entry->as);
+    job->finish = bson_strdup_printf("spillway convert %s %s --as %s --finish", shown, name, as);
 }
 
 static void describe_consolidation(const char *shown, const entry_t *entry, described_t *job)
@@ -121,19 +154,9 @@ static void describe_consolidation(const char *shown, const entry_t *entry, desc
     job->kind = SPILL_STATUS_CONSOLIDATION;
     job->unfinished = strcmp(phase, "finished") != 0;
     job->state = bson_strdup_printf("collections are merged into '%s': %s", job->name, phase);
+    SPILL_SCOPED(free_text) char *into = spill_shell_word(job->name);
     job->finish =
-        bson_strdup_printf("spillway consolidate %s PLAN --into %s --execute", shown, job->name);
-}
-
-/* Append an option's name, or "", and the text as one word for the shell. */
-static void append_word(bson_string_t *command, const char *option, const char *text)
-{
-    bson_string_append_printf(command, " %s'", option);
-    for (const char *at = text; *at != '\0'; at++) {
-        const char one[] = {*at, '\0'};
-        bson_string_append(command, *at == '\'' ? "'\\''" : one);
-    }
-    bson_string_append(command, "'");
+        bson_strdup_printf("spillway consolidate %s PLAN --into %s --execute", shown, into);
 }
 
 /* Append an option with its text, unless the text is empty. */
@@ -156,14 +179,17 @@ static void describe_import(const char *shown, const entry_t *entry, described_t
     job->state = bson_strdup_printf("%" PRId64 " %s of %s have been imported so far", records,
                                     entry->elements[0] != '\0' ? "elements" : "records", source);
     bson_string_t *finish = bson_string_new("");
-    bson_string_append_printf(finish, "spillway import %s %s", shown, definition);
+    SPILL_SCOPED(free_text) char *name = spill_shell_word(definition);
+    bson_string_append_printf(finish, "spillway import %s %s", shown, name);
     append_word(finish, source[0] == '/' ? "" : "FILE --as ", source);
     append_option(finish, "--format ", entry->format);
     append_option(finish, "--elements ", entry->elements);
     append_option(finish, "--collection ", entry->collection);
     append_option(finish, "--entries-as ", entry->entries_as);
     append_option(finish, "--owner-inner ", entry->inner);
-    append_word(finish, "--owner ", entry->owner);
+    append_option(finish, "--owner ", entry->owner);
+    if (entry->new_numbers)
+        bson_string_append(finish, " --new-numbers");
     append_option(finish, "--id ", entry->id);
     if (entry->fields)
         bson_string_append(finish, " --fields");
@@ -255,10 +281,11 @@ spill_code_t spill_status_jobs(spill_store_t *store, const char *shown, spill_st
                                void *context, spill_error_t *error)
 {
     SPILL_SCOPED(spill_listing_release) spill_listing_t names = SPILL_LISTING_INIT;
+    SPILL_SCOPED(free_text) char *word = spill_shell_word(shown);
     bool stop = false;
     SPILL_TRY(store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error));
     for (size_t i = 0; i < names.count && !stop; i++)
-        SPILL_TRY(visit_entry(store, shown, spill_listing_item(&names, i).text, visit, context,
+        SPILL_TRY(visit_entry(store, word, spill_listing_item(&names, i).text, visit, context,
                               &stop, error));
     return SPILL_OK;
 }

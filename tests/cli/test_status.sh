@@ -50,6 +50,25 @@ expect 0 migrate "$db" plan.json --execute --quiet
 expect 1 status "$db"
 has out "migration of shops-sales: arrays of 'shops-sales.original' are copied"
 has out "continue with: spillway migrate $db PLAN --execute --finish"
+
+# A store whose name needs quotes.
+quoted="it's & it"
+if on_server; then
+    cp db.uri "$quoted"
+    named=@$quoted
+else
+    cp -r "$db" "$quoted"
+    named=$quoted
+fi
+expect 1 status "$named"
+has out "continue with: spillway migrate '${named%%it*}it'\\''s & it' PLAN --execute --finish"
+expect 1 status "$named" --json
+python3 - >finish <<'EOF' || fail "the line: $(cat out)"
+import json
+print(json.loads(open("out").read())["finish"].replace("PLAN --execute --finish", "--help"))
+EOF
+eval "set -- $(sed 's/^spillway migrate//' finish)"
+[ "$1" = "$named" ] || fail "the shell reads '$1', not '$named'"
 expect 0 migrate "$db" plan.json --execute --undo --yes --quiet
 expect 0 status "$db"
 

@@ -184,6 +184,13 @@ void begin_again(fixture_t *fixture, int64_t label, size_t count)
     append_to(fixture, SPILL_HEAD, INCARNATION + 50, label, count);
 }
 
+void make_empty_head(fixture_t *fixture)
+{
+    spill_request_t request = make_request(fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    request.create = true;
+    assert_done(fixture, &request);
+}
+
 void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages)
 {
     spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);

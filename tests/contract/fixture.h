@@ -77,6 +77,9 @@ spill_value_t text_value(uint32_t size_bytes, char fill);
 /* Append `count` numbers label, label + 1, ... to a document, which must take them. */
 void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count);
 
+/* Make a head without elements. */
+void make_empty_head(fixture_t *fixture);
+
 /* Drop the head of that incarnation, which has this number of pages; the pages are left over. */
 void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages);
 

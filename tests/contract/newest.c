@@ -341,6 +341,51 @@ static void trim_is_refused_during_removal(void **state)
     fixture_close(&fixture);
 }
 
+/* An array without elements may begin at a later number: an import gives elements their numbers. */
+static void trim_begins_an_empty_array(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = INCARNATION;
+    trim.change.begins = true;
+    trim.change.watermark = 1000;
+    assert_refused(&fixture, &trim); /* there is no head */
+    make_empty_head(&fixture);
+    trim.change.end = 1;
+    assert_refused(&fixture, &trim);
+    trim.change.end = 0;
+    trim.rev = INCARNATION + 1;
+    assert_refused(&fixture, &trim);
+    trim.rev = INCARNATION;
+    assert_done(&fixture, &trim);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=1000 low=1000 |");
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=1000 low=1000 | 1000=100 1001=101");
+    trim.rev = INCARNATION + 1;
+    trim.change.end = 1002;
+    trim.change.watermark = 2000;
+    assert_refused(&fixture, &trim); /* it has elements */
+    trim.change.watermark = 1002;
+    trim.change.begins = false;
+    assert_done(&fixture, &trim);
+    trim.rev = INCARNATION + 2;
+    trim.change.begins = true;
+    assert_refused(&fixture, &trim); /* not above its end */
+    trim.change.watermark = 1005;
+    assert_done(&fixture, &trim);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD, "rev+3 first=1005 low=1005 |");
+    append_numbers(&fixture, SPILL_HEAD, 100, 3);
+    spill_page(&fixture, 0, 3); /* its rev rises */
+    trim.rev = INCARNATION + 4;
+    trim.change.end = 1008;
+    trim.change.watermark = 1010;
+    assert_refused(&fixture, &trim); /* it has a page */
+    assert_document(&fixture, 0, "rev+3 first=1005 src+3 | 1005=100 1006=101 1007=102");
+    fixture_close(&fixture);
+}
+
 static void page_below_watermark_is_deleted(void **state)
 {
     fixture_t fixture;
@@ -480,6 +525,7 @@ void add_newest_tests(suite_t *suite)
     SUITE_ADD(suite, growing_edit_needs_room);
     SUITE_ADD(suite, trim_raises_watermark_and_cuts_head);
     SUITE_ADD(suite, trim_is_refused_during_removal);
+    SUITE_ADD(suite, trim_begins_an_empty_array);
     SUITE_ADD(suite, page_below_watermark_is_deleted);
     SUITE_ADD(suite, dropped_head_leaves_other_fields);
     SUITE_ADD(suite, left_over_pages_are_found);

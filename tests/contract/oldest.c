@@ -222,6 +222,26 @@ static void trim_keeps_later_elements_of_head(void **state)
     fixture_close(&fixture);
 }
 
+static void trim_begins_an_empty_array(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    make_empty_head(&fixture);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = INCARNATION;
+    trim.change.begins = true;
+    trim.change.watermark = 1000;
+    assert_done(&fixture, &trim);
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=1000 low=1000 | 1000=100 1001=101");
+    fixture_reopen(&fixture);
+    trim.rev = INCARNATION + 1;
+    trim.change.end = 1002;
+    trim.change.watermark = 2000;
+    assert_refused(&fixture, &trim);
+    fixture_close(&fixture);
+}
+
 static void page_below_watermark_is_emptied(void **state)
 {
     fixture_t fixture;
@@ -321,6 +341,7 @@ void add_oldest_tests(suite_t *suite)
     SUITE_ADD(suite, head_only_advances);
     SUITE_ADD(suite, removals_keep_their_slots);
     SUITE_ADD(suite, trim_keeps_later_elements_of_head);
+    SUITE_ADD(suite, trim_begins_an_empty_array);
     SUITE_ADD(suite, page_below_watermark_is_emptied);
     SUITE_ADD(suite, dropped_page_leaves_tombstone);
     SUITE_ADD(suite, tombstones_are_not_left_over);

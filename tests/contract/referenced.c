@@ -331,6 +331,27 @@ static void trim_reduces_sum(void **state)
     fixture_close(&fixture);
 }
 
+static void trim_begins_an_empty_array(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    make_empty_head(&fixture);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = read_head(&fixture)->rev;
+    trim.change.begins = true;
+    trim.change.watermark = 1000;
+    assert_done(&fixture, &trim);
+    assert_int_equal(read_head(&fixture)->pages, 1000);
+    append_ratings(&fixture, 1000, 3);
+    write_out(&fixture, 2);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "1000=1000 1001=1001");
+    trim.rev = read_head(&fixture)->rev;
+    trim.change.end = 1003;
+    trim.change.watermark = 2000;
+    assert_refused(&fixture, &trim);
+    fixture_close(&fixture);
+}
+
 /* A run ends with the element that reaches its byte limit, if more elements may follow. */
 static void assert_run(fixture_t *fixture, spill_request_t *read, int64_t bytes_most,
                        const char *expected)
@@ -578,6 +599,7 @@ void add_referenced_tests(suite_t *suite)
     SUITE_ADD(suite, removed_in_the_journal);
     SUITE_ADD(suite, edit_is_put_once);
     SUITE_ADD(suite, trim_reduces_sum);
+    SUITE_ADD(suite, trim_begins_an_empty_array);
     SUITE_ADD(suite, runs_are_bounded_in_bytes);
     SUITE_ADD(suite, elements_are_found_by_id);
     SUITE_ADD(suite, array_is_not_an_id);

@@ -27,9 +27,9 @@ static void fill_chunk(spill_chunk_t *chunk, int64_t number, const char *owners)
         const char name[2] = {*owners, '\0'};
         spill_value_t owner = spill_value_from_utf8(&storage, name);
         BSON_APPEND_UTF8(&document, "o", name);
-        spill_value_t element = spill_value_from_document(&document);
-        assert_int_equal(spill_chunk_add(chunk, &bounds, &element, &owner, NULL, 0, NULL),
-                         SPILL_OK);
+        spill_input_item_t item = {
+            .owner = owner, .element = spill_value_from_document(&document), .seq = -1};
+        assert_int_equal(spill_chunk_add(chunk, &bounds, &item, NULL, 0, NULL), SPILL_OK);
         bson_destroy(&document);
         bson_destroy(&storage);
     }

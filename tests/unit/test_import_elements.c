@@ -27,7 +27,7 @@ static void append_json(bson_string_t *text, const spill_value_t *value)
 static char *items_of(spill_split_t *split, const bson_t *document, spill_error_t *error)
 {
     bson_string_t *text = bson_string_new("");
-    spill_split_item_t item;
+    spill_input_item_t item;
     bool end = false;
     spill_code_t code = spill_split_begin(split, document, error);
     while (code == SPILL_OK) {

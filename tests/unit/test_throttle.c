@@ -15,6 +15,7 @@ typedef struct world {
     int64_t now_us;
     int64_t longest_sleep_us;
     int64_t slow_until_us; /* the server is slow until then */
+    int64_t lags_until_us; /* a secondary is behind until then */
     bool unreachable;
     int64_t stop_at_us;       /* 0: never */
     spill_job_pace_t *resume; /* its job is resumed at remove_at_us */
@@ -49,6 +50,14 @@ static double latency(void *context)
     if (world->unreachable)
         return -1;
     return world->now_us < world->slow_until_us ? 0.2 : 0.001;
+}
+
+static double lag(void *context)
+{
+    const world_t *world = context;
+    if (world->unreachable)
+        return -1;
+    return world->now_us < world->lags_until_us ? 12.5 : 0;
 }
 
 static bool stop(void *context)
@@ -211,6 +220,33 @@ static void test_waits_for_a_slow_server(void **state)
     assert_int_equal(world.now_us, before_us);
 }
 
+static void test_waits_for_secondaries(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000, .lags_until_us = 4000000};
+    spill_throttle_options_t options = options_of(&world);
+    options.lag = lag;
+    options.lag_max_s = 10;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 4000000, 4500000);
+    assert_string_equal(world.first_notice, "paused: a secondary is 12.5 s behind, limit 10.0");
+    assert_string_equal(world.last_notice, "going on");
+
+    world.unreachable = true;
+    world.lags_until_us = INT64_MAX;
+    int64_t before_us = world.now_us;
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.now_us, before_us);
+
+    world.unreachable = false;
+    options.lag_max_s = 0; /* no limit */
+    spill_throttle_init(&throttle, &options);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.now_us, before_us);
+}
+
 /* Return the units of one-unit chunks of 100 ms each within 100 s. */
 static int64_t count_chunks(double latency_max_s)
 {
@@ -319,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_chunks_follow_their_time),
         cmocka_unit_test(test_last_chunk_does_not_grow_the_next),
         cmocka_unit_test(test_waits_for_a_slow_server),
+        cmocka_unit_test(test_waits_for_secondaries),
         cmocka_unit_test(test_rests_by_the_latency),
         cmocka_unit_test(test_waits_for_the_pause_file),
         cmocka_unit_test(test_pace_changes_while_it_runs),

@@ -280,6 +280,8 @@ static bool depends_on_end(const spill_mongo_step_t *step)
     switch (step->request->kind) {
     case SPILL_REQUEST_RECOUNT:
         return step->request->recount.place;
+    case SPILL_REQUEST_TRIM:
+        return step->request->change.begins;
     case SPILL_REQUEST_SEAL:
     case SPILL_REQUEST_EDIT:
     case SPILL_REQUEST_EMPTY_PAGE:

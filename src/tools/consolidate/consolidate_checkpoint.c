@@ -317,6 +317,13 @@ static double measure_latency(void *context)
     return code == SPILL_OK || code == SPILL_CORRUPT ? (double)took_us / 1e6 : -1;
 }
 
+static double forward_lag(void *context)
+{
+    const spill_throttle_options_t *given =
+        &((const spill_consolidate_run_t *)context)->options->throttle;
+    return given->lag ? given->lag(given->context) : 0;
+}
+
 static bool must_stop(void *context)
 {
     const spill_throttle_options_t *given =
@@ -349,6 +356,7 @@ spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_adm
     bson_oid_init(&run->place.by, NULL);
     bson_init(&run->listing);
     throttle.latency = measure_latency;
+    throttle.lag = forward_lag;
     throttle.stop = must_stop;
     throttle.notice = forward_notice;
     throttle.context = run;

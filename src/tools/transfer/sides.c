@@ -34,7 +34,8 @@ bool spill_transfer_keeps_top_n(const spill_transfer_t *transfer)
 spill_code_t spill_transfer_failed(const spill_transfer_side_t *side, spill_code_t code,
                                    spill_error_t *error)
 {
-    return code == SPILL_OK ? code : spill_fail_prefix(error, code, "%s", side->name);
+    return code == SPILL_OK || !side->name ? code
+                                           : spill_fail_prefix(error, code, "%s", side->name);
 }
 
 spill_code_t spill_transfer_wait(const spill_transfer_t *transfer, int64_t elements,

@@ -11,6 +11,7 @@
  *      transfer_capped.c   a capped target
  *      transfer.c          begin, one owner, end; copy: all owners
  *      transfer_group.c    small owners, many at a time
+ *      numbered.c          elements with numbers, from no array (import of an export)
  *
  * docs/internals/transfer.md explains which transfers do not use it.
  */
@@ -22,7 +23,7 @@
 
 /* One store's side of a transfer. */
 typedef struct spill_transfer_side {
-    const char *name; /* "source" or "target", for messages */
+    const char *name; /* "source" or "target", for messages; NULL: messages name no side */
     spill_store_t *store;
     spill_array_t *array;
     spill_definition_t *definitions; /* all of the store: some may share heads */
@@ -61,6 +62,7 @@ typedef struct spill_transfer_owner {
     int64_t next;     /* of the target */
     int64_t live;     /* elements in the target */
     int64_t base;     /* of the next operation there */
+    int64_t evicted;  /* numbers that a cap of the target has dropped with their own append */
     int64_t cap_room; /* capped target: most elements that it keeps */
     int64_t cap_from; /* the source's number from which on its cap may keep elements */
     int64_t cap_low;  /* the target's trim watermark */

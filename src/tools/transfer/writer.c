@@ -89,22 +89,25 @@ static void clear_batch(const spill_transfer_owner_t *owner, spill_transfer_batc
 
 /*
  * In a capped target no placeholder may push out an element. It is removed before the next batch,
- * so that the target then has the same room as the source.
+ * so that the target then has the same room as the source. A batch without placeholders may have
+ * any length. `gap`: the next value is a placeholder.
  */
-static bool drops_none(const spill_transfer_owner_t *owner, const spill_transfer_batch_t *batch)
+static bool drops_none(const spill_transfer_owner_t *owner, const spill_transfer_batch_t *batch,
+                       bool gap)
 {
     const spill_definition_t *definition = spill_transfer_target(owner->transfer);
     return !spill_schema_of(definition)->is_capped || spill_schema_of(definition)->keeps_top_n ||
            (owner->live == 0 && batch->placeholders == batch->count) ||
+           (batch->placeholders == 0 && !gap) ||
            owner->live + (int64_t)batch->count < definition->bounds.threshold;
 }
 
 static bool has_room(const spill_transfer_owner_t *owner, const spill_transfer_batch_t *batch,
-                     const spill_value_t *value)
+                     const spill_value_t *value, bool gap)
 {
     size_t bytes = batch->bytes.size + value->size_bytes;
     return batch->count == 0 ||
-           (spill_transfer_batch_is_short(batch, value) && drops_none(owner, batch) &&
+           (spill_transfer_batch_is_short(batch, value) && drops_none(owner, batch, gap) &&
             spill_part_fits(&owner->target, (int64_t)batch->count + 1, (int64_t)bytes));
 }
 
@@ -143,9 +146,9 @@ static spill_code_t fail_misplaced(const spill_transfer_owner_t *owner, int64_t 
 {
     spill_fail(
         error, SPILL_REFUSED,
-        "element %" PRId64 " of the source was given the number %" PRId64
+        "element %" PRId64 " was given the number %" PRId64
         ": another client appends to this owner; make sure that none does. If nothing that only "
-        "the target has is needed, drop the owner there, and copy again",
+        "this array has is needed, drop the owner here, and start again",
         seq, got);
     return spill_owner_name(&owner->target, SPILL_REFUSED, error);
 }
@@ -165,6 +168,7 @@ static spill_code_t append_at(spill_transfer_owner_t *owner, const spill_part_t 
     if (result.first != seq)
         return fail_misplaced(owner, seq, result.first, error);
     owner->base = result.op_base;
+    owner->evicted += result.dropped - part.skip; /* skipped numbers count as dropped */
     *count = result.count;
     return SPILL_OK;
 }
@@ -234,7 +238,7 @@ spill_code_t spill_transfer_push(spill_transfer_owner_t *owner, spill_transfer_b
 {
     bool leading =
         !gap && owner->live == 0 && batch->placeholders > 0 && batch->placeholders == batch->count;
-    if (leading || !has_room(owner, batch, value))
+    if (leading || !has_room(owner, batch, value, gap))
         SPILL_TRY(spill_transfer_flush(owner, batch, error));
     spill_transfer_batch_add(batch, value, gap);
     return SPILL_OK;

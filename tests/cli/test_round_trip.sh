@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# Import what `export` writes: every layout, with the numbers of the elements, byte for byte; also killed,
+# repeated, continued, and refused.
+# This test also runs on a server.
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
+source "$(dirname "$0")/lib.sh"
+seed_random
+
+# Two stores at the same time: `source` is exported, `db` imports.
+new_source() {
+    new_store
+    source=$db
+    if on_server; then
+        cp db.uri source.uri
+        source=@source.uri
+    else
+        rm -rf source
+        source=source
+    fi
+}
+
+new_target() {
+    new_store
+    # shellcheck disable=SC2086
+    expect 0 define "$db" ev $1 --quiet
+}
+
+# same: the target exports what the source exports.
+same() {
+    expect 0 export "$db" ev
+    cmp -s out export.ndjson || {
+        fail "$1: the target exports something else"
+        diff out export.ndjson | head -5 >&2
+    }
+    clean "$db"
+}
+
+for i in {1..90}; do
+    echo "{\"_id\": $i, \"by\": \"u$((i % 3))\", \"at\": {\"\$date\": \"2026-0$((i / 60 + 1))-01T00:00:00Z\"}, \"x\": $((i * 7 % 10)).5}"
+done >events.ndjson
+
+# ---- layouts with numbers of the owner -----------------------------------------------------------
+
+# u0: two gaps, u1: trimmed, u2: a gap in the last document, and a last element that was removed.
+damage() {
+    expect 0 trim "$source" ev u1 --below 24
+    for number in u0:25 u0:26 u0:28 u2:27 u2:29; do
+        expect 0 remove "$source" ev "${number%:*}" "${number#*:}"
+    done
+}
+
+layouts=("--preset feed --threshold 5 --page 5" "--preset feed-recent --threshold 5 --page 5"
+    "--preset feed-recent --threshold 1000" "--layout reference --id-field _id"
+    "--layout subset --sort-by x --top 3 --id-field _id" "--layout capped --threshold 8"
+    "--layout capped --threshold 8 --sort-by _id")
+for layout in "${layouts[@]}"; do
+    new_source
+    # shellcheck disable=SC2086
+    expect 0 define "$source" ev $layout --quiet
+    expect 0 import "$source" ev events.ndjson --owner by --quiet
+    damage
+    expect 0 export "$source" ev
+    mv out export.ndjson
+    records=$(wc -l <export.ndjson)
+    [ "$(grep -c '"owner":"u1"' export.ndjson)" -gt 3 ] || fail "$layout: u1 has no elements"
+    new_target "$layout"
+    expect 0 import "$db" ev export.ndjson --json --quiet
+    is out "{\"records\":$records,\"repeated\":0,\"skipped\":0,\"before\":0}"
+    same "$layout"
+    # Elements that are there already, with their numbers, are recognized.
+    expect 0 import "$db" ev export.ndjson --again --json --quiet
+    is out "{\"records\":$records,\"repeated\":$records,\"skipped\":0,\"before\":0}"
+    same "$layout, again"
+    # The next element gets the next number.
+    expect 0 append "$db" ev u1 '{"_id": 1000, "x": 3.5}'
+    is out 30
+done
+
+# From a layout to another one: a cap keeps the newest, and the rest is reported.
+new_target "--layout capped --threshold 4"
+sed -n '/"owner":"u1"/p' export.ndjson >one.ndjson
+expect 0 import "$db" ev one.ndjson --json --quiet
+has out "\"records\":$(wc -l <one.ndjson),"
+expect 0 export "$db" ev
+cmp -s out <(tail -n 4 one.ndjson) || fail "the cap does not keep the newest four"
+
+# A first number that is far away costs no time, and elements may be any values.
+cat >export.ndjson <<'END'
+{"owner":{ "$numberInt" : "7" },"seq":4000000000,"element":{ "$numberInt" : "5" }}
+{"owner":{ "$numberInt" : "7" },"seq":4000000003,"element":"a\tb"}
+{"owner":{ "a" : { "$oid" : "0123456789abcdef01234567" } },"seq":1,"element":[ { "$numberDouble" : "-0.0" } ]}
+END
+for layout in "${layouts[@]:0:3}" "${layouts[5]}"; do
+    new_target "$layout"
+    expect 0 import "$db" ev export.ndjson --quiet
+    same "$layout"
+done
+
+# ---- what cannot be imported ---------------------------------------------------------------------
+
+line() {
+    echo "{\"owner\":\"$1\",\"seq\":$2,\"element\":{\"n\":$3}}"
+}
+refused() { # refused CODE TEXT: the import of bad.ndjson ends with the code and the text
+    expect "$1" import "$db" ev bad.ndjson --quiet
+    has err "$2"
+}
+
+new_target "--preset feed --threshold 5 --page 5"
+{ line a 0 0 && line a 1 1 && echo '{"by": "a", "n": 2}' && line a 2 2; } >bad.ndjson
+refused 3 "bad.ndjson:3: this is no line of an export"
+counts "$db" ev a 2
+sed -i 3d bad.ndjson
+expect 0 import "$db" ev bad.ndjson --json --quiet # it continues
+is out '{"records":1,"repeated":0,"skipped":0,"before":2}'
+{ cat bad.ndjson && line a 2 3; } >falling.ndjson
+mv falling.ndjson bad.ndjson
+expect 3 import "$db" ev bad.ndjson --quiet --as falling
+has err "bad.ndjson:4: number 2 follows number 2"
+{ line a 3 3 && echo '{"owner":"a","window":"2026-01","seq":4,"element":{"n":4}}'; } >bad.ndjson
+expect 3 import "$db" ev bad.ndjson --quiet --as mixed
+has err "bad.ndjson:2: this line has the form"
+counts "$db" ev a 4
+{ line b 0 0 && line a 1 9; } >bad.ndjson # another element of a number: nothing of the chunk is written
+expect 4 import "$db" ev bad.ndjson --quiet --as other
+has err 'lines 1 to 2: owner "a" of '"'ev': number 1 has another element already"
+expect 3 count "$db" ev b
+expect 0 import "$db" ev bad.ndjson --quiet --as other --new-numbers --json
+is out '{"records":2,"repeated":0,"skipped":0,"before":0,"renumbered":2}'
+counts "$db" ev a 5
+expect 0 remove "$db" ev a 2
+line a 2 2 >bad.ndjson
+expect 4 import "$db" ev bad.ndjson --quiet --as removed
+has err "number 2 was used before, and its element removed"
+expect 0 export "$db" ev --documents
+mv out bad.ndjson
+expect 3 import "$db" ev bad.ndjson --quiet --as documents
+has err "bad.ndjson:1: this is a line of \`export --documents\`, which is not imported"
+expect 2 import "$db" ev bad.ndjson --id _id
+expect 2 import "$db" ev bad.ndjson --owner by --new-numbers
+
+# ---- layout bucket -------------------------------------------------------------------------------
+
+bucket="--layout bucket --window month --time-field at --value-field x --threshold 6"
+new_source
+# shellcheck disable=SC2086
+expect 0 define "$source" ev $bucket --quiet
+expect 0 import "$source" ev events.ndjson --owner by --quiet
+expect 0 export "$source" ev
+mv out export.ndjson
+new_target "$bucket"
+expect 0 import "$db" ev export.ndjson --json --quiet
+is out '{"records":90,"repeated":0,"skipped":0,"before":0}'
+same bucket
+# Other windows, and no windows: the elements get new numbers, in order.
+new_target "${bucket/month/day}"
+expect 3 import "$db" ev export.ndjson --quiet
+has err "export.ndjson:1: the element's window is 2026-01-01 in 'ev', and 2026-01 in the export"
+expect 0 import "$db" ev export.ndjson --new-numbers --quiet --json
+has out '"renumbered":90'
+new_target "--preset feed"
+expect 0 import "$db" ev export.ndjson --quiet --json
+is out '{"records":90,"repeated":0,"skipped":0,"before":0,"renumbered":90}'
+expect 0 export "$db" ev
+mv out export.ndjson
+sed 's/.*"_id" : { "$numberInt" : "\([0-9]*\)".*/\1/' export.ndjson | sort -n | cmp -s - <(seq 90) ||
+    fail "elements are lost or doubled"
+new_target "$bucket"
+expect 0 import "$db" ev export.ndjson --quiet --json
+is out '{"records":90,"repeated":0,"skipped":0,"before":0,"renumbered":90}'
+
+# ---- killed --------------------------------------------------------------------------------------
+
+# Gaps, trimmed owners and several chunks. The import is killed, and continued until it ends.
+records=40000 kills=${SPILLWAY_KILLS:-5}
+! on_server || records=4000 kills=${SPILLWAY_KILLS:-3}
+awk -v records=$records 'BEGIN { for (i = 0; i < records; i++) printf "{\"owner\":\"u%d\",\"seq\":%d,\"element\":{ \"_id\" : { \"$numberInt\" : \"%d\" } }}\n", i * 11 / records, i + int(i / 7) + 500, i }' | LC_ALL=C sort -t'"' -k4,4 -s >export.ndjson
+layouts=("--preset feed --threshold 50 --page 50" "--preset feed-recent --threshold 50 --page 50")
+[ -z "${SPILLWAY_LONG:-}" ] || layouts+=("--layout reference" "--preset feed --threshold 3 --page 2")
+for layout in "${layouts[@]}"; do
+    new_target "$layout"
+    for ((killed = 0;; killed++)); do
+        "$SPILLWAY" import "$db" ev export.ndjson --quiet >out 2>err &
+        job=$!
+        if [ "$killed" -lt "$kills" ]; then
+            sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
+            kill -9 "$job" 2>kill.err
+        fi
+        wait "$job" 2>wait.err
+        status=$?
+        [ "$status" = 137 ] || break
+    done
+    [ "$status" = 0 ] || grep -q "has nothing new" err || fail "the import ended with $status: $(cat err)"
+    echo "$killed kills: $layout"
+    same "$layout, killed"
+done
