@@ -43,10 +43,12 @@ static void show_progress(void *context, const spill_import_progress_t *progress
 }
 
 #define RESULT(member, ...) SPILL_FIELD(INT64, spill_import_result_t, member, #member, __VA_ARGS__)
-static const spill_field_t result_fields[] = {
-    RESULT(records, .flags = 0), RESULT(repeated, .flags = 0), RESULT(skipped, .flags = 0),
-    RESULT(before, .flags = 0), RESULT(dropped, .flags = SPILL_FIELD_SPARSE),
-    RESULT(renumbered, .flags = SPILL_FIELD_SPARSE)};
+static const spill_field_t result_fields[] = {RESULT(records, .flags = 0),
+                                              RESULT(repeated, .flags = 0),
+                                              RESULT(skipped, .flags = 0),
+                                              RESULT(before, .flags = 0),
+                                              RESULT(dropped, .flags = SPILL_FIELD_SPARSE),
+                                              RESULT(renumbered, .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t result_record =
     SPILL_RECORD("result", spill_import_result_t, result_fields);
 
@@ -158,7 +160,8 @@ static spill_exit_t run_import(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"owner", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, owner),
-     "The field that names a record's owner; dots reach into sub-documents"},
+     "The field that names a record's owner; dots reach into sub-documents. Without it, FILE must "
+     "be what `export' writes"},
     {"id", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, id),
      "The field with a record's operation id: each record is then one append, and is skipped if "
      "its owner's window has the id already"},
@@ -182,30 +185,35 @@ const spill_command_t spill_command_import = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Append the records of a file to their owners' arrays",
-    .text = "Each complete record becomes an element of the owner in its --owner field, "
-            "in the file's order. Formats: NDJSON and Extended JSON, CSV with a header, .bson as "
-            "mongodump writes it; uncompressed, .gz or .zst. An unquoted CSV field becomes a "
-            "number if the number's text is the same; all else is a string.\n"
-            "\n"
-            "After any interruption, run the same command to continue: "
-            "nothing is appended twice and nothing is left out. So it "
-            "writes with log durability by default; at the end everything is flushed. "
-            "A file that was imported is not imported again (exit code 4), but records that were "
-            "added to it are.\n"
-            "\n"
-            "A bad record stops the import (exit code 3, or 4 if it is too big): all records "
-            "before it are imported. Repair it and run the same command, or use "
-            "--skip-bad. For layouts reference and subset, a file (not a pipe) is first checked "
-            "for fields that cannot be stored, before anything is written.\n"
-            "\n"
-            "With layout capped the summary counts the records that the cap dropped at once; "
-            "later records may have pushed out others.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway import feeds.db events events.ndjson.gz --owner user\n"
-            "  spillway import feeds.db events dump/app/events.bson --owner user._id\n"
-            "  zcat day.csv.gz | spillway import feeds.db events - --format csv \\\n"
-            "    --owner user --as day-17",
+    .text =
+        "Each complete record becomes an element of the owner in its --owner field, "
+        "in the file's order. Formats: NDJSON and Extended JSON, CSV with a header, .bson as "
+        "mongodump writes it; uncompressed, .gz or .zst. An unquoted CSV field becomes a "
+        "number if the number's text is the same; all else is a string.\n"
+        "\n"
+        "After any interruption, run the same command to continue: "
+        "nothing is appended twice and nothing is left out. So it "
+        "writes with log durability by default; at the end everything is flushed. "
+        "A file that was imported is not imported again (exit code 4), but records that were "
+        "added to it are.\n"
+        "\n"
+        "A bad record stops the import (exit code 3, or 4 if it is too big): all records "
+        "before it are imported. Repair it and run the same command, or use "
+        "--skip-bad. For layouts reference and subset, a file (not a pipe) is first checked "
+        "for fields that cannot be stored, before anything is written.\n"
+        "\n"
+        "With layout capped the summary counts the records that the cap dropped at once; "
+        "later records may have pushed out others.\n"
+        "\n"
+        "Without --owner, the file must be what `export` writes. Its elements keep their numbers; "
+        "numbers of layout bucket count within a window. If an owner has another element under a "
+        "number, the import ends with exit code 4 and writes nothing of that chunk.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway import feeds.db events events.ndjson.gz --owner user\n"
+        "  spillway import feeds.db events dump/app/events.bson --owner user._id\n"
+        "  zcat day.csv.gz | spillway import feeds.db events - --format csv \\\n"
+        "    --owner user --as day-17",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,

@@ -414,8 +414,8 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     if (import->source)
         SPILL_TRY(load_checkpoint(import, error));
     /* Other programs may make a window of operations while a base that was read ahead waits. */
-    bool ahead = parsing->owner && (import->source || parsing->id) &&
-                 !import->store->ops->others_write;
+    bool ahead =
+        parsing->owner && (import->source || parsing->id) && !import->store->ops->others_write;
     parsing->bases_of = ahead ? import->array : NULL;
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,

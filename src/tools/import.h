@@ -56,15 +56,15 @@ typedef struct spill_import_options {
 } spill_import_options_t;
 
 typedef struct spill_import_result {
-    int64_t records;  /* of this run */
-    int64_t repeated; /* of these, recognized as already appended */
-    int64_t dropped;  /* layout capped: of these, dropped at once because of the cap. An export:
-                         or trimmed in the array */
+    int64_t records;    /* of this run */
+    int64_t repeated;   /* of these, recognized as already appended */
+    int64_t dropped;    /* layout capped: of these, dropped at once because of the cap. An export:
+                           or trimmed in the array */
     int64_t renumbered; /* an export: of these, with other numbers than in the export */
-    int64_t skipped;  /* bad records passed over in this run */
-    int64_t before;   /* records of earlier runs of this import */
-    bool at_least;    /* a chunk of an earlier run is imported in part, and not counted */
-    bool resumable;   /* a job checkpoint exists, from which the import can continue */
+    int64_t skipped;    /* bad records passed over in this run */
+    int64_t before;     /* records of earlier runs of this import */
+    bool at_least;      /* a chunk of an earlier run is imported in part, and not counted */
+    bool resumable;     /* a job checkpoint exists, from which the import can continue */
 } spill_import_result_t;
 
 /*
@@ -76,8 +76,8 @@ typedef struct spill_import_result {
  * the bad one are appended; after the record is repaired, the same call continues with it. If the
  * input is a regular file and the layout reference or subset, a record with a field that cannot be
  * stored is reported before anything is written.
- * SPILL_REFUSED (already imported, or the input is not what the checkpoint describes; an export: the
- * owner has another element of a number; nothing of that chunk is then appended),
+ * SPILL_REFUSED (already imported, or the input is not what the checkpoint describes; an export:
+ * the owner has another element of a number; nothing of that chunk is then appended),
  * SPILL_UNKNOWN, and the errors of spill_array_append. *result is filled in every case. One thread;
  * memory: a few chunks, and 32 MiB of text for the longest record.
  */

@@ -67,7 +67,8 @@ static spill_code_t read_id(spill_input_t *input, const char *field, const bson_
     return SPILL_OK;
 }
 
-/* Layout bucket: the owner is the element's window. `named`: the one that an export has, or NULL. */
+/* Layout bucket: the owner is the element's window. `named`: the one that an export has, or NULL.
+ */
 static spill_code_t name_window(spill_input_t *input, const spill_parser_options_t *options,
                                 const char *named, spill_input_item_t *item, spill_error_t *error)
 {
@@ -92,8 +93,7 @@ static spill_code_t check_fields(const spill_parser_options_t *options,
 {
     if (!spill_schema_of(options->definition)->has_referenced_elements)
         return SPILL_OK;
-    return spill_stored_element_check(options->definition, element, options->bounds.without,
-                                      error);
+    return spill_stored_element_check(options->definition, element, options->bounds.without, error);
 }
 
 /* Find the owner and the element in a record, and the number and the window that a line names. */

@@ -186,8 +186,8 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
                           item.seq, chunk->records[entry->last].seq);
     if (made) {
         const uint8_t *from = item.element.data;
-        bool within = !bounds->without && owner->data >= from &&
-                      owner->data < from + item.element.size_bytes;
+        bool within =
+            !bounds->without && owner->data >= from && owner->data < from + item.element.size_bytes;
         entry->value_offset = chunk->documents.size + (within ? (size_t)(owner->data - from) : 0);
         if (!within)
             spill_buffer_append(&chunk->documents, owner->data, owner->size_bytes);

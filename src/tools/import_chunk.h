@@ -187,8 +187,8 @@ typedef struct spill_input {
     spill_source_t *source;
     spill_records_t *records;
     spill_decoder_t decoder;
-    spill_buffer_t id; /* the checked record's operation id */
-    bson_t window;     /* and its window, as an owner */
+    spill_buffer_t id;          /* the checked record's operation id */
+    bson_t window;              /* and its window, as an owner */
     spill_export_lines_t lines; /* of an export: the kind of its lines; NONE: not known yet */
 } spill_input_t;
 
@@ -260,7 +260,7 @@ typedef struct spill_import_checkpoint {
     const char *owner; /* "" for an export */
     const char *id;    /* "" for none */
     bool strings;
-    int64_t lines;     /* spill_export_lines_t */
+    int64_t lines; /* spill_export_lines_t */
     bool new_numbers;
 
     /* The chunk. `bases` has an entry for each owner, in the order of their first records. */
@@ -323,11 +323,11 @@ typedef struct spill_import_writer {
     bool with_ids;                         /* each record is one operation */
     spill_element_t *elements;             /* scratch */
     size_t element_capacity;
-    bool fill;                             /* fill documents up (spill_append_options) */
-    int64_t records;                       /* appended, or recognized, so far */
-    int64_t repeated;                      /* of these, recognized */
-    int64_t dropped;                       /* of these, dropped at once because of a cap */
-    spill_value_t *values;                 /* scratch */
+    bool fill;             /* fill documents up (spill_append_options) */
+    int64_t records;       /* appended, or recognized, so far */
+    int64_t repeated;      /* of these, recognized */
+    int64_t dropped;       /* of these, dropped at once because of a cap */
+    spill_value_t *values; /* scratch */
     size_t value_capacity;
 } spill_import_writer_t;
 

@@ -24,9 +24,8 @@ static const spill_element_t *collect_elements(spill_import_writer_t *writer,
     }
     size_t at = 0;
     for (uint32_t i = owner->first; i != SPILL_CHUNK_NONE; i = chunk->records[i].next)
-        writer->elements[at++] =
-            (spill_element_t){.seq = chunk->records[i].seq,
-                              .value = spill_chunk_element(chunk, &chunk->records[i])};
+        writer->elements[at++] = (spill_element_t){
+            .seq = chunk->records[i].seq, .value = spill_chunk_element(chunk, &chunk->records[i])};
     return writer->elements;
 }
 
@@ -45,10 +44,10 @@ spill_code_t spill_import_read_numbers(spill_import_writer_t *writer, const spil
         const spill_chunk_owner_t *owner = &chunk->owners[i];
         spill_value_t value = spill_chunk_owner_value(chunk, owner);
         const spill_element_t *elements = collect_elements(writer, chunk, owner);
-        SPILL_TRY(name_lines(chunk,
-                             spill_numbered_check(writer->array, &value, elements, owner->count,
-                                                  &bases[i], error),
-                             error));
+        SPILL_TRY(name_lines(
+            chunk,
+            spill_numbered_check(writer->array, &value, elements, owner->count, &bases[i], error),
+            error));
     }
     return SPILL_OK;
 }
