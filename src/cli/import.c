@@ -222,7 +222,8 @@ static spill_exit_t run_import(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"owner", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, owner),
-     "The field that names a record's owner; dots reach into sub-documents"},
+     "The field that names a record's owner; dots reach into sub-documents. Without it, FILE must "
+     "be what `export' writes"},
     {"elements", "PATH", SPILL_OPTION_TEXT, offsetof(import_options_t, elements),
      "The records are documents: import the elements of the array at PATH. The owner is _id unless "
      "--owner names another field. FILE may also be a folder or an archive of mongodump, or a "
@@ -280,6 +281,11 @@ const spill_command_t spill_command_import = {
             "\n"
             "With layout capped the summary counts the records that the cap dropped at once; "
             "later records may have pushed out others.\n"
+            "\n"
+            "Without --owner and --elements, the file must be what `export' writes. Its elements "
+            "keep their numbers; numbers of layout bucket count within a window. If an owner has "
+            "another element under a number, the import ends with exit code 4 and writes nothing "
+            "of that chunk.\n"
             "\n"
             "Examples:\n"
             "  spillway import feeds.db events events.ndjson.gz --owner user\n"

@@ -50,8 +50,7 @@ static double measure_lag(void *context)
 }
 
 /* Connect, and measure once, so that a server that cannot be asked is reported at the start. */
-static spill_code_t start_lag(spill_cli_operate_t *operate,
-                              const spill_cli_operate_given_t *given,
+static spill_code_t start_lag(spill_cli_operate_t *operate, const spill_cli_operate_given_t *given,
                               spill_throttle_options_t *throttle, spill_error_t *error)
 {
     char uri[SPILL_CLI_URI];

@@ -278,8 +278,7 @@ spill_code_t spill_documents_begin(const spill_owner_t *owner, int64_t number, b
     *done = false;
     SPILL_TRY(spill_owner_read_state(owner, SPILL_HEAD, &head, error));
     if (!head.state.present) {
-        spill_request_t make =
-            spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+        spill_request_t make = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
         make.create = true;
         make.incarnation = spill_owner_now(owner);
         SPILL_TRY(spill_owner_step(owner, &make, NULL, error));

@@ -112,18 +112,18 @@ static bool is_behind(const spill_throttle_t *throttle, char *text, size_t text_
 {
     const spill_throttle_options_t *options = &throttle->options;
     double limit_s = latency_limit(throttle);
-    double latency_s = limit_s > 0 ? options->latency(options->context) : 0;
+    double latency_s = options->latency && limit_s > 0 ? options->latency(options->context) : 0;
+    double lag_s = options->lag && options->lag_max_s > 0 ? options->lag(options->context) : 0;
     if (latency_s > limit_s) {
         snprintf(text, text_size, "paused: the server takes %.1f ms, limit %.1f", latency_s * 1e3,
                  limit_s * 1e3);
         return true;
     }
-    double lag_max_s = options->lag ? options->lag_max_s : 0;
-    double lag_s = lag_max_s > 0 ? options->lag(options->context) : 0;
-    if (lag_s > lag_max_s)
-        snprintf(text, text_size, "paused: a secondary is %.1f s behind, limit %.1f", lag_s,
-                 lag_max_s);
-    return lag_s > lag_max_s;
+    if (lag_s <= options->lag_max_s)
+        return false;
+    snprintf(text, text_size, "paused: a secondary is %.1f s behind, limit %.1f", lag_s,
+             options->lag_max_s);
+    return true;
 }
 
 /* Put the reason why the next chunk must wait into `text`; *worth: report it at once. */

@@ -24,8 +24,9 @@
  *           -> spill_throttle_ran(units, time) -> ...
  *
  * It waits while a pause file exists, while the server's latency or the lag of its secondaries is
- * above a limit, and to keep the rate of units per second. With a limit on latency it also rests after each chunk, for a multiple
- * of the chunk's duration that follows the latency. The size of chunks follows their duration.
+ * above a limit, and to keep the rate of units per second. With a limit on latency it also rests
+ * after each chunk, for a multiple of the chunk's duration that follows the latency. The size of
+ * chunks follows their duration.
  *
  * Threads: any. A thread that waits holds the throttle's lock, and later threads queue behind it.
  * Chunks of several threads may overlap; the rate bounds their sum.
@@ -57,7 +58,7 @@ typedef struct spill_throttle_options {
 
     /* All may be NULL. */
     double (*latency)(void *context); /* seconds of a small operation; negative: it failed */
-    double (*lag)(void *context); /* seconds that a secondary is behind; negative: it failed */
+    double (*lag)(void *context);     /* seconds that a secondary is behind; negative: it failed */
     bool (*stop)(void *context);      /* must the work end? Called at least twice a second */
     /* Reports why it waits, and that it continues. A slow server is reported after two seconds. */
     void (*notice)(void *context, const char *text);

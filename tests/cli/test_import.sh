@@ -284,7 +284,7 @@ expect 3 import "$db" ev nothere.ndjson --owner by
 expect 3 import "$db" ev "$work" --owner by --format ndjson
 expect 3 import "$db" ev "$work" --owner by
 has err "$work is a folder; import takes a file"
-expect 2 import "$db" ev events.ndjson
+expect 3 import "$db" ev events.ndjson
 has err "--owner"
 expect 2 import "$db" ev uri --owner by
 expect 2 import "$db" ev events.ndjson --owner by --format xml

@@ -90,8 +90,8 @@ spill_code_t spill_replication_lag(spill_replication_t *replication, double *lag
     bson_t reply, command = BSON_INITIALIZER;
     *lag_s = 0;
     BSON_APPEND_INT32(&command, "replSetGetStatus", 1);
-    bool done = mongoc_client_command_simple(replication->client, "admin", &command, NULL, &reply,
-                                             &cause);
+    bool done =
+        mongoc_client_command_simple(replication->client, "admin", &command, NULL, &reply, &cause);
     bson_destroy(&command);
     spill_code_t code = SPILL_OK;
     if (!done)

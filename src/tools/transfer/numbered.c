@@ -117,8 +117,8 @@ static spill_code_t compare_used(numbered_t *numbered, spill_seqs_t *placeholder
         spill_element_t there = {0};
         SPILL_TRY(spill_transfer_reader_get(&reader, &there, error));
         if (reader.ended || there.seq > here->seq) {
-            SPILL_TRY(count_missing(numbered, here->seq, reader.stretch.head.state.watermark,
-                                    error));
+            SPILL_TRY(
+                count_missing(numbered, here->seq, reader.stretch.head.state.watermark, error));
             at++;
             continue;
         }
@@ -217,14 +217,14 @@ spill_code_t spill_numbered_check(spill_array_t *array, const spill_value_t *own
                                   spill_error_t *error)
 {
     SPILL_SCOPED(spill_seqs_release) spill_seqs_t none = {0};
-    SPILL_SCOPED(end) numbered_t numbered = {
-        .elements = elements, .count = count, .began = INT64_MAX};
+    SPILL_SCOPED(end)
+    numbered_t numbered = {.elements = elements, .count = count, .began = INT64_MAX};
     *next = 0;
     SPILL_TRY(begin(&numbered, array, owner, error));
     for (size_t i = 0; i < count; i++) {
         SPILL_TRY(spill_array_check_element(&elements[i].value, i, error));
-        SPILL_TRY(
-            spill_storable_check(&numbered.owner.target, &numbered.owner.target, &elements[i], error));
+        SPILL_TRY(spill_storable_check(&numbered.owner.target, &numbered.owner.target, &elements[i],
+                                       error));
     }
     SPILL_TRY(read_owner(&numbered, error));
     *next = numbered.owner.next;
@@ -235,8 +235,8 @@ spill_code_t spill_numbered_append(spill_array_t *array, const spill_value_t *ow
                                    const spill_element_t *elements, size_t count, int64_t began,
                                    spill_numbered_counts_t *counts, spill_error_t *error)
 {
-    SPILL_SCOPED(end) numbered_t numbered = {
-        .elements = elements, .count = count, .began = began, .seen = -1};
+    SPILL_SCOPED(end)
+    numbered_t numbered = {.elements = elements, .count = count, .began = began, .seen = -1};
     *counts = (spill_numbered_counts_t){0};
     SPILL_TRY(begin(&numbered, array, owner, error));
     spill_code_t code;
