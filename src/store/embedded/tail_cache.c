@@ -50,14 +50,17 @@ static void copy_slots(spill_tail_entry_t *entry, size_t from, size_t end, spill
 {
     if (from == end)
         return;
-    const spill_run_entry_t *newest = &spill_tail_slots_of(entry)[end - 1];
+    const spill_tail_slot_t *newest = &spill_tail_slots_of(entry)[end - 1];
     size_t start = spill_tail_slots_of(entry)[from].offset;
     size_t bytes = newest->offset + newest->size_bytes - start;
     spill_run_reserve(run, end - from, bytes);
     spill_buffer_append(&run->arena, spill_tail_arena_of(entry) + start, bytes);
     for (size_t i = end; i > from; i--) {
-        run->entries[run->count] = spill_tail_slots_of(entry)[i - 1];
-        run->entries[run->count++].offset -= start;
+        const spill_tail_slot_t *slot = &spill_tail_slots_of(entry)[i - 1];
+        run->entries[run->count++] = (spill_run_entry_t){.seq = entry->base + slot->number,
+                                                         .offset = slot->offset - start,
+                                                         .size_bytes = slot->size_bytes,
+                                                         .type = (uint8_t)slot->type};
     }
 }
 
@@ -69,14 +72,14 @@ static bool copy_run(spill_tail_entry_t *entry, const spill_read_t *read,
     int64_t seq = spill_state_end(state) - 1;
     seq = read->seq < seq ? read->seq : seq;
     size_t end = entry->slot_count;
-    while (end > 0 && spill_tail_slots_of(entry)[end - 1].seq > seq)
+    while (end > 0 && spill_tail_seq_of(entry, end - 1) > seq)
         end--;
     size_t from = end;
     for (; (int64_t)(end - from) < read->limit; seq--) {
         seq = spill_seqs_pass_down(&state->deleted, seq);
         if (seq < state->first)
             break;
-        if (from == 0 || spill_tail_slots_of(entry)[from - 1].seq != seq)
+        if (from == 0 || spill_tail_seq_of(entry, from - 1) != seq)
             return false;
         from--;
     }
@@ -185,7 +188,7 @@ static bool has_items(const spill_tail_entry_t *entry, const spill_tail_content_
     size_t offset = entry->slot_count - content->item_count;
     bool same = entry->slot_count >= content->item_count;
     for (size_t i = 0; same && i < content->item_count; i++)
-        same = spill_tail_slots_of(entry)[offset + i].seq == content->items[i].seq;
+        same = spill_tail_seq_of(entry, offset + i) == content->items[i].seq;
     return same;
 }
 

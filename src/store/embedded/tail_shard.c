@@ -10,7 +10,7 @@ enum { SHARDS_MAX = 64, SHARD_BYTES_MIN = 256 * 1024 };
  * its bytes. */
 enum { SEGMENTS_MIN = 4, SEGMENT_BYTES = 64 * 1024, TABLE_SHARE = 64 };
 
-enum { STATE_SLACK = 16 };
+enum { STATE_SLACK = 16, SIZE_MASK = 0xffffff };
 
 /* ---- the parts of a cache -------------------------------------------------------------------- */
 
@@ -154,18 +154,26 @@ void spill_tail_bound(spill_tail_content_t *content)
     size_t from = content->item_count;
     size_t bytes = 0;
     while (from > 0 && content->item_count - from < content->wanted &&
-           bytes + content->items[from - 1].size_bytes <= SPILL_TAIL_BYTES_MAX)
+           bytes + content->items[from - 1].size_bytes <= SPILL_TAIL_BYTES_MAX &&
+           content->items[content->item_count - 1].seq - content->items[from - 1].seq <= UINT32_MAX)
         bytes += content->items[--from].size_bytes;
     content->item_count -= from;
     memmove(content->items, content->items + from, content->item_count * sizeof *content->items);
 }
 
+bool spill_tail_reaches(const spill_tail_entry_t *entry, int64_t first, int64_t last)
+{
+    return last - (entry->slot_count > 0 ? entry->base : first) <= UINT32_MAX;
+}
+
 void spill_tail_add_item(spill_tail_entry_t *entry, const spill_tail_item_t *item)
 {
+    if (entry->slot_count == 0)
+        entry->base = item->seq;
     spill_tail_slots_of(entry)[entry->slot_count++] =
-        (spill_run_entry_t){.seq = item->seq,
+        (spill_tail_slot_t){.number = (uint32_t)(item->seq - entry->base),
                             .offset = entry->arena_bytes,
-                            .size_bytes = item->size_bytes,
+                            .size_bytes = item->size_bytes & SIZE_MASK,
                             .type = item->type};
     if (item->size_bytes > 0)
         memcpy(spill_tail_arena_of(entry) + entry->arena_bytes, item->data, item->size_bytes);
@@ -192,9 +200,9 @@ static sizes_t sizes_of(const spill_tail_content_t *content, bool grows)
     sizes.state = content->state_bytes + STATE_SLACK + (grows ? content->state_bytes : 0);
     sizes.slots_offset = sizeof(spill_tail_entry_t) + content->owner->prefix + sizes.state;
     sizes.slots_offset =
-        (sizes.slots_offset + _Alignof(spill_run_entry_t) - 1) & ~(_Alignof(spill_run_entry_t) - 1);
+        (sizes.slots_offset + _Alignof(spill_tail_slot_t) - 1) & ~(_Alignof(spill_tail_slot_t) - 1);
     sizes.block = spill_tail_block_size(sizes.slots_offset +
-                                        sizes.slots * sizeof(spill_run_entry_t) + sizes.arena);
+                                        sizes.slots * sizeof(spill_tail_slot_t) + sizes.arena);
     return sizes;
 }
 

@@ -23,6 +23,14 @@ enum { SPILL_TAIL_MISSED = 512 };
 /* The elements that an entry at least has room for. */
 enum { SPILL_TAIL_WANTED_MIN = 8 };
 
+/* An element of an entry. */
+typedef struct spill_tail_slot {
+    uint32_t number; /* its sequence number - the entry's `base` */
+    uint32_t offset; /* in the arena */
+    uint32_t size_bytes : 24;
+    uint32_t type : 8;
+} spill_tail_slot_t;
+
 /*
  * An owner's head and some of its newest elements, in one block of memory. What a read compares
  * first lies next to each other:
@@ -37,6 +45,7 @@ typedef struct spill_tail_entry {
     uint64_t hash;
     struct spill_tail_entry *next; /* in its bucket */
     int64_t incarnation;
+    int64_t base; /* the sequence number of the first element that it got */
     uint32_t owner_bytes;
     uint32_t slots_offset; /* from the start of the block */
     uint32_t slot_count, slot_capacity;
@@ -113,9 +122,15 @@ static inline uint8_t *spill_tail_state_of(spill_tail_entry_t *entry)
     return entry->owner + entry->owner_bytes;
 }
 
-static inline spill_run_entry_t *spill_tail_slots_of(const spill_tail_entry_t *entry)
+static inline spill_tail_slot_t *spill_tail_slots_of(const spill_tail_entry_t *entry)
 {
-    return (spill_run_entry_t *)((uintptr_t)entry + entry->slots_offset);
+    return (spill_tail_slot_t *)((uintptr_t)entry + entry->slots_offset);
+}
+
+/* The sequence number of the element in a slot. */
+static inline int64_t spill_tail_seq_of(const spill_tail_entry_t *entry, size_t slot)
+{
+    return entry->base + spill_tail_slots_of(entry)[slot].number;
 }
 
 static inline uint8_t *spill_tail_arena_of(const spill_tail_entry_t *entry)
@@ -147,7 +162,10 @@ bool spill_tail_has_room(const spill_tail_shard_t *shard, const spill_tail_conte
 void spill_tail_put(const spill_tail_cache_t *cache, spill_tail_shard_t *shard,
                     const spill_tail_content_t *content, bool grows);
 
-/* Add an element to an entry that has room for it. */
+/* Do the numbers of new elements, from `first` to `last`, fit slots of the entry? */
+bool spill_tail_reaches(const spill_tail_entry_t *entry, int64_t first, int64_t last);
+
+/* Add an element to an entry that has room for it, and that reaches it. Elements ascend. */
 void spill_tail_add_item(spill_tail_entry_t *entry, const spill_tail_item_t *item);
 
 #endif

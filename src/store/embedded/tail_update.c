@@ -134,11 +134,11 @@ static void add_new(update_t *update, const spill_tail_item_t *item)
 static void delete_slot(spill_tail_entry_t *entry, int64_t seq, update_t *update)
 {
     bool added = update->added_count > 0 && seq >= update->added[0].seq;
-    if (added || (entry->slot_count > 0 && seq > spill_tail_slots_of(entry)[0].seq))
+    if (added || (entry->slot_count > 0 && seq > spill_tail_seq_of(entry, 0)))
         update->drops = true;
-    else if (entry->slot_count > 0 && seq == spill_tail_slots_of(entry)[0].seq)
+    else if (entry->slot_count > 0 && seq == spill_tail_seq_of(entry, 0))
         memmove(spill_tail_slots_of(entry), spill_tail_slots_of(entry) + 1,
-                --entry->slot_count * sizeof(spill_run_entry_t));
+                --entry->slot_count * sizeof(spill_tail_slot_t));
 }
 
 static void change_element(spill_tail_entry_t *entry, const spill_record_key_t *owner,
@@ -156,14 +156,13 @@ static void change_element(spill_tail_entry_t *entry, const spill_record_key_t *
     }
     if (change->kind == SPILL_CHANGE_DELETE) {
         delete_slot(entry, seq, update);
-    } else if (entry->slot_count == 0 ||
-               seq > spill_tail_slots_of(entry)[entry->slot_count - 1].seq) {
+    } else if (entry->slot_count == 0 || seq > spill_tail_seq_of(entry, entry->slot_count - 1)) {
         if (update->state && change->value_bytes > 0) /* else it is an element of a page */
             add_new(update, &(spill_tail_item_t){.seq = seq,
                                                  .data = value + 1,
                                                  .size_bytes = change->value_bytes - 1,
                                                  .type = value[0]});
-    } else if (seq >= spill_tail_slots_of(entry)[0].seq) {
+    } else if (seq >= spill_tail_seq_of(entry, 0)) {
         update->drops = true;
     }
 }
@@ -186,7 +185,10 @@ static bool update_in_place(spill_tail_entry_t *entry, const update_t *update)
     size_t state_bytes = update->state ? update->state->value_bytes : 0;
     if (state_bytes > entry->state_capacity ||
         update->added_count > entry->slot_capacity - entry->slot_count ||
-        update->added_bytes > entry->arena_capacity - entry->arena_bytes)
+        update->added_bytes > entry->arena_capacity - entry->arena_bytes ||
+        (update->added_count > 0 &&
+         !spill_tail_reaches(entry, update->added[0].seq,
+                             update->added[update->added_count - 1].seq)))
         return false;
     if (update->state) {
         memcpy(spill_tail_state_of(entry), spill_batch_value(update->batch, update->state),
@@ -219,10 +221,10 @@ static void rebuild(const spill_tail_cache_t *cache, spill_tail_shard_t *shard,
     size_t kept = entry->slot_count < room ? entry->slot_count : room;
     for (size_t i = entry->slot_count - kept; i < entry->slot_count; i++)
         content.items[content.item_count++] = (spill_tail_item_t){
-            .seq = spill_tail_slots_of(entry)[i].seq,
+            .seq = spill_tail_seq_of(entry, i),
             .data = spill_tail_arena_of(entry) + spill_tail_slots_of(entry)[i].offset,
             .size_bytes = spill_tail_slots_of(entry)[i].size_bytes,
-            .type = spill_tail_slots_of(entry)[i].type};
+            .type = (uint8_t)spill_tail_slots_of(entry)[i].type};
     for (size_t i = 0; i < update->added_count; i++)
         content.items[content.item_count++] = update->added[i];
     spill_tail_bound(&content);
