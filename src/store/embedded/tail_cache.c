@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Bytes of an entry that a reader fetches at once: the part before the arena, for 20 elements, and
- * the arena; at most so many. */
+/* Bytes of an entry that a reader fetches: the part before the arena of 20 elements, and the arena;
+ * at most FETCHED_MAX. */
 enum { HEAD_BYTES = 640, FETCHED_MAX = 8 * 1024 };
 
 /*

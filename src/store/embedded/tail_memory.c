@@ -98,7 +98,7 @@ static void next_segment(spill_tail_memory_t *memory, spill_tail_moved_fn moved,
         memory->segments[memory->current].start = pool->start + number * pool->segment_bytes;
         return;
     }
-    memory->current = (memory->current + 1) % memory->count;
+    memory->current = memory->current + 1 < memory->count ? memory->current + 1 : 0;
     compact(&memory->segments[memory->current], moved, context);
 }
 

@@ -1,7 +1,7 @@
 /*
  * The memory of the tail cache: one mapping, cut into segments. Each shard of the cache takes
  * segments from it when it needs them, and writes blocks into them one after the other. If it has
- * all its segments, it goes through them in turn: it frees the blocks that nobody used since its
+ * all its segments, it goes through them in turn: it frees the blocks that were not used since its
  * last visit, and moves the others together.
  *
  * So no thread calls malloc or free while it holds a shard's lock, the bound is exact, and the
@@ -45,13 +45,13 @@ void spill_tail_memory_init(spill_tail_memory_t *memory, spill_tail_pool_t *pool
 void spill_tail_memory_release(spill_tail_memory_t *memory);
 
 /*
- * A live block was moved from `from`, whose bytes may be overwritten, to `to`. NULL: it is not used
- * any more, and its bytes are still there.
+ * A live block was moved from `from` to `to`; the bytes at `from` may be overwritten. NULL: the
+ * block is freed, and its bytes are still there.
  */
 typedef void (*spill_tail_moved_fn)(void *context, spill_tail_block_t *from,
                                     spill_tail_block_t *to);
 
-/* The size of a block with so many bytes: blocks begin at cache lines of the processor. */
+/* The size of a block that holds `bytes` bytes: blocks begin at cache lines of the processor. */
 size_t spill_tail_block_size(size_t bytes);
 
 /*
