@@ -1,5 +1,6 @@
 /* Commands on collections and databases. */
 #include "gateway/change.h"
+#include "gateway/ending.h"
 #include "gateway/mention.h"
 #include "gateway/translations.h"
 #include "util/error.h"
@@ -195,7 +196,7 @@ bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
     if (!spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
         !raise_to_highest(translation, definition->collection, rev, &most) ||
         !raise_to_highest(translation, pages, "spill.epoch", &most) ||
-        (most > 0 && !spill_change_announce_end(translation, most)) ||
+        (most > 0 && !spill_ending_announce(translation, most)) ||
         !spill_translation_forward(translation, reply))
         return false;
     if (most == 0 || delete_pages(translation, pages, most))

@@ -57,12 +57,12 @@ static bool read_entry(spill_renumbering_t *renumbering)
 
 bool spill_renumber_read(const bson_t *document, spill_renumbering_t *renumbering)
 {
-    int64_t epoch, first;
+    int64_t first;
     bson_t elements, deleted;
     bson_iter_t iter;
     if (!find_document(document, "spill", &renumbering->spill) ||
         !find_document(&renumbering->spill, renumbering->array, &renumbering->own) ||
-        !find_number(&renumbering->own, "epoch", &epoch) ||
+        !find_number(&renumbering->own, "epoch", &renumbering->incarnation) ||
         !find_number(&renumbering->own, "rev", &renumbering->rev) ||
         !find_number(&renumbering->own, "first", &first))
         return false;

@@ -661,8 +661,8 @@ static void leave_pages(fixture_t *fixture, bool note)
     if (!note)
         return;
     spill_store_t *store = server_open(fixture->uri);
-    assert_int_equal(store->ops->note_drop(store, &definition, &owner, incarnation, &error),
-                     SPILL_OK);
+    const spill_drop_note_t certain = {incarnation, SPILL_DROP_IS_CERTAIN};
+    assert_int_equal(store->ops->note_drop(store, &definition, &owner, &certain, &error), SPILL_OK);
     server_close(store);
 }
 
