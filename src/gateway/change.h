@@ -67,8 +67,9 @@ struct spill_change {
     bson_t upserted; /* {_id: ...}, or empty */
     /* Set if the library has appended the elements, or if the statement was made before. */
     bool appended;
-    bool repeated; /* ... if it was */
-    bson_t owner;  /* {_id: ...} */
+    bool repeated;   /* ... if it was */
+    bool impossible; /* the library's last append failed because of what the document is */
+    bson_t owner;    /* {_id: ...} */
     spill_append_result_t result;
 };
 

@@ -140,6 +140,7 @@ static bool judge(spill_change_t *change, spill_code_t code, const spill_error_t
                   bool *matched)
 {
     *matched = code == SPILL_OK;
+    change->impossible = code == SPILL_INVALID || code == SPILL_REFUSED;
     if (code == SPILL_OK || error->reason == SPILL_REASON_NO_MATCH ||
         error->reason == SPILL_REASON_UNMANAGED)
         return true;
@@ -445,11 +446,16 @@ static bool append_known(spill_change_t *change, const bson_iter_t *id)
     bool matched = false;
     bson_t owner_id = BSON_INITIALIZER;
     const spill_translation_t *translation = change->translation;
-    spill_value_t owner = spill_value_from_iter(id);
+    const spill_value_t owner = spill_value_from_iter(id);
     if (!spill_change_is_known_managed(change, &owner))
         return true;
     bson_append_iter(&owner_id, "_id", -1, id);
     bool done = spill_change_append(change, &owner_id, &matched);
+    if (!done && change->impossible && change->result.count == 0) {
+        /* Perhaps the array is none by now. That is an error only if the document matches q. */
+        spill_translation_recover(change->translation);
+        done = true;
+    }
     if (!matched)
         spill_managed_forget(spill_served_managed(translation->served), translation->at->collection,
                              &owner);

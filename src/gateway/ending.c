@@ -57,6 +57,25 @@ static spill_code_t write_note(const spill_ending_t *ending, spill_error_t *erro
                                 error);
 }
 
+static spill_code_t raise_rev(spill_ending_t *ending, spill_error_t *error)
+{
+    SPILL_SCOPED(release) place_t place = {0};
+    bool done = false;
+    SPILL_TRY(begin(ending, &place, error));
+    spill_request_t raise = spill_owner_request(&place.own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    raise.rev = ending->rev;
+    spill_code_t code = spill_owner_step(&place.own, &raise, &done, error);
+    ending->rev += done;
+    return code == SPILL_CONFLICT ? SPILL_OK : code; /* the guard decides */
+}
+
+bool spill_ending_raise(spill_ending_t *ending)
+{
+    spill_error_t error;
+    spill_code_t code = raise_rev(ending, &error);
+    return code == SPILL_OK || spill_translation_fail_library(ending->translation, code, &error);
+}
+
 bool spill_ending_begin(const spill_ending_t *ending)
 {
     spill_error_t error;

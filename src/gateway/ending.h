@@ -22,6 +22,13 @@ typedef struct spill_ending {
     int64_t length, bytes; /* of the array; of the document */
 } spill_ending_t;
 
+/*
+ * Raise the head's rev, so that no client can count a page that was put before: the note is then
+ * believed if the gateway dies. `ending` gets the rev that it has now. If the head has changed, the
+ * statement's guard will not hold. False: a failure.
+ */
+bool spill_ending_raise(spill_ending_t *ending);
+
 /* Before the statement, which has to be guarded by incarnation and rev. False: a failure. */
 bool spill_ending_begin(const spill_ending_t *ending);
 

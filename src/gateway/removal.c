@@ -6,16 +6,16 @@
 #include <stdio.h>
 
 /* The document, the head as it was read, and the client's conditions. */
-static void make_query(const spill_translation_t *translation, const spill_look_t *look,
-                       const bson_t *q, bson_t *query)
+static void make_query(const spill_ending_t *ending, const bson_t *q, bson_t *query)
 {
+    const char *array = ending->translation->array;
     char epoch[SPILL_NAME_SIZE + 16], rev[SPILL_NAME_SIZE + 16];
     SPILL_SCOPED(bson_destroy) bson_t head = BSON_INITIALIZER;
-    snprintf(epoch, sizeof epoch, "spill.%s.epoch", translation->array);
-    snprintf(rev, sizeof rev, "spill.%s.rev", translation->array);
-    BSON_APPEND_INT64(&head, epoch, look->book.epoch);
-    BSON_APPEND_INT64(&head, rev, look->book.rev);
-    BCON_APPEND(query, "$and", "[", BCON_DOCUMENT(&look->id), BCON_DOCUMENT(&head),
+    snprintf(epoch, sizeof epoch, "spill.%s.epoch", array);
+    snprintf(rev, sizeof rev, "spill.%s.rev", array);
+    BSON_APPEND_INT64(&head, epoch, ending->incarnation);
+    BSON_APPEND_INT64(&head, rev, ending->rev);
+    BCON_APPEND(query, "$and", "[", BCON_DOCUMENT(ending->id), BCON_DOCUMENT(&head),
                 BCON_DOCUMENT(q), "]");
 }
 
@@ -23,13 +23,14 @@ bool spill_removal_run(spill_translation_t *translation, const spill_look_t *loo
                        spill_delete_head_fn delete_head, void *context, bool *removed)
 {
     SPILL_SCOPED(bson_destroy) bson_t query = BSON_INITIALIZER;
-    const spill_ending_t ending = {translation,    &look->id,    look->book.epoch,
-                                   look->book.rev, look->length, look->bytes};
+    spill_ending_t ending = {translation,    &look->id,    look->book.epoch,
+                             look->book.rev, look->length, look->bytes};
     *removed = false;
     if (!spill_translation_check_concern(translation) ||
-        !spill_translation_require(translation, SPILL_RIGHT_DELETE) || !spill_ending_begin(&ending))
+        !spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
+        !spill_ending_raise(&ending) || !spill_ending_begin(&ending))
         return false;
-    make_query(translation, look, q, &query);
+    make_query(&ending, q, &query);
     bool done = delete_head(context, &query, removed);
     spill_ending_end(&ending, done || !spill_translation_may_have_changed(translation), *removed);
     return done;
