@@ -4,6 +4,7 @@
  */
 #include "bson/update.h"
 
+#include "bson/field_path.h"
 #include "bson/value.h"
 #include "util/error.h"
 
@@ -108,10 +109,22 @@ static const char *problem_of_path(const char *path)
     }
 }
 
-bool spill_starts_with_part(const char *path, const char *name)
+/* The reserved field that a change of the path would change too, or NULL. */
+static const char *find_reserved(const char *path, const char *const *reserved)
 {
-    size_t length = strlen(name);
-    return strncmp(path, name, length) == 0 && (path[length] == '\0' || path[length] == '.');
+    for (size_t i = 0; reserved != NULL && reserved[i] != NULL; i++)
+        if (spill_paths_overlap(path, reserved[i]))
+            return reserved[i];
+    return NULL;
+}
+
+static spill_code_t fail_around(const char *operator, const char *path, const char *reserved,
+                                spill_error_t *error)
+{
+    return spill_fail(error, SPILL_INVALID,
+                      "update: %s of '%s' would change '%s' in it, which belongs to the array; name "
+                      "the other fields one by one ('%s.FIELD')",
+                      operator, path, reserved, path);
 }
 
 static spill_code_t check_change(const change_t *change, const char *const *reserved,
@@ -122,9 +135,11 @@ static spill_code_t check_change(const change_t *change, const char *const *rese
         return fail_change(change, problem, error);
     if (spill_starts_with_part(change->path, "_id"))
         return fail_change(change, "would change the owner's _id", error);
-    for (size_t i = 0; reserved != NULL && reserved[i] != NULL; i++)
-        if (spill_starts_with_part(change->path, reserved[i]))
-            return fail_change(change, "would change a field that belongs to the array", error);
+    const char *own = find_reserved(change->path, reserved);
+    if (own != NULL)
+        return spill_starts_with_part(change->path, own)
+                   ? fail_change(change, "would change a field that belongs to the array", error)
+                   : fail_around(operator_names[change->kind], change->path, own, error);
     if (change->kind == OPERATOR_INC && !spill_is_number(change->argument.type))
         return fail_change(change, "needs a number", error);
     return SPILL_OK;
@@ -137,8 +152,7 @@ static spill_code_t check_conflicts(const bson_t *update, const change_t *change
     change_cursor_t cursor = changes_of(update);
     change_t earlier;
     while (next_change(&cursor, &earlier) && earlier.path != change->path) {
-        if (spill_starts_with_part(earlier.path, change->path) ||
-            spill_starts_with_part(change->path, earlier.path))
+        if (spill_paths_overlap(earlier.path, change->path))
             return spill_fail(error, SPILL_INVALID, "update: %s of '%s' conflicts with %s of '%s'",
                               operator_names[change->kind], change->path,
                               operator_names[earlier.kind], earlier.path);
@@ -168,10 +182,8 @@ static bool renames_to(const spill_value_t *value, const char *const *reserved)
     const char *path = NULL;
     if (value->type == BSON_TYPE_UTF8)
         path = (const char *)value->data + sizeof(int32_t);
-    bool found = path != NULL && spill_starts_with_part(path, "_id");
-    for (size_t i = 0; path != NULL && !found && reserved[i] != NULL; i++)
-        found = spill_starts_with_part(path, reserved[i]);
-    return found;
+    return path != NULL &&
+           (spill_starts_with_part(path, "_id") || find_reserved(path, reserved) != NULL);
 }
 
 static spill_code_t check_names(const char *operator, const spill_value_t * arguments,
@@ -182,11 +194,11 @@ static spill_code_t check_names(const char *operator, const spill_value_t * argu
     spill_value_t argument;
     bool renames = strcmp(operator, "$rename") == 0;
     while (spill_fields_next(&fields, &path, &argument)) {
-        bool own =
-            spill_starts_with_part(path, "_id") || (renames && renames_to(&argument, reserved));
-        for (size_t i = 0; !own && reserved[i] != NULL; i++)
-            own = spill_starts_with_part(path, reserved[i]);
-        if (own)
+        const char *own = find_reserved(path, reserved);
+        if (own != NULL && !spill_starts_with_part(path, own))
+            return fail_around(operator, path, own, error);
+        if (own != NULL || spill_starts_with_part(path, "_id") ||
+            (renames && renames_to(&argument, reserved)))
             return spill_fail(error, SPILL_INVALID,
                               "update: %s of '%s' would change the owner's _id, or a field that "
                               "belongs to the array",

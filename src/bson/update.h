@@ -8,8 +8,8 @@
 
 /*
  * Check that `update` has only $set, $unset, $inc, $min and $max with well-formed arguments, and
- * does not change _id or a name in `reserved` (ended by NULL; of a dotted path the first part
- * counts). SPILL_INVALID names the operator and the field.
+ * does not change _id or a path in `reserved` (ended by NULL), something in it, or a document around
+ * it. SPILL_INVALID names the operator and the field.
  */
 spill_code_t spill_update_check(const bson_t *update, const char *const *reserved,
                                 spill_error_t *error);
@@ -20,9 +20,6 @@ spill_code_t spill_update_check(const bson_t *update, const char *const *reserve
  */
 spill_code_t spill_update_check_names(const bson_t *update, const char *const *reserved,
                                       spill_error_t *error);
-
-/* Is `name` the first part of the path? */
-bool spill_starts_with_part(const char *path, const char *name);
 
 /*
  * Apply the update to `fields`. The call initializes `result` in every case. Semantics follow

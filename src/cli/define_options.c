@@ -1,6 +1,7 @@
 /* The options that describe a definition, and how they change one. */
 #include "cli/define_options.h"
 
+#include "bson/field_path.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -159,7 +160,7 @@ static spill_code_t name_pages(const spill_cli_define_options_t *options,
     if (!options->preset || strcmp(options->preset, "gateway") != 0)
         return SPILL_OK;
     if (!options->page_array)
-        memcpy(definition->page_array, definition->array, sizeof definition->page_array);
+        strcpy(definition->page_array, spill_path_leaf(definition->array));
     if (options->page_collection)
         return SPILL_OK;
     snprintf(pages, sizeof pages, "%s.%s.pages", definition->collection, definition->array);

@@ -1,6 +1,7 @@
 /* Update a head's other fields; check updates and filters of them. */
 #include "bson/update.h"
 #include "bson/element_fields.h"
+#include "bson/field_path.h"
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/schema.h"
@@ -140,7 +141,7 @@ static bool names_reserved(const bson_t *match, const char *const *reserved)
     while (!found && bson_iter_next(&iter)) {
         const char *key = bson_iter_key(&iter);
         for (size_t i = 0; reserved[i] != NULL; i++)
-            found = found || spill_starts_with_part(key, reserved[i]);
+            found = found || spill_paths_overlap(key, reserved[i]);
         if (found || key[0] != '$' || !BSON_ITER_HOLDS_ARRAY(&iter) ||
             !bson_iter_recurse(&iter, &child))
             continue;

@@ -1,9 +1,11 @@
 /* The rules for a definition: for its numbers, its names, and each layout. */
+#include "bson/field_path.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -94,6 +96,51 @@ static bool is_path(const char *name)
     return name[0] != '.' && name[strlen(name) - 1] != '.' && strstr(name, "..") == NULL;
 }
 
+/* Is a part of the path a number? Servers treat it as an index of an array, or as a name. */
+static bool has_number(const char *path)
+{
+    for (size_t length; *path != '\0'; path += length + (path[length] == '.')) {
+        length = strcspn(path, ".");
+        if (strspn(path, "0123456789") == length)
+            return true;
+    }
+    return false;
+}
+
+static int parts_of(const char *path)
+{
+    int parts = 1;
+    for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+        parts++;
+    return parts;
+}
+
+/* The problem of the path of a head's field, or NULL. */
+static const char *problem_of_path(const char *path)
+{
+    if (strchr(path, '$') != NULL)
+        return "contains '$', which field names here may not";
+    if (!is_path(path))
+        return "has an empty part: write names with one '.' between them, as in 'stats.events'";
+    if (strchr(path, '.') != NULL && has_number(path))
+        return "has a number as a part, which a server takes for a place in an array: a path goes "
+               "through sub-documents only; keep each member of that array as an owner of its own, "
+               "or rename the field";
+    if (parts_of(path) > SPILL_PATH_PARTS_MAX)
+        return "has more than 8 parts; name an array that is nested less deeply";
+    return spill_starts_with_part(path, "_id") || spill_starts_with_part(path, "spill")
+               ? "is, or is in, a field that Spillway uses itself; choose another name"
+               : NULL;
+}
+
+/* Is it the field of a head, whose name may be a path? In buckets, pageArray is such a field. */
+static bool is_head_field(const spill_definition_t *definition, const spill_name_field_t *field)
+{
+    return field->role == SPILL_NAME_OF_HEAD_FIELD ||
+           (spill_schema_of(definition)->has_windows &&
+            field->offset == offsetof(spill_definition_t, page_array));
+}
+
 /* The problem of a name that is not empty, or NULL. */
 static const char *problem_of(spill_name_role_t role, const char *name)
 {
@@ -110,13 +157,18 @@ static const char *problem_of(spill_name_role_t role, const char *name)
         if (strchr(name, '$') != NULL)
             return "contains '$', which no collection's name may";
         return strncmp(name, "system.", 7) == 0 ? "is reserved for the database" : NULL;
+    case SPILL_NAME_OF_HEAD_FIELD:
+        return problem_of_path(name);
     case SPILL_NAME_OF_ELEMENT_FIELD:
         if (strchr(name, '$') != NULL)
             return "contains '$', which field names here may not";
         return is_path(name) ? NULL : "is not a path of names with a '.' between them";
     default:
-        if (strpbrk(name, "$.") != NULL)
-            return "contains '$' or '.', which field names here may not";
+        if (strchr(name, '.') != NULL)
+            return "contains '.': only the fields of a head may be paths, such as --array, "
+                   "--count-field, --overflow-field and --pages-field";
+        if (strchr(name, '$') != NULL)
+            return "contains '$', which field names here may not";
         return strcmp(name, "_id") == 0 || strcmp(name, "spill") == 0
                    ? "is a name that Spillway uses itself"
                    : NULL;
@@ -134,7 +186,8 @@ static spill_code_t check_name(const spill_definition_t *definition,
         return field->required && (!field->pages || spill_schema_of(definition)->has_pages)
                    ? spill_fail(error, SPILL_INVALID, "%s is missing", field->label)
                    : SPILL_OK;
-    const char *problem = problem_of(field->role, name);
+    bool path = is_head_field(definition, field);
+    const char *problem = problem_of(path ? SPILL_NAME_OF_HEAD_FIELD : field->role, name);
     return problem == NULL ? SPILL_OK : fail_name(field, name, problem, error);
 }
 
@@ -152,10 +205,18 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
                  (bucket && field->role == SPILL_NAME_OF_COLLECTION);
     for (size_t i = 0; i < index && !alone; i++) {
         const spill_name_field_t *other = &spill_name_fields[i];
-        if (other->role == field->role &&
-            strcmp(spill_definition_get_name(definition, other), name) == 0)
+        const char *taken = spill_definition_get_name(definition, other);
+        if (other->role != field->role)
+            continue;
+        if (strcmp(taken, name) == 0)
             return spill_fail(error, SPILL_INVALID, "%s and %s have the same name, '%s'",
                               other->label, field->label, name);
+        if (field->role == SPILL_NAME_OF_HEAD_FIELD && taken[0] != '\0' &&
+            spill_paths_overlap(taken, name))
+            return spill_fail(error, SPILL_INVALID,
+                              "%s '%s' and %s '%s': one field would be in the other; give one "
+                              "of them another path",
+                              other->label, taken, field->label, name);
     }
     return SPILL_OK;
 }
@@ -193,17 +254,6 @@ spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_
                 "layout '%s' does not use %s: an element is a document of its own; leave it out",
                 layout, unused[i].label);
     return SPILL_OK;
-}
-
-/* Is a part of the path a number? Servers treat it as an index of an array, or as a name. */
-static bool has_number(const char *path)
-{
-    for (size_t length; *path != '\0'; path += length + (path[length] == '.')) {
-        length = strcspn(path, ".");
-        if (strspn(path, "0123456789") == length)
-            return true;
-    }
-    return false;
 }
 
 /* Top-N capped: check its names and its threshold; an append reads all of the head's elements. */
@@ -273,11 +323,12 @@ static spill_code_t check_bucket_fields(const spill_definition_t *definition, sp
     enum { NAMES = sizeof names / sizeof *names };
     for (size_t i = 0; i < NAMES; i++)
         for (size_t k = 0; k < i; k++)
-            if (names[i][0] != '\0' && strcmp(names[i], names[k]) == 0)
+            if (names[i][0] != '\0' && names[k][0] != '\0' &&
+                spill_paths_overlap(names[i], names[k]))
                 return spill_fail(error, SPILL_INVALID,
                                   "layout 'bucket': two fields of a document have the same name, "
-                                  "'%s'",
-                                  names[i]);
+                                  "or one is in the other: '%s', '%s'",
+                                  names[k], names[i]);
     return SPILL_OK;
 }
 

@@ -11,6 +11,7 @@
  * pages are left out if the layout has no pages.
  */
 #include "bson/record.h"
+#include "bson/field_path.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -220,14 +221,15 @@ static const char *option_of(const spill_name_field_t *field)
     return options[index].option;
 }
 
-/* Find a field of the head by its name, or NULL. */
+/* Find a field of the head that is at the path, in it or around it; or NULL. */
 static const spill_name_field_t *find_head_field(const spill_definition_t *definition,
                                                  const char *name)
 {
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
-        if (field->role == SPILL_NAME_OF_HEAD_FIELD &&
-            strcmp(spill_definition_get_name(definition, field), name) == 0)
+        const char *own = spill_definition_get_name(definition, field);
+        if (field->role == SPILL_NAME_OF_HEAD_FIELD && own[0] != '\0' &&
+            spill_paths_overlap(own, name))
             return field;
     }
     return NULL;
@@ -243,6 +245,14 @@ static spill_code_t check_head_fields(const spill_definition_t *definition,
         if (field->role != SPILL_NAME_OF_HEAD_FIELD || name[0] == '\0')
             continue;
         const spill_name_field_t *taken = find_head_field(other, name);
+        const char *there = taken != NULL ? spill_definition_get_name(other, taken) : name;
+        if (strcmp(there, name) != 0)
+            return spill_fail(error, SPILL_REFUSED,
+                              "definition '%s' clashes with '%s': in the heads of '%s', one of the "
+                              "fields '%s' and '%s' would be in the other (%s, %s); give it "
+                              "another %s or --collection",
+                              definition->name, other->name, definition->collection, name, there,
+                              field->label, taken->label, option_of(field));
         if (taken != NULL)
             return spill_fail(error, SPILL_REFUSED,
                               "definition '%s' clashes with '%s': both have a field '%s' in the "

@@ -28,6 +28,31 @@ const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {
     {"pageBytesMax", offsetof(spill_bounds_t, page_bytes_max), true},
 };
 
+void spill_bookkeeping_name(const char *array, char name[SPILL_NAME_SIZE])
+{
+    size_t length = strnlen(array, SPILL_NAME_SIZE - 1);
+    for (size_t i = 0; i < length; i++)
+        name[i] = array[i] == '.' ? '$' : array[i];
+    name[length] = '\0';
+}
+
+size_t spill_own_fields(const spill_definition_t *definition,
+                        const char *paths[SPILL_OWN_FIELDS_MAX])
+{
+    const char *head[SPILL_OWN_FIELDS_MAX] = {definition->array, definition->count_field,
+                                              definition->overflow_field, definition->pages_field,
+                                              ""};
+    const char *bucket[SPILL_OWN_FIELDS_MAX] = {definition->array, definition->page_owner,
+                                                definition->window_field, definition->page_number,
+                                                definition->stats_field};
+    const char **all = spill_schema_of(definition)->has_windows ? bucket : head;
+    size_t count = 0;
+    for (size_t i = 0; i < SPILL_OWN_FIELDS_MAX; i++)
+        if (all[i][0] != '\0')
+            paths[count++] = all[i];
+    return count;
+}
+
 const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field)
 {

@@ -77,6 +77,21 @@ typedef struct spill_bound_field {
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
 extern const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS];
 
+/* The most parts of the path of a head's field. */
+#define SPILL_PATH_PARTS_MAX 8
+
+/*
+ * The name of an array's bookkeeping in a head's field `spill`. It is the array's name; in a path,
+ * each '.' becomes a '$', which no name of a definition has: "stats$events". So two arrays never
+ * have one name.
+ */
+void spill_bookkeeping_name(const char *array, char name[SPILL_NAME_SIZE]);
+
+/* The paths of a head's fields that belong to the array, without `spill`. Returns their number. */
+enum { SPILL_OWN_FIELDS_MAX = 5 };
+size_t spill_own_fields(const spill_definition_t *definition,
+                        const char *paths[SPILL_OWN_FIELDS_MAX]);
+
 const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field);
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);

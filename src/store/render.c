@@ -1,5 +1,6 @@
 #include "store/render.h"
 
+#include "bson/field_path.h"
 #include "bson/value.h"
 #include "definition/schema.h"
 
@@ -21,10 +22,16 @@ enum {
     WINDOW_STATS_BYTES = 7 + 5 + (8 + 8) + (7 + 8) + 3 * (5 + 8),
 };
 
-/* Bytes of a field with that name and a value of value_bytes; 0 if the name is empty. */
+/*
+ * Bytes of a field with that name and a value of value_bytes; 0 if the name is empty. For a path,
+ * count also the documents around the field, in whose place the name has a '.'.
+ */
 static int64_t field_bytes(const char *name, int64_t value_bytes)
 {
-    return name[0] == '\0' ? 0 : TYPE_BYTES + (int64_t)strlen(name) + value_bytes;
+    int64_t around = 0;
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+        around += TYPE_BYTES + FRAME_BYTES - 1;
+    return name[0] == '\0' ? 0 : TYPE_BYTES + (int64_t)strlen(name) + around + value_bytes;
 }
 
 /* Bytes of an array without its values. */
@@ -300,9 +307,11 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
                                     const spill_state_t *state, const spill_ops_t *ops,
                                     const spill_run_t *run)
 {
+    char name[SPILL_NAME_SIZE];
     bson_t arrays, spill;
+    spill_bookkeeping_name(definition->array, name);
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &arrays);
-    bson_append_document_begin(&arrays, definition->array, -1, &spill);
+    bson_append_document_begin(&arrays, name, -1, &spill);
     append_bookkeeping(&spill, state);
     append_head_numbers(&spill, definition, state, ops);
     if (spill_schema_of(definition)->has_referenced_elements) {
@@ -330,7 +339,20 @@ void spill_render_part_id(bson_t *document, const char *key, const spill_value_t
     bson_append_document_end(document, &id);
 }
 
-/* Other fields: `fields` (NULL: none) without its _id. */
+/* Other fields: `fields` (NULL: none) without its _id. An array at a path joins them. */
+static void render_bucket_fields(const spill_definition_t *definition, const bson_t *fields,
+                                 const spill_run_t *run, bson_t *document)
+{
+    bson_t others = BSON_INITIALIZER, array = BSON_INITIALIZER;
+    if (fields)
+        bson_copy_to_excluding_noinit(fields, &others, "_id", NULL);
+    if (strchr(definition->array, '.') != NULL)
+        append_elements(&array, definition, definition->array, run);
+    spill_document_merge(&others, &array, document);
+    bson_destroy(&others);
+    bson_destroy(&array);
+}
+
 static void render_bucket(const spill_definition_t *definition, const spill_value_t *window,
                           bool head, const spill_state_t *state, const bson_t *fields,
                           const spill_run_t *run, const spill_ops_t *ops, bool without_bookkeeping,
@@ -342,13 +364,13 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
     bson_init(document);
     if (!without_bookkeeping)
         spill_render_part_id(document, "_id", window, page);
-    if (fields)
-        bson_copy_to_excluding_noinit(fields, document, "_id", NULL);
+    render_bucket_fields(definition, fields, run, document);
     if (spill_window_split(window, &owner, &text))
         spill_value_append(&owner, document, definition->page_owner);
     bson_append_utf8(document, definition->window_field, -1, text, -1);
     spill_append_count(document, definition->page_number, page + 1);
-    append_elements(document, definition, definition->array, run);
+    if (strchr(definition->array, '.') == NULL)
+        append_elements(document, definition, definition->array, run);
     spill_window_stats_render(&state->window_stats, state->live, definition, document);
     if (without_bookkeeping)
         return;
@@ -365,6 +387,32 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
 
 /* ---- heads and pages ------------------------------------------------------------------------- */
 
+/* Append the array's own fields, with their paths as names. */
+static void append_own(const spill_definition_t *definition, const spill_state_t *state,
+                       const spill_run_t *run, const spill_run_t *top, bson_t *document)
+{
+    if (spill_schema_of(definition)->has_referenced_elements) {
+        spill_render_summary(definition, state, top, document);
+        return;
+    }
+    append_elements(document, definition, definition->array, run);
+    spill_append_count(document, definition->count_field, spill_state_count(definition, state));
+    bool overflows = state->pages > 0 || state->sealed;
+    if (overflows && definition->overflow_field[0] != '\0')
+        bson_append_bool(document, definition->overflow_field, -1, true);
+    if (state->pages > 0)
+        spill_append_count(document, definition->pages_field, state->pages);
+}
+
+static bool has_path(const spill_definition_t *definition)
+{
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    bool found = false;
+    for (size_t i = spill_own_fields(definition, own); i > 0 && !found; i--)
+        found = strchr(own[i - 1], '.') != NULL;
+    return found;
+}
+
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
                        const bson_t *fields, const spill_run_t *run, const spill_run_t *top,
                        const spill_ops_t *ops, bool without_bookkeeping, bson_t *document)
@@ -377,20 +425,15 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
         return;
     }
     bson_init(document);
-    bson_concat(document, fields);
-    if (spill_schema_of(definition)->has_referenced_elements) {
-        spill_render_summary(definition, state, top, document);
-        if (!without_bookkeeping)
-            append_head_bookkeeping(document, definition, state, ops, run);
-        return;
+    if (has_path(definition)) {
+        bson_t own = BSON_INITIALIZER;
+        append_own(definition, state, run, top, &own);
+        spill_document_merge(fields, &own, document);
+        bson_destroy(&own);
+    } else {
+        bson_concat(document, fields);
+        append_own(definition, state, run, top, document);
     }
-    append_elements(document, definition, definition->array, run);
-    spill_append_count(document, definition->count_field, spill_state_count(definition, state));
-    bool overflows = state->pages > 0 || state->sealed;
-    if (overflows && definition->overflow_field[0] != '\0')
-        bson_append_bool(document, definition->overflow_field, -1, true);
-    if (state->pages > 0)
-        spill_append_count(document, definition->pages_field, state->pages);
     if (!without_bookkeeping)
         append_head_bookkeeping(document, definition, state, ops, run);
 }

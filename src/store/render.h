@@ -124,6 +124,21 @@ bson_t *spill_unmanaged_join(const spill_definition_t *definition, const bson_t 
 spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const bson_t *fields,
                                    spill_error_t *error);
 
+/*
+ * Add to the fields the documents around the paths of the array's own fields, which every head has.
+ * SPILL_REFUSED: one of these is another value. *fields is on the heap.
+ */
+spill_code_t spill_unmanaged_prepare(const spill_definition_t *definition, bson_t **fields,
+                                     spill_error_t *error);
+
+/* After the last head was dropped: remove those documents again if they are empty. */
+void spill_unmanaged_forget(const spill_definition_t *definition, bson_t **fields);
+
+/* The error for a value (`array`: an array) in place of a document around the array, which stands
+ * at the first `length` bytes of its path. */
+spill_code_t spill_unmanaged_blocked(const spill_definition_t *definition, size_t length,
+                                     bool array, spill_error_t *error);
+
 /* The error for an unmanaged array of `length` elements. */
 spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_t length,
                                     spill_error_t *error);

@@ -1,9 +1,10 @@
 #include "store/renumber.h"
 
+#include "bson/field_path.h"
 #include "bson/value.h"
+#include "definition/schema.h"
 #include "store/session_document.h"
 
-#include <spillway/definition.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,19 +59,20 @@ static bool read_entry(spill_renumbering_t *renumbering)
 bool spill_renumber_read(const bson_t *document, spill_renumbering_t *renumbering)
 {
     int64_t first;
+    char name[SPILL_NAME_SIZE];
     bson_t elements, deleted;
     bson_iter_t iter;
+    spill_bookkeeping_name(renumbering->array, name);
     if (!find_document(document, "spill", &renumbering->spill) ||
-        !find_document(&renumbering->spill, renumbering->array, &renumbering->own) ||
+        !find_document(&renumbering->spill, name, &renumbering->own) ||
         !find_number(&renumbering->own, "epoch", &renumbering->incarnation) ||
         !find_number(&renumbering->own, "rev", &renumbering->rev) ||
         !find_number(&renumbering->own, "first", &first))
         return false;
     find_number(&renumbering->own, "pages", &renumbering->pages);
     find_number(&renumbering->own, "n", &renumbering->op_count);
-    bool is_array = bson_iter_init_find(&iter, document, renumbering->array) &&
-                    BSON_ITER_HOLDS_ARRAY(&iter) &&
-                    find_document(document, renumbering->array, &elements);
+    bool is_array = spill_path_find(document, renumbering->array, &iter) &&
+                    BSON_ITER_HOLDS_ARRAY(&iter) && spill_inner_document(&iter, &elements);
     renumbering->length = is_array ? (int64_t)bson_count_keys(&elements) : -1;
     renumbering->next = first + (is_array ? renumbering->length : 0);
     if (find_document(&renumbering->own, "gone", &deleted))
@@ -123,8 +125,9 @@ static spill_session_entry_t entry_after(const spill_renumbering_t *renumbering)
 void spill_renumber_set(const spill_renumbering_t *renumbering, bson_t *set, bson_t *unset,
                         bson_t *date)
 {
-    char prefix[RENUMBER_PATH_SIZE], path[2 * RENUMBER_PATH_SIZE], hex[SPILL_SESSION_HEX_SIZE];
-    snprintf(prefix, sizeof prefix, "spill.%s.", renumbering->array);
+    char name[SPILL_NAME_SIZE], prefix[RENUMBER_PATH_SIZE], path[2 * RENUMBER_PATH_SIZE], hex[SPILL_SESSION_HEX_SIZE];
+    spill_bookkeeping_name(renumbering->array, name);
+    snprintf(prefix, sizeof prefix, "spill.%s.", name);
     append_changes(renumbering, prefix, set);
     snprintf(path, sizeof path, "%sgone", prefix);
     BSON_APPEND_BOOL(unset, path, true);
@@ -167,11 +170,13 @@ static void append_sessions(const spill_renumbering_t *renumbering, const char *
 /* Append, as operand "1" of $mergeObjects, {<array>: its bookkeeping after the update}. */
 static void append_own(const spill_renumbering_t *renumbering, bson_t *sides)
 {
+    char name[SPILL_NAME_SIZE];
     bson_t side, own, parts, kept = BSON_INITIALIZER, changes = BSON_INITIALIZER;
     bson_copy_to_excluding_noinit(&renumbering->own, &kept, "gone", NULL);
     append_changes(renumbering, "", &changes);
     BSON_APPEND_DOCUMENT_BEGIN(sides, "1", &side);
-    bson_append_document_begin(&side, renumbering->array, -1, &own);
+    spill_bookkeeping_name(renumbering->array, name);
+    bson_append_document_begin(&side, name, -1, &own);
     BSON_APPEND_ARRAY_BEGIN(&own, "$mergeObjects", &parts);
     BCON_APPEND(&parts, "0", "{", "$literal", BCON_DOCUMENT(&kept), "}", "1", "{", "$literal",
                 BCON_DOCUMENT(&changes), "}");

@@ -1,5 +1,6 @@
 #include "store/render.h"
 
+#include "bson/field_path.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -10,7 +11,7 @@ static bool find_array(const spill_definition_t *definition, const bson_t *docum
                        bson_iter_t *elements)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, definition->array) &&
+    return spill_path_find(document, definition->array, &iter) &&
            BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, elements);
 }
 
@@ -50,7 +51,8 @@ bson_t *spill_unmanaged_split(const spill_definition_t *definition, const bson_t
         return NULL;
     number(definition, run);
     bson_t *rest = bson_new();
-    bson_copy_to_excluding_noinit(document, rest, definition->array, NULL);
+    const char *array = definition->array;
+    spill_document_exclude(document, &array, 1, rest);
     return rest;
 }
 
@@ -100,7 +102,7 @@ bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t 
     const uint8_t *data;
     uint32_t size;
     if (!find_array(definition, document, &elements) ||
-        !bson_iter_init_find(&iter, document, definition->array))
+        !spill_path_find(document, definition->array, &iter))
         return false;
     bson_iter_array(&iter, &size, &data);
     measured->bytes = size;
@@ -135,19 +137,68 @@ spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_
     return spill_fail_because(error, SPILL_REFUSED, SPILL_REASON_UNMANAGED);
 }
 
+spill_code_t spill_unmanaged_blocked(const spill_definition_t *definition, size_t length,
+                                     bool array, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s: field '%.*s' is %s, so the array '%s' has no place in it; %s",
+                      definition->collection, (int)length, definition->array,
+                      array ? "an array" : "not a document", definition->array,
+                      array ? "a path goes through sub-documents only: keep each member as an "
+                              "owner of its own, or define another path"
+                            : "unset it, or define another path");
+}
+
 spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const bson_t *fields,
                                    spill_error_t *error)
 {
-    bson_iter_t elements;
+    bson_iter_t elements, iter;
+    size_t length;
+    bson_type_t type;
     if (find_array(definition, fields, &elements)) {
-        int64_t length = count(elements);
-        return length > 0 ? spill_unmanaged_refuse(definition, length, error) : SPILL_OK;
+        int64_t there = count(elements);
+        return there > 0 ? spill_unmanaged_refuse(definition, there, error) : SPILL_OK;
     }
-    if (!bson_has_field(fields, definition->array))
+    if (spill_path_blocked(fields, definition->array, &length, &type))
+        return spill_unmanaged_blocked(definition, length, type == BSON_TYPE_ARRAY, error);
+    if (!spill_path_find(fields, definition->array, &iter))
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
                       "%s: field '%s' is not an array; unset it before you append",
                       definition->collection, definition->array);
+}
+
+spill_code_t spill_unmanaged_prepare(const spill_definition_t *definition, bson_t **fields,
+                                     spill_error_t *error)
+{
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    size_t count = spill_own_fields(definition, own);
+    for (size_t i = 0; i < count; i++) {
+        size_t length;
+        bson_type_t type;
+        if (strchr(own[i], '.') == NULL)
+            continue;
+        if (spill_path_blocked(*fields, own[i], &length, &type))
+            return spill_fail(error, SPILL_REFUSED,
+                              "%s: field '%.*s' is not a document, so '%s' has no place in it; "
+                              "unset it, or define another path",
+                              definition->collection, (int)length, own[i], own[i]);
+        bson_t *with = bson_new();
+        spill_document_add_parents(*fields, own[i], with);
+        bson_destroy(*fields);
+        *fields = with;
+    }
+    return SPILL_OK;
+}
+
+void spill_unmanaged_forget(const spill_definition_t *definition, bson_t **fields)
+{
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    size_t count = spill_own_fields(definition, own);
+    bson_t *without = bson_new();
+    spill_document_prune(*fields, own, count, without);
+    bson_destroy(*fields);
+    *fields = without;
 }
 
 void spill_unmanaged_append(const spill_definition_t *definition, const char *name,
@@ -173,7 +224,9 @@ bson_t *spill_unmanaged_join(const spill_definition_t *definition, const bson_t 
                              const spill_run_t *older, const spill_run_t *newer)
 {
     bson_t *joined = bson_new();
-    bson_copy_to_excluding_noinit(document, joined, definition->array, NULL);
-    spill_unmanaged_append(definition, definition->array, older, newer, joined);
+    bson_t leaf = BSON_INITIALIZER;
+    spill_unmanaged_append(definition, definition->array, older, newer, &leaf);
+    spill_document_merge(document, &leaf, joined);
+    bson_destroy(&leaf);
     return joined;
 }

@@ -1,6 +1,7 @@
 /* Convert: copy the arrays of a definition into another layout, and drop the old ones. */
 #include "tools/definition_jobs.h"
 
+#include "bson/field_path.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/outlier.h"
@@ -60,8 +61,8 @@ static void change_shape(const spill_definition_t *from, family_t family,
                                 family == REFERENCED ? "reviews-separate" : "reviews-bucket",
                                 from->name, NULL);
     strcpy(definition->array, array);
-    if (family != REFERENCED) {
-        strcpy(definition->page_array, array);
+    if (family != REFERENCED) { /* only the array of a bucket is at a path in pages, too */
+        strcpy(definition->page_array, family == ARRAYS ? spill_path_leaf(array) : array);
         definition->order = from->order;
     }
     if (family == ARRAYS)

@@ -125,6 +125,8 @@ static spill_code_t make_fields(const model_store_t *model, step_t *step, spill_
     spill_code_t code = SPILL_OK;
     if (!step->document->state.present)
         code = spill_unmanaged_check(request->definition, step->fields, error);
+    if (code == SPILL_OK && !step->document->state.present)
+        code = spill_unmanaged_prepare(request->definition, &step->fields, error);
     const bson_t *update = spill_request_update(request);
     if (code == SPILL_OK && update)
         code = spill_update_replace(&step->fields, update, error);
@@ -149,6 +151,8 @@ static spill_code_t move_array(const model_store_t *model, step_t *step, spill_e
     } else {
         step->fields = spill_unmanaged_split(request->definition, fields, &step->unmanaged);
         step->facts.unmanaged = step->fields ? &step->unmanaged : NULL;
+        if (code == SPILL_OK && step->fields)
+            code = spill_unmanaged_prepare(request->definition, &step->fields, error);
         if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
             step->facts.differs = !spill_unmanaged_cut(&step->unmanaged, request->adopt.run);
     }

@@ -1,4 +1,5 @@
 #include "definition/schema.h"
+#include "store/render.h"
 #include "support/model_store_internal.h"
 
 #include <assert.h>
@@ -307,7 +308,10 @@ static void leave_fields(model_store_t *model, const spill_request_t *request)
     model_fields_t *fields = model_find_fields(model, request);
     bool stays = request->kind == SPILL_REQUEST_DROP_HEAD && request->drop_head.document_stays;
     fields->heads--;
-    if (fields->heads > 0 || stays || bson_count_keys(fields->document) > 1)
+    if (fields->heads > 0 || stays)
+        return;
+    spill_unmanaged_forget(request->definition, &fields->document);
+    if (bson_count_keys(fields->document) > 1)
         return;
     bson_destroy(fields->document);
     model_table_remove(&model->fields, fields);

@@ -127,7 +127,10 @@ spill_code_t spill_embedded_put_fields(spill_embedded_t *store, const spill_requ
                                        const bson_t *fields, spill_batch_t *batch,
                                        spill_error_t *error);
 
-/* After a head was dropped: delete the fields if only _id is left and no other array has a head. */
+/*
+ * After a head was dropped, if no other array has a head: remove the empty documents around the
+ * array, and delete the fields if only _id is left.
+ */
 spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_request_t *request,
                                         spill_batch_t *batch, spill_error_t *error);
 

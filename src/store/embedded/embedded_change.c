@@ -342,8 +342,10 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
     const bson_t *update = spill_request_update(request);
     SPILL_TRY(spill_embedded_get_fields(decision->store, decision->batch, request,
                                         &decision->fields, error));
-    if (!decision->state->present)
+    if (!decision->state->present) {
         SPILL_TRY(spill_unmanaged_check(request->definition, decision->fields, error));
+        SPILL_TRY(spill_unmanaged_prepare(request->definition, &decision->fields, error));
+    }
     if (update)
         SPILL_TRY(spill_update_replace(&decision->fields, update, error));
     decision->facts.fields_bytes = decision->fields->len;
@@ -377,6 +379,8 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
     } else if (code == SPILL_OK) {
         decision->fields = spill_unmanaged_split(request->definition, fields, &decision->unmanaged);
         decision->facts.unmanaged = decision->fields ? &decision->unmanaged : NULL;
+        if (decision->fields)
+            code = spill_unmanaged_prepare(request->definition, &decision->fields, error);
         if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
             decision->facts.differs =
                 !spill_unmanaged_cut(&decision->unmanaged, request->adopt.run);

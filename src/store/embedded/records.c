@@ -3,6 +3,7 @@
 
 #include "definition/schema.h"
 #include "store/embedded/embedded_codec.h"
+#include "store/render.h"
 #include "util/buffer.h"
 #include "util/error.h"
 
@@ -326,16 +327,21 @@ spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_req
     bool found;
     int others = 0;
     SPILL_TRY(get_record(store, batch, request, &key, &value, &found, error));
-    bool only_id =
-        found &&
-        spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields) &&
-        bson_count_keys(&fields) <= 1;
-    if (!only_id)
+    if (!found ||
+        !spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields))
         return SPILL_OK;
-    SPILL_TRY(visit_heads(store, batch, request, count, &others, error));
-    if (others == 0)
+    bson_t *left = bson_copy(&fields);
+    spill_unmanaged_forget(request->definition, &left);
+    bool only_id = bson_count_keys(left) <= 1;
+    spill_code_t code = SPILL_OK;
+    if (only_id || left->len != fields.len)
+        code = visit_heads(store, batch, request, count, &others, error);
+    if (code == SPILL_OK && others == 0 && only_id)
         spill_batch_delete(batch, key.data, key.size);
-    return SPILL_OK;
+    else if (code == SPILL_OK && others == 0 && left->len != fields.len)
+        spill_batch_put(batch, key.data, key.size, bson_get_data(left), left->len);
+    bson_destroy(left);
+    return code;
 }
 
 static bool is_owner_key(const uint8_t *key, size_t key_bytes)

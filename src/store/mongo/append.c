@@ -254,8 +254,9 @@ static spill_code_t push(attempt_t *attempt, spill_response_t *response, bool *d
     SPILL_SCOPED(bson_destroy) bson_t after = BSON_INITIALIZER;
     spill_mongo_update_of_append(document, &attempt->open, NULL, attempt->roll, &update);
     append_answer_fields(attempt, &fields);
-    SPILL_TRY(spill_mongo_modify(attempt->store, document->collection, &attempt->filter, &update,
-                                 &fields, &after, done, error));
+    spill_code_t code = spill_mongo_modify(attempt->store, document->collection, &attempt->filter,
+                                           &update, &fields, &after, done, error);
+    SPILL_TRY(spill_mongo_blocked(document, code, error));
     if (!*done)
         return SPILL_OK;
     if (is_silent(attempt, &after))

@@ -1,6 +1,7 @@
 /* The documents of a request: filters, paths of fields, and what layout bucket adds to them. */
 #include "store/mongo/mongo_document.h"
 
+#include "bson/field_path.h"
 #include "definition/schema.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -25,7 +26,7 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
     };
     /* A head may have several arrays; a page or a bucket has one. */
     if (head && !spill_schema_of(definition)->has_windows)
-        snprintf(document->spill, sizeof document->spill, "spill.%s", definition->array);
+        spill_mongo_bookkeeping_path(definition, "", document->spill);
     else
         strcpy(document->spill, "spill");
     if (!head || !document->referenced)
@@ -158,6 +159,18 @@ static void append_text(char path[SPILL_MONGO_PATH_SIZE], size_t *at, const char
     path[*at] = '\0';
 }
 
+const char *spill_mongo_bookkeeping_path(const spill_definition_t *definition, const char *name,
+                                         char path[SPILL_MONGO_PATH_SIZE])
+{
+    char own[SPILL_NAME_SIZE];
+    size_t at = 0;
+    spill_bookkeeping_name(definition->array, own);
+    append_text(path, &at, "spill.");
+    append_text(path, &at, own);
+    append_text(path, &at, name);
+    return path;
+}
+
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
                              char path[SPILL_MONGO_PATH_SIZE])
 {
@@ -209,21 +222,6 @@ void spill_mongo_set_document(const char *path, const bson_t *holder, bool liter
 
 /* ---- the array's own fields ------------------------------------------------------------------ */
 
-size_t spill_mongo_own_fields(const spill_definition_t *definition,
-                              const char *names[SPILL_MONGO_OWN_FIELDS])
-{
-    const char *head[] = {definition->array, definition->count_field, definition->overflow_field,
-                          definition->pages_field, ""};
-    const char *bucket[] = {definition->array, definition->page_owner, definition->window_field,
-                            definition->page_number, definition->stats_field};
-    const char **all = spill_schema_of(definition)->has_windows ? bucket : head;
-    size_t count = 0;
-    for (size_t i = 0; i < SPILL_MONGO_OWN_FIELDS; i++)
-        if (all[i][0] != '\0')
-            names[count++] = all[i];
-    return count;
-}
-
 void spill_mongo_append_reference(bson_t *document, const char *field)
 {
     char ref[SPILL_MONGO_PATH_SIZE + 1];
@@ -231,19 +229,33 @@ void spill_mongo_append_reference(bson_t *document, const char *field)
     BSON_APPEND_UTF8(document, field, ref);
 }
 
+/*
+ * Append {KEY: "$field"}. The key is as long as the last name of the field's path, so that the size
+ * is that of the fields where they are, without the documents around them.
+ */
+static void append_measured_field(const char *field, bson_t *fields)
+{
+    char ref[SPILL_MONGO_PATH_SIZE + 1], key[SPILL_NAME_SIZE];
+    bson_strncpy(key, spill_path_leaf(field), sizeof key);
+    for (char letter = '0'; bson_has_field(fields, key); letter++)
+        memset(key, letter, strlen(key));
+    snprintf(ref, sizeof ref, "$%s", field);
+    BSON_APPEND_UTF8(fields, key, ref);
+}
+
 /* The size of a document {array: "$array", ...} is not part of the application's fields. */
 static void append_measured(const spill_definition_t *definition, bool array, const char *key,
                             bson_t *to)
 {
-    const char *own[SPILL_MONGO_OWN_FIELDS];
-    size_t count = spill_mongo_own_fields(definition, own);
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    size_t count = spill_own_fields(definition, own);
     bson_t size, fields;
     bson_append_document_begin(to, key, -1, &size);
     BSON_APPEND_DOCUMENT_BEGIN(&size, "$bsonSize", &fields);
     for (size_t i = 0; i < count; i++)
         if (array || strcmp(own[i], definition->array) != 0)
-            spill_mongo_append_reference(&fields, own[i]);
-    spill_mongo_append_reference(&fields, "spill");
+            append_measured_field(own[i], &fields);
+    append_measured_field("spill", &fields);
     bson_append_document_end(&size, &fields);
     bson_append_document_end(to, &size);
 }
@@ -252,13 +264,14 @@ static void append_measured(const spill_definition_t *definition, bool array, co
 void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
                                  bson_t *to)
 {
-    char sessions[SPILL_MONGO_PATH_SIZE];
+    char path[SPILL_MONGO_PATH_SIZE], sessions[SPILL_MONGO_PATH_SIZE + 1];
     bson_t difference, sides;
     if (!spill_mongo_has_sessions(definition)) {
         append_measured(definition, array, key, to);
         return;
     }
-    snprintf(sessions, sizeof sessions, "$spill.%s.sessions", definition->array);
+    snprintf(sessions, sizeof sessions, "$%s",
+             spill_mongo_bookkeeping_path(definition, ".sessions", path));
     bson_append_document_begin(to, key, -1, &difference);
     BSON_APPEND_ARRAY_BEGIN(&difference, "$subtract", &sides);
     append_measured(definition, array, "0", &sides);
@@ -266,6 +279,58 @@ void spill_mongo_append_own_size(const spill_definition_t *definition, bool arra
                 BCON_INT32(0), "]", "}");
     bson_append_array_end(&difference, &sides);
     bson_append_document_end(to, &difference);
+}
+
+/* ---- documents around the array's own fields ------------------------------------------------- */
+
+size_t spill_mongo_own_parents(const spill_definition_t *definition,
+                               char parents[SPILL_MONGO_PARENTS_MAX][SPILL_NAME_SIZE])
+{
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    size_t count = 0, fields = spill_own_fields(definition, own);
+    for (size_t i = 0; i < fields; i++) {
+        for (size_t length = spill_path_next_parent(own[i], 0); length > 0;
+             length = spill_path_next_parent(own[i], length)) {
+            size_t known = 0;
+            memcpy(parents[count], own[i], length);
+            parents[count][length] = '\0';
+            while (strcmp(parents[known], parents[count]) != 0)
+                known++;
+            count += known == count;
+        }
+    }
+    return count;
+}
+
+void spill_mongo_append_viable(const spill_definition_t *definition, bson_t *filter)
+{
+    char parents[SPILL_MONGO_PARENTS_MAX][SPILL_NAME_SIZE];
+    size_t count = spill_mongo_own_parents(definition, parents);
+    bson_t all;
+    if (count == 0)
+        return;
+    BSON_APPEND_ARRAY_BEGIN(filter, "$nor", &all); /* other guards use $and and $expr */
+    for (size_t i = 0; i < count; i++) {
+        char buffer[16], ref[SPILL_NAME_SIZE + 1];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        snprintf(ref, sizeof ref, "$%s", parents[i]);
+        BCON_APPEND(&all, key, "{", "$expr", "{", "$not", "[", "{", "$in", "[", "{", "$type",
+                    BCON_UTF8(ref), "}", "[", "missing", "object", "]", "]", "}", "]", "}", "}");
+    }
+    bson_append_array_end(filter, &all);
+}
+
+spill_code_t spill_mongo_blocked(const spill_mongo_document_t *document, spill_code_t code,
+                                 spill_error_t *error)
+{
+    if (code != SPILL_INVALID || error == NULL || error->native != SPILL_MONGO_PATH_NOT_VIABLE ||
+        strchr(document->array, '.') == NULL)
+        return code;
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s: a field around '%s' is not a document: another program has written to "
+                      "it; unset it, or define another path",
+                      document->collection, document->array);
 }
 
 void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)

@@ -365,6 +365,8 @@ void spill_mongo_unchanged(const spill_mongo_step_t *step, bson_t *filter)
     bool cut = step->request->kind == SPILL_REQUEST_CUT;
     char path[SPILL_MONGO_PATH_SIZE];
     spill_mongo_select(document, filter);
+    if (document->head || spill_mongo_is_bucket(document))
+        spill_mongo_append_viable(document->request->definition, filter);
     if (cut && step->request->cut.run) {
         append_cut_guard(document, before, step->assumed, filter);
         return;

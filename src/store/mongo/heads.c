@@ -71,6 +71,7 @@ static void select_without_head(const spill_mongo_document_t *document, bson_t *
     spill_mongo_select(document, filter);
     BCON_APPEND(filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(false),
                 "}", first, "{", "$exists", BCON_BOOL(false), "}");
+    spill_mongo_append_viable(document->request->definition, filter);
 }
 
 /* Add the array to the document, or insert the document; a head of another client is not changed.
@@ -83,7 +84,9 @@ static spill_code_t upsert_head(spill_mongo_t *store, const spill_mongo_document
     SPILL_SCOPED(bson_destroy) bson_t update = BSON_INITIALIZER;
     select_without_head(document, &filter);
     spill_mongo_update_of_new_head(document, after, roll, &update);
-    return spill_mongo_upsert(store, document->collection, &filter, &update, done, error);
+    spill_code_t code =
+        spill_mongo_upsert(store, document->collection, &filter, &update, done, error);
+    return spill_mongo_blocked(document, code, error);
 }
 
 spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
@@ -159,8 +162,8 @@ spill_code_t spill_mongo_make_heads(spill_mongo_t *store, const spill_request_t 
 
 void spill_mongo_exclude_own(const spill_definition_t *definition, bson_t *projection)
 {
-    const char *own[SPILL_MONGO_OWN_FIELDS];
-    size_t count = spill_mongo_own_fields(definition, own);
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    size_t count = spill_own_fields(definition, own);
     BSON_APPEND_INT32(projection, "fields.spill", 0);
     for (size_t i = 0; i < count; i++) {
         char path[SPILL_NAME_SIZE + 8];
@@ -208,12 +211,29 @@ void spill_mongo_append_without_spill(const char *key, bson_t *pipeline)
                 "$spill", "{", "}", "]", "}", "$$REMOVE", "$spill", "]", "}", "}", "}");
 }
 
-/* The pipeline that removes the array's own fields from the head, and `spill` with its last array.
+/* Remove an empty document around the array, if no other array has bookkeeping. */
+static void append_prune(const char *parent, bson_t *pipeline)
+{
+    char buffer[16], ref[SPILL_NAME_SIZE + 1];
+    const char *key;
+    bson_uint32_to_string(bson_count_keys(pipeline), &key, buffer, sizeof buffer);
+    snprintf(ref, sizeof ref, "$%s", parent);
+    BCON_APPEND(pipeline, key, "{", "$set", "{", parent, "{", "$cond", "[", "{", "$and", "[", "{",
+                "$eq", "[", BCON_UTF8(ref), "{", "}", "]", "}", "{", "$eq", "[", "{", "$type",
+                "$spill", "}", "missing", "]", "}", "]", "}", "$$REMOVE", BCON_UTF8(ref), "]", "}",
+                "}", "}");
+}
+
+/*
+ * The pipeline that removes the array's own fields from the head, `spill` with its last array, and
+ * then the empty documents around the fields.
  */
 static void make_drop(const spill_mongo_document_t *document, bson_t *pipeline)
 {
-    const char *own[SPILL_MONGO_OWN_FIELDS];
-    size_t count = spill_mongo_own_fields(document->request->definition, own);
+    char parents[SPILL_MONGO_PARENTS_MAX][SPILL_NAME_SIZE];
+    bool stays = document->request->drop_head.document_stays;
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    size_t count = spill_own_fields(document->request->definition, own);
     bson_t unset, stage;
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
     BSON_APPEND_ARRAY_BEGIN(&stage, "$unset", &unset);
@@ -227,6 +247,9 @@ static void make_drop(const spill_mongo_document_t *document, bson_t *pipeline)
     bson_append_array_end(&stage, &unset);
     bson_append_document_end(pipeline, &stage);
     spill_mongo_append_without_spill("1", pipeline);
+    size_t around = stays ? 0 : spill_mongo_own_parents(document->request->definition, parents);
+    for (size_t i = around; i > 0; i--)
+        append_prune(parents[i - 1], pipeline);
 }
 
 /* Delete the document if it has only its _id; the filter checks that no field was added since. */

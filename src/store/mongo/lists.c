@@ -308,12 +308,13 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
  */
 static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
 {
-    char incarnation[SPILL_NAME_SIZE + 32];
+    char path[SPILL_MONGO_PATH_SIZE], incarnation[SPILL_MONGO_PATH_SIZE + 8];
     bool bucket = spill_schema_of(definition)->has_windows;
     if (bucket)
         snprintf(incarnation, sizeof incarnation, "$head");
     else
-        snprintf(incarnation, sizeof incarnation, "$heads.spill.%s.epoch", definition->array);
+        snprintf(incarnation, sizeof incarnation, "$heads.%s",
+                 spill_mongo_bookkeeping_path(definition, ".epoch", path));
     const char *const keys[] = {"3", "4", "5", "6"}, *const *key = keys;
     if (!bucket)
         BCON_APPEND(pipeline, *key++, "{", "$lookup", "{", "from",

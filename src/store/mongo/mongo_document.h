@@ -5,6 +5,7 @@
 #ifndef SPILL_STORE_MONGO_MONGO_DOCUMENT_H
 #define SPILL_STORE_MONGO_MONGO_DOCUMENT_H
 
+#include "definition/schema.h"
 #include "store/mongo/mongo.h"
 
 /* ---- document.c ------------------------------------------------------------------------------ */
@@ -22,7 +23,7 @@ typedef struct spill_mongo_document {
     const char *count; /* field that counts them, or "" */
     /* The READ that judged the request's session; NULL: assume the most likely entry. */
     const spill_response_t *judged;
-    char spill[SPILL_NAME_SIZE + 16];    /* path of its bookkeeping: "spill.activities" */
+    char spill[SPILL_MONGO_PATH_SIZE];   /* path of its bookkeeping: "spill.activities" */
     char journal[SPILL_MONGO_PATH_SIZE]; /* "spill.reviewSummary.journal" */
 } spill_mongo_document_t;
 
@@ -63,6 +64,13 @@ void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
 void spill_mongo_select_pages(const spill_mongo_document_t *document, const int64_t *pages,
                               size_t count, bson_t *filter);
 
+/*
+ * "spill.activities" and `name`, ".rev" or "", of the head of a layout without windows. `path` is
+ * returned.
+ */
+const char *spill_mongo_bookkeeping_path(const spill_definition_t *definition, const char *name,
+                                         char path[SPILL_MONGO_PATH_SIZE]);
+
 /* "spill.activities.rev" for "rev". `path` is returned. */
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
                              char path[SPILL_MONGO_PATH_SIZE]);
@@ -80,10 +88,6 @@ void spill_mongo_set_deleted(const spill_mongo_document_t *document, const spill
  */
 void spill_mongo_set_document(const char *path, const bson_t *holder, bool literal, bson_t *set);
 
-/* The fields of a head that belong to the array, without `spill`. Returns their number. */
-enum { SPILL_MONGO_OWN_FIELDS = 5 };
-size_t spill_mongo_own_fields(const spill_definition_t *definition,
-                              const char *names[SPILL_MONGO_OWN_FIELDS]);
 /* The size of {a: []}: an array is measured as a field of a document. */
 enum { SPILL_MONGO_EMPTY_ARRAY = 5 + 3 + 5 };
 /* Append as `key` an expression: the size of these fields and `spill`, with or without the array.
@@ -92,6 +96,23 @@ void spill_mongo_append_own_size(const spill_definition_t *definition, bool arra
                                  bson_t *to);
 /* Append to an expression of a document: {field: "$field"}. */
 void spill_mongo_append_reference(bson_t *document, const char *field);
+/*
+ * The documents around the array's own fields, each before those in it. Returns their number: 0 if
+ * no field has a path.
+ */
+enum { SPILL_MONGO_PARENTS_MAX = SPILL_OWN_FIELDS_MAX * SPILL_PATH_PARTS_MAX };
+size_t spill_mongo_own_parents(const spill_definition_t *definition,
+                               char parents[SPILL_MONGO_PARENTS_MAX][SPILL_NAME_SIZE]);
+/*
+ * Append to a filter: these are documents, or missing. A stage would set a field in each member of
+ * an array, and replace another value.
+ */
+void spill_mongo_append_viable(const spill_definition_t *definition, bson_t *filter);
+/* What a server answers if a classic operator meets such an array or value. */
+enum { SPILL_MONGO_PATH_NOT_VIABLE = 28 };
+/* The code of an append; SPILL_REFUSED with an explanation for that answer. */
+spill_code_t spill_mongo_blocked(const spill_mongo_document_t *document, spill_code_t code,
+                                 spill_error_t *error);
 /* Append as `key` an expression: the length of the array `ref` ("$field"), 0 if it is missing. */
 void spill_mongo_append_length(const char *ref, const char *key, bson_t *to);
 

@@ -7,6 +7,7 @@
 #include "store/mongo/mongo_document.h"
 
 #include "bson/element_fields.h"
+#include "bson/field_path.h"
 #include "definition/schema.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -204,7 +205,7 @@ bool spill_mongo_is_sliced(const spill_mongo_document_t *document)
                                          "top",       "shown",  "now",     "arrayBytes",
                                          "rootBytes", "topRun", "ownBytes"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(document->array, others[i]) == 0)
+        if (spill_starts_with_part(document->array, others[i]))
             return false;
     return !document->referenced && document->request->kind == SPILL_REQUEST_READ &&
            wants_newest(document->request);
@@ -318,7 +319,7 @@ static bool find_run(const spill_mongo_document_t *document, const bson_t *proje
                      bson_iter_t *iter)
 {
     return bson_iter_init_find(iter, projected, "run") ||
-           (newest && bson_iter_init_find(iter, projected, document->array));
+           (newest && spill_path_find(projected, document->array, iter));
 }
 
 static void reverse(spill_run_t *run)

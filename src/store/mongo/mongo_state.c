@@ -1,6 +1,7 @@
 /* The state of a document: the projection that asks the server for it, and reading the answer. */
 #include "store/mongo/mongo_document.h"
 
+#include "bson/field_path.h"
 #include "definition/schema.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -82,6 +83,26 @@ static bool is_sized(const spill_request_t *request)
 }
 
 /*
+ * Paths: *live becomes an expression of "stats:int" if a document around the array's own fields is
+ * another value.
+ */
+static void require_documents(const spill_mongo_document_t *document, bson_t **live)
+{
+    char parents[SPILL_MONGO_PARENTS_MAX][SPILL_NAME_SIZE];
+    for (size_t i = spill_mongo_own_parents(document->request->definition, parents); i > 0; i--) {
+        char ref[SPILL_NAME_SIZE + 1], text[SPILL_NAME_SIZE + 1];
+        snprintf(ref, sizeof ref, "$%s", parents[i - 1]);
+        snprintf(text, sizeof text, "%s:", parents[i - 1]);
+        bson_t *checked = BCON_NEW("$cond", "[", "{", "$in", "[", "{", "$type", BCON_UTF8(ref), "}",
+                                   "[", "missing", "object", "]", "]", "}", BCON_DOCUMENT(*live),
+                                   "{", "$concat", "[", BCON_UTF8(text), "{", "$type",
+                                   BCON_UTF8(ref), "}", "]", "}", "]");
+        bson_destroy(*live);
+        *live = checked;
+    }
+}
+
+/*
  * Append `live`: the array's length, or the name of the field's type if it is not an array. If the
  * answer has the field itself, the length is enough, which a server computes faster: it fails if
  * the field is not an array, and null is in the answer.
@@ -94,8 +115,12 @@ static void project_live(const spill_mongo_document_t *document, bool finds, bso
         spill_mongo_append_length(array, "live", projection);
         return;
     }
-    BCON_APPEND(projection, "live", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{",
-                "$size", BCON_UTF8(array), "}", "{", "$type", BCON_UTF8(array), "}", "]", "}");
+    SPILL_SCOPED(spill_mongo_destroy)
+    bson_t *live = BCON_NEW("$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{", "$size",
+                            BCON_UTF8(array), "}", "{", "$type", BCON_UTF8(array), "}", "]");
+    if (document->head && !document->referenced)
+        require_documents(document, &live);
+    BSON_APPEND_DOCUMENT(projection, "live", live);
 }
 
 /*
@@ -303,7 +328,7 @@ static void read_sizes(parser_t *parser, const bson_t *projected, spill_state_t 
         return;
     state->fields_bytes += EMPTY_DOCUMENT - find_number(parser, projected, "ownBytes");
     if (array > EMPTY_DOCUMENT && !document->referenced)
-        state->fields_bytes -= array - EMPTY_DOCUMENT + (int64_t)strlen(document->array) - 1;
+        state->fields_bytes -= array - EMPTY_DOCUMENT + (int64_t)strlen(spill_path_leaf(document->array)) - 1;
 }
 
 /*
@@ -368,12 +393,29 @@ static const char *wrong_type(const spill_mongo_document_t *document, const bson
     if (BSON_ITER_HOLDS_UTF8(live))
         return bson_iter_utf8(live, NULL);
     bool null = spill_mongo_is_sliced(document) &&
-                bson_iter_init_find(&array, projected, document->array) &&
+                spill_path_find(projected, document->array, &array) &&
                 BSON_ITER_HOLDS_NULL(&array);
     return null ? "null" : NULL;
 }
 
 /* If the array's field is not an array, the document is unmanaged or the field was overwritten. */
+/* The document around a field of the array, at the first bytes of `type`, is another value. */
+static spill_code_t fail_blocked(const spill_mongo_document_t *document, const char *type,
+                                 bool present, spill_error_t *error)
+{
+    const char *colon = strrchr(type, ':');
+    return spill_fail(error, present ? SPILL_CORRUPT : SPILL_REFUSED,
+                      "%s: field '%.*s' is of type %s, not a document, so '%s' has no place in it; "
+                      "%s",
+                      document->collection, (int)(colon - type), type, colon + 1,
+                      document->request->definition->array,
+                      present ? "another program has written to it"
+                      : strcmp(colon + 1, "array") == 0
+                          ? "a path goes through sub-documents only: keep each member as an owner "
+                            "of its own, or define another path"
+                          : "unset it, or define another path");
+}
+
 static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_state_t *state,
                               spill_error_t *error)
 {
@@ -386,6 +428,8 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
     if (type) {
         if (strcmp(type, "missing") == 0)
             return SPILL_OK;
+        if (strchr(type, ':') != NULL)
+            return fail_blocked(document, type, state->present, error);
         return spill_fail(error, state->present ? SPILL_CORRUPT : SPILL_REFUSED,
                           "%s: field '%s' is of type %s, not an array; %s", document->collection,
                           document->array, type,

@@ -93,10 +93,14 @@ static bool read_measures(const bson_t *found, measures_t *measures)
 
 /* ---- added bytes ----------------------------------------------------------------------------- */
 
-/* Bytes of a field with that name and a value of `value` bytes. */
+/* Bytes of a field with that name and a value of `value` bytes. A path adds documents around it. */
 static int64_t field_bytes(const char *name, int64_t value)
 {
-    return name[0] == '\0' ? 0 : 1 + (int64_t)strlen(name) + 1 + value;
+    enum { AROUND = 1 + 4 + 1 }; /* type, length and NUL of a document, in whose place is a '.' */
+    int64_t around = 0;
+    for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+        around += AROUND;
+    return name[0] == '\0' ? 0 : 1 + (int64_t)strlen(name) + 1 + around + value;
 }
 
 /* The bytes that ADOPT (`pages` == 0) or ADOPT_SPLIT adds to a document, not counting what it cuts.

@@ -211,8 +211,8 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
                                 spill_listing_t *listing, spill_error_t *error)
 {
     (void)binding;
-    char path[SPILL_NAME_SIZE + 16];
-    snprintf(path, sizeof path, "spill.%s.epoch", definition->array);
+    char path[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_bookkeeping_path(definition, ".epoch", path);
     bool bucket = spill_schema_of(definition)->has_windows;
     bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
                                            BCON_BOOL(true), "}")
@@ -240,20 +240,28 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
 /* The paths that the expressions refer to. */
 typedef struct names {
     char array[SPILL_NAME_SIZE + 1], count[SPILL_NAME_SIZE + 1];
-    char incarnation[SPILL_NAME_SIZE + 32], first[SPILL_NAME_SIZE + 32],
-        watermark[SPILL_NAME_SIZE + 32];
-    char removed[SPILL_NAME_SIZE + 32], deleted[SPILL_NAME_SIZE + 32];
+    char incarnation[SPILL_MONGO_PATH_SIZE + 1], first[SPILL_MONGO_PATH_SIZE + 1];
+    char watermark[SPILL_MONGO_PATH_SIZE + 1], removed[SPILL_MONGO_PATH_SIZE + 1];
+    char deleted[SPILL_MONGO_PATH_SIZE + 1];
 } names_t;
+
+static void name_bookkeeping(const spill_definition_t *definition, const char *field,
+                             char ref[SPILL_MONGO_PATH_SIZE + 1])
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    snprintf(ref, SPILL_MONGO_PATH_SIZE + 1, "$%s",
+             spill_mongo_bookkeeping_path(definition, field, path));
+}
 
 static void name(const spill_definition_t *definition, names_t *names)
 {
     snprintf(names->array, sizeof names->array, "$%s", definition->array);
     snprintf(names->count, sizeof names->count, "$%s", definition->count_field);
-    snprintf(names->incarnation, sizeof names->incarnation, "$spill.%s.epoch", definition->array);
-    snprintf(names->first, sizeof names->first, "$spill.%s.first", definition->array);
-    snprintf(names->watermark, sizeof names->watermark, "$spill.%s.low", definition->array);
-    snprintf(names->deleted, sizeof names->deleted, "$spill.%s.gone", definition->array);
-    snprintf(names->removed, sizeof names->removed, "$spill.%s.removed", definition->array);
+    name_bookkeeping(definition, ".epoch", names->incarnation);
+    name_bookkeeping(definition, ".first", names->first);
+    name_bookkeeping(definition, ".low", names->watermark);
+    name_bookkeeping(definition, ".gone", names->deleted);
+    name_bookkeeping(definition, ".removed", names->removed);
 }
 
 /* Append: is the count field of a head (keep newest, or capped) wrong? */

@@ -119,6 +119,7 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     const spill_request_t *request = document->request;
     bson_t expression, all;
     spill_mongo_select(document, filter);
+    spill_mongo_append_viable(request->definition, filter);
     BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
     BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
     append_adopt_guard(document, cuts ? (int64_t)request->adopt.run->count : 0, &all);
@@ -248,8 +249,8 @@ static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
 /* Remove the bookkeeping first: a document that was full has no room for it and all elements. */
 static void unmanage_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
 {
-    const char *own[SPILL_MONGO_OWN_FIELDS];
-    size_t count = spill_mongo_own_fields(document->request->definition, own);
+    const char *own[SPILL_OWN_FIELDS_MAX];
+    size_t count = spill_own_fields(document->request->definition, own);
     const char *const keys[] = {"0", "1", "2", "3"}, *const *key = keys;
     uint32_t fields = 0;
     bson_t stage, set = BSON_INITIALIZER, unset;
@@ -291,6 +292,7 @@ spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *r
     spill_mongo_document_init(&document, store, request);
     SPILL_TRY(spill_mongo_raise_dropped_rev(store, request->rev, error));
     spill_mongo_select(&document, &filter);
+    spill_mongo_append_viable(request->definition, &filter);
     BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", incarnation),
                 BCON_INT64(request->incarnation), spill_mongo_path(&document, "rev", rev),
                 BCON_INT64(request->rev), spill_mongo_path(&document, "pages", pages),
