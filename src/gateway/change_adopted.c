@@ -5,6 +5,7 @@
  */
 #include "gateway/change.h"
 
+#include "bson/field_path.h"
 #include "gateway/ending.h"
 #include "gateway/mention.h"
 #include "layout/outlier.h"
@@ -119,10 +120,14 @@ static bool judge(rewrite_t *rewrite, bool *settled, bool *again)
 static bool may_become_unmanaged(const rewrite_t *rewrite)
 {
     bson_iter_t iter;
+    bson_type_t type;
+    size_t length;
     const spill_statement_t *statement = rewrite->change->statement;
     const char *array = rewrite->before.array;
+    if (statement->replaces && spill_path_find(&statement->u, array, &iter))
+        return !BSON_ITER_HOLDS_ARRAY(&iter);
     if (statement->replaces)
-        return bson_iter_init_find(&iter, &statement->u, array) && !BSON_ITER_HOLDS_ARRAY(&iter);
+        return spill_path_blocked(&statement->u, array, &length, &type);
     return statement->pipeline || statement->ends || rewrite->before.length < 0;
 }
 
@@ -291,13 +296,13 @@ static bool update_head(rewrite_t *rewrite, bool *matched)
 static bool set_count(rewrite_t *rewrite)
 {
     bson_t reply;
-    char array[SPILL_NAME_SIZE + 1], rev[SPILL_NAME_SIZE + 16];
+    char array[SPILL_NAME_SIZE + 1], rev[SPILL_BOOK_PATH_SIZE];
     spill_translation_t *translation = rewrite->change->translation;
     const spill_definition_t *definition = translation->at->definition;
     if (definition->count_field[0] == '\0')
         return true;
     snprintf(array, sizeof array, "$%s", definition->array);
-    snprintf(rev, sizeof rev, "spill.%s.rev", definition->array);
+    spill_translation_book_path(translation, "rev", rev);
     bson_t *command = BCON_NEW(
         "update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{", "$and",
         "[", BCON_DOCUMENT(rewrite->id), "{", rev, BCON_INT64(rewrite->before.rev + 1), "}", "]",

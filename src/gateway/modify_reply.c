@@ -1,4 +1,5 @@
 /* findAndModify: the replies. */
+#include "bson/field_path.h"
 #include "gateway/mention.h"
 #include "gateway/modify.h"
 #include "util/error.h"
@@ -167,7 +168,7 @@ static int64_t end_of(const spill_modify_t *modify, const bson_t *document)
     if (modify->asked.kind != SPILL_ASKED_WHOLE || !spill_book_read(document, array, &book))
         return -1;
     int64_t end = book.first + (book.has_gone ? (int64_t)bson_count_keys(&book.gone) : 0);
-    bool any = bson_iter_init_find(&field, document, array) && /* else it is an empty array */
+    bool any = spill_path_find(document, array, &field) && /* else it is an empty array */
                spill_iter_document(&field, &elements);
     return any ? end + (int64_t)bson_count_keys(&elements) : end;
 }

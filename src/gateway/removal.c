@@ -8,11 +8,10 @@
 /* The document, the head as it was read, and the client's conditions. */
 static void make_query(const spill_ending_t *ending, const bson_t *q, bson_t *query)
 {
-    const char *array = ending->translation->array;
-    char epoch[SPILL_NAME_SIZE + 16], rev[SPILL_NAME_SIZE + 16];
+    char epoch[SPILL_BOOK_PATH_SIZE], rev[SPILL_BOOK_PATH_SIZE];
     SPILL_SCOPED(bson_destroy) bson_t head = BSON_INITIALIZER;
-    snprintf(epoch, sizeof epoch, "spill.%s.epoch", array);
-    snprintf(rev, sizeof rev, "spill.%s.rev", array);
+    spill_translation_book_path(ending->translation, "epoch", epoch);
+    spill_translation_book_path(ending->translation, "rev", rev);
     BSON_APPEND_INT64(&head, epoch, ending->incarnation);
     BSON_APPEND_INT64(&head, rev, ending->rev);
     BCON_APPEND(query, "$and", "[", BCON_DOCUMENT(ending->id), BCON_DOCUMENT(&head),

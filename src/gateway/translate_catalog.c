@@ -179,7 +179,7 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
  */
 bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
 {
-    char rev[SPILL_NAME_SIZE + 16];
+    char rev[SPILL_BOOK_PATH_SIZE];
     int64_t most = 0;
     const spill_definition_t *definition = translation->at->definition;
     const char *pages = definition->page_collection;
@@ -192,7 +192,7 @@ bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
         bson_destroy(reply);
         return false;
     }
-    snprintf(rev, sizeof rev, "spill.%s.rev", definition->array);
+    spill_translation_book_path(translation, "rev", rev);
     if (!spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
         !raise_to_highest(translation, definition->collection, rev, &most) ||
         !raise_to_highest(translation, pages, "spill.epoch", &most) ||

@@ -100,11 +100,11 @@ static bool refuse(const deletion_t *deletion)
 /* Delete one managed owner that q finds. *found: there was one, deleted or changed meanwhile. */
 static bool delete_managed(deletion_t *deletion, bool *found)
 {
-    char path[SPILL_NAME_SIZE + 16];
+    char path[SPILL_BOOK_PATH_SIZE];
     spill_look_t look;
     bool removed = false;
     bson_t managed = BSON_INITIALIZER, filter = BSON_INITIALIZER;
-    snprintf(path, sizeof path, "spill.%s", deletion->translation->array);
+    spill_translation_book_path(deletion->translation, "", path);
     BCON_APPEND(&managed, path, "{", "$exists", BCON_BOOL(true), "}");
     BCON_APPEND(&filter, "$and", "[", BCON_DOCUMENT(&deletion->q), BCON_DOCUMENT(&managed), "]");
     bool done = spill_look(deletion->translation, &filter, NULL, &look);

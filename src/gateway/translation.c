@@ -1,5 +1,6 @@
 #include "gateway/translation.h"
 
+#include "definition/schema.h"
 #include "gateway/mention.h"
 #include "util/error.h"
 
@@ -18,6 +19,15 @@ void spill_translation_init(spill_translation_t *translation, spill_served_t *se
     translation->at = spill_served_find(served, command->database, command->collection);
     if (translation->at != NULL)
         translation->array = translation->at->definition->array;
+}
+
+const char *spill_translation_book_path(const spill_translation_t *translation, const char *field,
+                                        char path[SPILL_BOOK_PATH_SIZE])
+{
+    char name[SPILL_NAME_SIZE];
+    spill_bookkeeping_name(translation->at->definition->array, name);
+    snprintf(path, SPILL_BOOK_PATH_SIZE, "spill.%s%s%s", name, field[0] != '\0' ? "." : "", field);
+    return path;
 }
 
 void spill_translation_release(spill_translation_t *translation)
@@ -401,7 +411,7 @@ static bool finds(spill_translation_t *translation, const char *collection, cons
 
 bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any)
 {
-    char path[SPILL_NAME_SIZE + 16];
+    char path[SPILL_BOOK_PATH_SIZE];
     bson_iter_t id, collation;
     SPILL_SCOPED(bson_destroy) bson_t heads = BSON_INITIALIZER;
     const spill_definition_t *definition = translation->at->definition;
@@ -409,8 +419,8 @@ bool spill_translation_find_pages(spill_translation_t *translation, const bson_t
     if (filter == NULL || !spill_filter_find_id(filter, &id) ||
         spill_translation_find(translation, "collation", &collation))
         return finds(translation, definition->page_collection, &heads, any);
-    snprintf(path, sizeof path, "spill.%s.pages", definition->array);
     bson_append_iter(&heads, "_id", -1, &id);
-    BCON_APPEND(&heads, path, "{", "$gt", BCON_INT64(0), "}");
+    BCON_APPEND(&heads, spill_translation_book_path(translation, "pages", path), "{", "$gt",
+                BCON_INT64(0), "}");
     return finds(translation, definition->collection, &heads, any);
 }

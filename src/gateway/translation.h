@@ -38,6 +38,11 @@ void spill_translation_init(spill_translation_t *translation, spill_served_t *se
                             const spill_client_command_t *command);
 void spill_translation_release(spill_translation_t *translation);
 
+/* The path of a field of F's bookkeeping: "spill.stats$events.rev"; "" names the whole. */
+enum { SPILL_BOOK_PATH_SIZE = SPILL_NAME_SIZE + 32 };
+const char *spill_translation_book_path(const spill_translation_t *translation, const char *field,
+                                        char path[SPILL_BOOK_PATH_SIZE]);
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 /* Store a failure; false. An earlier one is replaced. */

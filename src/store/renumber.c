@@ -125,7 +125,8 @@ static spill_session_entry_t entry_after(const spill_renumbering_t *renumbering)
 void spill_renumber_set(const spill_renumbering_t *renumbering, bson_t *set, bson_t *unset,
                         bson_t *date)
 {
-    char name[SPILL_NAME_SIZE], prefix[RENUMBER_PATH_SIZE], path[2 * RENUMBER_PATH_SIZE], hex[SPILL_SESSION_HEX_SIZE];
+    char name[SPILL_NAME_SIZE], prefix[RENUMBER_PATH_SIZE], path[2 * RENUMBER_PATH_SIZE],
+        hex[SPILL_SESSION_HEX_SIZE];
     spill_bookkeeping_name(renumbering->array, name);
     snprintf(prefix, sizeof prefix, "spill.%s.", name);
     append_changes(renumbering, prefix, set);
@@ -189,15 +190,36 @@ static void append_own(const spill_renumbering_t *renumbering, bson_t *sides)
     bson_destroy(&kept);
 }
 
+/* Append, as operand "0", whether the field is an array or missing, and not behind other values. */
+static void append_is_array(const char *array, bson_t *choice)
+{
+    char field[SPILL_NAME_SIZE + 1], text[16];
+    const char *key;
+    uint32_t count = 0;
+    bson_t condition, all;
+    BSON_APPEND_DOCUMENT_BEGIN(choice, "0", &condition);
+    BSON_APPEND_ARRAY_BEGIN(&condition, "$and", &all);
+    for (size_t length = spill_path_next_parent(array, 0); length > 0;
+         length = spill_path_next_parent(array, length)) {
+        snprintf(field, sizeof field, "$%.*s", (int)length, array);
+        bson_uint32_to_string(count++, &key, text, sizeof text);
+        BCON_APPEND(&all, key, "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "object",
+                    "missing", "]", "]", "}");
+    }
+    snprintf(field, sizeof field, "$%s", array);
+    bson_uint32_to_string(count++, &key, text, sizeof text);
+    BCON_APPEND(&all, key, "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "array",
+                "missing", "]", "]", "}");
+    bson_append_array_end(&condition, &all);
+    bson_append_document_end(choice, &condition);
+}
+
 void spill_renumber_expression(const spill_renumbering_t *renumbering, bson_t *set)
 {
-    char field[SPILL_NAME_SIZE + 1];
     bson_t spill, choice, merged, sides;
-    snprintf(field, sizeof field, "$%s", renumbering->array);
     BSON_APPEND_DOCUMENT_BEGIN(set, "spill", &spill);
     BSON_APPEND_ARRAY_BEGIN(&spill, "$cond", &choice);
-    BCON_APPEND(&choice, "0", "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "array",
-                "missing", "]", "]", "}");
+    append_is_array(renumbering->array, &choice);
     BSON_APPEND_DOCUMENT_BEGIN(&choice, "1", &merged);
     BSON_APPEND_ARRAY_BEGIN(&merged, "$mergeObjects", &sides);
     BCON_APPEND(&sides, "0", "{", "$literal", BCON_DOCUMENT(&renumbering->spill), "}");
