@@ -459,9 +459,10 @@ def slow_commands_are_logged():
         time.sleep(0.01)
         server.may_answer.set()
         receive(end)
+    wait_until("it is logged", lambda: '"command" : "other"' in gateway.log_text())
     lines = [json.loads(line) for line in gateway.log_text().splitlines()]
     slow = [line for line in lines if line["event"] == "slow"]
-    assert slow and "private" not in gateway.log_text(), lines
+    assert "private" not in gateway.log_text(), lines
     assert set(slow[-1]) == {"t", "event", "command", "ns", "class", "ms"}, slow
     assert (slow[-1]["command"], slow[-1]["ns"], slow[-1]["class"]) == ("other", "app", "relayed"), slow
     assert slow[-1]["ms"] >= 1, slow
