@@ -561,6 +561,79 @@ static void a_drop_spares_arrays_that_are_adopted_meanwhile(void **state)
     gateway_fixture_free(fixture);
 }
 
+/* The array at a path: whole, as a part, as a part of the document around it, and hidden. */
+static void an_array_at_a_path_is_served(void **state)
+{
+    (void)state;
+    static const char set_around[] =
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+        "{\"$set\": {\"s\": {\"z\": 2}}}}]}";
+    spill_definition_t definition = gateway_small_definition();
+    strcpy(definition.array, "s.e");
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    gateway_try(
+        fixture,
+        "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"s\": {\"a\": 0, \"e\": [0, 1, 2], "
+        "\"z\": 1}}]}",
+        "n", "1");
+    for (int i = 3; i < 9; i++) {
+        char *push =
+            bson_strdup_printf("{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                               "{\"$push\": {\"s.e\": %d}, \"$inc\": {\"s.z\": 1}}}]}",
+                               i);
+        gateway_try(fixture, push, "nModified", "1");
+        bson_free(push);
+    }
+    gateway_settle(fixture);
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "3");
+    gateway_try(
+        fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+        "[ { \"_id\" : 1, \"s\" : { \"a\" : 0, \"e\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ], \"z\" : 7 } "
+        "} ]");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s\": 1, \"_id\": 0}}",
+                "cursor.firstBatch.0.s.e", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s.e\": {\"$slice\": -3}}}",
+                "cursor.firstBatch.0.s", "{ \"a\" : 0, \"e\" : [ 6, 7, 8 ], \"z\" : 7 }");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s.e\": 0}}", "cursor.firstBatch.0",
+                "{ \"_id\" : 1, \"s\" : { \"a\" : 0, \"z\" : 7 } }");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s\": 0}}", "cursor.firstBatch.0",
+                "{ \"_id\" : 1 }");
+    gateway_try(fixture, "{\"find\": \"c\", \"filter\": {\"s\": {\"a\": 0}}}", "code", "115");
+    gateway_try(fixture, set_around, "writeErrors.0.spillway.field", "\"s\"");
+    gateway_try(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}",
+                "n", "1");
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "0");
+    gateway_fixture_free(fixture);
+}
+
+/* Without pages, a change of the document around it makes the array plain. */
+static void a_change_around_an_adopted_array_makes_it_plain(void **state)
+{
+    (void)state;
+    spill_definition_t definition = gateway_small_definition();
+    strcpy(definition.array, "s.e");
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    static const char insert[] =
+        "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"s\": {\"e\": [0, 1, 2]}}]}";
+    static const char push[] = "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                               "{\"$push\": {\"s.e\": 3}}}]}";
+    static const char set[] = "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                              "{\"$set\": {\"s\": {\"e\": [7], \"z\": 2}}}}]}";
+    static const char managed[] =
+        "{\"count\": \"c\", \"query\": {\"spill.s$e\": {\"$exists\": true}}}";
+    gateway_try(fixture, insert, "n", "1");
+    gateway_try(fixture, push, "n", "1");
+    gateway_try_direct(fixture, managed, "n", "1");
+    gateway_try(fixture, set, "nModified", "1");
+    gateway_try_direct(fixture, managed, "n", "0");
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0",
+                       "{ \"_id\" : 1, \"s\" : { \"e\" : [ 7 ], \"z\" : 2 } }");
+    gateway_try(fixture, push, "n", "1");
+    gateway_fixture_free(fixture);
+}
+
 static void a_reload_finds_new_definitions(void **state)
 {
     (void)state;
@@ -605,6 +678,8 @@ int main(void)
         cmocka_unit_test(another_layout_is_read_and_not_written),
         cmocka_unit_test(a_drop_leaves_the_definition),
         cmocka_unit_test(a_drop_spares_arrays_that_are_adopted_meanwhile),
+        cmocka_unit_test(an_array_at_a_path_is_served),
+        cmocka_unit_test(a_change_around_an_adopted_array_makes_it_plain),
         cmocka_unit_test(a_reload_finds_new_definitions),
     };
     server_uri();
