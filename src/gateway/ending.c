@@ -91,6 +91,26 @@ static spill_code_t forget(const spill_ending_t *ending, const place_t *place, s
                                    ending->incarnation, error);
 }
 
+/* Does a head of the incarnation exist? */
+static spill_code_t find_head(const spill_ending_t *ending, const place_t *place, bool *lives,
+                              spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_drop_read_head(&place->own, &head, error));
+    *lives = head.state.present && head.state.incarnation == ending->incarnation;
+    return SPILL_OK;
+}
+
+/* The statement was not made. If the head is gone all the same, another client may need the note.
+ */
+static spill_code_t forget_unless_gone(const spill_ending_t *ending, const place_t *place,
+                                       spill_error_t *error)
+{
+    bool lives;
+    SPILL_TRY(find_head(ending, place, &lives, error));
+    return lives ? forget(ending, place, error) : SPILL_OK;
+}
+
 /*
  * Delete the pages that are left. A pipeline may have left an array, which stays managed; so look
  * for pages first and for the head afterwards (layout/drop.c).
@@ -98,14 +118,13 @@ static spill_code_t forget(const spill_ending_t *ending, const place_t *place, s
 static spill_code_t drop_pages(const spill_ending_t *ending, const place_t *place,
                                spill_error_t *error)
 {
-    bool any = false, stays = may_be_spilled(ending);
+    bool any = false, lives, stays = may_be_spilled(ending);
     const spill_drop_note_t note = {ending->incarnation, SPILL_DROP_IS_CERTAIN};
     SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
-    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     SPILL_TRY(spill_outlier_find_left_over(&place->own, ending->incarnation, &page, error));
     if (page.state.present || stays) {
-        SPILL_TRY(spill_drop_read_head(&place->own, &head, error));
-        if (head.state.present && head.state.incarnation == ending->incarnation)
+        SPILL_TRY(find_head(ending, place, &lives, error));
+        if (lives)
             return forget(ending, place, error);
         SPILL_TRY(place->ops->note_drop(place->array->store, &place->array->definition,
                                         &place->owner, &note, error));
@@ -123,5 +142,5 @@ void spill_ending_end(const spill_ending_t *ending, bool sent, bool made)
     if (made)
         drop_pages(ending, &place, NULL);
     else
-        forget(ending, &place, NULL);
+        forget_unless_gone(ending, &place, NULL);
 }
