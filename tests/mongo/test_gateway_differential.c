@@ -269,7 +269,8 @@ static void add_statement(program_t *program, char *text)
     char filter[TEXT_SIZE], update[TEXT_SIZE];
     make_filter(program, filter);
     make_update(program, update);
-    bool many = roll(program, 8) == 0 && update[2] == '$';
+    /* A path in F may fail for one of many documents; some servers then change none of them. */
+    bool many = roll(program, 8) == 0 && update[2] == '$' && strstr(update, "\"f.") == NULL;
     bool upsert = roll(program, 5) == 0 && strstr(filter, "\"f\"") == NULL &&
                   strstr(filter, "\"k\"") == NULL && strncmp(update, "{\"k\"", 4) != 0;
     if (many)
@@ -492,7 +493,10 @@ static void compare(const program_t *program, const char *what, const bson_t *se
                  (int)program->steps, program->command, what, left, right, reply);
     }
     /* An engine counts some updates that leave the document as it was; the gateway does not. */
-    assert_true(modified_of(served) <= modified_of(plain));
+    if (modified_of(served) > modified_of(plain))
+        fail_msg("step %d: %s\nthe gateway counts %d modified documents, the server %d",
+                 (int)program->steps, program->command, (int)modified_of(served),
+                 (int)modified_of(plain));
     bson_free(left);
     bson_free(right);
 }
