@@ -116,7 +116,7 @@ static void set_failure(spill_translation_t *translation, spill_server_code_t co
                       : bson_strdup("spillway: the message has malformed text");
     bson_reinit(&translation->failure);
     BSON_APPEND_INT32(&translation->failure, "code", (int32_t)code);
-    BSON_APPEND_UTF8(&translation->failure, "codeName", spill_server_name_of(code));
+    BSON_APPEND_UTF8(&translation->failure, "codeName", spill_server_name_of((int)code));
     BSON_APPEND_UTF8(&translation->failure, "errmsg", valid != NULL ? valid : message);
     translation->failed = true;
     translation->whole = false;
