@@ -87,7 +87,7 @@ _spillway_options() {
     serve)
         echo "$common --listen= --check --metrics= --show-owners --tls-cert= --tls-key= --tls-ca= --tls-client= --present=
             --max-connections= --max-per-address= --max-workers= --loops= --memory= --max-reply=
-            --header-timeout= --drain="
+            --header-timeout= --drain= --slow-ms="
         ;;
     esac
 }

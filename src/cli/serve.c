@@ -41,6 +41,8 @@ static const spill_option_t serve_options[] = {
      "Close a client that pauses this long within a message (10)"},
     {"drain", "SECONDS", OPTION(SPILL_OPTION_NUMBER, gateway.drain_seconds),
      "After SIGTERM, give commands this time to end (30)"},
+    {"slow-ms", "N", OPTION(SPILL_OPTION_NUMBER, gateway.slow_ms),
+     "Log commands that take N milliseconds or longer: name, namespace, class, time (0: none)"},
     {0}};
 
 static const spill_cli_serve_options_t serve_defaults = {

@@ -32,7 +32,13 @@ static spill_code_t check_range(const char *option, int64_t value, int64_t least
 
 static spill_code_t check_ranges(const spill_gateway_options_t *given, spill_error_t *error)
 {
-    enum { CONNECTIONS_MAX = 1000000, WORKERS_MAX = 1024, LOOPS_MAX = 64, SECONDS_MAX = 86400 };
+    enum {
+        CONNECTIONS_MAX = 1000000,
+        WORKERS_MAX = 1024,
+        LOOPS_MAX = 64,
+        SECONDS_MAX = 86400,
+        SLOW_MS_MAX = 86400000
+    };
     const int64_t memory_least = 1 << 20, reply_least = 1 << 20, reply_most = 1 << 30;
     SPILL_TRY(check_range("max-connections", given->connections_max, 0, CONNECTIONS_MAX, error));
     SPILL_TRY(
@@ -43,7 +49,8 @@ static spill_code_t check_ranges(const spill_gateway_options_t *given, spill_err
     if (given->reply_bytes_max > 0)
         SPILL_TRY(check_range("max-reply", given->reply_bytes_max, reply_least, reply_most, error));
     SPILL_TRY(check_range("header-timeout", given->header_seconds, 1, SECONDS_MAX, error));
-    return check_range("drain", given->drain_seconds, 0, SECONDS_MAX, error);
+    SPILL_TRY(check_range("drain", given->drain_seconds, 0, SECONDS_MAX, error));
+    return check_range("slow-ms", given->slow_ms, 0, SLOW_MS_MAX, error);
 }
 
 static spill_code_t read_options(const spill_invocation_t *invocation, char uri[SPILL_CLI_URI],

@@ -1,6 +1,7 @@
 /* Walks over the owners of an array and over pages without one, and the drop of a definition. */
 #include "core/array.h"
 #include "definition/schema.h"
+#include "layout/outlier.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>
@@ -174,8 +175,9 @@ static spill_code_t find_note(spill_array_t *array, spill_orphan_t *orphan, spil
     int64_t incarnation;
     if (orphan->dropped || !array->store->ops->find_drop)
         return SPILL_OK;
-    SPILL_TRY(array->store->ops->find_drop(array->store, &array->definition, &orphan->owner,
-                                           &incarnation, error));
+    SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
+    SPILL_TRY(spill_owner_init(&own, array, &orphan->owner, error));
+    SPILL_TRY(spill_outlier_find_dropped(&own, &incarnation, error));
     orphan->dropped = incarnation >= orphan->incarnation;
     return SPILL_OK;
 }

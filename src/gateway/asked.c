@@ -74,13 +74,13 @@ static const char *name_of(const bson_iter_t *field)
                : bson_iter_key(field);
 }
 
-/* A field that is F or in F. */
+/* A field that is F, in F, or around F. */
 static void survey_array(const bson_iter_t *field, const char *array, survey_t *survey,
                          spill_asked_t *asked)
 {
     bson_iter_t slice;
     bool itself = strcmp(bson_iter_key(field), array) == 0;
-    if (itself && is_flag(field)) {
+    if (spill_path_holds(bson_iter_key(field), array) && is_flag(field)) {
         survey->array_in = spill_iter_is_true(field);
         survey->array_out = !survey->array_in;
     } else if (itself && find_slice(field, &slice) && read_slice(&slice, asked)) {

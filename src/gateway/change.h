@@ -38,6 +38,7 @@ typedef struct spill_adopted_step {
     const bson_t *query;  /* the client's filter, the _id, and the guard */
     const bson_t *update; /* an array for a pipeline */
     bool pipeline;
+    bool ends;            /* the session's entry ends: send it under the client's own numbers */
     const bson_t *before; /* the document as it was read, with `spill` */
 } spill_adopted_step_t;
 
@@ -66,8 +67,9 @@ struct spill_change {
     bson_t upserted; /* {_id: ...}, or empty */
     /* Set if the library has appended the elements, or if the statement was made before. */
     bool appended;
-    bool repeated; /* ... if it was, by change_adopted.c */
-    bson_t owner;  /* {_id: ...} */
+    bool repeated;   /* ... if it was */
+    bool impossible; /* the library's last append failed because of what the document is */
+    bson_t owner;    /* {_id: ...} */
     spill_append_result_t result;
 };
 
@@ -93,12 +95,6 @@ void spill_change_append_options(const spill_change_t *change, bson_t *command);
 /* The operation that makes a retry of the client exact. False: the client numbers no writes. */
 bool spill_change_session(spill_change_t *change, const spill_value_t *owner,
                           spill_session_op_t *session);
-
-/*
- * Write the array's rev as that of a head that ends, before it does: an array that is adopted under
- * the same _id later gets a later incarnation.
- */
-bool spill_change_announce_end(spill_translation_t *translation, int64_t rev);
 
 /* Look at the first document that `filter` finds in the order of `sort` (may be NULL). */
 bool spill_look(spill_translation_t *translation, const bson_t *filter, const bson_t *sort,

@@ -5,6 +5,8 @@
  */
 #include "gateway/change.h"
 
+#include "bson/field_path.h"
+#include "gateway/ending.h"
 #include "gateway/mention.h"
 #include "layout/outlier.h"
 #include "store/renumber.h"
@@ -118,10 +120,14 @@ static bool judge(rewrite_t *rewrite, bool *settled, bool *again)
 static bool may_become_unmanaged(const rewrite_t *rewrite)
 {
     bson_iter_t iter;
+    bson_type_t type;
+    size_t length;
     const spill_statement_t *statement = rewrite->change->statement;
     const char *array = rewrite->before.array;
+    if (statement->replaces && spill_path_find(&statement->u, array, &iter))
+        return !BSON_ITER_HOLDS_ARRAY(&iter);
     if (statement->replaces)
-        return bson_iter_init_find(&iter, &statement->u, array) && !BSON_ITER_HOLDS_ARRAY(&iter);
+        return spill_path_blocked(&statement->u, array, &length, &type);
     return statement->pipeline || statement->ends || rewrite->before.length < 0;
 }
 
@@ -250,27 +256,36 @@ static void make_query(const rewrite_t *rewrite, bson_t *query)
     bson_destroy(&guard);
 }
 
-static bool send_update(rewrite_t *rewrite, bool *matched)
+static bool send_update(rewrite_t *rewrite, bool ends, bool *matched)
 {
     spill_change_t *change = rewrite->change;
-    bool ends = may_become_unmanaged(rewrite), done = true;
     bool pipeline = change->statement->pipeline || change->statement->replaces;
     bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER;
-    const spill_adopted_step_t step = {&query, &update, pipeline, &rewrite->document};
-    if (ends)
-        done = spill_change_announce_end(change->translation, rewrite->before.rev);
+    const spill_adopted_step_t step = {&query, &update, pipeline, ends, &rewrite->document};
     make_query(rewrite, &query);
     if (pipeline)
         make_pipeline(rewrite, &update);
     else
         make_operators(rewrite, ends, &update);
-    if (done && !change->rewrite(change, &step, matched)) {
-        /* If it was made, the session's entries are gone: nothing would recognize a repetition. */
-        change->translation->connection->changed |= ends;
-        done = false;
-    }
+    bool done = change->rewrite(change, &step, matched);
     bson_destroy(&query);
     bson_destroy(&update);
+    return done;
+}
+
+/* Make the update. If the head may end by it, a note tells of pages that a spill has put. */
+static bool update_head(rewrite_t *rewrite, bool *matched)
+{
+    spill_translation_t *translation = rewrite->change->translation;
+    const spill_renumbering_t *before = &rewrite->before;
+    const spill_ending_t ending = {translation, rewrite->id,    before->incarnation,
+                                   before->rev, before->length, rewrite->document.len};
+    if (!may_become_unmanaged(rewrite))
+        return send_update(rewrite, false, matched);
+    if (!spill_ending_begin(&ending))
+        return false;
+    bool done = send_update(rewrite, true, matched);
+    spill_ending_end(&ending, done || !spill_translation_may_have_changed(translation), *matched);
     return done;
 }
 
@@ -281,13 +296,13 @@ static bool send_update(rewrite_t *rewrite, bool *matched)
 static bool set_count(rewrite_t *rewrite)
 {
     bson_t reply;
-    char array[SPILL_NAME_SIZE + 1], rev[SPILL_NAME_SIZE + 16];
+    char array[SPILL_NAME_SIZE + 1], rev[SPILL_BOOK_PATH_SIZE];
     spill_translation_t *translation = rewrite->change->translation;
     const spill_definition_t *definition = translation->at->definition;
     if (definition->count_field[0] == '\0')
         return true;
     snprintf(array, sizeof array, "$%s", definition->array);
-    snprintf(rev, sizeof rev, "spill.%s.rev", definition->array);
+    spill_translation_book_path(translation, "rev", rev);
     bson_t *command = BCON_NEW(
         "update", BCON_UTF8(translation->at->collection), "updates", "[", "{", "q", "{", "$and",
         "[", BCON_DOCUMENT(rewrite->id), "{", rev, BCON_INT64(rewrite->before.rev + 1), "}", "]",
@@ -344,7 +359,7 @@ static bool try_once(rewrite_t *rewrite, bson_t *last, bool *matched, bool *sett
     bson_concat(last, &rewrite->document);
     if (*settled)
         return true;
-    if (!spill_translation_check_concern(change->translation) || !send_update(rewrite, matched))
+    if (!spill_translation_check_concern(change->translation) || !update_head(rewrite, matched))
         return false;
     *settled = *matched;
     return !*matched || set_count(rewrite);

@@ -103,11 +103,11 @@ static bool find_owners(spill_change_t *change, owners_t *owners)
  */
 static bool check_adopted(spill_change_t *change, const bson_t *ids)
 {
-    char path[SPILL_NAME_SIZE + 16];
+    char path[SPILL_BOOK_PATH_SIZE];
     spill_look_t look;
     spill_translation_t *translation = change->translation;
     bson_t filter = BSON_INITIALIZER;
-    snprintf(path, sizeof path, "spill.%s", translation->array);
+    spill_translation_book_path(translation, "", path);
     BCON_APPEND(&filter, "_id", "{", "$in", BCON_ARRAY(ids), "}", path, "{", "$exists",
                 BCON_BOOL(true), "}");
     bool known = spill_look(translation, &filter, NULL, &look);

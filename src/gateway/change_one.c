@@ -97,15 +97,6 @@ bool spill_change_check_served(spill_translation_t *translation, const spill_sta
                                     "the gateway does not serve this layout: use the library");
 }
 
-bool spill_change_announce_end(spill_translation_t *translation, int64_t rev)
-{
-    spill_error_t error;
-    spill_store_t *store = translation->at->array->store;
-    spill_code_t code =
-        store->ops->head_ends != NULL ? store->ops->head_ends(store, rev, &error) : SPILL_OK;
-    return code == SPILL_OK || spill_translation_fail_library(translation, code, &error);
-}
-
 /* ---- appends by the library ------------------------------------------------------------------ */
 
 bool spill_change_may_append(spill_change_t *change)
@@ -149,6 +140,7 @@ static bool judge(spill_change_t *change, spill_code_t code, const spill_error_t
                   bool *matched)
 {
     *matched = code == SPILL_OK;
+    change->impossible = code == SPILL_INVALID || code == SPILL_REFUSED;
     if (code == SPILL_OK || error->reason == SPILL_REASON_NO_MATCH ||
         error->reason == SPILL_REASON_UNMANAGED)
         return true;
@@ -174,13 +166,15 @@ static bool append(spill_change_t *change, const spill_value_t *owner, const bso
             spill_statement_elements(statement, at->definition->order == SPILL_ARRAY_NEWEST_FIRST);
         code = spill_array_append(at->array, owner, elements, (size_t)statement->count, &options,
                                   &change->result, &error);
+        change->repeated = change->result.repeated;
         bson_free(elements);
     } else if (update != NULL) {
         spill_update_options_t changes;
         spill_update_options_init(&changes);
         changes.match = match;
         changes.session = options.session;
-        code = spill_array_update_with(at->array, owner, update, &changes, NULL, &error);
+        code =
+            spill_array_update_with(at->array, owner, update, &changes, &change->repeated, &error);
     }
     return judge(change, code, &error, matched);
 }
@@ -335,8 +329,6 @@ static bool change_found(spill_change_t *change, const spill_look_t *look, bool 
     return true;
 }
 
-enum { DUPLICATE_KEY = 11000 };
-
 /*
  * Did the server perhaps refuse the push because the document would exceed 16 MB? Servers have
  * several codes for that, so the document's size decides.
@@ -345,7 +337,7 @@ static bool may_be_full(const spill_change_t *change)
 {
     const spill_translation_t *translation = change->translation;
     return change->statement->kind == SPILL_STATEMENT_PUSH && !translation->close &&
-           spill_translation_failure_code(translation) != DUPLICATE_KEY;
+           spill_translation_failure_code(translation) != SPILL_SERVER_DUPLICATE_KEY;
 }
 
 static bool is_full(const spill_change_t *change, const spill_look_t *look)
@@ -362,7 +354,7 @@ static bool insert(spill_change_t *change, bool *tried)
     *tried = true;
     if (attempt_plain(change, true, true))
         return true;
-    if (spill_translation_failure_code(change->translation) != DUPLICATE_KEY)
+    if (spill_translation_failure_code(change->translation) != SPILL_SERVER_DUPLICATE_KEY)
         return false;
     return true;
 }
@@ -410,7 +402,8 @@ static bool change_after(spill_change_t *change, const spill_look_t *look, bool 
                          bool *cautious)
 {
     spill_translation_t *translation = change->translation;
-    bool duplicate = failed && spill_translation_failure_code(translation) == DUPLICATE_KEY;
+    bool duplicate =
+        failed && spill_translation_failure_code(translation) == SPILL_SERVER_DUPLICATE_KEY;
     bool full = failed && is_full(change, look);
     if (failed && !duplicate && !full)
         return false;
@@ -453,11 +446,16 @@ static bool append_known(spill_change_t *change, const bson_iter_t *id)
     bool matched = false;
     bson_t owner_id = BSON_INITIALIZER;
     const spill_translation_t *translation = change->translation;
-    spill_value_t owner = spill_value_from_iter(id);
+    const spill_value_t owner = spill_value_from_iter(id);
     if (!spill_change_is_known_managed(change, &owner))
         return true;
     bson_append_iter(&owner_id, "_id", -1, id);
     bool done = spill_change_append(change, &owner_id, &matched);
+    if (!done && change->impossible && change->result.count == 0) {
+        /* Perhaps the array is none by now. That is an error only if the document matches q. */
+        spill_translation_recover(change->translation);
+        done = true;
+    }
     if (!matched)
         spill_managed_forget(spill_served_managed(translation->served), translation->at->collection,
                              &owner);

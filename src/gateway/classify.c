@@ -1,6 +1,7 @@
 /* What becomes of a command: a table of commands, and a look at the collections that it names. */
 #include "gateway/classify.h"
 
+#include "bson/field_path.h"
 #include "gateway/mention.h"
 
 #include <string.h>
@@ -153,14 +154,12 @@ static const char *find_reserved(const spill_served_collection_t *at, const bson
     bson_iter_t field;
     if (!bson_iter_init(&field, document))
         return "spill";
-    while (bson_iter_next(&field)) {
-        const char *key = bson_iter_key(&field);
-        if (strcmp(key, "spill") == 0)
+    while (bson_iter_next(&field))
+        if (strcmp(bson_iter_key(&field), "spill") == 0)
             return "spill";
-        for (size_t i = 0; at->array == NULL && at->fields[i] != NULL; i++)
-            if (strcmp(key, at->fields[i]) == 0)
-                return at->fields[i];
-    }
+    for (size_t i = 0; at->array == NULL && at->fields[i] != NULL; i++)
+        if (spill_path_find(document, at->fields[i], &field))
+            return at->fields[i];
     return field.err_off != 0 ? "spill" : NULL;
 }
 

@@ -1,9 +1,9 @@
 /* Complete the array of a head that has pages. */
 #include "gateway/asked.h"
 
-#include "gateway/mention.h"
-
+#include "bson/field_path.h"
 #include "definition/schema.h"
+#include "gateway/mention.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -27,9 +27,11 @@ bool spill_book_read(const bson_t *document, const char *array, spill_book_t *bo
 {
     bson_iter_t iter;
     bson_t spill, own;
+    char name[SPILL_NAME_SIZE];
+    spill_bookkeeping_name(array, name);
     *book = (spill_book_t){0};
     if (!bson_iter_init_find(&iter, document, "spill") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
-        !spill_iter_document(&iter, &spill) || !bson_iter_init_find(&iter, &spill, array) ||
+        !spill_iter_document(&iter, &spill) || !bson_iter_init_find(&iter, &spill, name) ||
         !BSON_ITER_HOLDS_DOCUMENT(&iter) || !spill_iter_document(&iter, &own))
         return false;
     bool known = find_number(&own, "epoch", &book->epoch);
@@ -232,14 +234,45 @@ static outcome_t append_slice(completion_t *completion, const bson_iter_t *field
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-static outcome_t append_array(completion_t *completion, const bson_iter_t *field)
+static outcome_t append_array(completion_t *completion, const bson_iter_t *field, bson_t *out)
 {
-    bson_append_array_begin(completion->out, bson_iter_key(field), -1, &completion->array);
+    bson_append_array_begin(out, bson_iter_key(field), -1, &completion->array);
     outcome_t outcome = completion->asked->kind == SPILL_ASKED_SLICE
                             ? append_slice(completion, field)
                             : append_whole(completion, field);
-    bson_append_array_end(completion->out, &completion->array);
+    bson_append_array_end(out, &completion->array);
     return outcome;
+}
+
+static outcome_t copy_field(completion_t *completion, const bson_iter_t *field, const char *path,
+                            bson_t *out);
+
+/* Copy a document around F, completing F in it. `path` leads from there to F. */
+static outcome_t copy_inner(completion_t *completion, const bson_iter_t *document, const char *path,
+                            bson_t *out)
+{
+    bson_iter_t field;
+    bson_t inner;
+    outcome_t outcome = OUTCOME_DONE;
+    bson_append_document_begin(out, bson_iter_key(document), -1, &inner);
+    if (bson_iter_recurse(document, &field))
+        while (outcome == OUTCOME_DONE && bson_iter_next(&field))
+            outcome = copy_field(completion, &field, path, &inner);
+    bson_append_document_end(out, &inner);
+    return outcome;
+}
+
+/* Copy a field that may be F, or around F. */
+static outcome_t copy_field(completion_t *completion, const bson_iter_t *field, const char *path,
+                            bson_t *out)
+{
+    const char *key = bson_iter_key(field);
+    if (strcmp(key, path) == 0)
+        return append_array(completion, field, out);
+    if (spill_path_begins(path, key) && BSON_ITER_HOLDS_DOCUMENT(field))
+        return copy_inner(completion, field, path + strlen(key) + 1, out);
+    bson_append_iter(out, NULL, -1, field);
+    return OUTCOME_DONE;
 }
 
 static bool is_hidden(const spill_asked_t *asked, const char *key)
@@ -256,10 +289,11 @@ static outcome_t copy_fields(const spill_translation_t *translation, const spill
     if (!bson_iter_init(&field, document))
         return OUTCOME_DONE;
     while (outcome == OUTCOME_DONE && bson_iter_next(&field)) {
-        const char *key = bson_iter_key(&field);
-        if (completion != NULL && strcmp(key, translation->array) == 0)
-            outcome = append_array(completion, &field);
-        else if (!is_hidden(asked, key))
+        if (is_hidden(asked, bson_iter_key(&field)))
+            continue;
+        if (completion != NULL)
+            outcome = copy_field(completion, &field, translation->array, out);
+        else
             bson_append_iter(out, NULL, -1, &field);
     }
     return outcome;
@@ -394,7 +428,7 @@ size_t spill_asked_estimate(const spill_translation_t *translation, const spill_
     bson_iter_t field;
     bson_t elements;
     if (asked->kind != SPILL_ASKED_WHOLE || !spill_book_read(document, translation->array, &book) ||
-        book.pages == 0 || !bson_iter_init_find(&field, document, translation->array) ||
+        book.pages == 0 || !spill_path_find(document, translation->array, &field) ||
         !spill_iter_document(&field, &elements))
         return document->len;
     size_t length = bson_count_keys(&elements);

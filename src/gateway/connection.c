@@ -51,6 +51,7 @@ void spill_connection_free_if_done(spill_connection_t *connection)
     spill_buffer_release(&connection->input);
     spill_buffer_release(&connection->first_message);
     spill_rights_free(connection->rights);
+    bson_free(connection->slow);
     bson_destroy(connection->hello);
     bson_free(connection);
     spill_loop_emptied(loop);
@@ -130,4 +131,9 @@ void spill_connection_release_reply(spill_connection_t *connection)
 {
     spill_limits_release(connection->gateway->limits, connection->reserved_reply);
     connection->reserved_reply = 0;
+}
+
+void spill_connection_note_slow(spill_connection_t *connection, spill_metrics_class_t class)
+{
+    spill_slow_end(connection->slow, connection->gateway->options->slow_ms, class);
 }

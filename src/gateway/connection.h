@@ -17,6 +17,7 @@
 #include "gateway/authentication.h"
 #include "gateway/first_step.h"
 #include "gateway/link.h"
+#include "gateway/slow.h"
 #include "gateway/translation_job.h"
 
 typedef struct spill_connection spill_connection_t;
@@ -55,6 +56,7 @@ struct spill_connection {
     int64_t received_us; /* when the command to translate arrived (spill_translate_clock_us) */
     bool awaiting;       /* a command is in progress */
     uint64_t relayed_ns; /* since when one is relayed */
+    spill_slow_t *slow;  /* ... which it is; NULL without --slow-ms */
     bool numbered;       /* ... a write whose reply the gateway remembers (retries.h) */
     spill_retry_key_t retry_key;
     int64_t retry_txn;
@@ -106,6 +108,9 @@ void spill_connection_send(spill_connection_t *connection, const uint8_t *bytes,
 
 /* Remember the reply to the numbered write; NULL: its outcome is unknown. */
 void spill_connection_end_numbered(spill_connection_t *connection, const bson_t *reply);
+
+/* The command in progress has ended: log it if it was slow. */
+void spill_connection_note_slow(spill_connection_t *connection, spill_metrics_class_t class);
 
 /* The reply of a job was sent: release what it held. */
 void spill_connection_release_reply(spill_connection_t *connection);

@@ -336,6 +336,8 @@ void spill_dispatch_message(spill_connection_t *connection, const uint8_t *bytes
         spill_connection_malformed(connection, error.message);
         return;
     }
+    spill_slow_begin(&connection->slow, connection->gateway->options->slow_ms, command.name,
+                     command.database, command.collection);
     if (spill_hello_is(command.name))
         dispatch_hello(connection, &message, &message.body, NULL);
     else if (spill_authentication_is(command.name))
@@ -400,6 +402,7 @@ static void end_first_step(spill_connection_t *connection, const spill_buffer_t 
     spill_push_turn_end(connection->gateway->served, &connection->push_turn);
     spill_metrics_duration(&connection->gateway->metrics, SPILL_METRICS_WRITE,
                            spill_clock_now_us(NULL) - connection->first_started_us);
+    spill_connection_note_slow(connection, SPILL_METRICS_WRITE);
     end_write(connection, bytes, reply);
 }
 
@@ -418,6 +421,8 @@ void spill_dispatch_collected(spill_connection_t *connection, spill_buffer_t *me
         return;
     }
     connection->awaiting = false;
+    if (collecting != SPILL_COLLECTING_FIRST_STEP)
+        spill_connection_note_slow(connection, SPILL_METRICS_RELAYED);
     if (collecting == SPILL_COLLECTING_AUTHENTICATION)
         end_authentication(connection, message, &reply);
     else if (collecting == SPILL_COLLECTING_NUMBERED)
@@ -449,11 +454,13 @@ void spill_dispatch_job_done(spill_connection_t *connection)
     bool unanswered, close, changed;
     size_t reserved;
     bson_t reply;
+    spill_metrics_class_t class = spill_translation_job_class(connection->job);
     spill_translation_job_take(connection->job, &request_id, &unanswered, &reply, &close, &changed,
                                &reserved);
     spill_push_turn_end(connection->gateway->served, &connection->push_turn);
     if (connection->numbered)
         note_job(connection, close, changed, &reply);
+    spill_connection_note_slow(connection, class);
     connection->reserved_reply += reserved;
     connection->job = NULL;
     connection->awaiting = false;

@@ -134,21 +134,10 @@ void spill_push_turn_end(spill_served_t *served, spill_push_turn_t *turn)
     turn->held = false;
 }
 
-/* The code of the reply's error, or of its statement's; 0: there is none. */
-static int code_of(const bson_t *reply)
-{
-    static const char *const places[] = {"code", "writeErrors.0.code"};
-    bson_iter_t iter, found;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, places[i], &found))
-            return (int)bson_iter_as_int64(&found);
-    return 0;
-}
-
 bool spill_first_step_is_done(const bson_t *reply)
 {
     bson_iter_t iter;
-    int code = code_of(reply);
+    int code = spill_reply_error_code(reply);
     if (code != 0)
         return spill_server_changes_state(code) || spill_server_may_have_changed(code);
     return bson_iter_init_find(&iter, reply, "ok") && spill_iter_is_true(&iter) &&

@@ -26,6 +26,7 @@ typedef struct spill_gateway_options {
     int64_t reply_bytes_max; /* 0: the server's */
     int64_t header_seconds;
     int64_t drain_seconds;
+    int64_t slow_ms; /* log commands that take this long; 0: none */
 } spill_gateway_options_t;
 
 #define SPILL_GATEWAY_PORT 27018

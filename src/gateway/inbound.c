@@ -82,6 +82,8 @@ static bool begin_long(spill_connection_t *connection, const spill_wire_header_t
         return collect_long(connection, header, peek.unanswered);
     if (!spill_connection_need_link(connection))
         return false;
+    spill_slow_begin(&connection->slow, connection->gateway->options->slow_ms, peek.name,
+                     peek.database, peek.collection);
     spill_dispatch_expect_relayed(connection, header->request_id, peek.unanswered);
     connection->passing = (size_t)header->length;
     return true;

@@ -8,22 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = SPILL_NAME_SIZE + 32 };
-
 /* ---- conditions ------------------------------------------------------------------------------ */
 
 void spill_guard_plain(const spill_translation_t *translation, bson_t *guards)
 {
-    char path[PATH_SIZE];
-    snprintf(path, sizeof path, "spill.%s", translation->array);
-    BCON_APPEND(guards, path, "{", "$exists", BCON_BOOL(false), "}");
+    char path[SPILL_BOOK_PATH_SIZE];
+    BCON_APPEND(guards, spill_translation_book_path(translation, "", path), "{", "$exists",
+                BCON_BOOL(false), "}");
 }
 
 void spill_guard_no_pages(const spill_translation_t *translation, bson_t *guards)
 {
-    char path[PATH_SIZE];
-    snprintf(path, sizeof path, "spill.%s.pages", translation->array);
-    BCON_APPEND(guards, path, "{", "$not", "{", "$gt", BCON_INT64(0), "}", "}");
+    char path[SPILL_BOOK_PATH_SIZE];
+    BCON_APPEND(guards, spill_translation_book_path(translation, "pages", path), "{", "$not", "{",
+                "$gt", BCON_INT64(0), "}", "}");
 }
 
 int64_t spill_change_longest(const spill_change_t *change)
@@ -39,7 +37,7 @@ int64_t spill_change_longest(const spill_change_t *change)
 
 void spill_guard_short(const spill_translation_t *translation, int64_t longest, bson_t *guards)
 {
-    char path[PATH_SIZE];
+    char path[SPILL_NAME_SIZE + 32];
     spill_guard_plain(translation, guards);
     snprintf(path, sizeof path, "%s.%" PRId64, translation->array, longest > 0 ? longest : 0);
     BCON_APPEND(guards, path, "{", "$exists", BCON_BOOL(false), "}");

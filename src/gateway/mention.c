@@ -12,9 +12,15 @@ bool spill_path_begins(const char *path, const char *field)
     return strncmp(path, field, length) == 0 && (path[length] == '\0' || path[length] == '.');
 }
 
+bool spill_path_holds(const char *path, const char *array)
+{
+    return spill_path_begins(array, path);
+}
+
 unsigned spill_mentions_in_path(const char *path, const char *array)
 {
-    return (spill_path_begins(path, array) ? SPILL_MENTIONS_ARRAY : 0) |
+    bool touches = spill_path_begins(path, array) || spill_path_holds(path, array);
+    return (touches ? SPILL_MENTIONS_ARRAY : 0) |
            (spill_path_begins(path, spill_field) ? SPILL_MENTIONS_SPILL : 0);
 }
 

@@ -16,7 +16,10 @@
 /* Does the path lead to the field, or into it? */
 bool spill_path_begins(const char *path, const char *field);
 
-/* A path such as "activities.0.type". */
+/* Does the path lead to the array, or to a document around it ("stats" of "stats.events")? */
+bool spill_path_holds(const char *path, const char *array);
+
+/* A path such as "activities.0.type"; also that of a document around the array. */
 unsigned spill_mentions_in_path(const char *path, const char *array);
 
 /* A query, as in `find`. Malformed BSON mentions everything. Cost: O(size). */

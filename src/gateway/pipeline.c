@@ -169,7 +169,7 @@ static void read_project(const bson_iter_t *spec, const char *array, unsigned me
             without_id = true;
         else if (!is_exclusion(&child))
             includes = true;
-        else if (strcmp(key, array) == 0)
+        else if (spill_path_holds(key, array))
             excludes = true;
     }
     if (mentions == 0 ? includes : excludes && !includes)
@@ -183,12 +183,12 @@ static void read_unset(const bson_iter_t *spec, const char *array, unsigned ment
                        spill_pipeline_t *pipeline)
 {
     bson_iter_t child;
-    bool itself = BSON_ITER_HOLDS_UTF8(spec) && strcmp(bson_iter_utf8(spec, NULL), array) == 0;
+    bool itself = BSON_ITER_HOLDS_UTF8(spec) && spill_path_holds(bson_iter_utf8(spec, NULL), array);
     bool id = BSON_ITER_HOLDS_UTF8(spec) && strcmp(bson_iter_utf8(spec, NULL), "_id") == 0;
     if (BSON_ITER_HOLDS_ARRAY(spec) && bson_iter_recurse(spec, &child))
         while (bson_iter_next(&child)) {
             itself = itself || (BSON_ITER_HOLDS_UTF8(&child) &&
-                                strcmp(bson_iter_utf8(&child, NULL), array) == 0);
+                                spill_path_holds(bson_iter_utf8(&child, NULL), array));
             id = id ||
                  (BSON_ITER_HOLDS_UTF8(&child) && strcmp(bson_iter_utf8(&child, NULL), "_id") == 0);
         }

@@ -64,6 +64,7 @@ static void link_reply_end(void *owner)
     connection->awaiting = false;
     spill_metrics_duration(&connection->gateway->metrics, SPILL_METRICS_RELAYED,
                            (int64_t)((uv_hrtime() - connection->relayed_ns) / 1000));
+    spill_connection_note_slow(connection, SPILL_METRICS_RELAYED);
     spill_inbound_continue(connection);
 }
 

@@ -1,5 +1,6 @@
 #include "gateway/statement.h"
 
+#include "bson/field_path.h"
 #include "gateway/mention.h"
 
 #include <string.h>
@@ -75,27 +76,26 @@ static void read_push(const bson_iter_t *field, bool newest_first, spill_stateme
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* The definition's field that the path begins with; NULL: another one. */
-static const char *find_field(const spill_served_collection_t *at, const char *path)
-{
-    for (size_t i = 0; at->fields[i] != NULL; i++)
-        if (spill_path_begins(path, at->fields[i]))
-            return at->fields[i];
-    return NULL;
-}
-
 static void read_path(const spill_served_collection_t *at, const char *path, const char *operation,
                       spill_statement_t *statement)
 {
-    const char *field = find_field(at, path);
     if (spill_path_begins(path, "spill")) {
         statement->kind = SPILL_STATEMENT_SPILL;
-    } else if (field != NULL) {
-        set_array(statement, path, operation, NULL);
-        statement->touches_other_field = statement->touches_other_field ||
-                                         strcmp(field, at->definition->array) != 0 ||
-                                         at->array == NULL;
+        return;
     }
+    for (size_t i = 0; at->fields[i] != NULL; i++) {
+        if (!spill_paths_overlap(path, at->fields[i]))
+            continue;
+        set_array(statement, path, operation, NULL);
+        statement->touches_other_field |=
+            strcmp(at->fields[i], at->definition->array) != 0 || at->array == NULL;
+    }
+}
+
+/* Does the path lead to a document around F? Then F may be anything after a change. */
+static bool is_around(const char *path, const char *array)
+{
+    return strcmp(path, array) != 0 && spill_path_holds(path, array);
 }
 
 /* May the operator leave a value in F that is no array? Others fail on an array. */
@@ -122,12 +122,13 @@ static void read_operator(const spill_served_collection_t *at, const bson_iter_t
             read_push(&field, newest_first, statement);
         else
             read_path(at, path, name, statement);
-        if (strcmp(path, at->definition->array) == 0 && may_end(name, &field))
+        if (is_around(path, at->definition->array) ||
+            (strcmp(path, at->definition->array) == 0 && may_end(name, &field)))
             statement->ends = true;
         if (strcmp(name, "$rename") == 0 && BSON_ITER_HOLDS_UTF8(&field)) {
             read_path(at, bson_iter_utf8(&field, NULL), name, statement);
-            statement->ends = statement->ends || spill_path_begins(bson_iter_utf8(&field, NULL),
-                                                                   at->definition->array);
+            statement->ends |=
+                spill_paths_overlap(bson_iter_utf8(&field, NULL), at->definition->array);
         }
     }
 }

@@ -56,16 +56,18 @@ void spill_reply_rest(const bson_t *reply, bson_t *rest)
 bool spill_sums_call(spill_translation_t *translation, const spill_sums_t *sums, const bson_t *body,
                      bson_t *reply)
 {
-    enum { UNKNOWN_FIELD = 40415 };
     atomic_bool *numbered = spill_served_numbers_statements(translation->served);
-    if (translation->command->txn_number < 0 || sums->count == 1 || !atomic_load(numbered))
+    if (!bson_has_field(body, "txnNumber") || sums->count == 1 || !atomic_load(numbered))
         return spill_translation_call(translation, body, reply);
     bson_t with = BSON_INITIALIZER;
     bson_concat(&with, body);
-    BCON_APPEND(&with, "stmtIds", "[", BCON_INT32(sums->index), "]");
+    if (bson_has_field(body, "findAndModify"))
+        BSON_APPEND_INT32(&with, "stmtId", sums->index);
+    else
+        BCON_APPEND(&with, "stmtIds", "[", BCON_INT32(sums->index), "]");
     bool done = spill_translation_call(translation, &with, reply);
     bson_destroy(&with);
-    if (done || spill_translation_failure_code(translation) != UNKNOWN_FIELD)
+    if (done || spill_translation_failure_code(translation) != SPILL_SERVER_UNKNOWN_FIELD)
         return done;
     atomic_store(numbered, false);
     spill_translation_recover(translation);

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { OPERATIONS_MAX = 100000, ENTRY_BYTES = 512, UNKNOWN_FIELD = 40415 };
+enum { OPERATIONS_MAX = 100000, ENTRY_BYTES = 512 };
 
 typedef enum kind { KIND_INSERT, KIND_UPDATE, KIND_DELETE } kind_t;
 
@@ -406,7 +406,7 @@ static bool run_command(bulk_t *bulk, const operation_t *operation, int32_t coun
     spill_translation_t *translation = bulk->translation;
     atomic_bool *numbered = spill_served_numbers_statements(translation->served);
     bool done = run_once(bulk, operation, count, list, &reply);
-    if (!done && spill_translation_failure_code(translation) == UNKNOWN_FIELD &&
+    if (!done && spill_translation_failure_code(translation) == SPILL_SERVER_UNKNOWN_FIELD &&
         translation->command->txn_number >= 0 && atomic_exchange(numbered, false))
         done = run_once(bulk, operation, count, list, &reply);
     if (!done && is_fatal(translation))

@@ -1,5 +1,6 @@
 /* Commands on collections and databases. */
 #include "gateway/change.h"
+#include "gateway/ending.h"
 #include "gateway/mention.h"
 #include "gateway/translations.h"
 #include "util/error.h"
@@ -178,7 +179,7 @@ static bool delete_pages(spill_translation_t *translation, const char *pages, in
  */
 bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
 {
-    char rev[SPILL_NAME_SIZE + 16];
+    char rev[SPILL_BOOK_PATH_SIZE];
     int64_t most = 0;
     const spill_definition_t *definition = translation->at->definition;
     const char *pages = definition->page_collection;
@@ -191,11 +192,11 @@ bool spill_translate_drop(spill_translation_t *translation, bson_t *reply)
         bson_destroy(reply);
         return false;
     }
-    snprintf(rev, sizeof rev, "spill.%s.rev", definition->array);
+    spill_translation_book_path(translation, "rev", rev);
     if (!spill_translation_require(translation, SPILL_RIGHT_DELETE) ||
         !raise_to_highest(translation, definition->collection, rev, &most) ||
         !raise_to_highest(translation, pages, "spill.epoch", &most) ||
-        (most > 0 && !spill_change_announce_end(translation, most)) ||
+        (most > 0 && !spill_ending_announce(translation, most)) ||
         !spill_translation_forward(translation, reply))
         return false;
     if (most == 0 || delete_pages(translation, pages, most))

@@ -1,4 +1,4 @@
-/* delete: owners without pages by the client's statement, owners with pages one by one. */
+/* delete: plain owners by the client's statement, managed ones one by one. */
 #include "gateway/classify.h"
 #include "gateway/mention.h"
 #include "gateway/removal.h"
@@ -16,6 +16,7 @@ typedef struct deletion {
     unsigned mentions;
     bool many;
     int64_t n;
+    spill_sums_t *sums;
 } deletion_t;
 
 static bool read_deletion(spill_translation_t *translation, const bson_t *document,
@@ -36,32 +37,56 @@ static bool read_deletion(spill_translation_t *translation, const bson_t *docume
     return true;
 }
 
-/* Send the statement for owners without pages. */
-static bool attempt(deletion_t *deletion, spill_sums_t *sums)
+/* Send the statement with another filter. `only`: it is for one document, and waits. */
+static bool send(deletion_t *deletion, const bson_t *query, bool only, int64_t *n)
 {
     static const char *const except[] = {"deletes", "ordered", NULL};
+    static const char *const except_concern[] = {"deletes", "ordered", "writeConcern", NULL};
     SPILL_SCOPED(bson_destroy) bson_t body = BSON_INITIALIZER;
-    SPILL_SCOPED(bson_destroy) bson_t guards = BSON_INITIALIZER;
-    bson_t list, statement, reply, error;
+    bson_t list, statement, reply, error, nothing = BSON_INITIALIZER;
     bson_iter_t iter, found;
     spill_translation_t *translation = deletion->translation;
-    spill_guard_no_pages(translation, &guards);
-    spill_translation_copy_body(translation, except, &body);
+    spill_translation_copy_body(translation, only ? except_concern : except, &body);
     BSON_APPEND_ARRAY_BEGIN(&body, "deletes", &list);
     BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &statement);
-    spill_statement_guard(&deletion->whole, &deletion->q, &guards, &statement);
-    BSON_APPEND_INT32(&statement, "limit", deletion->many ? 0 : 1);
+    spill_statement_guard(&deletion->whole, query, &nothing, &statement);
+    BSON_APPEND_INT32(&statement, "limit", deletion->many && !only ? 0 : 1);
     bson_append_document_end(&list, &statement);
     bson_append_array_end(&body, &list);
-    if (!spill_sums_call(translation, sums, &body, &reply))
+    if (only)
+        BCON_APPEND(&body, "writeConcern", "{", "w", "majority", "}");
+    if (!spill_sums_call(translation, deletion->sums, &body, &reply))
         return false;
-    spill_reply_rest(&reply, &sums->rest);
-    deletion->n += bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
+    spill_reply_rest(&reply, &deletion->sums->rest);
+    *n = bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
     bool done = !(bson_iter_init(&iter, &reply) &&
                   bson_iter_find_descendant(&iter, "writeErrors.0", &found) &&
                   spill_iter_document(&found, &error)) ||
                 spill_translation_keep(translation, &error, false);
     bson_destroy(&reply);
+    return done;
+}
+
+/*
+ * Delete plain owners. A managed head without pages is not among them: a client that has begun to
+ * spill it may put a page after the head is gone, and only removal.c leaves a note of it.
+ */
+static bool delete_plain(deletion_t *deletion)
+{
+    SPILL_SCOPED(bson_destroy) bson_t query = BSON_INITIALIZER;
+    int64_t n = 0;
+    bson_concat(&query, &deletion->q);
+    spill_guard_plain(deletion->translation, &query);
+    bool done = send(deletion, &query, false, &n);
+    deletion->n += n;
+    return done;
+}
+
+static bool delete_head(void *context, const bson_t *query, bool *removed)
+{
+    int64_t n = 0;
+    bool done = send(context, query, true, &n);
+    *removed = n > 0;
     return done;
 }
 
@@ -72,26 +97,27 @@ static bool refuse(const deletion_t *deletion)
                                     "conditions on other fields");
 }
 
-/* Delete one owner with pages that q finds. *found: there was one, deleted or changed meanwhile. */
-static bool delete_outlier(deletion_t *deletion, bool *found)
+/* Delete one managed owner that q finds. *found: there was one, deleted or changed meanwhile. */
+static bool delete_managed(deletion_t *deletion, bool *found)
 {
-    char path[SPILL_NAME_SIZE + 16];
+    char path[SPILL_BOOK_PATH_SIZE];
     spill_look_t look;
     bool removed = false;
-    bson_t pages = BSON_INITIALIZER, filter = BSON_INITIALIZER;
-    snprintf(path, sizeof path, "spill.%s.pages", deletion->translation->array);
-    BCON_APPEND(&pages, path, "{", "$gt", BCON_INT64(0), "}");
-    BCON_APPEND(&filter, "$and", "[", BCON_DOCUMENT(&deletion->q), BCON_DOCUMENT(&pages), "]");
+    bson_t managed = BSON_INITIALIZER, filter = BSON_INITIALIZER;
+    spill_translation_book_path(deletion->translation, "", path);
+    BCON_APPEND(&managed, path, "{", "$exists", BCON_BOOL(true), "}");
+    BCON_APPEND(&filter, "$and", "[", BCON_DOCUMENT(&deletion->q), BCON_DOCUMENT(&managed), "]");
     bool done = spill_look(deletion->translation, &filter, NULL, &look);
     *found = done && look.found;
     if (*found)
-        done = deletion->mentions != 0
+        done = deletion->mentions != 0 && look.pages > 0
                    ? refuse(deletion)
-                   : spill_removal_run(deletion->translation, &look, &deletion->q, &removed);
+                   : spill_removal_run(deletion->translation, &look, &deletion->q, delete_head,
+                                       deletion, &removed);
     if (done || *found)
         spill_look_release(&look);
     deletion->n += removed;
-    bson_destroy(&pages);
+    bson_destroy(&managed);
     bson_destroy(&filter);
     return done;
 }
@@ -107,9 +133,10 @@ static bool run(spill_translation_t *translation, const bson_t *document, spill_
         return false;
     if (any)
         return refuse(&deletion);
-    bool done = attempt(&deletion, sums);
+    deletion.sums = sums;
+    bool done = delete_plain(&deletion);
     while (done && found && (deletion.many || deletion.n == 0))
-        done = delete_outlier(&deletion, &found);
+        done = delete_managed(&deletion, &found);
     sums->n += deletion.n;
     return done;
 }

@@ -93,7 +93,9 @@ static bool rewrite(spill_change_t *change, const spill_adopted_step_t *step, bo
         BSON_APPEND_DOCUMENT(&command, "update", step->update);
     spill_change_append_options(change, &command);
     spill_translation_finish_step(translation, &command);
-    if (!spill_translation_call(translation, &command, &reply)) {
+    if (step->ends && translation->command->txn_number >= 0)
+        BSON_APPEND_INT64(&command, "txnNumber", translation->command->txn_number);
+    if (!spill_sums_call(translation, change->context, &command, &reply)) {
         translation->whole = translation->close; /* a write error of the statement */
         return false;
     }

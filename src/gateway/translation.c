@@ -1,5 +1,6 @@
 #include "gateway/translation.h"
 
+#include "definition/schema.h"
 #include "gateway/mention.h"
 #include "util/error.h"
 
@@ -18,6 +19,15 @@ void spill_translation_init(spill_translation_t *translation, spill_served_t *se
     translation->at = spill_served_find(served, command->database, command->collection);
     if (translation->at != NULL)
         translation->array = translation->at->definition->array;
+}
+
+const char *spill_translation_book_path(const spill_translation_t *translation, const char *field,
+                                        char path[SPILL_BOOK_PATH_SIZE])
+{
+    char name[SPILL_NAME_SIZE];
+    spill_bookkeeping_name(translation->at->definition->array, name);
+    snprintf(path, SPILL_BOOK_PATH_SIZE, "spill.%s%s%s", name, field[0] != '\0' ? "." : "", field);
+    return path;
 }
 
 void spill_translation_release(spill_translation_t *translation)
@@ -98,47 +108,6 @@ bool spill_translation_check_concern(spill_translation_t *translation)
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-static const char *name_of(spill_server_code_t code)
-{
-    switch (code) {
-    case SPILL_SERVER_BAD_VALUE:
-        return "BadValue";
-    case SPILL_SERVER_UNAUTHORIZED:
-        return "Unauthorized";
-    case SPILL_SERVER_INVALID_LENGTH:
-        return "InvalidLength";
-    case SPILL_SERVER_ILLEGAL_OPERATION:
-        return "IllegalOperation";
-    case SPILL_SERVER_INVALID_BSON:
-        return "InvalidBSON";
-    case SPILL_SERVER_CURSOR_NOT_FOUND:
-        return "CursorNotFound";
-    case SPILL_SERVER_TIME_EXPIRED:
-        return "MaxTimeMSExpired";
-    case SPILL_SERVER_CANNOT_CREATE_INDEX:
-        return "CannotCreateIndex";
-    case SPILL_SERVER_SHUTDOWN:
-        return "ShutdownInProgress";
-    case SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN:
-        return "UnsatisfiableWriteConcern";
-    case SPILL_SERVER_WRITE_CONFLICT:
-        return "WriteConflict";
-    case SPILL_SERVER_NOT_SUPPORTED:
-        return "CommandNotSupported";
-    case SPILL_SERVER_INCOMPLETE_HISTORY:
-        return "IncompleteTransactionHistory";
-    case SPILL_SERVER_TRANSACTION_TOO_OLD:
-        return "TransactionTooOld";
-    case SPILL_SERVER_NO_TRANSACTION:
-        return "OperationNotSupportedInTransaction";
-    case SPILL_SERVER_OVERLOADED:
-        return "IngressRequestRateLimitExceeded";
-    case SPILL_SERVER_DOCUMENT_TOO_LARGE:
-        return "BSONObjectTooLarge";
-    }
-    return "UnknownError";
-}
-
 static void set_failure(spill_translation_t *translation, spill_server_code_t code,
                         const char *message)
 {
@@ -147,7 +116,7 @@ static void set_failure(spill_translation_t *translation, spill_server_code_t co
                       : bson_strdup("spillway: the message has malformed text");
     bson_reinit(&translation->failure);
     BSON_APPEND_INT32(&translation->failure, "code", (int32_t)code);
-    BSON_APPEND_UTF8(&translation->failure, "codeName", name_of(code));
+    BSON_APPEND_UTF8(&translation->failure, "codeName", spill_server_name_of((int)code));
     BSON_APPEND_UTF8(&translation->failure, "errmsg", valid != NULL ? valid : message);
     translation->failed = true;
     translation->whole = false;
@@ -254,6 +223,12 @@ int spill_translation_failure_code(const spill_translation_t *translation)
                : 0;
 }
 
+bool spill_translation_may_have_changed(const spill_translation_t *translation)
+{
+    return translation->close ||
+           spill_server_may_have_changed(spill_translation_failure_code(translation));
+}
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 int64_t spill_translate_clock_us(void)
@@ -315,27 +290,6 @@ static bool is_ok(const bson_t *reply)
     return bson_iter_init_find(&ok, reply, "ok") && spill_iter_is_true(&ok);
 }
 
-/* Is the code in the list, which ends with 0? */
-static bool is_code_of(int code, const int *codes)
-{
-    while (*codes != 0 && *codes != code)
-        codes++;
-    return *codes != 0;
-}
-
-bool spill_server_changes_state(int code)
-{
-    static const int codes[] = {SPILL_SERVER_SHUTDOWN, 189, 10107, 11600, 11602, 13435, 13436, 0};
-    return is_code_of(code, codes);
-}
-
-/* InternalError (FerretDB, if it loses PostgreSQL), network errors, and ends of time. */
-bool spill_server_may_have_changed(int code)
-{
-    static const int codes[] = {1, 6, 7, 8, SPILL_SERVER_TIME_EXPIRED, 64, 89, 262, 9001, 11601, 0};
-    return is_code_of(code, codes);
-}
-
 bool spill_translation_keep(spill_translation_t *translation, const bson_t *error, bool whole)
 {
     bson_iter_t field;
@@ -373,11 +327,23 @@ static spill_code_t send_in_time(spill_translation_t *translation, const bson_t 
     return connection->call(connection, &timed, sequences, count, reply, error);
 }
 
+int spill_reply_error_code(const bson_t *reply)
+{
+    static const char *const places[] = {"code", "writeErrors.0.code"};
+    bson_iter_t iter, found;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, places[i], &found))
+            return (int)bson_iter_as_int64(&found);
+    return 0;
+}
+
 /* Does the reply show that the server changed a document, or may it have? */
-static bool shows_change(const bson_t *reply)
+static bool may_show_change(const bson_t *reply)
 {
     static const char *const counts[] = {"n", "lastErrorObject.n"};
     bson_iter_t iter, found;
+    if (spill_server_may_have_changed(spill_reply_error_code(reply)))
+        return true;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, counts[i], &found) &&
             bson_iter_as_int64(&found) > 0)
@@ -394,7 +360,7 @@ static bool call(spill_translation_t *translation, const bson_t *body,
         return false;
     translation->written |= begins_with(body, modifies);
     spill_code_t code = send_in_time(translation, body, sequences, count, reply, &error);
-    if (bson_has_field(body, "txnNumber") && (code != SPILL_OK || shows_change(reply)))
+    if (bson_has_field(body, "txnNumber") && (code != SPILL_OK || may_show_change(reply)))
         connection->changed = true;
     if (code != SPILL_OK) {
         translation->close = true;
@@ -445,7 +411,7 @@ static bool finds(spill_translation_t *translation, const char *collection, cons
 
 bool spill_translation_find_pages(spill_translation_t *translation, const bson_t *filter, bool *any)
 {
-    char path[SPILL_NAME_SIZE + 16];
+    char path[SPILL_BOOK_PATH_SIZE];
     bson_iter_t id, collation;
     SPILL_SCOPED(bson_destroy) bson_t heads = BSON_INITIALIZER;
     const spill_definition_t *definition = translation->at->definition;
@@ -453,8 +419,8 @@ bool spill_translation_find_pages(spill_translation_t *translation, const bson_t
     if (filter == NULL || !spill_filter_find_id(filter, &id) ||
         spill_translation_find(translation, "collation", &collation))
         return finds(translation, definition->page_collection, &heads, any);
-    snprintf(path, sizeof path, "spill.%s.pages", definition->array);
     bson_append_iter(&heads, "_id", -1, &id);
-    BCON_APPEND(&heads, path, "{", "$gt", BCON_INT64(0), "}");
+    BCON_APPEND(&heads, spill_translation_book_path(translation, "pages", path), "{", "$gt",
+                BCON_INT64(0), "}");
     return finds(translation, definition->collection, &heads, any);
 }

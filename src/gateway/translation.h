@@ -9,33 +9,7 @@
 #define SPILL_GATEWAY_TRANSLATION_H
 
 #include "gateway/translate.h"
-
-/* Codes of the server that the gateway answers with. */
-typedef enum spill_server_code {
-    SPILL_SERVER_BAD_VALUE = 2,
-    SPILL_SERVER_UNAUTHORIZED = 13,
-    SPILL_SERVER_INVALID_LENGTH = 16,
-    SPILL_SERVER_ILLEGAL_OPERATION = 20,
-    SPILL_SERVER_INVALID_BSON = 22,
-    SPILL_SERVER_CURSOR_NOT_FOUND = 43,
-    SPILL_SERVER_TIME_EXPIRED = 50,
-    SPILL_SERVER_CANNOT_CREATE_INDEX = 67,
-    SPILL_SERVER_SHUTDOWN = 91,
-    SPILL_SERVER_UNSATISFIABLE_WRITE_CONCERN = 100,
-    SPILL_SERVER_WRITE_CONFLICT = 112,
-    SPILL_SERVER_NOT_SUPPORTED = 115,
-    SPILL_SERVER_INCOMPLETE_HISTORY = 217,
-    SPILL_SERVER_TRANSACTION_TOO_OLD = 225,
-    SPILL_SERVER_NO_TRANSACTION = 263,
-    SPILL_SERVER_OVERLOADED = 462,
-    SPILL_SERVER_DOCUMENT_TOO_LARGE = 10334
-} spill_server_code_t;
-
-/* Does the code say that the server is no primary, or ends? Drivers then repeat the command. */
-bool spill_server_changes_state(int code);
-
-/* May a server have made a command to which it replies with this code? */
-bool spill_server_may_have_changed(int code);
+#include "store/server_code.h"
 
 /* The place of a command that is a part of a bulkWrite (translate_bulk.c). */
 typedef struct spill_bulk_place {
@@ -63,6 +37,11 @@ void spill_translation_init(spill_translation_t *translation, spill_served_t *se
                             spill_client_connection_t *connection,
                             const spill_client_command_t *command);
 void spill_translation_release(spill_translation_t *translation);
+
+/* The path of a field of F's bookkeeping: "spill.stats$events.rev"; "" names the whole. */
+enum { SPILL_BOOK_PATH_SIZE = SPILL_NAME_SIZE + 32 };
+const char *spill_translation_book_path(const spill_translation_t *translation, const char *field,
+                                        char path[SPILL_BOOK_PATH_SIZE]);
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
@@ -99,6 +78,9 @@ void spill_translation_note_refusal(const spill_translation_t *translation);
 /* The code of the stored failure; 0: none. */
 int spill_translation_failure_code(const spill_translation_t *translation);
 
+/* After a failed call of upstream: may it have made the command? */
+bool spill_translation_may_have_changed(const spill_translation_t *translation);
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 /*
@@ -117,6 +99,9 @@ bool spill_translation_call(spill_translation_t *translation, const bson_t *body
 
 /* The same with the client's own sections. */
 bool spill_translation_forward(spill_translation_t *translation, bson_t *reply);
+
+/* The code of a reply's error, or of its first statement's; 0: there is none. */
+int spill_reply_error_code(const bson_t *reply);
 
 /*
  * Append what a step of the gateway has from the client's command: $db, the session without its

@@ -119,10 +119,10 @@ static void report_done(spill_post_t *post)
     job->host->done(job->owner);
 }
 
-static spill_metrics_class_t class_of(const spill_wire_message_t *message)
+spill_metrics_class_t spill_translation_job_class(const spill_translation_job_t *job)
 {
     bson_iter_t iter;
-    if (!bson_iter_init(&iter, &message->body) || !bson_iter_next(&iter))
+    if (!bson_iter_init(&iter, &job->read.body) || !bson_iter_next(&iter))
         return SPILL_METRICS_OTHER;
     switch (spill_command_kind(bson_iter_key(&iter))) {
     case SPILL_COMMAND_READ:
@@ -151,7 +151,7 @@ static void run_job(spill_work_t *work)
         job->close = true;
         bson_init(&job->reply);
     }
-    spill_metrics_duration(&job->gateway->metrics, class_of(&job->read),
+    spill_metrics_duration(&job->gateway->metrics, spill_translation_job_class(job),
                            spill_clock_now_us(NULL) - started_us);
     job->done_post.run = report_done;
     spill_loop_post(job->loop, &job->done_post);

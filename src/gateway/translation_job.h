@@ -34,6 +34,9 @@ spill_translation_job_t *spill_translation_job_start(spill_gateway_t *gateway, s
 void spill_translation_job_reply(spill_translation_job_t *job, spill_buffer_t *message);
 void spill_translation_job_break(spill_translation_job_t *job, const char *why);
 
+/* The class of its command. Call it before spill_translation_job_take. */
+spill_metrics_class_t spill_translation_job_class(const spill_translation_job_t *job);
+
 /*
  * Take the result and free the job. The caller destroys `reply`. *close: close the client's
  * connection. *changed: spill_client_connection_t. *reserved: bytes that stay counted against the

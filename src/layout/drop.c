@@ -102,19 +102,54 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t in
     return SPILL_OK;
 }
 
+/*
+ * The note was written before the head was deleted, at this rev, and nobody has completed it. Did
+ * the head live on? Its next spill puts a page from this rev or a later one, and an edit raises a
+ * page's rev. Without such a page, the pages are those that were to be deleted, and copies that no
+ * CUT can count any more.
+ */
+static spill_code_t lived_on(const spill_owner_t *owner, const spill_drop_note_t *note, bool *lived,
+                             spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t page = SPILL_RESPONSE_INIT;
+    SPILL_TRY(spill_outlier_find_left_over(owner, note->incarnation, &page, error));
+    int64_t last = page.state.present ? page.state.page : -1;
+    *lived = false;
+    for (int64_t number = 0; !*lived && (number <= last || page.state.present); number++) {
+        SPILL_TRY(spill_owner_read_state(owner, number, &page, error));
+        *lived = page.state.present && page.state.incarnation == note->incarnation &&
+                 page.state.rev >= note->rev;
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *incarnation,
+                                        spill_error_t *error)
+{
+    spill_store_t *store = owner->array->store;
+    spill_drop_note_t note = {0};
+    bool lived = false;
+    *incarnation = 0;
+    if (!store->ops->find_drop)
+        return SPILL_OK;
+    SPILL_TRY(store->ops->find_drop(store, &owner->array->definition, owner->value, &note, error));
+    if (note.incarnation > 0 && note.rev != SPILL_DROP_IS_CERTAIN)
+        SPILL_TRY(lived_on(owner, &note, &lived, error));
+    *incarnation = lived ? 0 : note.incarnation;
+    return SPILL_OK;
+}
+
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_store_t *store = owner->array->store;
-    const spill_definition_t *definition = &owner->array->definition;
     int64_t incarnation;
     bool any = false;
-    if (!store->ops->find_drop)
-        return SPILL_OK;
-    SPILL_TRY(store->ops->find_drop(store, definition, owner->value, &incarnation, error));
+    SPILL_TRY(spill_outlier_find_dropped(owner, &incarnation, error));
     if (incarnation == 0)
         return SPILL_OK;
     SPILL_TRY(spill_outlier_drop_left_over(owner, incarnation, &any, error));
-    return store->ops->forget_drop(store, definition, owner->value, incarnation, error);
+    return store->ops->forget_drop(store, &owner->array->definition, owner->value, incarnation,
+                                   error);
 }
 
 /* After DROP_HEAD: delete the pages count - 1 .. from, then all others that are left. */

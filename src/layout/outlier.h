@@ -295,7 +295,13 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incar
  */
 spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           spill_response_t *page, spill_error_t *error);
-/* Finish a drop of which a note tells (store/store.h), if there is one. */
+/*
+ * Up to which incarnation does a note say that the owner was dropped (store/drop_note.h)? Ask only
+ * if there is no head of it. 0: there is no note, or the head lived on after it.
+ */
+spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *incarnation,
+                                        spill_error_t *error);
+/* Finish the drop of which such a note tells, if there is one. */
 spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_t *error);
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           bool *any, spill_error_t *error);

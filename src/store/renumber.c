@@ -58,14 +58,14 @@ static bool read_entry(spill_renumbering_t *renumbering)
 
 bool spill_renumber_read(const bson_t *document, spill_renumbering_t *renumbering)
 {
-    int64_t epoch, first;
+    int64_t first;
     char name[SPILL_NAME_SIZE];
     bson_t elements, deleted;
     bson_iter_t iter;
     spill_bookkeeping_name(renumbering->array, name);
     if (!find_document(document, "spill", &renumbering->spill) ||
         !find_document(&renumbering->spill, name, &renumbering->own) ||
-        !find_number(&renumbering->own, "epoch", &epoch) ||
+        !find_number(&renumbering->own, "epoch", &renumbering->incarnation) ||
         !find_number(&renumbering->own, "rev", &renumbering->rev) ||
         !find_number(&renumbering->own, "first", &first))
         return false;
@@ -190,15 +190,36 @@ static void append_own(const spill_renumbering_t *renumbering, bson_t *sides)
     bson_destroy(&kept);
 }
 
+/* Append, as operand "0", whether the field is an array or missing, and not behind other values. */
+static void append_is_array(const char *array, bson_t *choice)
+{
+    char field[SPILL_NAME_SIZE + 1], text[16];
+    const char *key;
+    uint32_t count = 0;
+    bson_t condition, all;
+    BSON_APPEND_DOCUMENT_BEGIN(choice, "0", &condition);
+    BSON_APPEND_ARRAY_BEGIN(&condition, "$and", &all);
+    for (size_t length = spill_path_next_parent(array, 0); length > 0;
+         length = spill_path_next_parent(array, length)) {
+        snprintf(field, sizeof field, "$%.*s", (int)length, array);
+        bson_uint32_to_string(count++, &key, text, sizeof text);
+        BCON_APPEND(&all, key, "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "object",
+                    "missing", "]", "]", "}");
+    }
+    snprintf(field, sizeof field, "$%s", array);
+    bson_uint32_to_string(count++, &key, text, sizeof text);
+    BCON_APPEND(&all, key, "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "array",
+                "missing", "]", "]", "}");
+    bson_append_array_end(&condition, &all);
+    bson_append_document_end(choice, &condition);
+}
+
 void spill_renumber_expression(const spill_renumbering_t *renumbering, bson_t *set)
 {
-    char field[SPILL_NAME_SIZE + 1];
     bson_t spill, choice, merged, sides;
-    snprintf(field, sizeof field, "$%s", renumbering->array);
     BSON_APPEND_DOCUMENT_BEGIN(set, "spill", &spill);
     BSON_APPEND_ARRAY_BEGIN(&spill, "$cond", &choice);
-    BCON_APPEND(&choice, "0", "{", "$in", "[", "{", "$type", BCON_UTF8(field), "}", "[", "array",
-                "missing", "]", "]", "}");
+    append_is_array(renumbering->array, &choice);
     BSON_APPEND_DOCUMENT_BEGIN(&choice, "1", &merged);
     BSON_APPEND_ARRAY_BEGIN(&merged, "$mergeObjects", &sides);
     BCON_APPEND(&sides, "0", "{", "$literal", BCON_DOCUMENT(&renumbering->spill), "}");

@@ -24,7 +24,7 @@ typedef struct spill_renumbering {
     int64_t op_window;
     bson_t spill; /* static: all of `spill` */
     bson_t own;   /* static: spill.<array> */
-    int64_t rev, pages, op_count;
+    int64_t incarnation, rev, pages, op_count;
     int64_t next;   /* the number that follows the elements */
     int64_t length; /* of the array; -1: the field is not one */
     /* The operation of the update and its numbers, or NULL. */

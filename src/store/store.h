@@ -19,6 +19,7 @@
 #ifndef SPILL_STORE_STORE_H
 #define SPILL_STORE_STORE_H
 
+#include "store/drop_note.h"
 #include "store/listing.h"
 #include "store/request.h"
 
@@ -206,16 +207,18 @@ typedef struct spill_store_ops {
     spill_code_t (*head_ends)(spill_store_t *store, int64_t rev, spill_error_t *error);
 
     /*
-     * Notes of drops, for stores that have head_ends: incarnations of the owner up to this one have
-     * ended because someone deleted the owner, so their pages may be deleted. Write one only after
-     * the head is deleted. find_drop: 0 if there is none. All are NULL in other stores.
+     * Notes of drops, for stores that have head_ends (store/drop_note.h). The store keeps one for
+     * an owner. note_drop with a `rev` replaces it: call it before the head is deleted. With
+     * SPILL_DROP_IS_CERTAIN it completes the note of that incarnation: call it when the head is
+     * deleted. find_drop: incarnation 0 if there is none. All are NULL in other stores.
      */
     spill_code_t (*note_drop)(spill_store_t *store, const spill_definition_t *definition,
-                              const spill_value_t *owner, int64_t incarnation,
+                              const spill_value_t *owner, const spill_drop_note_t *note,
                               spill_error_t *error);
     spill_code_t (*find_drop)(spill_store_t *store, const spill_definition_t *definition,
-                              const spill_value_t *owner, int64_t *incarnation,
+                              const spill_value_t *owner, spill_drop_note_t *note,
                               spill_error_t *error);
+    /* Forget the note if it is of this incarnation or an earlier one. */
     spill_code_t (*forget_drop)(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_value_t *owner, int64_t incarnation,
                                 spill_error_t *error);

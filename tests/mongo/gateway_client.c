@@ -312,3 +312,78 @@ void gateway_expect(const bson_t *reply, const char *path, const char *json)
     bson_free(wanted);
     bson_destroy(&value);
 }
+
+/* ---- fixtures -------------------------------------------------------------------------------- */
+
+void gateway_define(const char *uri, const spill_definition_t *definition)
+{
+    spill_error_t error;
+    spill_store_t *store = server_open(uri);
+    if (spill_store_define(store, definition, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    server_close(store);
+}
+
+gateway_fixture_t *gateway_fixture_new(const spill_definition_t *definition)
+{
+    gateway_fixture_t *fixture = bson_malloc0(sizeof *fixture);
+    fixture->uri = server_new_database(NULL);
+    gateway_define(fixture->uri, definition);
+    fixture->client = gateway_client_new(fixture->uri);
+    return fixture;
+}
+
+void gateway_fixture_free(gateway_fixture_t *fixture)
+{
+    gateway_client_free(fixture->client);
+    server_drop(fixture->uri);
+    bson_free(fixture->uri);
+    bson_free(fixture);
+}
+
+int gateway_setup(void **state)
+{
+    spill_definition_t definition = gateway_small_definition();
+    *state = gateway_fixture_new(&definition);
+    return 0;
+}
+
+int gateway_teardown(void **state)
+{
+    gateway_fixture_free(*state);
+    return 0;
+}
+
+void gateway_settle(gateway_fixture_t *fixture)
+{
+    gateway_client_free(fixture->client);
+    fixture->client = gateway_client_new(fixture->uri);
+}
+
+void gateway_try(gateway_fixture_t *fixture, const char *command, const char *path,
+                 const char *json)
+{
+    bson_t *reply = gateway_run_json(fixture->client, command);
+    gateway_expect(reply, path, json);
+    bson_destroy(reply);
+}
+
+void gateway_try_direct(gateway_fixture_t *fixture, const char *command, const char *path,
+                        const char *json)
+{
+    bson_t *reply = gateway_direct_json(fixture->client, command);
+    gateway_expect(reply, path, json);
+    bson_destroy(reply);
+}
+
+void gateway_push(gateway_fixture_t *fixture, int owner, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        char *command = bson_strdup_printf(
+            "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": %d}, \"u\": {\"$push\": {\"f\": "
+            "%d}}, \"upsert\": true}]}",
+            owner, i);
+        gateway_try(fixture, command, "n", "1");
+        bson_free(command);
+    }
+}

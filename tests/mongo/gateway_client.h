@@ -36,6 +36,32 @@ void gateway_client_free(gateway_client_t *client);
 /* The definition of preset `gateway` for collection "c" and field "f": threshold 3, pages of 2. */
 spill_definition_t gateway_small_definition(void);
 
+/* A new database with a definition, and a client of it. */
+typedef struct gateway_fixture {
+    char *uri;
+    gateway_client_t *client;
+} gateway_fixture_t;
+
+void gateway_define(const char *uri, const spill_definition_t *definition);
+gateway_fixture_t *gateway_fixture_new(const spill_definition_t *definition);
+void gateway_fixture_free(gateway_fixture_t *fixture);
+
+/* With gateway_small_definition, as a cmocka fixture. */
+int gateway_setup(void **state);
+int gateway_teardown(void **state);
+
+/* Another gateway continues: the first one makes the spills that its appends have left. */
+void gateway_settle(gateway_fixture_t *fixture);
+
+/* Run a command and compare one field of the reply. */
+void gateway_try(gateway_fixture_t *fixture, const char *command, const char *path,
+                 const char *json);
+void gateway_try_direct(gateway_fixture_t *fixture, const char *command, const char *path,
+                        const char *json);
+
+/* Push the numbers from `from` to `to` - 1 to the owner, one by one; the owner is upserted. */
+void gateway_push(gateway_fixture_t *fixture, int owner, int from, int to);
+
 /* Carry out a command as the gateway does, or directly. $db is added. Destroy the reply. */
 bson_t *gateway_run(gateway_client_t *client, const bson_t *command);
 bson_t *gateway_run_json(gateway_client_t *client, const char *json);

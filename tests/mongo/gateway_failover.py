@@ -158,6 +158,130 @@ def an_append_whose_answer_is_lost_is_unknown():
         gateway.stop()
 
 
+class Recording:
+    """A set's record of numbered statements, in front of the answers of a script: a statement that has
+    changed something answers its repetition, whatever the repetition asks. `cut`: names of commands whose
+    first change is made, and whose answer is lost."""
+
+    def __init__(self, script, cut=()):
+        self.script = {name: lambda body, name=name: self.run(name, body) for name in script}
+        self.answers = script
+        self.cut = set(cut)
+        self.record = {}
+        self.made = []  # (name, key) of the statements that have changed something
+
+    @staticmethod
+    def key_of(body):
+        if "txnNumber" not in body:
+            return None
+        return body["lsid"]["id"], body["txnNumber"], body.get("stmtId", body.get("stmtIds", [0])[0])
+
+    def run(self, name, body):
+        key = self.key_of(body)
+        if key is not None and key in self.record:
+            return self.record[key]
+        answer = self.answers[name](body)
+        if answer.get("n", 0) == 0 and not answer.get("value"):
+            return answer
+        self.made.append((name, key))
+        self.record[key] = answer
+        if name in self.cut:
+            self.cut.remove(name)
+            return None
+        return answer
+
+
+def deletes_of(answer):
+    """The head of HEAD is deleted by a statement that names its incarnation; a plain one is not found."""
+    def run(body):
+        deletes = "deletes" in body or body.get("remove")  # not the step that raises the head's rev
+        return answer if deletes and "'spill.f.epoch': 5" in str(body) else {"ok": 1.0, "n": 0, "value": None}
+    return run
+
+
+def managed_start(answers, **options):
+    recording = Recording({"find": lambda _: cursor("d.posts", HEAD | {"length": 2, "bytes": 99}),
+                           "aggregate": lambda _: cursor("d.posts", HEAD),
+                           "update": lambda _: {"ok": 1.0, "n": 0, "nModified": 0}} | answers, **options)
+    (server,), gateway = start(definitions=[DEFINITION], recorded=("d",), script=recording.script)
+    return recording, server, gateway
+
+
+def a_delete_whose_answer_is_lost_deletes_one():
+    """The driver repeats it with the same number, which the server knows."""
+    for statement in ("delete", "findAndModify"):
+        value = {"value": HEAD, "lastErrorObject": {"n": 1}} if statement != "delete" else {}
+        recording, _, gateway = managed_start({statement: deletes_of({"ok": 1.0, "n": 1} | value)},
+                                              cut=[statement])
+        with pymongo.MongoClient("127.0.0.1", gateway.port) as client:
+            if statement == "delete":
+                assert client.d.posts.delete_one({"kind": "x"}).deleted_count == 1
+            else:
+                found = client.d.posts.find_one_and_delete({"kind": "x"}, projection={"f": 0})
+                assert found["_id"] == 1, found
+        assert [name for name, _ in recording.made] == [statement], recording.made
+        assert recording.made[0][1] is not None
+        gateway.stop()
+
+
+def deletes_of_a_bulk_have_their_own_numbers():
+    recording, _, gateway = managed_start({"delete": deletes_of({"ok": 1.0, "n": 1})}, cut=["delete"])
+    with pymongo.MongoClient("127.0.0.1", gateway.port) as client:
+        done = client.d.posts.bulk_write([pymongo.DeleteOne({"kind": "x"}), pymongo.DeleteOne({"kind": "y"})])
+    assert done.deleted_count == 2, done
+    assert [key[2] for _, key in recording.made] == [0, 1], recording.made
+    gateway.stop()
+
+
+def an_update_that_ends_an_array_is_made_once():
+    """{$set: {f: null}} on an adopted array without pages: its head's record of sessions ends with it."""
+    adopted = HEAD | {"spill": {"f": HEAD["spill"]["f"] | {"pages": bson.Int64(0)}}}
+    ended = {"ok": 1.0, "value": {"_id": 1, "f": None}, "lastErrorObject": {"n": 1, "updatedExisting": True}}
+
+    def modify(body):
+        return ended if "$unset" in body["update"] else {"ok": 1.0, "value": None, "lastErrorObject": {"n": 0}}
+    recording, _, gateway = managed_start({
+        "find": lambda _: cursor("d.posts", adopted | {"length": 2, "bytes": 99}),
+        "aggregate": lambda _: cursor("d.posts", adopted), "findAndModify": modify}, cut=["findAndModify"])
+    recording.script["update"] = lambda body: (
+        {"ok": 1.0, "n": 1, "nModified": 1} if recording.key_of(body) in recording.record
+        else {"ok": 1.0, "n": 0, "nModified": 0})
+    with pymongo.MongoClient("127.0.0.1", gateway.port) as client:
+        done = client.d.posts.update_one({"_id": 1}, {"$set": {"f": None}, "$inc": {"g": 1}})
+        assert (done.matched_count, done.modified_count) == (1, 1), done
+        found = client.d.posts.find_one_and_update({"_id": 1}, {"$set": {"f": None}, "$inc": {"g": 1}})
+        assert found["_id"] == 1, found
+    assert [name for name, _ in recording.made] == ["findAndModify"] * 2, recording.made
+    assert None not in [key for _, key in recording.made]
+    gateway.stop()
+
+
+def a_repeated_upsert_has_the_first_reply():
+    """`upserted` and the value come from the server's record, whichever way the statement takes."""
+    upserted = {"ok": 1.0, "n": 1, "nModified": 0, "upserted": [{"index": 0, "_id": 7}]}
+    modified = {"ok": 1.0, "value": None,
+                "lastErrorObject": {"n": 1, "updatedExisting": False, "upserted": 7}}
+
+    def update(body):
+        return upserted if body["updates"][0].get("upsert") else {"ok": 1.0, "n": 0, "nModified": 0}
+
+    def modify(body):
+        return modified if body.get("upsert") else {"ok": 1.0, "value": None, "lastErrorObject": {"n": 0}}
+    push = {"$push": {"f": 1}}
+    for query in ({"_id": 7}, {"name": "x"}):
+        recording, _, gateway = managed_start({"update": update, "findAndModify": modify,
+                                               "find": lambda _: cursor("d.posts")},
+                                              cut=["update", "findAndModify"])
+        recording.answers["findAndModify"] = lambda body: modify(body) | {"n": int("upsert" in body)}
+        with pymongo.MongoClient("127.0.0.1", gateway.port) as client:
+            done = client.d.posts.update_one(query, push, upsert=True)
+            assert (done.upserted_id, done.matched_count) == (7, 0), done.raw_result
+            assert client.d.posts.bulk_write([UpdateOne(query, push, upsert=True)]).upserted_ids == {0: 7}
+            assert client.d.posts.find_one_and_update(query, push, upsert=True) is None
+        assert [name for name, _ in recording.made] == ["update"] * 2 + ["findAndModify"], recording.made
+        gateway.stop()
+
+
 def transactions_are_relayed():
     """Start, statements, commit and abort with the labels of unknown results, byte by byte."""
     labels = itertools.cycle((["TransientTransactionError"], ["UnknownTransactionCommitResult"], []))
@@ -291,6 +415,8 @@ def a_client_bulk_write_of_a_driver():
 run([errors_of_the_server_pass_unchanged, a_plain_statement_tells_of_a_step_down,
          an_unclear_error_is_not_followed_by_another_try,
      a_statement_in_progress_ends_with_the_primary, an_append_whose_answer_is_lost_is_unknown,
+     a_delete_whose_answer_is_lost_deletes_one, deletes_of_a_bulk_have_their_own_numbers,
+     an_update_that_ends_an_array_is_made_once, a_repeated_upsert_has_the_first_reply,
      transactions_are_relayed, served_arrays_are_refused_in_transactions,
      cursors_and_transactions_stay_on_their_connection, a_standalone_server_is_not_load_balanced,
      a_client_bulk_write_of_a_driver])

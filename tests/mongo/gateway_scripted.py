@@ -1,9 +1,11 @@
 """The relay in front of a scripted server: what it passes on, answers, refuses and closes."""
 
+import json
 import random
 import signal
 import socket
 import struct
+import time
 import urllib.request
 
 import bson
@@ -445,10 +447,32 @@ def metrics():
     gateway.stop()
 
 
+def slow_commands_are_logged():
+    """Name, namespace, class and time: nothing else of a command."""
+    server, gateway = pair("--slow-ms", "1")
+    with gateway.connect() as end:
+        end.sendall(message({"find": "c", "filter": {"a": "private"}, "$db": "app"}))
+        wait_until("the command has arrived", lambda: len(server.received) == 1)
+        receive(end)
+        end.sendall(message({"wait": "private", "$db": "app"}))
+        wait_until("the next command has arrived", lambda: len(server.received) == 2)
+        time.sleep(0.01)
+        server.may_answer.set()
+        receive(end)
+    wait_until("it is logged", lambda: '"command" : "other"' in gateway.log_text())
+    lines = [json.loads(line) for line in gateway.log_text().splitlines()]
+    slow = [line for line in lines if line["event"] == "slow"]
+    assert "private" not in gateway.log_text(), lines
+    assert set(slow[-1]) == {"t", "event", "command", "ns", "class", "ms"}, slow
+    assert (slow[-1]["command"], slow[-1]["ns"], slow[-1]["class"]) == ("other", "app", "relayed"), slow
+    assert slow[-1]["ms"] >= 1, slow
+    gateway.stop()
+
+
 run([bytes_pass_unchanged, without_definitions_all_commands_pass_unchanged, pieces_make_messages, unanswered_and_exhaust,
      replies_to_unanswered_are_dropped, hello_is_the_gateways,
      hello_of_a_set, options_of_hello, authentication_is_relayed, refusals, repeated_writes_are_made_once,
      malformed_messages_close,
      slow_clients_are_closed, broken_upstream_closes, memory_is_bounded,
      slow_readers_do_not_fill_memory, connections_are_limited, drain_lets_commands_end, drain_ends,
-     failover_is_followed, metrics])
+     failover_is_followed, metrics, slow_commands_are_logged])

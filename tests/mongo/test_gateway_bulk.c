@@ -10,38 +10,8 @@
 
 #include <cmocka.h>
 
-typedef struct fixture {
-    char *uri;
-    gateway_client_t *client;
-} fixture_t;
-
-static int open_fixture(void **state)
-{
-    fixture_t *fixture = bson_malloc0(sizeof *fixture);
-    spill_definition_t definition = gateway_small_definition();
-    spill_error_t error;
-    fixture->uri = server_new_database(NULL);
-    spill_store_t *store = server_open(fixture->uri);
-    if (spill_store_define(store, &definition, &error) != SPILL_OK)
-        fail_msg("%s", error.message);
-    server_close(store);
-    fixture->client = gateway_client_new(fixture->uri);
-    *state = fixture;
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    fixture_t *fixture = *state;
-    gateway_client_free(fixture->client);
-    server_drop(fixture->uri);
-    bson_free(fixture->uri);
-    bson_free(fixture);
-    return 0;
-}
-
 /* Run a bulkWrite; in its operations, collection 0 is the served one, 1 another one. */
-static bson_t *bulk(fixture_t *fixture, const char *operations, const char *options)
+static bson_t *bulk(gateway_fixture_t *fixture, const char *operations, const char *options)
 {
     const char *database = fixture->client->database;
     char *json = bson_strdup_printf("{\"bulkWrite\": 1, \"ops\": [%s], \"nsInfo\": [{\"ns\": "
@@ -53,17 +23,10 @@ static bson_t *bulk(fixture_t *fixture, const char *operations, const char *opti
     return reply;
 }
 
-static void expect_bulk(fixture_t *fixture, const char *operations, const char *options,
+static void expect_bulk(gateway_fixture_t *fixture, const char *operations, const char *options,
                         const char *path, const char *json)
 {
     bson_t *reply = bulk(fixture, operations, options);
-    gateway_expect(reply, path, json);
-    bson_destroy(reply);
-}
-
-static void expect(fixture_t *fixture, const char *command, const char *path, const char *json)
-{
-    bson_t *reply = gateway_run_json(fixture->client, command);
     gateway_expect(reply, path, json);
     bson_destroy(reply);
 }
@@ -84,7 +47,7 @@ static void one_bulk_write_changes_several_collections(void **state)
                       "true},"
                       "{\"delete\": 0, \"filter\": {\"g\": 0}, \"multi\": true},"
                       "{\"delete\": 0, \"filter\": {\"_id\": 9}}";
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     bson_t *reply = bulk(fixture, operations, "");
     gateway_expect(reply, "ok", "1.0");
     gateway_expect(reply, "nErrors", "0");
@@ -104,10 +67,11 @@ static void one_bulk_write_changes_several_collections(void **state)
     gateway_expect(reply, "cursor.firstBatch.6", "{ \"ok\" : 1.0, \"idx\" : 6, \"n\" : 1 }");
     gateway_expect(reply, "cursor.firstBatch.7", "{ \"ok\" : 1.0, \"idx\" : 7, \"n\" : 0 }");
     bson_destroy(reply);
-    expect(fixture, "{\"find\": \"c\", \"sort\": {\"_id\": 1}}", "cursor.firstBatch",
-           "[ { \"_id\" : 1, \"f\" : [ 1, 2, 3, 4, 5, 6, 7 ] }, { \"_id\" : 3, \"f\" : [ 1 ] } ]");
-    expect(fixture, "{\"find\": \"d\"}", "cursor.firstBatch",
-           "[ { \"_id\" : 1, \"g\" : \"$$x\" } ]");
+    gateway_try(
+        fixture, "{\"find\": \"c\", \"sort\": {\"_id\": 1}}", "cursor.firstBatch",
+        "[ { \"_id\" : 1, \"f\" : [ 1, 2, 3, 4, 5, 6, 7 ] }, { \"_id\" : 3, \"f\" : [ 1 ] } ]");
+    gateway_try(fixture, "{\"find\": \"d\"}", "cursor.firstBatch",
+                "[ { \"_id\" : 1, \"g\" : \"$$x\" } ]");
     bson_t *pages = gateway_direct_json(fixture->client, "{\"count\": \"c.pages\"}");
     gateway_expect(pages, "n", "2");
     bson_destroy(pages);
@@ -124,7 +88,7 @@ static const char with_errors[] =
 
 static void the_first_error_ends_an_ordered_bulk_write(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     bson_t *reply = bulk(fixture, with_errors, "");
     gateway_expect(reply, "ok", "1.0");
     gateway_expect(reply, "nErrors", "1");
@@ -135,12 +99,12 @@ static void the_first_error_ends_an_ordered_bulk_write(void **state)
     gateway_expect(reply, "cursor.firstBatch.1.code", "11000");
     gateway_expect(reply, "cursor.firstBatch.2", "null");
     bson_destroy(reply);
-    expect(fixture, "{\"count\": \"c\"}", "n", "0");
+    gateway_try(fixture, "{\"count\": \"c\"}", "n", "0");
 }
 
 static void an_unordered_bulk_write_goes_on_after_errors(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     bson_t *reply = bulk(fixture, with_errors, ", \"ordered\": false, \"errorsOnly\": true");
     gateway_expect(reply, "nErrors", "2");
     gateway_expect(reply, "nInserted", "2");
@@ -151,13 +115,14 @@ static void an_unordered_bulk_write_goes_on_after_errors(void **state)
     gateway_expect(reply, "cursor.firstBatch.1.spillway.field", "\"spill\"");
     gateway_expect(reply, "cursor.firstBatch.2", "null");
     bson_destroy(reply);
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
+                "[ 1, 2, 3, 4, 5, 6, 7, 8 ]");
 }
 
 /* Also two pushes to one owner: each has its own number in the session. */
 static void a_repeated_bulk_write_is_made_once(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     bson_destroy(bulk(fixture, PUSH("1", "1, 2, 3") "," PUSH("1", "4, 5"), ""));
     fixture->client->txn_number = 1;
     for (int i = 0; i < 2; i++)
@@ -165,8 +130,8 @@ static void a_repeated_bulk_write_is_made_once(void **state)
                     "nModified", "3");
     fixture->client->txn_number = 2;
     expect_bulk(fixture, PUSH("1", "10"), "", "nModified", "1");
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
-           "[ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 ]");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
+                "[ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 ]");
 }
 
 static void a_malformed_bulk_write_changes_nothing(void **state)
@@ -183,13 +148,13 @@ static void a_malformed_bulk_write_changes_nothing(void **state)
                {"{}", "2"},
                {"{\"replace\": 0}", "2"}};
     char operations[200];
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(operations, sizeof operations, "%s%s",
                  i == 0 ? "" : "{\"insert\": 1, \"document\": {\"_id\": 1}}, ", bad[i].operations);
         expect_bulk(fixture, operations, "", "code", bad[i].code);
     }
-    expect(fixture, "{\"count\": \"d\"}", "n", "0");
+    gateway_try(fixture, "{\"count\": \"d\"}", "n", "0");
 }
 
 /* Copy a document and give its field "zzzz" a type that BSON does not have. */
@@ -204,8 +169,8 @@ static uint8_t *spoil(const bson_t *document)
 }
 
 /* A driver sends statements as a sequence, which is not checked before. */
-static void expect_spoilt_is_refused(fixture_t *fixture, const bson_t *body, const char *list,
-                                     const bson_t *statement)
+static void expect_spoilt_is_refused(gateway_fixture_t *fixture, const bson_t *body,
+                                     const char *list, const bson_t *statement)
 {
     spill_client_command_t command;
     spill_error_t error;
@@ -225,7 +190,7 @@ static void expect_spoilt_is_refused(fixture_t *fixture, const bson_t *body, con
 
 static void a_statement_that_is_no_bson_changes_nothing(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     const char *database = fixture->client->database;
     char *ns = bson_strdup_printf("%s.c", database);
     bson_t *operation = BCON_NEW("delete", BCON_INT32(0), "filter", "{", "}", "multi",
@@ -238,7 +203,7 @@ static void a_statement_that_is_no_bson_changes_nothing(void **state)
     bson_destroy(gateway_run_json(fixture->client, "{\"insert\": \"c\", \"documents\": [{}]}"));
     expect_spoilt_is_refused(fixture, bulk, "ops", operation);
     expect_spoilt_is_refused(fixture, delete, "deletes", deletion);
-    expect(fixture, "{\"count\": \"c\"}", "n", "1");
+    gateway_try(fixture, "{\"count\": \"c\"}", "n", "1");
     bson_destroy(operation);
     bson_destroy(deletion);
     bson_destroy(bulk);
@@ -248,14 +213,14 @@ static void a_statement_that_is_no_bson_changes_nothing(void **state)
 
 static void pages_and_bookkeeping_stay_hidden(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     static const char *const hidden[] = {"c.pages", "spillway.definitions"};
     for (size_t i = 0; i < 2; i++) {
         char *json = bson_strdup_printf(
             "{\"bulkWrite\": 1, \"ops\": [{\"delete\": 0, \"filter\": {}, \"multi\": true}], "
             "\"nsInfo\": [{\"ns\": \"%s.%s\"}], \"$db\": \"admin\"}",
             fixture->client->database, hidden[i]);
-        expect(fixture, json, "code", "13");
+        gateway_try(fixture, json, "code", "13");
         bson_free(json);
     }
     expect_bulk(fixture, PUSH("1", "1"), ", \"autocommit\": false", "code", "263");
@@ -264,7 +229,7 @@ static void pages_and_bookkeeping_stay_hidden(void **state)
 /* Operations may be commands of the database, and operations of operations. */
 static void apply_ops_on_the_database_is_refused(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     static const char *const operations[] = {
         "{\"op\": \"i\", \"ns\": \"%s.c\", \"o\": {\"_id\": 1}}",
         "{\"op\": \"c\", \"ns\": \"%s.$cmd\", \"o\": {\"drop\": \"c\"}}",
@@ -272,7 +237,7 @@ static void apply_ops_on_the_database_is_refused(void **state)
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         char *one = bson_strdup_printf(operations[i], fixture->client->database);
         char *json = bson_strdup_printf("{\"applyOps\": [%s], \"$db\": \"admin\"}", one);
-        expect(fixture, json, "code", "115");
+        gateway_try(fixture, json, "code", "115");
         bson_free(json);
         bson_free(one);
     }
@@ -282,7 +247,7 @@ static void apply_ops_on_the_database_is_refused(void **state)
  * command. */
 static void other_bulk_writes_are_relayed(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     char *json = bson_strdup_printf("{\"bulkWrite\": 1, \"ops\": [{\"insert\": 0, \"document\": "
                                     "{\"ns\": \"%s.c\"}}], \"nsInfo\": [{\"ns\": \"%s.d\"}], "
                                     "\"$db\": \"admin\"}",
@@ -294,7 +259,7 @@ static void other_bulk_writes_are_relayed(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gateway_setup, gateway_teardown)
     const struct CMUnitTest tests[] = {TEST(one_bulk_write_changes_several_collections),
                                        TEST(the_first_error_ends_an_ordered_bulk_write),
                                        TEST(an_unordered_bulk_write_goes_on_after_errors),

@@ -5,6 +5,7 @@
  * a program.
  */
 #include "mongo/gateway_client.h"
+#include "mongo/relocated.h"
 
 #include "support/document.h"
 #include "support/effort.h"
@@ -25,6 +26,7 @@ typedef struct program {
     gateway_client_t *served;
     gateway_client_t *plain;
     uint64_t state;
+    bool nested; /* the array is at the path h.f */
     int64_t steps, refusals, next_element;
     const char *command; /* of this step, for messages */
 } program_t;
@@ -106,6 +108,24 @@ static const char *make_others(program_t *program)
     return PICK(program, texts);
 }
 
+/* Updates of the document around F, and of a field beside it. */
+static void make_around(program_t *program, char *text)
+{
+    static const char *const updates[] = {"{\"$set\":{\"h\":{\"f\":[1,2],\"z\":1}}}",
+                                          "{\"$set\":{\"h\":{\"z\":2}},\"$inc\":{\"n\":1}}",
+                                          "{\"$set\":{\"h\":5}}",
+                                          "{\"$unset\":{\"h\":1}}",
+                                          "{\"$rename\":{\"h\":\"g\"}}",
+                                          "{\"$rename\":{\"g\":\"h\"}}",
+                                          "{\"$set\":{\"h.z\":3}}",
+                                          "{\"$inc\":{\"h.z\":1,\"a\":1}}",
+                                          "[{\"$set\":{\"h\":{\"f\":[4]}}}]",
+                                          "[{\"$set\":{\"h.z\":{\"$literal\":7}}}]",
+                                          "[{\"$unset\":\"h\"}]",
+                                          "[{\"$set\":{\"h\":[{\"f\":[1]}]}}]"};
+    print(text, "%s", PICK(program, updates));
+}
+
 /* Updates of F that a server makes on its own, and that no array with pages accepts. */
 static void make_rewrite(program_t *program, char *text)
 {
@@ -146,6 +166,10 @@ static void make_update(program_t *program, char *text)
 {
     char elements[TEXT_SIZE];
     make_elements(program, 4, elements);
+    if (program->nested && roll(program, 8) == 0) {
+        make_around(program, text);
+        return;
+    }
     if (roll(program, 4) == 0) {
         make_rewrite(program, text);
         return;
@@ -205,7 +229,9 @@ static void add_projection(program_t *program, const char *name, char *text)
                                         "{\"f\":{\"$elemMatch\":{\"$gt\":3}}}",
                                         "{\"f.v\":1}",
                                         "{\"size\":{\"$size\":{\"$ifNull\":[\"$f\",[]]}}}"};
-    const char *projection = PICK(program, texts);
+    static const char *const around[] = {"{\"h\":1}", "{\"h\":0}", "{\"h.z\":1}", "{\"h.z\":0}"};
+    const char *projection =
+        program->nested && roll(program, 4) == 0 ? PICK(program, around) : PICK(program, texts);
     if (projection[0] != '\0')
         add(text, ",\"%s\":%s", name, projection);
 }
@@ -243,7 +269,8 @@ static void add_statement(program_t *program, char *text)
     char filter[TEXT_SIZE], update[TEXT_SIZE];
     make_filter(program, filter);
     make_update(program, update);
-    bool many = roll(program, 8) == 0 && update[2] == '$';
+    /* A path in F may fail for one of many documents; some servers then change none of them. */
+    bool many = roll(program, 8) == 0 && update[2] == '$' && strstr(update, "\"f.") == NULL;
     bool upsert = roll(program, 5) == 0 && strstr(filter, "\"f\"") == NULL &&
                   strstr(filter, "\"k\"") == NULL && strncmp(update, "{\"k\"", 4) != 0;
     if (many)
@@ -370,10 +397,22 @@ static void append_sorted(const bson_iter_t *field, bson_t *sorted)
     }
 }
 
+/*
+ * Is it the document around F, empty? The DocumentDB engine makes it in a $pop of a missing array,
+ * if the same update changes another field, such as the gateway's bookkeeping.
+ */
+static bool is_empty_around(const bson_iter_t *field)
+{
+    bson_iter_t child;
+    return strcmp(bson_iter_key(field), "h") == 0 && BSON_ITER_HOLDS_DOCUMENT(field) &&
+           bson_iter_recurse(field, &child) && !bson_iter_next(&child);
+}
+
 /* Copy the fields, sorted by name: updates may add them in another order. */
 static void sort_fields(const bson_t *document, bson_t *sorted)
 {
     bson_iter_t field;
+    uint32_t left_out = 0;
     for (const char *last = "";;) {
         const char *next = NULL;
         bson_iter_t at = {0};
@@ -385,10 +424,14 @@ static void sort_fields(const bson_t *document, bson_t *sorted)
                 at = field;
             }
         if (next == NULL) {
-            assert_int_equal(bson_count_keys(sorted), bson_count_keys(document)); /* none twice */
+            assert_int_equal(bson_count_keys(sorted) + left_out,
+                             bson_count_keys(document)); /* none twice */
             return;
         }
-        append_sorted(&at, sorted);
+        if (is_empty_around(&at))
+            left_out++;
+        else
+            append_sorted(&at, sorted);
         last = next;
     }
 }
@@ -466,7 +509,11 @@ static void compare(const program_t *program, const char *what, const bson_t *se
                  (int)program->steps, program->command, what, left, right, reply);
     }
     /* An engine counts some updates that leave the document as it was; the gateway does not. */
-    assert_true(modified_of(served) <= modified_of(plain));
+    /* (Or it makes an empty document in a $pop, and counts that: is_empty_around.) */
+    if (strstr(program->command, "$pop") == NULL && modified_of(served) > modified_of(plain))
+        fail_msg("step %d: %s\nthe gateway counts %d modified documents, the server %d",
+                 (int)program->steps, program->command, (int)modified_of(served),
+                 (int)modified_of(plain));
     bson_free(left);
     bson_free(right);
 }
@@ -561,7 +608,9 @@ static void step(program_t *program)
     int refused = 0;
     make_command(program, text);
     program->command = text;
-    bson_t *command = document_from_json(text);
+    bson_t *made = document_from_json(text);
+    bson_t *command = program->nested ? relocated_command(made) : bson_copy(made);
+    bson_destroy(made);
     bson_t *served = gateway_run(program->served, command);
     if (is_refused(served)) {
         program->refusals++;
@@ -587,21 +636,22 @@ static void step(program_t *program)
     program->steps++;
 }
 
-static void no_difference(void **state)
+static void play(bool nested)
 {
     const char *given = getenv("SPILLWAY_SEED");
     char *uri = server_new_database(NULL), *plain_uri = server_new_database(NULL);
-    program_t program = {0};
+    program_t program = {.nested = nested};
     spill_store_t *store = server_open(uri);
     spill_definition_t definition = gateway_small_definition();
-    (void)state;
+    if (nested)
+        strcpy(definition.array, "h.f");
     program.state = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
     print_message("SPILLWAY_SEED=%llu\n", (unsigned long long)program.state);
     assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
     server_close(store);
     program.served = gateway_client_new(uri);
     program.plain = gateway_client_new(plain_uri);
-    int64_t steps = effort(200000, 1000, 300);
+    int64_t steps = effort(200000, 500, 150);
     while (program.steps < steps)
         step(&program);
     print_message("%d steps, %d refused statements\n", (int)program.steps, (int)program.refusals);
@@ -613,9 +663,22 @@ static void no_difference(void **state)
     bson_free(plain_uri);
 }
 
+static void no_difference(void **state)
+{
+    (void)state;
+    play(false);
+}
+
+static void no_difference_at_a_path(void **state)
+{
+    (void)state;
+    play(true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_difference)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_difference),
+                                       cmocka_unit_test(no_difference_at_a_path)};
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

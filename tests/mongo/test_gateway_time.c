@@ -16,11 +16,6 @@
 
 enum { OWNERS = 3, PUSHED = 2, CALLS_MAX = 60 };
 
-typedef struct fixture {
-    char *uri;
-    gateway_client_t *client;
-} fixture_t;
-
 /* ---- a connection on which the time ends ----------------------------------------------------- */
 
 static spill_code_t (*call_server)(spill_client_connection_t *connection, const bson_t *body,
@@ -46,7 +41,7 @@ static spill_code_t call_for_a_time(spill_client_connection_t *connection, const
 }
 
 /* Run a command, and end its time after `calls` calls. */
-static bson_t *run_for(fixture_t *fixture, const char *command, int calls)
+static bson_t *run_for(gateway_fixture_t *fixture, const char *command, int calls)
 {
     spill_client_connection_t *connection = &fixture->client->connection;
     connection->received_us = calls == 0 ? LONG_AGO_US : spill_translate_clock_us();
@@ -59,36 +54,18 @@ static bson_t *run_for(fixture_t *fixture, const char *command, int calls)
 
 /* ---- fixtures -------------------------------------------------------------------------------- */
 
-static int open_fixture(void **state)
+static int set_up(void **state)
 {
-    fixture_t *fixture = bson_malloc0(sizeof *fixture);
-    spill_definition_t definition = gateway_small_definition();
-    spill_error_t error;
-    fixture->uri = server_new_database(NULL);
-    spill_store_t *store = server_open(fixture->uri);
-    if (spill_store_define(store, &definition, &error) != SPILL_OK)
-        fail_msg("%s", error.message);
-    server_close(store);
-    fixture->client = gateway_client_new(fixture->uri);
+    gateway_setup(state);
+    gateway_fixture_t *fixture = *state;
     call_server = fixture->client->connection.call;
     fixture->client->connection.call = call_for_a_time;
     calls_left = -1;
-    *state = fixture;
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    fixture_t *fixture = *state;
-    gateway_client_free(fixture->client);
-    server_drop(fixture->uri);
-    bson_free(fixture->uri);
-    bson_free(fixture);
     return 0;
 }
 
 /* Three owners: with pages, plain and about to be adopted, plain. */
-static void fill(fixture_t *fixture)
+static void fill(gateway_fixture_t *fixture)
 {
     static const char *const commands[] = {
         "{\"delete\": \"c\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}",
@@ -116,7 +93,7 @@ static uint32_t count_keys(const bson_t *document, const char *path)
 }
 
 /* The elements of all owners, as clients see them. */
-static uint32_t count_elements(fixture_t *fixture)
+static uint32_t count_elements(gateway_fixture_t *fixture)
 {
     uint32_t count = 0;
     bson_t *reply = gateway_run_json(fixture->client, "{\"find\": \"c\"}");
@@ -154,7 +131,7 @@ enum { ELEMENTS = 7 + 3 + 1 };
 #define PUSH "{\"$push\": {\"f\": {\"$each\": [8, 9]}}}"
 
 /* The reply's n is the number of owners that got the elements. */
-static void check_update(fixture_t *fixture, const char *command)
+static void check_update(gateway_fixture_t *fixture, const char *command)
 {
     bool expired = true;
     for (int calls = 0; expired; calls++) {
@@ -189,7 +166,7 @@ static void a_find_and_modify_is_made_and_answered_or_not_made(void **state)
     static const char command[] =
         "{\"findAndModify\": \"c\", \"query\": {\"_id\": 1}, \"update\": " PUSH
         ", \"new\": true, \"maxTimeMS\": 60000}";
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     bool expired = true;
     for (int calls = 0; expired; calls++) {
         assert_in_range(calls, 0, CALLS_MAX);
@@ -207,7 +184,7 @@ static void an_array_is_never_cut_off(void **state)
 {
     static const char command[] =
         "{\"find\": \"c\", \"filter\": {\"_id\": 1}, \"maxTimeMS\": 60000}";
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     fill(fixture);
     for (int calls = 0; calls < 2; calls++) {
         bson_t *reply = run_for(fixture, command, calls);
@@ -222,7 +199,7 @@ static void an_array_is_never_cut_off(void **state)
 /* Each call of the server gets the time that is left. */
 static void the_server_gets_the_time_that_is_left(void **state)
 {
-    fixture_t *fixture = *state;
+    gateway_fixture_t *fixture = *state;
     fill(fixture);
     least_ms = INT64_MAX;
     calls_timed = 0;
@@ -238,7 +215,7 @@ static void the_server_gets_the_time_that_is_left(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, gateway_teardown)
     const struct CMUnitTest tests[] = {TEST(an_update_says_which_owners_it_has_changed),
                                        TEST(a_find_and_modify_is_made_and_answered_or_not_made),
                                        TEST(an_array_is_never_cut_off),

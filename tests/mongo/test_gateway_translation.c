@@ -16,76 +16,10 @@
 
 #include <cmocka.h>
 
-typedef struct fixture {
-    char *uri;
-    gateway_client_t *client;
-} fixture_t;
-
-static void define(const char *uri, const spill_definition_t *definition)
-{
-    spill_error_t error;
-    spill_store_t *store = server_open(uri);
-    if (spill_store_define(store, definition, &error) != SPILL_OK)
-        fail_msg("%s", error.message);
-    server_close(store);
-}
-
-static fixture_t *open_fixture(const spill_definition_t *definition)
-{
-    fixture_t *fixture = bson_malloc0(sizeof *fixture);
-    fixture->uri = server_new_database(NULL);
-    define(fixture->uri, definition);
-    fixture->client = gateway_client_new(fixture->uri);
-    return fixture;
-}
-
-static void close_fixture(fixture_t *fixture)
-{
-    gateway_client_free(fixture->client);
-    server_drop(fixture->uri);
-    bson_free(fixture->uri);
-    bson_free(fixture);
-}
-
-static fixture_t *open_small(void)
+static gateway_fixture_t *open_small(void)
 {
     spill_definition_t definition = gateway_small_definition();
-    return open_fixture(&definition);
-}
-
-/* Run a command and compare one field of the reply. */
-static void expect(fixture_t *fixture, const char *command, const char *path, const char *json)
-{
-    bson_t *reply = gateway_run_json(fixture->client, command);
-    gateway_expect(reply, path, json);
-    bson_destroy(reply);
-}
-
-static void expect_direct(fixture_t *fixture, const char *command, const char *path,
-                          const char *json)
-{
-    bson_t *reply = gateway_direct_json(fixture->client, command);
-    gateway_expect(reply, path, json);
-    bson_destroy(reply);
-}
-
-static void push(fixture_t *fixture, int owner, int from, int to)
-{
-    for (int i = from; i < to; i++) {
-        char *command = bson_strdup_printf(
-            "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": %d}, \"u\": {\"$push\": {\"f\": "
-            "%d}}, \"upsert\": true}]}",
-            owner, i);
-        expect(fixture, command, "n", "1");
-        bson_free(command);
-    }
-}
-
-/* Another gateway continues: the first one makes the spills that its appends have left. */
-static void settle(fixture_t *fixture)
-{
-    gateway_client_free(fixture->client);
-    fixture->client = gateway_client_new(fixture->uri);
+    return gateway_fixture_new(&definition);
 }
 
 /* ---- the wall -------------------------------------------------------------------------------- */
@@ -93,29 +27,29 @@ static void settle(fixture_t *fixture)
 static void a_short_array_is_stored_as_the_client_sends_it(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 1);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 1);
     int64_t calls = fixture->client->calls;
-    push(fixture, 1, 1, 3);
+    gateway_push(fixture, 1, 1, 3);
     assert_int_equal(fixture->client->calls - calls, 2); /* one trip each */
-    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
-                  "[ { \"_id\" : 1, \"f\" : [ 0, 1, 2 ] } ]");
-    close_fixture(fixture);
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+                       "[ { \"_id\" : 1, \"f\" : [ 0, 1, 2 ] } ]");
+    gateway_fixture_free(fixture);
 }
 
 static void a_long_array_gets_pages_that_no_client_sees(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 9);
-    settle(fixture);
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
-                  "n", "3");
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
-           "[ { \"_id\" : 1, \"f\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ] } ]");
-    expect(fixture, "{\"listCollections\": 1, \"nameOnly\": true}", "cursor.firstBatch",
-           "[ { \"name\" : \"c\", \"type\" : \"collection\" } ]");
-    close_fixture(fixture);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 9);
+    gateway_settle(fixture);
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "3");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+                "[ { \"_id\" : 1, \"f\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ] } ]");
+    gateway_try(fixture, "{\"listCollections\": 1, \"nameOnly\": true}", "cursor.firstBatch",
+                "[ { \"name\" : \"c\", \"type\" : \"collection\" } ]");
+    gateway_fixture_free(fixture);
 }
 
 static void a_front_array_has_the_newest_element_first(void **state)
@@ -123,21 +57,24 @@ static void a_front_array_has_the_newest_element_first(void **state)
     (void)state;
     spill_definition_t definition = gateway_small_definition();
     definition.order = SPILL_ARRAY_NEWEST_FIRST;
-    fixture_t *fixture = open_fixture(&definition);
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
     for (int i = 0; i < 4; i++)
-        expect(fixture,
-               "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
-               "{\"$each\": [1, 2], \"$position\": 0}}}, \"upsert\": true}]}",
-               "n", "1");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"owner\": 1}}", "n", "2");
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 1, 2, 1, 2, 1, 2, 1, 2 ]");
-    expect(fixture, "{\"find\": \"c\", \"projection\": {\"f\": {\"$slice\": -3}}}",
-           "cursor.firstBatch.0.f", "[ 2, 1, 2 ]");
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
-           "9}}}]}",
-           "writeErrors.0.code", "115");
-    close_fixture(fixture);
+        gateway_try(
+            fixture,
+            "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+            "{\"$each\": [1, 2], \"$position\": 0}}}, \"upsert\": true}]}",
+            "n", "1");
+    gateway_try_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"owner\": 1}}", "n", "2");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
+                "[ 1, 2, 1, 2, 1, 2, 1, 2 ]");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"f\": {\"$slice\": -3}}}",
+                "cursor.firstBatch.0.f", "[ 2, 1, 2 ]");
+    gateway_try(
+        fixture,
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+        "9}}}]}",
+        "writeErrors.0.code", "115");
+    gateway_fixture_free(fixture);
 }
 
 /* Preset feed-recent counts elements in the head. */
@@ -146,16 +83,17 @@ static void count_fields_are_set_when_an_array_is_adopted(void **state)
     (void)state;
     spill_definition_t definition = gateway_small_definition();
     strcpy(definition.count_field, "count");
-    fixture_t *fixture = open_fixture(&definition);
-    push(fixture, 1, 0, 3);
-    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "null");
-    push(fixture, 1, 3, 6);
-    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "6");
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"count\": "
-           "0}}}]}",
-           "writeErrors.0.spillway.field", "\"count\"");
-    close_fixture(fixture);
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    gateway_push(fixture, 1, 0, 3);
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "null");
+    gateway_push(fixture, 1, 3, 6);
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "6");
+    gateway_try(
+        fixture,
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"count\": "
+        "0}}}]}",
+        "writeErrors.0.spillway.field", "\"count\"");
+    gateway_fixture_free(fixture);
 }
 
 /* ---- reads ----------------------------------------------------------------------------------- */
@@ -170,9 +108,9 @@ static int64_t read_id(const bson_t *reply)
 static void a_cursor_completes_each_batch(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
+    gateway_fixture_t *fixture = open_small();
     for (int owner = 0; owner < 4; owner++)
-        push(fixture, owner, 0, 5);
+        gateway_push(fixture, owner, 0, 5);
     bson_t *reply = gateway_run_json(fixture->client,
                                      "{\"find\": \"c\", \"sort\": {\"_id\": 1}, \"batchSize\": 2, "
                                      "\"projection\": {\"f\": {\"$slice\": 4}}}");
@@ -187,31 +125,31 @@ static void a_cursor_completes_each_batch(void **state)
     gateway_expect(reply, "cursor.nextBatch.1", "{ \"_id\" : 3, \"f\" : [ 0, 1, 2, 3 ] }");
     gateway_expect(reply, "cursor.id", "0");
     bson_destroy(reply);
-    expect(fixture, more, "code", "43"); /* it has ended */
+    gateway_try(fixture, more, "code", "43"); /* it has ended */
     bson_free(more);
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
 static void a_killed_cursor_is_gone(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
+    gateway_fixture_t *fixture = open_small();
     for (int owner = 0; owner < 3; owner++)
-        push(fixture, owner, 0, 1);
+        gateway_push(fixture, owner, 0, 1);
     bson_t *reply = gateway_run_json(fixture->client, "{\"find\": \"c\", \"batchSize\": 1}");
     int64_t id = read_id(reply);
     bson_destroy(reply);
     char *kill = bson_strdup_printf(
         "{\"killCursors\": \"c\", \"cursors\": [{\"$numberLong\": \"%lld\"}]}", (long long)id);
     char *killed = bson_strdup_printf("[ %lld ]", (long long)id);
-    expect(fixture, kill, "cursorsKilled", killed);
-    expect(fixture, kill, "cursorsNotFound", killed);
+    gateway_try(fixture, kill, "cursorsKilled", killed);
+    gateway_try(fixture, kill, "cursorsNotFound", killed);
     bson_free(kill);
     bson_free(killed);
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
-static void push_large(fixture_t *fixture, int owner, int elements, int bytes)
+static void push_large(gateway_fixture_t *fixture, int owner, int elements, int bytes)
 {
     char *text = bson_malloc0((size_t)bytes + 1);
     memset(text, 'x', (size_t)bytes);
@@ -251,7 +189,7 @@ static size_t batch_of(const bson_t *reply, const char *path, size_t *elements)
 static void a_document_past_16_mb_is_read_whole(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
+    gateway_fixture_t *fixture = open_small();
     size_t elements;
     push_large(fixture, 1, 18, 1000000);
     push_large(fixture, 2, 3, 1000000);
@@ -277,12 +215,13 @@ static void a_document_past_16_mb_is_read_whole(void **state)
     assert_true(bson_iter_init_find(&message, reply, "errmsg"));
     assert_non_null(strstr(bson_iter_utf8(&message, NULL), "$slice"));
     bson_destroy(reply);
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
 /* ---- retries --------------------------------------------------------------------------------- */
 
-static void repeat(fixture_t *fixture, const char *command, const char *path, const char *json)
+static void repeat(gateway_fixture_t *fixture, const char *command, const char *path,
+                   const char *json)
 {
     gateway_client_t *other = gateway_client_new(fixture->uri); /* another gateway */
     other->txn_number = ++fixture->client->txn_number;
@@ -297,10 +236,10 @@ static void repeat(fixture_t *fixture, const char *command, const char *path, co
 static void a_repeated_push_is_made_once(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
-    expect(fixture,
-           "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"v\": 0, \"f\": [0, 1, 2]}]}", "n",
-           "1");
+    gateway_fixture_t *fixture = open_small();
+    gateway_try(fixture,
+                "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"v\": 0, \"f\": [0, 1, 2]}]}",
+                "n", "1");
     fixture->client->txn_number = 0;
     /* It adopts the array. */
     repeat(fixture,
@@ -322,9 +261,9 @@ static void a_repeated_push_is_made_once(void **state)
            "8}}, \"new\": true}",
            "value.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
     fixture->client->txn_number = -1;
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
-           "[ { \"_id\" : 1, \"v\" : 2, \"f\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ] } ]");
-    close_fixture(fixture);
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+                "[ { \"_id\" : 1, \"v\" : 2, \"f\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ] } ]");
+    gateway_fixture_free(fixture);
 }
 
 /* An adopted array without pages; then pages come, and the retry still finds the statement. */
@@ -333,24 +272,25 @@ static void a_repeated_rewrite_is_made_once(void **state)
     static const char pop[] = "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
                               "{\"$pop\": {\"f\": 1}, \"$inc\": {\"n\": 1}}}]}";
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 4);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 4);
     fixture->client->txn_number = 5;
-    expect(fixture, pop, "nModified", "1");
-    expect(fixture, pop, "nModified", "1");
+    gateway_try(fixture, pop, "nModified", "1");
+    gateway_try(fixture, pop, "nModified", "1");
     fixture->client->txn_number = -1;
-    push(fixture, 1, 4, 9);
-    settle(fixture);
+    gateway_push(fixture, 1, 4, 9);
+    gateway_settle(fixture);
     fixture->client->txn_number = 5;
-    expect(fixture, pop, "n", "1");
+    gateway_try(fixture, pop, "n", "1");
     fixture->client->txn_number = 4;
-    expect(fixture, pop, "writeErrors.0.code", "225");
+    gateway_try(fixture, pop, "writeErrors.0.code", "225");
     fixture->client->txn_number = 6;
-    expect(fixture, pop, "writeErrors.0.code", "115");
+    gateway_try(fixture, pop, "writeErrors.0.code", "115");
     fixture->client->txn_number = -1;
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 4, 5, 6, 7, 8 ]");
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.n", "1");
-    close_fixture(fixture);
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
+                "[ 0, 1, 2, 4, 5, 6, 7, 8 ]");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.n", "1");
+    gateway_fixture_free(fixture);
 }
 
 /* Preset feed-recent counts elements in the head. A replacement without F leaves the array empty.
@@ -360,47 +300,51 @@ static void a_rewrite_keeps_count_and_bookkeeping(void **state)
     (void)state;
     spill_definition_t definition = gateway_small_definition();
     strcpy(definition.count_field, "count");
-    fixture_t *fixture = open_fixture(&definition);
-    push(fixture, 1, 0, 4);
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$pull\": {\"f\": "
-           "{\"$lt\": 2}}}}]}",
-           "nModified", "1");
-    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "2");
-    expect(fixture, "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"a\": 1}}]}",
-           "nModified", "1");
-    expect(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
-           "[ { \"_id\" : 1, \"a\" : 1 } ]");
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"_id\": 1, \"b\": 2, "
-           "\"f\": [5]}}]}",
-           "nModified", "1");
-    expect(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
-           "[ { \"_id\" : 1, \"b\" : 2, \"f\" : [ 5 ] } ]");
-    push(fixture, 1, 7, 9);
-    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "3");
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 5, 7, 8 ]");
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"f\": "
-           "\"text\"}}}]}",
-           "nModified", "1");
-    expect_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.spill", "null");
-    close_fixture(fixture);
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    gateway_push(fixture, 1, 0, 4);
+    gateway_try(
+        fixture,
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$pull\": {\"f\": "
+        "{\"$lt\": 2}}}}]}",
+        "nModified", "1");
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "2");
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"a\": 1}}]}",
+                "nModified", "1");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
+                "[ { \"_id\" : 1, \"a\" : 1 } ]");
+    gateway_try(
+        fixture,
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"_id\": 1, \"b\": 2, "
+        "\"f\": [5]}}]}",
+        "nModified", "1");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"count\": 0}}", "cursor.firstBatch",
+                "[ { \"_id\" : 1, \"b\" : 2, \"f\" : [ 5 ] } ]");
+    gateway_push(fixture, 1, 7, 9);
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.count", "3");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 5, 7, 8 ]");
+    gateway_try(fixture,
+                "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"f\": "
+                "\"text\"}}}]}",
+                "nModified", "1");
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.spill", "null");
+    gateway_fixture_free(fixture);
 }
 
 static void a_command_of_an_older_transaction_is_refused(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 4);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 4);
     fixture->client->txn_number = 7;
-    push(fixture, 1, 4, 5);
+    gateway_push(fixture, 1, 4, 5);
     fixture->client->txn_number = 6;
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
-           "9}}}]}",
-           "writeErrors.0.code", "225");
-    close_fixture(fixture);
+    gateway_try(
+        fixture,
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+        "9}}}]}",
+        "writeErrors.0.code", "225");
+    gateway_fixture_free(fixture);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */
@@ -419,10 +363,10 @@ static void pages_and_bookkeeping_belong_to_spillway(void **state)
         "{\"aggregate\": \"other\", \"pipeline\": [{\"$out\": \"c.pages\"}], \"cursor\": {}}",
         "{\"aggregate\": \"o\", \"pipeline\": [{\"$merge\": {\"into\": \"c.pages\"}}]}"};
     (void)state;
-    fixture_t *fixture = open_small();
+    gateway_fixture_t *fixture = open_small();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        expect(fixture, commands[i], "code", "13");
-    close_fixture(fixture);
+        gateway_try(fixture, commands[i], "code", "13");
+    gateway_fixture_free(fixture);
 }
 
 static void what_could_be_wrong_is_refused_with_a_reason(void **state)
@@ -450,8 +394,8 @@ static void what_could_be_wrong_is_refused_with_a_reason(void **state)
         "{\"convertToCapped\": \"c\", \"size\": 1}",
         "{\"insert\": \"c\", \"documents\": [{\"spill\": 1}]}"};
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 6);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 6);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         bson_iter_t iter, reason;
         bson_t *reply = gateway_run_json(fixture->client, commands[i]);
@@ -463,9 +407,9 @@ static void what_could_be_wrong_is_refused_with_a_reason(void **state)
     char *rename = bson_strdup_printf("{\"renameCollection\": \"%s.c\", \"to\": \"%s.d\", \"$db\": "
                                       "\"admin\"}",
                                       fixture->client->database, fixture->client->database);
-    expect(fixture, rename, "code", "115");
+    gateway_try(fixture, rename, "code", "115");
     bson_free(rename);
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
 /* The same questions are answered while no array has pages. */
@@ -479,13 +423,13 @@ static void without_pages_all_is_answered(void **state)
         "{\"aggregate\": \"c\", \"pipeline\": [{\"$unwind\": \"$f\"}], \"cursor\": {}}",
         "{\"update\": \"c\", \"updates\": [{\"q\": {\"f\": 1}, \"u\": {\"$pull\": {\"f\": 1}}}]}"};
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 3);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 3);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        expect(fixture, commands[i], "ok", "1.0");
-        expect(fixture, commands[i], "writeErrors", "null");
+        gateway_try(fixture, commands[i], "ok", "1.0");
+        gateway_try(fixture, commands[i], "writeErrors", "null");
     }
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
 static void other_collections_are_relayed(void **state)
@@ -501,29 +445,31 @@ static void other_collections_are_relayed(void **state)
         "{\"find\": \"c\", \"$db\": \"elsewhere\"}",
         "{\"listCollections\": 1, \"$db\": \"elsewhere\"}"};
     (void)state;
-    fixture_t *fixture = open_small();
+    gateway_fixture_t *fixture = open_small();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         bson_destroy(gateway_run_json(fixture->client, commands[i]));
         assert_true(fixture->client->relayed);
     }
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
 static void transactions_and_other_write_concerns_are_refused(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 6);
-    expect(fixture, "{\"find\": \"c\", \"autocommit\": false}", "code", "263");
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
-           "1}}}], \"writeConcern\": {\"w\": 3}}",
-           "writeErrors.0.code", "100");
-    expect(fixture,
-           "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
-           "1}}}], \"writeConcern\": {\"w\": 0}}",
-           "n", "1");
-    close_fixture(fixture);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 6);
+    gateway_try(fixture, "{\"find\": \"c\", \"autocommit\": false}", "code", "263");
+    gateway_try(
+        fixture,
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+        "1}}}], \"writeConcern\": {\"w\": 3}}",
+        "writeErrors.0.code", "100");
+    gateway_try(
+        fixture,
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": {\"f\": "
+        "1}}}], \"writeConcern\": {\"w\": 0}}",
+        "n", "1");
+    gateway_fixture_free(fixture);
 }
 
 /* ---- layouts that are not served ------------------------------------------------------------- */
@@ -533,22 +479,23 @@ static void another_layout_is_read_and_not_written(void **state)
     (void)state;
     spill_definition_t definition;
     assert_int_equal(spill_definition_preset(&definition, "feed", "feed", NULL), SPILL_OK);
-    fixture_t *fixture = open_fixture(&definition);
-    expect(fixture, "{\"find\": \"users\"}", "ok", "1.0");
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    gateway_try(fixture, "{\"find\": \"users\"}", "ok", "1.0");
     assert_true(fixture->client->relayed);
-    expect(fixture,
-           "{\"update\": \"users\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": "
-           "{\"activities\": 1}}}]}",
-           "writeErrors.0.spillway.operator", "\"$push\"");
-    expect(fixture, "{\"insert\": \"users\", \"documents\": [{\"activities\": [1]}]}",
-           "spillway.field", "\"activities\"");
-    expect(fixture,
-           "{\"update\": \"users\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"a\": "
-           "1}}, \"upsert\": true}]}",
-           "n", "1");
-    expect(fixture, "{\"delete\": \"users\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}", "code",
-           "115");
-    close_fixture(fixture);
+    gateway_try(fixture,
+                "{\"update\": \"users\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$push\": "
+                "{\"activities\": 1}}}]}",
+                "writeErrors.0.spillway.operator", "\"$push\"");
+    gateway_try(fixture, "{\"insert\": \"users\", \"documents\": [{\"activities\": [1]}]}",
+                "spillway.field", "\"activities\"");
+    gateway_try(
+        fixture,
+        "{\"update\": \"users\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": {\"$set\": {\"a\": "
+        "1}}, \"upsert\": true}]}",
+        "n", "1");
+    gateway_try(fixture, "{\"delete\": \"users\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}",
+                "code", "115");
+    gateway_fixture_free(fixture);
 }
 
 /* ---- the catalogue --------------------------------------------------------------------------- */
@@ -556,23 +503,23 @@ static void another_layout_is_read_and_not_written(void **state)
 static void a_drop_leaves_the_definition(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 6);
-    settle(fixture);
-    expect(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
-                  "n", "0");
-    push(fixture, 1, 0, 6);
-    settle(fixture);
-    expect(fixture, "{\"dropDatabase\": 1}", "ok", "1.0");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
-                  "n", "0");
-    expect_direct(fixture, "{\"count\": \"c\"}", "n", "0");
-    push(fixture, 1, 0, 6);
-    settle(fixture);
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
-                  "n", "1");
-    close_fixture(fixture);
+    gateway_fixture_t *fixture = open_small();
+    gateway_push(fixture, 1, 0, 6);
+    gateway_settle(fixture);
+    gateway_try(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "0");
+    gateway_push(fixture, 1, 0, 6);
+    gateway_settle(fixture);
+    gateway_try(fixture, "{\"dropDatabase\": 1}", "ok", "1.0");
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "0");
+    gateway_try_direct(fixture, "{\"count\": \"c\"}", "n", "0");
+    gateway_push(fixture, 1, 0, 6);
+    gateway_settle(fixture);
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "1");
+    gateway_fixture_free(fixture);
 }
 
 /* The array that follows a deleted one has a later incarnation, whatever the clocks of gateways
@@ -582,15 +529,15 @@ static void a_drop_leaves_the_definition(void **state)
 static bool push_meanwhile(gateway_client_t *client, const bson_t *body)
 {
     bson_iter_t iter;
-    fixture_t *other = client->context;
+    gateway_fixture_t *other = client->context;
     bool pages = bson_iter_init(&iter, body) && bson_iter_next(&iter) &&
                  BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), "c.pages") == 0;
     bool drops = pages && (strcmp(bson_iter_key(&iter), "drop") == 0 ||
                            (strcmp(bson_iter_key(&iter), "delete") == 0 &&
                             bson_has_field(body, "writeConcern"))); /* not a probe of the rights */
     if (drops) {
-        push(other, 2, 0, 9);
-        settle(other);
+        gateway_push(other, 2, 0, 9);
+        gateway_settle(other);
     }
     return true;
 }
@@ -598,123 +545,99 @@ static bool push_meanwhile(gateway_client_t *client, const bson_t *body)
 static void a_drop_spares_arrays_that_are_adopted_meanwhile(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
-    fixture_t other = {.uri = fixture->uri, .client = gateway_client_new(fixture->uri)};
-    push(fixture, 1, 100, 109);
-    settle(fixture);
+    gateway_fixture_t *fixture = open_small();
+    gateway_fixture_t other = {.uri = fixture->uri, .client = gateway_client_new(fixture->uri)};
+    gateway_push(fixture, 1, 100, 109);
+    gateway_settle(fixture);
     fixture->client->before_call = push_meanwhile;
     fixture->client->context = &other;
-    expect(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
+    gateway_try(fixture, "{\"drop\": \"c\"}", "ok", "1.0");
     fixture->client->before_call = NULL;
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
-                  "n", "3");
+    gateway_try(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f",
+                "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "3");
     gateway_client_free(other.client);
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
-static void a_deleted_array_ends_its_incarnation(void **state)
+/* The array at a path: whole, as a part, as a part of the document around it, and hidden. */
+static void an_array_at_a_path_is_served(void **state)
 {
     (void)state;
-    bson_iter_t iter, rev;
-    fixture_t *fixture = open_small();
-    push(fixture, 1, 0, 9);
-    settle(fixture);
-    bson_t *head = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
-    assert_true(bson_iter_init(&iter, head));
-    assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.rev", &rev));
-    char *ended = bson_strdup_printf("{\"count\": \"spillway.marks\", \"query\": {\"_id\": "
-                                     "\"dropped\", \"rev\": {\"$gte\": {\"$numberLong\": "
-                                     "\"%lld\"}}}}",
-                                     (long long)bson_iter_as_int64(&rev));
-    expect_direct(fixture, ended, "n", "0");
-    expect(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}", "n",
-           "1");
-    expect_direct(fixture, ended, "n", "1");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
-                  "n", "0");
-    push(fixture, 1, 0, 9);
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
-    bson_free(ended);
-    bson_destroy(head);
-    close_fixture(fixture);
-}
-
-/* Make pages whose head is deleted, as by a gateway that is killed then, and perhaps the note. */
-static void leave_pages(fixture_t *fixture, bool note)
-{
-    bson_iter_t iter, epoch;
-    spill_error_t error;
-    int32_t one = 1;
-    spill_value_t owner = {
-        .data = (const uint8_t *)&one, .size_bytes = sizeof one, .type = BSON_TYPE_INT32};
+    static const char set_around[] =
+        "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+        "{\"$set\": {\"s\": {\"z\": 2}}}}]}";
     spill_definition_t definition = gateway_small_definition();
-    push(fixture, 1, 100, 109);
-    settle(fixture);
-    bson_t *head = gateway_direct_json(fixture->client, "{\"find\": \"c\"}");
-    assert_true(bson_iter_init(&iter, head));
-    assert_true(bson_iter_find_descendant(&iter, "cursor.firstBatch.0.spill.f.epoch", &epoch));
-    int64_t incarnation = bson_iter_as_int64(&epoch);
-    bson_destroy(head);
-    expect_direct(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}", "n",
-                  "1");
-    if (!note)
-        return;
-    spill_store_t *store = server_open(fixture->uri);
-    assert_int_equal(store->ops->note_drop(store, &definition, &owner, incarnation, &error),
-                     SPILL_OK);
-    server_close(store);
-}
-
-static const char notes[] = "{\"count\": \"spillway.marks\", \"query\": {\"_id.drop\": \"c.f\"}}";
-
-static void a_note_lets_the_next_array_begin(void **state)
-{
-    (void)state;
-    fixture_t *fixture = open_small();
-    leave_pages(fixture, true);
-    expect_direct(fixture, notes, "n", "1");
-    push(fixture, 1, 0, 9);
-    settle(fixture);
-    expect_direct(fixture, notes, "n", "0");
-    expect_direct(fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}",
-                  "n", "3");
-    expect(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0.f", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
-    expect(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}", "n",
-           "1");
-    expect_direct(fixture, notes, "n", "0");
-    close_fixture(fixture);
-}
-
-/* Without a note, another program may have deleted the document: nothing is deleted. */
-static void a_note_lets_repair_finish_a_delete(void **state)
-{
-    (void)state;
-    for (int note = 0; note < 2; note++) {
-        fixture_t *fixture = open_small();
-        spill_array_t *array;
-        spill_repair_summary_t summary;
-        leave_pages(fixture, note == 1);
-        spill_store_t *store = server_open(fixture->uri);
-        assert_int_equal(spill_array_open(store, "c.f", &array, NULL), SPILL_OK);
-        assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, NULL),
-                         SPILL_OK);
-        assert_int_equal(summary.findings, note);
-        assert_int_equal(summary.left, 1 - note);
-        spill_array_close(array);
-        server_close(store);
-        expect_direct(fixture,
-                      "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n",
-                      note == 1 ? "0" : "3");
-        expect_direct(fixture, notes, "n", "0");
-        close_fixture(fixture);
+    strcpy(definition.array, "s.e");
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    gateway_try(
+        fixture,
+        "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"s\": {\"a\": 0, \"e\": [0, 1, 2], "
+        "\"z\": 1}}]}",
+        "n", "1");
+    for (int i = 3; i < 9; i++) {
+        char *push =
+            bson_strdup_printf("{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                               "{\"$push\": {\"s.e\": %d}, \"$inc\": {\"s.z\": 1}}}]}",
+                               i);
+        gateway_try(fixture, push, "nModified", "1");
+        bson_free(push);
     }
+    gateway_settle(fixture);
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "3");
+    gateway_try(
+        fixture, "{\"find\": \"c\"}", "cursor.firstBatch",
+        "[ { \"_id\" : 1, \"s\" : { \"a\" : 0, \"e\" : [ 0, 1, 2, 3, 4, 5, 6, 7, 8 ], \"z\" : 7 } "
+        "} ]");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s\": 1, \"_id\": 0}}",
+                "cursor.firstBatch.0.s.e", "[ 0, 1, 2, 3, 4, 5, 6, 7, 8 ]");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s.e\": {\"$slice\": -3}}}",
+                "cursor.firstBatch.0.s", "{ \"a\" : 0, \"e\" : [ 6, 7, 8 ], \"z\" : 7 }");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s.e\": 0}}", "cursor.firstBatch.0",
+                "{ \"_id\" : 1, \"s\" : { \"a\" : 0, \"z\" : 7 } }");
+    gateway_try(fixture, "{\"find\": \"c\", \"projection\": {\"s\": 0}}", "cursor.firstBatch.0",
+                "{ \"_id\" : 1 }");
+    gateway_try(fixture, "{\"find\": \"c\", \"filter\": {\"s\": {\"a\": 0}}}", "code", "115");
+    gateway_try(fixture, set_around, "writeErrors.0.spillway.field", "\"s\"");
+    gateway_try(fixture, "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"_id\": 1}, \"limit\": 1}]}",
+                "n", "1");
+    gateway_try_direct(
+        fixture, "{\"count\": \"c.pages\", \"query\": {\"spill.epoch\": {\"$gt\": 0}}}", "n", "0");
+    gateway_fixture_free(fixture);
+}
+
+/* Without pages, a change of the document around it makes the array plain. */
+static void a_change_around_an_adopted_array_makes_it_plain(void **state)
+{
+    (void)state;
+    spill_definition_t definition = gateway_small_definition();
+    strcpy(definition.array, "s.e");
+    gateway_fixture_t *fixture = gateway_fixture_new(&definition);
+    static const char insert[] =
+        "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"s\": {\"e\": [0, 1, 2]}}]}";
+    static const char push[] = "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                               "{\"$push\": {\"s.e\": 3}}}]}";
+    static const char set[] = "{\"update\": \"c\", \"updates\": [{\"q\": {\"_id\": 1}, \"u\": "
+                              "{\"$set\": {\"s\": {\"e\": [7], \"z\": 2}}}}]}";
+    static const char managed[] =
+        "{\"count\": \"c\", \"query\": {\"spill.s$e\": {\"$exists\": true}}}";
+    gateway_try(fixture, insert, "n", "1");
+    gateway_try(fixture, push, "n", "1");
+    gateway_try_direct(fixture, managed, "n", "1");
+    gateway_try(fixture, set, "nModified", "1");
+    gateway_try_direct(fixture, managed, "n", "0");
+    gateway_try_direct(fixture, "{\"find\": \"c\"}", "cursor.firstBatch.0",
+                       "{ \"_id\" : 1, \"s\" : { \"e\" : [ 7 ], \"z\" : 2 } }");
+    gateway_try(fixture, push, "n", "1");
+    gateway_fixture_free(fixture);
 }
 
 static void a_reload_finds_new_definitions(void **state)
 {
     (void)state;
-    fixture_t *fixture = open_small();
+    gateway_fixture_t *fixture = open_small();
     spill_definition_t other = gateway_small_definition();
     strcpy(other.name, "d.g");
     strcpy(other.collection, "d");
@@ -726,11 +649,11 @@ static void a_reload_finds_new_definitions(void **state)
     assert_int_equal(spill_served_reload(fixture->client->served, NULL), SPILL_OK);
     assert_ptr_equal(spill_served_find(fixture->client->served, fixture->client->database, "c"),
                      before);
-    define(fixture->uri, &other);
+    gateway_define(fixture->uri, &other);
     assert_int_equal(spill_served_reload(fixture->client->served, NULL), SPILL_OK);
     assert_non_null(spill_served_find(fixture->client->served, fixture->client->database, "d"));
     assert_true(spill_served_hidden(fixture->client->served, fixture->client->database, "d.pages"));
-    close_fixture(fixture);
+    gateway_fixture_free(fixture);
 }
 
 int main(void)
@@ -755,9 +678,8 @@ int main(void)
         cmocka_unit_test(another_layout_is_read_and_not_written),
         cmocka_unit_test(a_drop_leaves_the_definition),
         cmocka_unit_test(a_drop_spares_arrays_that_are_adopted_meanwhile),
-        cmocka_unit_test(a_deleted_array_ends_its_incarnation),
-        cmocka_unit_test(a_note_lets_the_next_array_begin),
-        cmocka_unit_test(a_note_lets_repair_finish_a_delete),
+        cmocka_unit_test(an_array_at_a_path_is_served),
+        cmocka_unit_test(a_change_around_an_adopted_array_makes_it_plain),
         cmocka_unit_test(a_reload_finds_new_definitions),
     };
     server_uri();

@@ -251,10 +251,10 @@ spill_code_t spill_mongo_guarded(spill_mongo_t *store, const spill_request_t *re
 /* ADOPT and ADOPT_SPLIT; UNMANAGE. */
 /* The operations of spill_store_ops_t of these names. (drop_notes.c) */
 spill_code_t spill_mongo_note_drop(spill_store_t *base, const spill_definition_t *definition,
-                                   const spill_value_t *owner, int64_t incarnation,
+                                   const spill_value_t *owner, const spill_drop_note_t *note,
                                    spill_error_t *error);
 spill_code_t spill_mongo_find_drop(spill_store_t *base, const spill_definition_t *definition,
-                                   const spill_value_t *owner, int64_t *incarnation,
+                                   const spill_value_t *owner, spill_drop_note_t *note,
                                    spill_error_t *error);
 spill_code_t spill_mongo_forget_drop(spill_store_t *base, const spill_definition_t *definition,
                                      const spill_value_t *owner, int64_t incarnation,

@@ -1,0 +1,41 @@
+/*
+ * The end of a head by a statement of the gateway: a delete, or an update that makes the array
+ * unmanaged. A note tells repair, and the next adoption, that the pages which are left may be
+ * deleted (store/drop_note.h). The order of the steps: docs/internals/gateway.md.
+ */
+#ifndef SPILL_GATEWAY_ENDING_H
+#define SPILL_GATEWAY_ENDING_H
+
+#include "gateway/translation.h"
+
+/*
+ * Write a rev as that of heads that end, before they do: an array that is adopted under the same
+ * _id later gets a later incarnation. (spill_ending_begin does so.)
+ */
+bool spill_ending_announce(spill_translation_t *translation, int64_t rev);
+
+/* The head as it was read. */
+typedef struct spill_ending {
+    spill_translation_t *translation;
+    const bson_t *id; /* {_id: ...} */
+    int64_t incarnation, rev;
+    int64_t length, bytes; /* of the array; of the document */
+} spill_ending_t;
+
+/*
+ * Raise the head's rev, so that no client can count a page that was put before: the note is then
+ * believed if the gateway dies. `ending` gets the rev that it has now. If the head has changed, the
+ * statement's guard will not hold. False: a failure.
+ */
+bool spill_ending_raise(spill_ending_t *ending);
+
+/* Before the statement, which has to be guarded by incarnation and rev. False: a failure. */
+bool spill_ending_begin(const spill_ending_t *ending);
+
+/*
+ * After the statement. `sent`: it has an answer, which says whether it was `made`. Without an
+ * answer the note stays.
+ */
+void spill_ending_end(const spill_ending_t *ending, bool sent, bool made);
+
+#endif
