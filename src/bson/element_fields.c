@@ -10,10 +10,17 @@
 
 /* ---- its id and time ------------------------------------------------------------------------- */
 
-/* Find the value at a path through documents, not through arrays. */
+bool spill_is_whole_element(const char *id_path)
+{
+    return id_path[0] == '.' && id_path[1] == '\0';
+}
+
+/* Find the value at a path through documents, not through arrays; "." is the element itself. */
 static bool find_in_documents(const spill_value_t *element, const char *path, spill_value_t *found)
 {
     *found = *element;
+    if (spill_is_whole_element(path))
+        return true;
     while (*path != '\0')
         if (found->type != BSON_TYPE_DOCUMENT || !spill_value_field(found, path, &path, found))
             return false;

@@ -1,7 +1,7 @@
 /*
  * An element's id and time, each at a path from the definition, and whether it matches a filter. A
  * definition's path has names with '.' between them and goes through documents, not into arrays: a
- * member of an array is not an id.
+ * member of an array is not an id. The path of an id may be ".": the element itself is its id.
  */
 #ifndef SPILL_BSON_ELEMENT_FIELDS_H
 #define SPILL_BSON_ELEMENT_FIELDS_H
@@ -11,6 +11,9 @@
 #include <spillway/value.h>
 
 #include <stdbool.h>
+
+/* Is the path of an id "."? */
+bool spill_is_whole_element(const char *id_path);
 
 /* Most bytes of an id's key (bson/key.h). */
 #define SPILL_ELEMENT_ID_MAX 1024

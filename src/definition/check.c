@@ -1,4 +1,5 @@
 /* The rules for a definition: for its numbers, its names, and each layout. */
+#include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "util/error.h"
 
@@ -110,6 +111,8 @@ static const char *problem_of(spill_name_role_t role, const char *name)
         if (strchr(name, '$') != NULL)
             return "contains '$', which no collection's name may";
         return strncmp(name, "system.", 7) == 0 ? "is reserved for the database" : NULL;
+    case SPILL_NAME_OF_ELEMENT_ID:
+        return spill_is_whole_element(name) ? NULL : problem_of(SPILL_NAME_OF_ELEMENT_FIELD, name);
     case SPILL_NAME_OF_ELEMENT_FIELD:
         if (strchr(name, '$') != NULL)
             return "contains '$', which field names here may not";
@@ -149,6 +152,7 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
     const char *name = spill_definition_get_name(definition, field);
     bool bucket = spill_schema_of(definition)->has_windows;
     bool alone = name[0] == '\0' || field->role == SPILL_NAME_OF_ELEMENT_FIELD ||
+                 field->role == SPILL_NAME_OF_ELEMENT_ID ||
                  (bucket && field->role == SPILL_NAME_OF_COLLECTION);
     for (size_t i = 0; i < index && !alone; i++) {
         const spill_name_field_t *other = &spill_name_fields[i];
@@ -177,6 +181,11 @@ spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_
     const char *layout = spill_layout_name(definition->layout);
     if (!spill_schema_of(definition)->appends_to_head)
         return spill_fail(error, SPILL_INVALID, "layout '%s': keep is 'newest'", layout);
+    if (spill_is_whole_element(definition->id_field) && definition->element_id_field[0] == '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "idField '.': layout '%s' stores the element under elementIdField "
+                          "(--element-id-field), which is empty",
+                          layout);
     if (spill_stored_element_reserves(definition, definition->id_field))
         return spill_fail(error, SPILL_INVALID,
                           "idField '%s': with layout '%s' this is a field of the document that "
