@@ -41,6 +41,11 @@ spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
                       SPILL_ELEMENT_ID_MAX);
 }
 
+bool spill_element_id(const spill_value_t *element, const char *path, spill_value_t *id)
+{
+    return find_in_documents(element, path, id);
+}
+
 bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key)
 {
     spill_value_t id;

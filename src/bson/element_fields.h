@@ -26,6 +26,9 @@ bool spill_is_whole_element(const char *id_path);
 spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
                                   spill_error_t *error);
 
+/* Find the element's value at the path of ids. It may be one that cannot be an id. */
+bool spill_element_id(const spill_value_t *element, const char *path, spill_value_t *id);
+
 /*
  * Append the key of the element's id at `path`. Return false if it has no value there, or one that
  * cannot be an id.

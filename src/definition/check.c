@@ -369,6 +369,25 @@ spill_code_t spill_check_capped(const spill_definition_t *definition, spill_erro
     return SPILL_OK;
 }
 
+/* Keep each id once: an append must be able to search the array, and then to guard the head. */
+static spill_code_t check_unique(const spill_definition_t *definition, spill_error_t *error)
+{
+    const spill_schema_t *schema = spill_schema_of(definition);
+    if (!definition->unique)
+        return SPILL_OK;
+    if (!schema->appends_to_head || !schema->has_pages)
+        return spill_fail(error, SPILL_INVALID,
+                          "unique (--unique): layout '%s' that keeps the %s cannot keep each id "
+                          "once; layouts 'outlier' that keeps the newest, 'reference' and "
+                          "'subset' can",
+                          schema->name, spill_keep_name(definition->keep));
+    return definition->id_field[0] != '\0'
+               ? SPILL_OK
+               : spill_fail(error, SPILL_INVALID,
+                            "unique (--unique) needs an idField (--id-field); '.' says that an "
+                            "element is its own id");
+}
+
 spill_code_t spill_definition_check(const spill_definition_t *definition, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, definition);
@@ -393,6 +412,8 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
         code = spill_fail(error, SPILL_INVALID,
                           "elementIdField (--element-id-field) belongs to layouts 'reference' and "
                           "'subset'");
+    if (code == SPILL_OK)
+        code = check_unique(definition, error);
     if (code == SPILL_OK)
         code = check_top(definition, error);
     return code == SPILL_OK ? check_numbers(definition, error) : code;
