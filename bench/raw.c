@@ -103,8 +103,8 @@ static void append(raw_t *raw, int owner, const void *given, size_t given_bytes,
     rocksdb_writebatch_clear(batch);
     rocksdb_writebatch_put(batch, key, KEY_BYTES, (const char *)element,
                            given ? given_bytes : ELEMENT_BYTES);
-    if (id_key)
-        rocksdb_writebatch_put(batch, id_key, KEY_BYTES, "", 0);
+    if (id_key) /* leads to the element, so that it can be removed */
+        rocksdb_writebatch_put(batch, id_key, KEY_BYTES, header, sizeof number);
     rocksdb_writebatch_put(batch, header_key, PREFIX_BYTES, header, HEADER_BYTES);
     rocksdb_write(raw->db, raw->write, batch, &message);
     check(message);

@@ -19,6 +19,7 @@
 #include "layout/layout.h"
 #include "util/error.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- the elements that are left -------------------------------------------------------------- */
@@ -63,30 +64,40 @@ static uint64_t hash_of(const spill_buffer_t *key)
     return spill_hash(key->data, key->size);
 }
 
+static void candidates_reserve(size_t count, candidates_t *candidates)
+{
+    *candidates = (candidates_t){.elements = bson_malloc(count * sizeof(spill_value_t)),
+                                 .keys = bson_malloc0(count * sizeof(spill_buffer_t)),
+                                 .hashes = bson_malloc(count * sizeof(uint64_t)),
+                                 .found = bson_malloc0(count * sizeof(bool)),
+                                 .slots = bson_malloc0(2 * count * sizeof(uint32_t)),
+                                 .slot_count = 2 * count};
+}
+
+/* False: there is one with the element's id. */
+static bool add_candidate(candidates_t *candidates, const spill_value_t *element, const char *path)
+{
+    size_t at = candidates->count;
+    spill_buffer_t *key = &candidates->keys[at];
+    spill_element_key(element, path, key);
+    uint32_t *slot = slot_of(candidates, key, hash_of(key));
+    if (*slot != 0) {
+        spill_buffer_release(key);
+        return false;
+    }
+    candidates->hashes[at] = hash_of(key);
+    candidates->elements[at] = *element;
+    *slot = (uint32_t)++candidates->count;
+    return true;
+}
+
 /* Begin with the elements of the part, without those that have the id of an earlier one. */
 static void candidates_init(const spill_owner_t *owner, const spill_part_t *part,
                             candidates_t *candidates)
 {
-    const char *path = owner->array->definition.id_field;
-    *candidates = (candidates_t){.elements = bson_malloc(part->count * sizeof(spill_value_t)),
-                                 .keys = bson_malloc0(part->count * sizeof(spill_buffer_t)),
-                                 .hashes = bson_malloc(part->count * sizeof(uint64_t)),
-                                 .found = bson_malloc0(part->count * sizeof(bool)),
-                                 .slots = bson_malloc0(2 * part->count * sizeof(uint32_t)),
-                                 .slot_count = 2 * part->count};
-    for (size_t i = 0; i < part->count; i++) {
-        spill_buffer_t *key = &candidates->keys[candidates->count];
-        spill_buffer_clear(key);
-        spill_element_key(&part->elements[i], path, key);
-        uint32_t *slot = slot_of(candidates, key, hash_of(key));
-        if (*slot != 0)
-            continue;
-        candidates->hashes[candidates->count] = hash_of(key);
-        candidates->elements[candidates->count++] = part->elements[i];
-        *slot = (uint32_t)candidates->count;
-    }
-    if (candidates->count < part->count) /* of the last duplicate */
-        spill_buffer_release(&candidates->keys[candidates->count]);
+    candidates_reserve(part->count, candidates);
+    for (size_t i = 0; i < part->count; i++)
+        add_candidate(candidates, &part->elements[i], owner->array->definition.id_field);
 }
 
 /* Leave out what was found. *any: there was some. */
@@ -297,5 +308,39 @@ spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
     if (result->count == 0)
         result->first = -1;
     result->count = (int64_t)part->count;
+    return SPILL_OK;
+}
+
+/* ---- before an adoption ---------------------------------------------------------------------- */
+
+static spill_code_t refuse_element(const spill_owner_t *owner, const spill_element_t *element,
+                                   const char *why, spill_error_t *error)
+{
+    char *json = spill_value_to_json(&element->value, false);
+    spill_fail(error, SPILL_REFUSED,
+               "element %" PRId64 ", %.200s, %s: '%s' keeps each id once; remove it first",
+               element->seq, json ? json : "?", why, owner->array->definition.name);
+    bson_free(json);
+    return spill_owner_name(owner, SPILL_REFUSED, error);
+}
+
+spill_code_t spill_unique_check_unmanaged(const spill_owner_t *owner, spill_error_t *error)
+{
+    SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
+    SPILL_SCOPED(candidates_release) candidates_t ids = {0};
+    const char *path = owner->array->definition.id_field;
+    if (!owner->array->definition.unique)
+        return SPILL_OK;
+    spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
+    SPILL_TRY(spill_owner_call(owner, &read, &head, error));
+    candidates_reserve(head.run.count, &ids);
+    for (size_t i = 0; !head.state.present && i < head.run.count; i++) {
+        spill_element_t element = spill_run_element(&head.run, i);
+        SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
+        if (!spill_element_key(&element.value, path, &key))
+            return refuse_element(owner, &element, "has no id", error);
+        if (!add_candidate(&ids, &element.value, path))
+            return refuse_element(owner, &element, "has the id of an earlier element", error);
+    }
     return SPILL_OK;
 }
