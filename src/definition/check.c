@@ -369,13 +369,19 @@ spill_code_t spill_check_capped(const spill_definition_t *definition, spill_erro
     return SPILL_OK;
 }
 
-/* Keep each id once: an append must be able to search the array, and then to guard the head. */
+/* An append must be able to search the array, and then to guard the head. */
+bool spill_definition_has_unique(const spill_definition_t *definition)
+{
+    const spill_schema_t *schema = spill_schema_of(definition);
+    return schema->appends_to_head && schema->has_pages;
+}
+
 static spill_code_t check_unique(const spill_definition_t *definition, spill_error_t *error)
 {
     const spill_schema_t *schema = spill_schema_of(definition);
     if (!definition->unique)
         return SPILL_OK;
-    if (!schema->appends_to_head || !schema->has_pages)
+    if (!spill_definition_has_unique(definition))
         return spill_fail(error, SPILL_INVALID,
                           "unique (--unique): layout '%s' that keeps the %s cannot keep each id "
                           "once; layouts 'outlier' that keeps the newest, 'reference' and "

@@ -148,6 +148,9 @@ typedef struct spill_schema {
  */
 const spill_schema_t *spill_schema_of(const spill_definition_t *definition);
 
+/* Can an array with this layout and keep keep each id once? (check.c) */
+bool spill_definition_has_unique(const spill_definition_t *definition);
+
 /* The rules of each layout. (check.c) */
 spill_code_t spill_check_outlier(const spill_definition_t *definition, spill_error_t *error);
 spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_error_t *error);
