@@ -146,9 +146,8 @@ static void other_layouts_are_refused(void **state)
 /* Adopt through a store in which call `at` fails. Return whether it was reached. */
 static void write_duplicates(const world_t *world, int last)
 {
-    bson_t *update =
-        BCON_NEW("$set", "{", "activities", "[", BCON_INT32(1), BCON_INT32(2), BCON_INT32(3),
-                 BCON_INT32(4), BCON_INT32(last), "]", "}");
+    bson_t *update = BCON_NEW("$set", "{", "activities", "[", BCON_INT32(1), BCON_INT32(2),
+                              BCON_INT32(3), BCON_INT32(4), BCON_INT32(last), "]", "}");
     assert_int_equal(spill_array_update(world->other, &world->owner, update, NULL), SPILL_OK);
     bson_destroy(update);
 }
