@@ -246,6 +246,82 @@ static void bench_appends(bench_t *bench, const appends_t *kind, int rounds)
     bare_close(&bare);
 }
 
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+enum { SET_LENGTH = 64000 };
+
+typedef struct set {
+    ours_t ours;
+    bare_t bare;
+    int64_t next, bare_next;
+} set_t;
+
+/* The i-th id, in an order that is not that of the keys. */
+static int64_t set_id(int64_t i)
+{
+    return (int64_t)((uint64_t)i * UINT64_C(0x9E3779B97F4A7C15) >> 1);
+}
+
+static void ours_adds(void *context, int thread, int count)
+{
+    set_t *set = context;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = owner_value(&storage, 0);
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        spill_error_t error;
+        spill_append_result_t result;
+        int64_t id = set_id(set->next++);
+        spill_value_t element = {
+            .data = (const uint8_t *)&id, .size_bytes = sizeof id, .type = BSON_TYPE_INT64};
+        measure_check(
+            spill_array_append(set->ours.array, &owner, &element, 1, NULL, &result, &error),
+            &error);
+        if (result.duplicates > 0)
+            measure_stop("a new id was there");
+    }
+    bson_destroy(&storage);
+}
+
+static void bare_adds(void *context, int thread, int count)
+{
+    set_t *set = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        raw_add(set->bare.raw, 0, set_id(set->bare_next++));
+}
+
+/* Adds to a set of 64 000 ids, and the bare engine with the same check. */
+static void bench_set(bench_t *bench, int rounds)
+{
+    if (!measure_wanted(&bench->report, "set"))
+        return;
+    set_t set = {.next = 0};
+    spill_error_t error;
+    spill_definition_t definition;
+    ours_open(&set.ours, bench, false, 1);
+    bare_open(&set.bare, bench, false, 1);
+    spill_array_close(set.ours.array);
+    measure_check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    strcpy(definition.id_field, ".");
+    definition.unique = true;
+    measure_check(spill_store_define(set.ours.store, &definition, &error), &error);
+    measure_check(spill_array_open(set.ours.store, "feed", &set.ours.array, &error), &error);
+    ours_adds(&set, 0, SET_LENGTH);
+    bare_adds(&set, 0, SET_LENGTH);
+    int count = bench->quick ? 10000 : 20000;
+    measure_figure_t figure = {.name = "set",
+                               .what = "adds to a set of 64 000 ids; bare engine, the same check",
+                               .bar = 0.80,
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {ours_adds, &set, count},
+                               .other = {bare_adds, &set, count}};
+    measure_figure(&bench->report, &figure);
+    ours_close(&set.ours);
+    bare_close(&set.bare);
+}
+
 /* ---- appends with operation ids -------------------------------------------------------------- */
 
 /* One thread appends to LOG_OWNERS owners in turn. */
@@ -518,6 +594,7 @@ int main(int argc, char **argv)
         bench_appends(&bench, &appends[i], rounds);
     bench_ids(&bench, "append-id-64", 64, rounds);
     bench_ids(&bench, "append-id-10000", 10000, rounds);
+    bench_set(&bench, rounds);
     bench_long(&bench, rounds);
     bench_cached(&bench, rounds);
     return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;

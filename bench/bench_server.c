@@ -369,6 +369,147 @@ static void bench_ids(bench_t *bench)
     spill_array_close(without.array);
 }
 
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+/* Adds of ids that the set does not have. */
+typedef struct set {
+    const bench_t *bench;
+    const char *collection;
+    spill_array_t *array; /* Spillway's side */
+    int next;
+} set_t;
+
+static spill_value_t id_value(const int64_t *id)
+{
+    return (spill_value_t){
+        .data = (const uint8_t *)id, .size_bytes = sizeof *id, .type = BSON_TYPE_INT64};
+}
+
+static void set_add(set_t *set, int count)
+{
+    enum { MOST = 500 };
+    int64_t ids[MOST];
+    spill_value_t elements[MOST];
+    spill_append_result_t result;
+    spill_error_t error;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    for (int i = 0; i < count; i++) {
+        ids[i] = set->next++;
+        elements[i] = id_value(&ids[i]);
+    }
+    measure_check(
+        spill_array_append(set->array, &owner, elements, (size_t)count, NULL, &result, &error),
+        &error);
+    if (result.duplicates > 0)
+        measure_stop("%lld ids were there", (long long)result.duplicates);
+    bson_destroy(&storage);
+}
+
+static void set_adds(void *context, int thread, int count)
+{
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        set_add(context, 1);
+}
+
+/* $addToSet with $each, as many ids at once. */
+static void plain_set_add(set_t *set, mongoc_collection_t *collection, int count)
+{
+    bson_t *filter = BCON_NEW("_id", "ada");
+    bson_t update = BSON_INITIALIZER, add, array, each;
+    bson_error_t error;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$addToSet", &add);
+    BSON_APPEND_DOCUMENT_BEGIN(&add, "followers", &array);
+    BSON_APPEND_ARRAY_BEGIN(&array, "$each", &each);
+    for (int i = 0; i < count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        BSON_APPEND_INT64(&each, key, set->next++);
+    }
+    bson_append_array_end(&array, &each);
+    bson_append_document_end(&add, &array);
+    bson_append_document_end(&update, &add);
+    if (!mongoc_collection_update_one(collection, filter, &update, NULL, NULL, &error))
+        measure_stop("%s", error.message);
+    bson_destroy(filter);
+    bson_destroy(&update);
+}
+
+static void plain_set_adds(void *context, int thread, int count)
+{
+    set_t *set = context;
+    (void)thread;
+    mongoc_client_t *client = mongoc_client_pool_pop(set->bench->pool);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(client, set->bench->database, set->collection);
+    for (int i = 0; i < count; i++)
+        plain_set_add(set, collection, 1);
+    mongoc_collection_destroy(collection);
+    mongoc_client_pool_push(set->bench->pool, client);
+}
+
+static void plain_set_fill(set_t *set, int length)
+{
+    mongoc_client_t *client = mongoc_client_pool_pop(set->bench->pool);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(client, set->bench->database, set->collection);
+    bson_t *document = BCON_NEW("_id", "ada", "followers", "[", "]");
+    bson_t list = BSON_INITIALIZER;
+    bson_error_t error;
+    bson_t update = BSON_INITIALIZER, fields;
+    for (int i = 0; i < length; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        BSON_APPEND_INT64(&list, key, set->next++);
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &fields);
+    BSON_APPEND_ARRAY(&fields, "followers", &list);
+    bson_append_document_end(&update, &fields);
+    if (!mongoc_collection_insert_one(collection, document, NULL, NULL, &error) ||
+        !mongoc_collection_update_one(collection, document, &update, NULL, NULL, &error))
+        measure_stop("%s", error.message);
+    bson_destroy(document);
+    bson_destroy(&list);
+    bson_destroy(&update);
+    mongoc_collection_destroy(collection);
+    mongoc_client_pool_push(set->bench->pool, client);
+}
+
+/* Adds to a set of 64 000 ids, and $addToSet on one document with as many. */
+static void bench_set(bench_t *bench)
+{
+    if (!measure_wanted(&bench->report, "set"))
+        return;
+    int length = bench->quick ? 8000 : 64000;
+    spill_error_t error;
+    spill_definition_t definition;
+    set_t ours = {.bench = bench}, plain = {.bench = bench, .collection = "setPlain"};
+    measure_check(spill_definition_preset(&definition, "feed-recent", "set", &error), &error);
+    strcpy(definition.collection, "set");
+    strcpy(definition.page_collection, "setPages");
+    strcpy(definition.id_field, ".");
+    definition.unique = true;
+    definition.bounds.threshold = HOT_THRESHOLD;
+    definition.bounds.page_capacity = HOT_CAPACITY;
+    measure_check(spill_store_define(bench->store, &definition, &error), &error);
+    measure_check(spill_array_open(bench->store, "set", &ours.array, &error), &error);
+    while (ours.next < length)
+        set_add(&ours, HOT_CAPACITY / 2);
+    plain_set_fill(&plain, length);
+    measure_figure_t figure = {.name = "set",
+                               .what = "times the adds/s of $addToSet on one document, 64 000 ids",
+                               .bar = 10,
+                               .threads = 1,
+                               .rounds = bench->quick ? 3 : 9,
+                               .ours = {set_adds, &ours, 5 * HOT_CAPACITY},
+                               .other = {plain_set_adds, &plain, 20}};
+    measure_figure(&bench->report, &figure);
+    spill_array_close(ours.array);
+}
+
 /* ---- main ------------------------------------------------------------------------------------ */
 
 static void open_bench(bench_t *bench)
@@ -424,6 +565,7 @@ int main(int argc, char **argv)
     bench_fields(&bench);
     bench_newest(&bench);
     bench_ids(&bench);
+    bench_set(&bench);
     close_bench(&bench);
     return bench.report.failed ? 1 : 0;
 }

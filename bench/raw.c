@@ -74,7 +74,8 @@ static void put_number(char *at, uint64_t number)
         at[i] = (char)(number >> (56 - 8 * i));
 }
 
-void raw_append(raw_t *raw, int owner)
+/* Write an element; with an id key, also that. */
+static void append(raw_t *raw, int owner, const void *given, size_t given_bytes, const char *id_key)
 {
     char *message = NULL;
     char header_key[PREFIX_BYTES];
@@ -92,15 +93,41 @@ void raw_append(raw_t *raw, int owner)
     make_prefix(key, owner, 'E');
     put_number(key + PREFIX_BYTES, UINT64_MAX - 1);
     put_number(key + PREFIX_BYTES + 8, ~number);
-    measure_element(element, number);
+    if (given)
+        memcpy(element, given, given_bytes);
+    else
+        measure_element(element, number);
     number++;
     memcpy(header, &number, sizeof number);
     rocksdb_writebatch_t *batch = raw->batches[owner];
     rocksdb_writebatch_clear(batch);
-    rocksdb_writebatch_put(batch, key, KEY_BYTES, (const char *)element, ELEMENT_BYTES);
+    rocksdb_writebatch_put(batch, key, KEY_BYTES, (const char *)element,
+                           given ? given_bytes : ELEMENT_BYTES);
+    if (id_key) /* leads to the element, so that it can be removed */
+        rocksdb_writebatch_put(batch, id_key, KEY_BYTES, header, sizeof number);
     rocksdb_writebatch_put(batch, header_key, PREFIX_BYTES, header, HEADER_BYTES);
     rocksdb_write(raw->db, raw->write, batch, &message);
     check(message);
+}
+
+void raw_append(raw_t *raw, int owner)
+{
+    append(raw, owner, NULL, 0, NULL);
+}
+
+void raw_add(raw_t *raw, int owner, int64_t id)
+{
+    char *message = NULL;
+    char key[KEY_BYTES];
+    size_t size;
+    make_prefix(key, owner, 'I');
+    put_number(key + PREFIX_BYTES, UINT64_MAX - 1);
+    put_number(key + PREFIX_BYTES + 8, (uint64_t)id);
+    char *found = rocksdb_get(raw->db, raw->read, key, KEY_BYTES, &size, &message);
+    check(message);
+    if (!found)
+        append(raw, owner, &id, sizeof id, key);
+    rocksdb_free(found);
 }
 
 void raw_append_locked(raw_t *raw, int owner)

@@ -1,6 +1,6 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
-_spillway_commands='define import append read count update edit remove trim export explain verify repair status stats
+_spillway_commands='define import append read count contains update edit remove trim export explain verify repair status stats
     owners threshold scan plan plan-set report migrate sweep consolidate control drop convert copy backup restore
     bench serve help'
 
@@ -11,7 +11,7 @@ _spillway_options() {
         echo "$common --preset= --layout= --keep= --order= --threshold= --page= --max-bytes=
             --page-bytes= --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
             --page-collection= --page-owner= --page-number= --page-array= --page-count=
-            --element-id-field= --id-field= --time-field= --retain-elements= --retain-age=
+            --element-id-field= --id-field= --unique --time-field= --retain-elements= --retain-age=
             --window= --window-field= --window-source= --value-field= --stats-field= --stats-count=
             --stats-average= --stats-sum= --stats-min= --stats-max= --top= --top-field= --sort-by=
             --json --quiet --durability= --mode="
@@ -21,10 +21,10 @@ _spillway_options() {
             --format= --as= --skip-bad --again --new-numbers --strings
             --json --quiet --durability="
         ;;
-    append) echo "$common --op= --atomic --json --quiet --durability=" ;;
+    append) echo "$common --op= --atomic --if-absent --json --quiet --durability=" ;;
     read) echo "$common --limit= --before= --after= --skip= --oldest --top --from= --to= --cursor= --json
             --quiet --partial" ;;
-    count) echo "$common --json --partial" ;;
+    count | contains) echo "$common --json --partial" ;;
     update) echo "$common --create --durability=" ;;
     edit) echo "$common --id= --durability=" ;;
     remove) echo "$common --id= --where= --limit= --durability=" ;;

@@ -143,6 +143,11 @@ typedef struct spill_append_result {
      * fields count towards these bytes. 0 for a repeated operation.
      */
     int64_t crowded_out;
+    /*
+     * An array that keeps each id once: elements of `count` that were left out, because the array
+     * or an earlier element of the batch has their id. `first` is -1 if all were.
+     */
+    int64_t duplicates;
 } spill_append_result_t;
 
 /*
@@ -168,6 +173,14 @@ typedef struct spill_append_result {
  * With a sort_field the step drops the elements that rank lowest, new or old (spill_array_top
  * explains the rank). Each element must then fit head_bytes_max, and must not have a decimal128 at
  * its sort_field.
+ *
+ * An array that keeps each id once (spill_definition_t.unique) appends only elements whose ids it
+ * does not have: of clients that append one id at the same time, one appends it. Each element must
+ * have an id (SPILL_INVALID). `count` counts all elements, `duplicates` those that were left out;
+ * the others have consecutive numbers. A batch with an operation id must fit a page. If an
+ * operation is repeated, all elements that it did not append count as duplicates. With a session
+ * each element is appended alone. Cost in addition: a look-up for each element in an index; on a
+ * server a read of the head, and a look-up if there are pages.
  *
  * Cost: one store operation; a spill (three) every page_capacity elements, and with retention a
  * trim; with fill up to three more for each document.

@@ -85,7 +85,7 @@ typedef struct spill_definition {
     char page_number[SPILL_NAME_SIZE];     /* "page", or "" */
     char page_array[SPILL_NAME_SIZE];      /* "activities" */
     char page_count[SPILL_NAME_SIZE];      /* "count", or "" */
-    char id_field[SPILL_NAME_SIZE];        /* the path of an element's id, or "" */
+    char id_field[SPILL_NAME_SIZE];        /* the path of an element's id, ".": itself, or "" */
     char time_field[SPILL_NAME_SIZE];      /* the path of an element's time, or "" */
     /*
      * Retention. An element stays if it is one of the newest keep_elements, or if its time is in
@@ -152,7 +152,13 @@ typedef struct spill_definition {
     char top_field[SPILL_NAME_SIZE];  /* "topReviews" */
     char sort_field[SPILL_NAME_SIZE]; /* the path of "rating"; "": rank by age */
     int64_t top_count;                /* 1 to SPILL_TOP_MAX */
-    spill_bounds_t largest;           /* the highest value that each bound has had, for verify */
+    /*
+     * Keep each id once: an append leaves out elements whose id the array has
+     * (spill_append_result_t). Needs id_field. Layouts outlier with keep newest, reference and
+     * subset. Each element must have an id, and an edit cannot change it.
+     */
+    bool unique;
+    spill_bounds_t largest; /* the highest value that each bound has had, for verify */
 } spill_definition_t;
 
 /*

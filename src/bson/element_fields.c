@@ -10,10 +10,17 @@
 
 /* ---- its id and time ------------------------------------------------------------------------- */
 
-/* Find the value at a path through documents, not through arrays. */
+bool spill_is_whole_element(const char *id_path)
+{
+    return id_path[0] == '.' && id_path[1] == '\0';
+}
+
+/* Find the value at a path through documents, not through arrays; "." is the element itself. */
 static bool find_in_documents(const spill_value_t *element, const char *path, spill_value_t *found)
 {
     *found = *element;
+    if (spill_is_whole_element(path))
+        return true;
     while (*path != '\0')
         if (found->type != BSON_TYPE_DOCUMENT || !spill_value_field(found, path, &path, found))
             return false;
@@ -32,6 +39,11 @@ spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
                       "an element's id can be neither null, undefined, an array nor a regular "
                       "expression, and has at most %d bytes",
                       SPILL_ELEMENT_ID_MAX);
+}
+
+bool spill_element_id(const spill_value_t *element, const char *path, spill_value_t *id)
+{
+    return find_in_documents(element, path, id);
 }
 
 bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key)

@@ -1,7 +1,7 @@
 /*
  * An element's id and time, each at a path from the definition, and whether it matches a filter. A
  * definition's path has names with '.' between them and goes through documents, not into arrays: a
- * member of an array is not an id.
+ * member of an array is not an id. The path of an id may be ".": the element itself is its id.
  */
 #ifndef SPILL_BSON_ELEMENT_FIELDS_H
 #define SPILL_BSON_ELEMENT_FIELDS_H
@@ -11,6 +11,9 @@
 #include <spillway/value.h>
 
 #include <stdbool.h>
+
+/* Is the path of an id "."? */
+bool spill_is_whole_element(const char *id_path);
 
 /* Most bytes of an id's key (bson/key.h). */
 #define SPILL_ELEMENT_ID_MAX 1024
@@ -22,6 +25,9 @@
  */
 spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
                                   spill_error_t *error);
+
+/* Find the element's value at the path of ids. It may be one that cannot be an id. */
+bool spill_element_id(const spill_value_t *element, const char *path, spill_value_t *id);
 
 /*
  * Append the key of the element's id at `path`. Return false if it has no value there, or one that

@@ -22,6 +22,7 @@
 typedef struct append_options {
     const char *op;
     bool atomic;
+    bool if_absent;
 } append_options_t;
 
 /* Elements in one buffer; their values are made when the batch is complete. */
@@ -69,10 +70,12 @@ static void batch_clear(batch_t *batch)
 
 #define RESULT(type, member, ...) SPILL_FIELD(type, spill_append_result_t, member, __VA_ARGS__)
 static const spill_field_t result_fields[] = {
-    RESULT(INT64, first, "first"), RESULT(INT64, count, "count"),
+    RESULT(INT64, first, "first"),
+    RESULT(INT64, count, "count"),
     RESULT(BOOL, repeated, "repeated"),
     RESULT(INT64, dropped, "dropped", .flags = SPILL_FIELD_SPARSE),
-    RESULT(INT64, crowded_out, "crowdedOut", .flags = SPILL_FIELD_SPARSE)};
+    RESULT(INT64, crowded_out, "crowdedOut", .flags = SPILL_FIELD_SPARSE),
+    RESULT(INT64, duplicates, "duplicates", .flags = SPILL_FIELD_SPARSE)};
 static const spill_record_t result_record =
     SPILL_RECORD("result", spill_append_result_t, result_fields);
 
@@ -80,10 +83,12 @@ static const spill_record_t result_record =
 static spill_code_t print_result(const spill_invocation_t *invocation,
                                  const spill_append_result_t *result, spill_error_t *error)
 {
-    int64_t last = result->first + result->count - 1;
+    int64_t added = result->count - result->duplicates, last = result->first + added - 1;
     if (invocation->json) {
         spill_cli_print_record(&result_record, result);
-    } else if (result->count == 1) {
+    } else if (added == 0) {
+        puts("none");
+    } else if (added == 1) {
         printf("%" PRId64 "\n", result->first);
     } else {
         printf("%" PRId64 "..%" PRId64 "\n", result->first, last);
@@ -91,6 +96,10 @@ static spill_code_t print_result(const spill_invocation_t *invocation,
     if (result->repeated && !invocation->quiet)
         fputs("spillway: the operation was applied before: nothing was written this time\n",
               stderr);
+    if (result->duplicates > 0 && !invocation->quiet)
+        fprintf(stderr, "spillway: the array had %" PRId64 " of %" PRId64 " %s already\n",
+                result->duplicates, result->count,
+                spill_cli_plural(result->count, "element", "elements"));
     if (result->dropped > 0 && !invocation->quiet)
         fprintf(stderr, "spillway: %" PRId64 " of %s %s not kept: the cap keeps other elements\n",
                 result->dropped, result->count == 1 ? "1 element" : "the elements",
@@ -290,6 +299,12 @@ static spill_code_t append_elements(spill_cli_session_t *session, spill_error_t 
     const append_options_t *options = invocation->options;
     SPILL_SCOPED(release_state)
     append_state_t state = {.session = session, .atomic = options->atomic};
+    const spill_definition_t *definition = spill_array_get_definition(session->array);
+    if (options->if_absent && !definition->unique)
+        return spill_fail(error, SPILL_INVALID,
+                          "--if-absent: '%s' does not keep each id once; define an array with "
+                          "--unique",
+                          definition->name);
     if (options->op)
         SPILL_TRY(prepare_op(&state, options->op, error));
     bool from_stdin =
@@ -320,6 +335,9 @@ static const spill_option_t OPTIONS[] = {
      "Operation id of the whole batch, with the base that an earlier try printed"},
     {"atomic", NULL, SPILL_OPTION_FLAG, offsetof(append_options_t, atomic),
      "Append a batch that fits a page in full or not at all"},
+    {"if-absent", NULL, SPILL_OPTION_FLAG, offsetof(append_options_t, if_absent),
+     "Fail unless the definition keeps each id once, so that elements are left out whose ids the "
+     "array has"},
     {0}};
 
 static const append_options_t DEFAULTS = {0};
@@ -351,12 +369,16 @@ const spill_command_t spill_command_append = {
         "were not kept. With --sort-by, \"crowdedOut\" reports how many older elements were "
         "dropped because the head has too many bytes.\n"
         "\n"
+        "If the definition keeps each id once (define --unique), elements whose ids the array has "
+        "are left out: stderr, or with --json \"duplicates\", reports how many.\n"
+        "\n"
         "With layout bucket each element goes to its window, and WINDOW:7 or WINDOW:7..9 is "
         "printed for each window; with --op all elements must be in one window.\n"
         "\n"
         "Examples:\n"
         "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
         "  spillway append feeds.db events alice --op order-17 '\"paid\"'\n"
+        "  spillway append feeds.db followers alice --if-absent '\"bob\"' '\"carol\"'\n"
         "  spillway append feeds.db events alice --op order-17@0 '\"paid\"'\n"
         "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - \\\n"
         "    < new.ndjson",

@@ -126,6 +126,7 @@ typedef struct spill_cli_session {
     spill_array_t *array;
     const spill_value_t *owner; /* NULL if the command line has none */
     void *context;              /* the command's own */
+    bool found; /* the work sets it: if nothing fails, the exit code is SPILL_EXIT_FOUND */
 } spill_cli_session_t;
 
 typedef spill_code_t (*spill_cli_work_fn)(spill_cli_session_t *session, spill_error_t *error);

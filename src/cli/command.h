@@ -82,6 +82,7 @@ extern const spill_command_t spill_command_append;
 extern const spill_command_t spill_command_backup;
 extern const spill_command_t spill_command_bench;
 extern const spill_command_t spill_command_consolidate;
+extern const spill_command_t spill_command_contains;
 extern const spill_command_t spill_command_control;
 extern const spill_command_t spill_command_convert;
 extern const spill_command_t spill_command_copy;

@@ -25,7 +25,8 @@ static void print_elements(const spill_definition_t *definition)
     if (definition->element_id_field[0] != '\0')
         printf("; _id of elements in %s", definition->element_id_field);
     if (definition->id_field[0] != '\0')
-        spill_cli_print("; ids at %s", definition->id_field);
+        spill_cli_print("; ids at %s%s", definition->id_field,
+                        definition->unique ? ", each once" : "");
     if (definition->time_field[0] != '\0')
         spill_cli_print("; times at %s", definition->time_field);
     if (definition->keep_elements > 0)

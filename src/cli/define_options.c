@@ -182,5 +182,6 @@ spill_code_t spill_cli_define_apply(const spill_cli_define_options_t *options,
     SPILL_TRY(set_bounds(options, definition, error));
     SPILL_TRY(set_retained(options, definition, error));
     set_bucket(options, definition);
+    definition->unique = definition->unique || options->unique;
     return spill_definition_check(definition, error);
 }

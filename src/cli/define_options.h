@@ -29,6 +29,7 @@ typedef struct spill_cli_define_options {
     const char *page_count;
     const char *element_id_field; /* layouts reference and subset */
     const char *id_field;
+    bool unique;
     const char *time_field;
     int64_t retain_elements;
     const char *retain_age;
@@ -98,7 +99,9 @@ typedef struct spill_cli_define_options {
          "Layouts reference, subset: where an element's document stores the element's _id, or "    \
          "''"},                                                                                    \
         {"id-field", "PATH", SPILL_OPTION_TEXT, offsetof(type, member.id_field),                   \
-         "Where an element has its id, or '' for none"},                                           \
+         "Where an element has its id ('.': it is its id), or '' for none"},                       \
+        {"unique", NULL, SPILL_OPTION_FLAG, offsetof(type, member.unique),                         \
+         "Keep each id once: appends leave out elements whose ids the array has"},                 \
         {"time-field", "PATH", SPILL_OPTION_TEXT, offsetof(type, member.time_field),               \
          "Where an element has its time, or '' for none"},                                         \
         {"retain-elements", "N", SPILL_OPTION_NUMBER, offsetof(type, member.retain_elements),      \

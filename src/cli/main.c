@@ -14,17 +14,23 @@
 
 /* Every command in the order of the help, ended by NULL. */
 static const spill_command_t *const commands[] = {
-    &spill_command_define,  &spill_command_import,    &spill_command_append,
-    &spill_command_read,    &spill_command_count,     &spill_command_update,
-    &spill_command_edit,    &spill_command_remove,    &spill_command_trim,
-    &spill_command_export,  &spill_command_explain,   &spill_command_verify,
-    &spill_command_repair,  &spill_command_status,    &spill_command_stats,
-    &spill_command_owners,  &spill_command_threshold, &spill_command_scan,
-    &spill_command_plan,    &spill_command_plan_set,  &spill_command_report,
-    &spill_command_migrate, &spill_command_sweep,     &spill_command_consolidate,
-    &spill_command_control, &spill_command_drop,      &spill_command_convert,
-    &spill_command_copy,    &spill_command_backup,    &spill_command_restore,
-    &spill_command_bench,   &spill_command_serve,     NULL};
+    &spill_command_define,      &spill_command_import,
+    &spill_command_append,      &spill_command_read,
+    &spill_command_count,       &spill_command_contains,
+    &spill_command_update,      &spill_command_edit,
+    &spill_command_remove,      &spill_command_trim,
+    &spill_command_export,      &spill_command_explain,
+    &spill_command_verify,      &spill_command_repair,
+    &spill_command_status,      &spill_command_stats,
+    &spill_command_owners,      &spill_command_threshold,
+    &spill_command_scan,        &spill_command_plan,
+    &spill_command_plan_set,    &spill_command_report,
+    &spill_command_migrate,     &spill_command_sweep,
+    &spill_command_consolidate, &spill_command_control,
+    &spill_command_drop,        &spill_command_convert,
+    &spill_command_copy,        &spill_command_backup,
+    &spill_command_restore,     &spill_command_bench,
+    &spill_command_serve,       NULL};
 
 /* NULL if there is no command of that name. */
 static const spill_command_t *find_command(const char *name)

@@ -158,7 +158,8 @@ static spill_exit_t work_in_session(spill_cli_session_t *session, spill_cli_mode
         open_array(session->invocation, mode, &session->store, &session->array, &error);
     if (code == SPILL_OK)
         code = work(session, &error);
-    return spill_cli_close(session->array, session->store, code, &error);
+    spill_exit_t closed = spill_cli_close(session->array, session->store, code, &error);
+    return closed == SPILL_EXIT_DONE && session->found ? SPILL_EXIT_FOUND : closed;
 }
 
 spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,

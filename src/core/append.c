@@ -1,9 +1,11 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
+#include "bson/element_fields.h"
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "layout/layout.h"
 #include "layout/referenced.h"
+#include "layout/unique.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -26,6 +28,22 @@ static spill_code_t check_stored(const spill_owner_t *owner, const spill_value_t
     return code == SPILL_OK ? SPILL_OK : spill_fail_prefix(error, code, "element %zu", index);
 }
 
+/* An array that keeps each id once. */
+static spill_code_t check_id(const spill_definition_t *definition, const spill_value_t *element,
+                             size_t index, spill_error_t *error)
+{
+    spill_value_t id;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
+    if (!definition->unique)
+        return SPILL_OK;
+    if (!spill_element_id(element, definition->id_field, &id))
+        return spill_fail(error, SPILL_INVALID,
+                          "element %zu has no id at '%s': '%s' keeps each id once", index,
+                          definition->id_field, definition->name);
+    spill_code_t code = spill_element_id_key(&id, &key, error);
+    return code == SPILL_OK ? code : spill_fail_prefix(error, code, "element %zu", index);
+}
+
 static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, spill_error_t *error)
 {
@@ -35,6 +53,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         SPILL_TRY(spill_array_check_element(&elements[i], i, error));
         if (spill_schema_of(&owner->array->definition)->has_referenced_elements)
             SPILL_TRY(check_stored(owner, &elements[i], i, error));
+        SPILL_TRY(check_id(&owner->array->definition, &elements[i], i, error));
         SPILL_TRY(spill_array_check_window(owner, &elements[i], error));
         spill_code_t code = spill_array_check_top_n(owner, &elements[i], error);
         if (code != SPILL_OK)
@@ -148,7 +167,9 @@ static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, 
 {
     bool same = false;
     spill_error_t failure;
-    spill_code_t code = spill_layout_append(owner, part, done, error);
+    spill_code_t code = owner->array->definition.unique
+                            ? spill_unique_append(owner, part, done, error)
+                            : spill_layout_append(owner, part, done, error);
     if (code != SPILL_CONFLICT || !done->repeated || part->op == NULL)
         return code; /* an entry of a session does not name the stored elements */
     spill_code_t second = done_otherwise(owner, part->elements, left, done, &same, &failure);
@@ -157,6 +178,39 @@ static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, 
     if (second != SPILL_OK)
         return second;
     return same ? SPILL_OK : code;
+}
+
+/*
+ * How a batch for an array that keeps each id once is split. Parts of an operation have numbers
+ * that depend on which elements are left out, so there is only one. A session numbers each element.
+ */
+static spill_code_t fit_unique(const spill_owner_t *owner, const spill_append_options_t *options,
+                               size_t count, spill_part_t *part, spill_error_t *error)
+{
+    if (!owner->array->definition.unique)
+        return SPILL_OK;
+    if (options->session != NULL) {
+        part->count = 1;
+        part->bytes = part->elements[0].size_bytes;
+    }
+    if (options->op == NULL || part->count == count)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' keeps each id once: a batch with an operation id must fit a page, and "
+                      "this one has %zu elements, of which %zu fit: append fewer at a time",
+                      owner->array->definition.name, count, part->count);
+}
+
+/* All elements were left out, but the head's other fields change. */
+static spill_code_t update_alone(const spill_owner_t *owner, const spill_append_options_t *options,
+                                 spill_error_t *error)
+{
+    spill_update_options_t update;
+    spill_update_options_init(&update);
+    update.session = options->session;
+    update.match = options->match;
+    return spill_array_update_with(owner->array, owner->value, options->update, &update, NULL,
+                                   error);
 }
 
 static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elements, size_t count,
@@ -172,7 +226,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         part_op_t op;
         spill_session_op_t session;
         spill_append_result_t done = {0};
-        part.update = index == 0 ? options->update : NULL;
+        part.update = result->count == result->duplicates ? options->update : NULL;
         part.fill = fill;
         part.match = index == 0 ? options->match : NULL;
         if (options->session != NULL) {
@@ -180,7 +234,8 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
             session.number += (int32_t)at;
             part.session = &session;
         }
-        if (index == 0)
+        code = fit_unique(owner, options, count, &part, error);
+        if (index == 0 && code == SPILL_OK)
             code = check_split_id(options->op, &part, count, error);
         if (code == SPILL_OK && options->op != NULL) {
             code = part_op_init(&op, options->op, at, index, error);
@@ -190,18 +245,21 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
             code = append_next(owner, &part, count - at, &done, error);
         if (code != SPILL_OK && (code != SPILL_UNKNOWN || done.count == 0))
             break; /* after an unknown outcome elements may have been acknowledged all the same */
-        if (index == 0)
+        if (index == 0 || (result->first < 0 && result->duplicates == result->count))
             result->first = done.first;
         result->count += done.count;
         result->repeated = result->repeated && done.repeated;
         result->op_base = done.op_base;
         result->dropped += done.dropped;
         result->crowded_out += done.crowded_out;
+        result->duplicates += done.duplicates;
         at += (size_t)done.count;
     }
     if (code != SPILL_OK && result->count == 0)
         result->repeated = false;
-    return code;
+    bool none = result->count == result->duplicates && !result->repeated;
+    return code == SPILL_OK && none && options->update != NULL ? update_alone(owner, options, error)
+                                                               : code;
 }
 
 spill_code_t spill_array_check_session(const spill_array_t *array,
@@ -342,7 +400,7 @@ spill_code_t spill_array_append_many(spill_array_t *array, spill_owner_batch_t *
     spill_code_t code = spill_array_check_built(array, error);
     for (size_t i = 0; i < count; i++) {
         batches[i].done = false;
-        if (code == SPILL_OK)
+        if (code == SPILL_OK && !array->definition.unique) /* else each is searched by itself */
             add_batch(group, array, &batches[i]);
     }
     if (code == SPILL_OK && group->count > 0)

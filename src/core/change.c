@@ -4,6 +4,43 @@
 #include "layout/layout.h"
 #include "util/error.h"
 
+static spill_code_t refuse_id_change(const spill_array_t *array, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' keeps each id once, so an edit cannot change it: remove the element, "
+                      "and append the new one",
+                      array->definition.name);
+}
+
+/* An array that keeps each id once: has the new element the id of the one that it replaces? */
+static spill_code_t check_same_id(spill_array_t *array, const spill_value_t *owner,
+                                  const spill_which_t *which, const spill_value_t *element,
+                                  spill_error_t *error)
+{
+    const char *path = array->definition.id_field;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t old = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t now = SPILL_BUFFER_INIT;
+    spill_read_options_t options;
+    spill_slice_t *slice = NULL;
+    if (!array->definition.unique)
+        return SPILL_OK;
+    if (!spill_element_key(element, path, &now))
+        return refuse_id_change(array, error);
+    if (which->id != NULL) {
+        SPILL_TRY(spill_element_id_key(which->id, &old, error));
+        return spill_buffer_equal(&old, &now) ? SPILL_OK : refuse_id_change(array, error);
+    }
+    spill_read_options_init(&options);
+    options.before = which->seq < INT64_MAX ? which->seq + 1 : which->seq;
+    options.after = which->seq - 1;
+    options.limit = 1;
+    SPILL_TRY(spill_array_read(array, owner, &options, &slice, error));
+    bool same = slice->count == 0 || (spill_element_key(&slice->elements[0].value, path, &old) &&
+                                      spill_buffer_equal(&old, &now));
+    spill_slice_free(slice);
+    return same ? SPILL_OK : refuse_id_change(array, error);
+}
+
 static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill_which_t *which,
                          const spill_value_t *element, spill_error_t *error)
 {
@@ -11,6 +48,7 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
     SPILL_TRY(spill_array_check_built(array, error));
     SPILL_TRY(spill_array_check_element(element, 0, error));
     SPILL_TRY(spill_array_check_rank(&array->definition, element, error));
+    SPILL_TRY(check_same_id(array, owner, which, element, error));
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
     SPILL_TRY(spill_array_check_window(&own, element, error));
     return spill_layout_edit(&own, which, element, error);

@@ -1,4 +1,5 @@
 /* The rules for a definition: for its numbers, its names, and each layout. */
+#include "bson/element_fields.h"
 #include "bson/field_path.h"
 #include "definition/schema.h"
 #include "util/error.h"
@@ -161,6 +162,8 @@ static const char *problem_of(spill_name_role_t role, const char *name)
         return strncmp(name, "system.", 7) == 0 ? "is reserved for the database" : NULL;
     case SPILL_NAME_OF_HEAD_FIELD:
         return problem_of_path(name);
+    case SPILL_NAME_OF_ELEMENT_ID:
+        return spill_is_whole_element(name) ? NULL : problem_of(SPILL_NAME_OF_ELEMENT_FIELD, name);
     case SPILL_NAME_OF_ELEMENT_FIELD:
         if (strchr(name, '$') != NULL)
             return "contains '$', which field names here may not";
@@ -204,6 +207,7 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
     const char *name = spill_definition_get_name(definition, field);
     bool bucket = spill_schema_of(definition)->has_windows;
     bool alone = name[0] == '\0' || field->role == SPILL_NAME_OF_ELEMENT_FIELD ||
+                 field->role == SPILL_NAME_OF_ELEMENT_ID ||
                  (bucket && field->role == SPILL_NAME_OF_COLLECTION);
     for (size_t i = 0; i < index && !alone; i++) {
         const spill_name_field_t *other = &spill_name_fields[i];
@@ -240,6 +244,11 @@ spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_
     const char *layout = spill_layout_name(definition->layout);
     if (!spill_schema_of(definition)->appends_to_head)
         return spill_fail(error, SPILL_INVALID, "layout '%s': keep is 'newest'", layout);
+    if (spill_is_whole_element(definition->id_field) && definition->element_id_field[0] == '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "idField '.': layout '%s' stores the element under elementIdField "
+                          "(--element-id-field), which is empty",
+                          layout);
     if (spill_stored_element_reserves(definition, definition->id_field))
         return spill_fail(error, SPILL_INVALID,
                           "idField '%s': with layout '%s' this is a field of the document that "
@@ -413,6 +422,31 @@ spill_code_t spill_check_capped(const spill_definition_t *definition, spill_erro
     return SPILL_OK;
 }
 
+/* An append must be able to search the array, and then to guard the head. */
+bool spill_definition_has_unique(const spill_definition_t *definition)
+{
+    const spill_schema_t *schema = spill_schema_of(definition);
+    return schema->appends_to_head && schema->has_pages;
+}
+
+static spill_code_t check_unique(const spill_definition_t *definition, spill_error_t *error)
+{
+    const spill_schema_t *schema = spill_schema_of(definition);
+    if (!definition->unique)
+        return SPILL_OK;
+    if (!spill_definition_has_unique(definition))
+        return spill_fail(error, SPILL_INVALID,
+                          "unique (--unique): layout '%s' that keeps the %s cannot keep each id "
+                          "once; layouts 'outlier' that keeps the newest, 'reference' and "
+                          "'subset' can",
+                          schema->name, spill_keep_name(definition->keep));
+    return definition->id_field[0] != '\0'
+               ? SPILL_OK
+               : spill_fail(error, SPILL_INVALID,
+                            "unique (--unique) needs an idField (--id-field); '.' says that an "
+                            "element is its own id");
+}
+
 spill_code_t spill_definition_check(const spill_definition_t *definition, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, definition);
@@ -437,6 +471,8 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
         code = spill_fail(error, SPILL_INVALID,
                           "elementIdField (--element-id-field) belongs to layouts 'reference' and "
                           "'subset'");
+    if (code == SPILL_OK)
+        code = check_unique(definition, error);
     if (code == SPILL_OK)
         code = check_top(definition, error);
     return code == SPILL_OK ? check_numbers(definition, error) : code;

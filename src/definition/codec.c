@@ -3,12 +3,12 @@
  * which may be in one store. The document:
  *
  *   {name, collection, ... (every name), layout, keep, order, window (layout bucket), opWindow,
- *    keepElements, keepSeconds, topCount,
+ *    keepElements, keepSeconds, topCount, unique,
  *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
  *
  * Names that may be empty are left out if they are, except those of pages in layouts that have
- * pages. `order`, keepElements, keepSeconds and topCount are left out if they are 0. Bounds of
- * pages are left out if the layout has no pages.
+ * pages. `order`, keepElements, keepSeconds and topCount are left out if they are 0, `unique`
+ * if it is false. Bounds of pages are left out if the layout has no pages.
  */
 #include "bson/field_path.h"
 #include "bson/record.h"
@@ -89,6 +89,7 @@ static const spill_field_t fields[] = {
     RETAINED(keep_elements, "keepElements", SPILL_KEEP_ELEMENTS_MAX),
     RETAINED(keep_seconds, "keepSeconds", SPILL_KEEP_SECONDS_MAX),
     RETAINED(top_count, "topCount", SPILL_TOP_MAX),
+    SPILL_FIELD(BOOL, spill_definition_t, unique, "unique", .flags = SPILL_FIELD_SPARSE),
     BOUNDS(bounds, "bounds", bounds, has_pages),
     BOUNDS(bounds, "bounds", head_bounds, has_no_pages),
     BOUNDS(largest, "largest", bounds, has_pages),
@@ -192,6 +193,9 @@ spill_code_t spill_definition_compatible(const spill_definition_t *now,
                           "definition '%s' has data: topCount cannot change from %" PRId64
                           " to %" PRId64,
                           now->name, now->top_count, next->top_count);
+    if (now->unique != next->unique)
+        return fail_change(now, "unique", now->unique ? "true" : "false",
+                           next->unique ? "true" : "false", error);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name_now = spill_definition_get_name(now, field);

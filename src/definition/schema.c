@@ -4,6 +4,7 @@
  */
 #include "definition/schema.h"
 
+#include "bson/element_fields.h"
 #include "bson/value.h"
 #include "util/error.h"
 
@@ -233,6 +234,12 @@ bool spill_schema_add(const spill_schema_t *schema, spill_layout_t *layout)
 
 /* ---- stored elements ------------------------------------------------------------------------- */
 
+/* Is an element stored whole under element_id_field? */
+static bool is_stored_whole(const spill_definition_t *definition)
+{
+    return spill_is_whole_element(definition->id_field);
+}
+
 static bool is_renamed(const spill_definition_t *definition, const char *name)
 {
     return definition->element_id_field[0] != '\0' && strcmp(name, "_id") == 0;
@@ -289,6 +296,8 @@ spill_code_t spill_stored_element_check(const spill_definition_t *definition,
 {
     const char *name;
     spill_value_t value;
+    if (is_stored_whole(definition))
+        return SPILL_OK;
     if (element->type != BSON_TYPE_DOCUMENT)
         return spill_fail(error, SPILL_INVALID,
                           "an element of '%s' must be a document, because it is stored as one",
@@ -307,7 +316,8 @@ spill_code_t spill_stored_element_check(const spill_definition_t *definition,
 bool spill_stored_element_same_rules(const spill_definition_t *left,
                                      const spill_definition_t *right)
 {
-    return strcmp(left->page_owner, right->page_owner) == 0 &&
+    return is_stored_whole(left) == is_stored_whole(right) &&
+           strcmp(left->page_owner, right->page_owner) == 0 &&
            strcmp(left->element_id_field, right->element_id_field) == 0;
 }
 
@@ -324,6 +334,8 @@ static bool begins_with(const char *path, const char *name)
 bool spill_stored_element_reserves(const spill_definition_t *definition, const char *path)
 {
     bool no_id = definition->element_id_field[0] == '\0';
+    if (is_stored_whole(definition))
+        return false;
     return (no_id && begins_with(path, "_id")) || begins_with(path, "spill") ||
            begins_with(path, definition->page_owner) ||
            begins_with(path, definition->element_id_field);
@@ -333,6 +345,13 @@ void spill_stored_element_path(const spill_definition_t *definition, const char 
                                char stored[SPILL_STORED_PATH_SIZE])
 {
     bool renamed = definition->element_id_field[0] != '\0' && begins_with(path, "_id");
+    bool referenced = spill_schema_of(definition)->has_referenced_elements;
+    if (referenced && is_stored_whole(definition)) {
+        bool itself = spill_is_whole_element(path);
+        snprintf(stored, SPILL_STORED_PATH_SIZE, "%s%s%s", definition->element_id_field,
+                 itself ? "" : ".", itself ? "" : path);
+        return;
+    }
     snprintf(stored, SPILL_STORED_PATH_SIZE, "%s%s", renamed ? definition->element_id_field : "",
              renamed ? path + strlen("_id") : path);
 }
@@ -344,6 +363,10 @@ void spill_stored_element_append(const spill_definition_t *definition, const spi
 {
     const char *name;
     spill_value_t value;
+    if (is_stored_whole(definition)) {
+        spill_value_append(element, document, definition->element_id_field);
+        return;
+    }
     spill_fields_t fields = spill_fields_of(element->data);
     while (spill_fields_next(&fields, &name, &value))
         spill_value_append(&value, document,
@@ -357,25 +380,40 @@ static bool is_own(const spill_definition_t *definition, const char *name)
            strcmp(name, definition->page_owner) == 0;
 }
 
+static bool read_whole(const spill_definition_t *definition, const bson_t *document,
+                       spill_value_t *value)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, document, definition->element_id_field))
+        return false;
+    *value = spill_value_from_iter(&iter);
+    return true;
+}
+
 bool spill_stored_element_read(const spill_definition_t *definition, const bson_t *document,
-                               bson_t *element)
+                               bson_t *memory, spill_value_t *value)
 {
     const char *name, *id = definition->element_id_field;
-    spill_value_t value;
-    bson_init(element);
+    spill_value_t field;
+    bson_init(memory);
     if (!bson_has_field(document, definition->page_owner))
         return false;
+    if (is_stored_whole(definition))
+        return read_whole(definition, document, value);
     spill_fields_t fields = spill_fields_of(bson_get_data(document));
-    while (spill_fields_next(&fields, &name, &value)) {
+    while (spill_fields_next(&fields, &name, &field)) {
         if (!is_own(definition, name))
-            spill_value_append(&value, element,
+            spill_value_append(&field, memory,
                                id[0] != '\0' && strcmp(name, id) == 0 ? "_id" : name);
     }
+    *value = spill_value_from_document(memory);
     return true;
 }
 
 int64_t spill_stored_element_growth(const spill_definition_t *definition)
 {
     size_t length = strlen(definition->element_id_field);
+    if (is_stored_whole(definition))
+        return (int64_t)length + 2; /* its type, its name and a NUL */
     return length > strlen("_id") ? (int64_t)(length - strlen("_id")) : 0;
 }

@@ -20,6 +20,7 @@ typedef enum spill_name_role {
     SPILL_NAME_OF_HEAD_FIELD,
     SPILL_NAME_OF_PAGE_FIELD,
     SPILL_NAME_OF_ELEMENT_FIELD, /* a dotted path into an element */
+    SPILL_NAME_OF_ELEMENT_ID,    /* the same, or ".": the element itself */
     SPILL_NAME_OF_BUCKET_FIELD,
     SPILL_NAME_OF_STATISTIC /* a field of statistics */
 } spill_name_role_t;
@@ -51,7 +52,7 @@ typedef struct spill_name_field {
     PAGES("pageArray", page_array, PAGE_FIELD, false)                                              \
     PAGES("pageCount", page_count, PAGE_FIELD, false)                                              \
     ADDED("elementIdField", element_id_field, PAGE_FIELD)                                          \
-    ADDED("idField", id_field, ELEMENT_FIELD)                                                      \
+    ADDED("idField", id_field, ELEMENT_ID)                                                         \
     ADDED("timeField", time_field, ELEMENT_FIELD)                                                  \
     ADDED("windowField", window_field, BUCKET_FIELD)                                               \
     ADDED("windowSource", window_source, ELEMENT_FIELD)                                            \
@@ -162,6 +163,9 @@ typedef struct spill_schema {
  */
 const spill_schema_t *spill_schema_of(const spill_definition_t *definition);
 
+/* Can an array with this layout and keep keep each id once? (check.c) */
+bool spill_definition_has_unique(const spill_definition_t *definition);
+
 /* The rules of each layout. (check.c) */
 spill_code_t spill_check_outlier(const spill_definition_t *definition, spill_error_t *error);
 spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_error_t *error);
@@ -234,6 +238,11 @@ bool spill_window_text_valid(const char *text, size_t length);
  * `_id` is stored under the definition's element_id_field, at the same place among the element's
  * fields. So an element cannot have a field named as the owner's, `spill`, or element_id_field;
  * every other field is stored under its own name. Nothing else in the project knows these rules.
+ *
+ * If the id_field is ".", an element may be any value, and is stored whole under element_id_field:
+ *
+ *      element    7
+ *      document   {_id: {...}, productId: P,  elementId: 7, spill: {...}}
  */
 
 #define SPILL_STORED_PATH_SIZE (2 * SPILL_NAME_SIZE)
@@ -262,11 +271,12 @@ void spill_stored_element_append(const spill_definition_t *definition, const spi
                                  bson_t *document);
 
 /*
- * Read the document's element into `element`, which the call initializes. Return false if the
- * document has no owner's field: then the element was removed, and `element` is empty.
+ * Read the document's element. `value` borrows from the document and from `memory`, which the call
+ * initializes. Return false if the document has no owner's field, or no element: then the element
+ * was removed, and `memory` is empty.
  */
 bool spill_stored_element_read(const spill_definition_t *definition, const bson_t *document,
-                               bson_t *element);
+                               bson_t *memory, spill_value_t *value);
 
 /* Bytes by which the stored element may be larger than the element. */
 int64_t spill_stored_element_growth(const spill_definition_t *definition);

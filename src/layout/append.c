@@ -42,6 +42,7 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     append.append.elements_bytes = part->bytes;
     append.append.skip = part->skip;
     append.append.op = part->op;
+    append.append.searched = part->searched;
     append.append.members = part->members;
     append.append.member_count = part->member_count;
     append.append.update = page == SPILL_HEAD ? part->update : NULL;
@@ -75,7 +76,9 @@ static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *
         .op_base = response->state.op_count,
         .dropped = count_dropped(owner, &response->state, response->op.seq, response->op.count),
     };
-    if (response->op.count == spill_request_numbers(append))
+    /* An array that keeps each id once: the operation may have left out some of the batch. */
+    bool fewer = append->append.searched && response->op.count < spill_request_numbers(append);
+    if (response->op.count == spill_request_numbers(append) || fewer)
         return SPILL_OK;
     spill_fail(error, SPILL_CONFLICT,
                "the operation id was used for an append of %" PRId64
@@ -236,10 +239,11 @@ static spill_code_t make_room_for_session(const spill_owner_t *owner, const spil
 /* Is there nothing more to do after a refusal that is not an error? */
 static bool is_final(const spill_part_t *part, spill_refusal_t refusal)
 {
-    if (refusal == SPILL_REFUSAL_NONE)
-        return part->member_count > 0; /* a member's operation may be the reason */
+    if (refusal == SPILL_REFUSAL_NONE) /* a member's operation, or an id, may be the reason */
+        return part->member_count > 0 || part->searched != NULL;
     return refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE ||
-           refusal == SPILL_REFUSAL_TOO_OLD || refusal == SPILL_REFUSAL_NO_MATCH;
+           refusal == SPILL_REFUSAL_TOO_OLD || refusal == SPILL_REFUSAL_NO_MATCH ||
+           refusal == SPILL_REFUSAL_SEARCH;
 }
 
 spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part,

@@ -196,6 +196,9 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
 /* The hash of an owner selects its queue. A group has appends to one owner only. */
 enum { QUEUES = 256, GATHER_YIELDS = 64, SESSIONS_MAX = 64 };
 
+/* Elements of a part whose ids are compared with those of others; a larger part is not combined. */
+enum { UNIQUE_MAX = 16 };
+
 typedef struct job {
     spill_waiter_t waiter; /* first */
     spill_owner_t *owner;
@@ -255,6 +258,26 @@ static bool same_kind(const spill_part_t *left, const spill_part_t *right)
            (left->match != NULL) == (right->match != NULL);
 }
 
+/* Do both have searched the same pages, or do both not care? */
+static bool same_search(const spill_searched_t *left, const spill_searched_t *right)
+{
+    if (left == NULL || right == NULL)
+        return left == right;
+    return left->incarnation == right->incarnation && left->pages == right->pages;
+}
+
+/* Has an element of the group an id of the part? (Two ids may have one hash.) */
+static bool has_id_of(const group_t *group, const spill_part_t *part)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        const spill_part_t *other = group->jobs[i]->part;
+        for (size_t k = 0; k < other->count * part->count; k++)
+            if (other->ids[k / part->count] == part->ids[k % part->count])
+                return true;
+    }
+    return false;
+}
+
 /*
  * Can the job be in one request with the group? Only what a document holds ends a group: its
  * elements, its bytes, and half a window of operations, so that a retry still finds its own.
@@ -270,6 +293,8 @@ static bool joins(const group_t *group, const job_t *job)
                                     : SIZE_MAX;
     if (group->count >= most || !spill_buffer_equal(&first->owner->key, &job->owner->key) ||
         !same_kind(first->part, job->part) ||
+        !same_search(first->part->searched, job->part->searched) ||
+        (job->part->searched != NULL && has_id_of(group, job->part)) ||
         group->bytes + job->part->bytes > definition->bounds.head_bytes_max ||
         !spill_part_fits(job->owner, group->elements + (int64_t)job->part->count,
                          group->bytes + job->part->bytes))
@@ -322,6 +347,7 @@ static spill_part_t merge(const group_t *group, size_t from, size_t end)
     whole.elements = elements;
     whole.members = members;
     whole.match = group->jobs[from]->part->match;
+    whole.searched = group->jobs[from]->part->searched;
     return whole;
 }
 
@@ -341,13 +367,13 @@ static void share(const group_t *group, size_t from, size_t end, spill_code_t co
         job_t *job = group->jobs[i];
         int64_t count = (int64_t)job->part->count;
         job->code = code;
-        if (code == SPILL_OK)
+        if (code == SPILL_OK && result->count > 0)
             *job->result = (spill_append_result_t){
                 .first = first,
                 .count = count,
                 .op_base = result->op_base,
                 .dropped = share_of_dropped(result->dropped, first - result->first, count)};
-        else if (job->error != NULL)
+        else if (code != SPILL_OK && job->error != NULL)
             *job->error = *error;
         first += count;
     }
@@ -371,7 +397,9 @@ static void carry_out(const group_t *group, size_t from, size_t end)
     spill_code_t code = append_alone(first->owner, &whole, &result, &error);
     bson_free((void *)whole.elements);
     bson_free((void *)whole.members);
-    if (code == SPILL_UNKNOWN || code == SPILL_IO || (code == SPILL_OK && result.count > 0)) {
+    bool searches_again = code == SPILL_OK && whole.searched != NULL; /* each of them */
+    if (code == SPILL_UNKNOWN || code == SPILL_IO || searches_again ||
+        (code == SPILL_OK && result.count > 0)) {
         share(group, from, end, code, &result, &error);
         return;
     }
@@ -414,6 +442,7 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
     const spill_array_t *array = owner->array;
     bool alone = array->combine == NULL || part->update != NULL ||
                  (part->match != NULL && !bson_empty(part->match)) ||
+                 (part->searched != NULL && part->count > UNIQUE_MAX) ||
                  spill_schema_of(&array->definition)->keeps_top_n;
     return alone ? append_alone(owner, part, result, error)
                  : append_together(owner, part, result, error);

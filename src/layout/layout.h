@@ -12,6 +12,7 @@
  *   capped.c        capped: append
  *   referenced.c    documents of one element: append and trim (referenced.h); referenced_read.c,
  *                   referenced_change.c and referenced_recount.c have the other steps
+ *   unique.c        append to an array that keeps each id once (unique.h)
  *   locate.c        which document has an element; counts
  *   change.c        edit and remove, in documents of several elements
  *   trim.c          trim, and retention; trim_bound.c finds where a trim ends

@@ -226,6 +226,17 @@ static spill_code_t find_in_pages(const spill_owner_t *owner, const spill_state_
     return SPILL_OK;
 }
 
+spill_code_t spill_outlier_find_in_pages(const spill_owner_t *owner, const spill_state_t *head,
+                                         spill_which_t *which, spill_response_t *page,
+                                         int64_t *where, spill_error_t *error)
+{
+    *where = SPILL_NO_DOCUMENT;
+    /* With keep newest the head knows how many elements are in pages. */
+    if (head->pages == 0 || head->first - head->watermark - head->removed <= 0)
+        return SPILL_OK;
+    return find_in_pages(owner, head, which, head->watermark, page, where, error);
+}
+
 spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_response_t *head,
                                    spill_which_t *which, spill_response_t *page, int64_t *where,
                                    spill_error_t *error)

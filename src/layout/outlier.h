@@ -33,6 +33,9 @@ typedef struct spill_part {
     /* To a head that keeps the newest (spill_append_options_t); or NULL. */
     const spill_session_op_t *session;
     const bson_t *match;
+    /* An array that keeps each id once: the guard, and a hash of each element's id; or NULL. */
+    const spill_searched_t *searched;
+    const uint64_t *ids;
     /*
      * Keep oldest: if the tail has room for the first elements only, append these. result->count is
      * their number, and the caller appends the rest.
@@ -210,6 +213,14 @@ spill_code_t spill_outlier_absent_element(const spill_owner_t *owner, const spil
 spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_response_t *head,
                                    spill_which_t *which, spill_response_t *page, int64_t *where,
                                    spill_error_t *error);
+
+/*
+ * The same among the pages only, of a head as it was read: *where is SPILL_NO_DOCUMENT if no page
+ * has the id. (locate.c)
+ */
+spill_code_t spill_outlier_find_in_pages(const spill_owner_t *owner, const spill_state_t *head,
+                                         spill_which_t *which, spill_response_t *page,
+                                         int64_t *where, spill_error_t *error);
 
 /* Read the head, with the element of an id (NULL: only its state). (locate.c) */
 spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_value_t *id,

@@ -2,6 +2,7 @@
 
 #include "bson/value.h"
 #include "layout/layout.h"
+#include "layout/unique.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -434,6 +435,8 @@ spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversi
     bool settled = false, plain = !oversized->ours;
     spill_code_t code = SPILL_OK;
     if (plain)
+        code = spill_unique_check_unmanaged(owner, error);
+    if (plain && code == SPILL_OK)
         code = adopt_array(owner, oversized, &head, reshaped, error);
     int64_t limit = run_limit(owner, oversized->elements, oversized->bytes);
     while (code == SPILL_OK && !settled) {

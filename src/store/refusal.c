@@ -86,6 +86,15 @@ spill_seen_t spill_seen_by(const spill_response_t *read)
         .op = read->op_found, .unmatched = read->unmatched, .session = read->session};
 }
 
+/* Does the head count other pages than those that the caller has searched? */
+static bool is_searched_past(const spill_request_t *append, const spill_state_t *state)
+{
+    const spill_searched_t *searched = append->append.searched;
+    int64_t incarnation = state->present ? state->incarnation : 0;
+    return !searched->by_store &&
+           (incarnation != searched->incarnation || state->pages != searched->pages);
+}
+
 spill_refusal_t spill_append_refusal_within(const spill_request_t *request,
                                             const spill_state_t *state, const spill_seen_t *seen,
                                             int64_t fields_bytes)
@@ -102,6 +111,8 @@ spill_refusal_t spill_append_refusal_within(const spill_request_t *request,
         return SPILL_REFUSAL_STALE;
     if (state->sealed)
         return SPILL_REFUSAL_SEALED;
+    if (request->append.searched && (is_searched_past(request, state) || (seen && seen->has_id)))
+        return SPILL_REFUSAL_SEARCH;
     if (!has_room(request, state, fields_bytes))
         return SPILL_REFUSAL_FULL;
     return SPILL_REFUSAL_NONE;

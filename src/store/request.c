@@ -1,5 +1,8 @@
 #include "store/request.h"
 
+#include "bson/element_fields.h"
+#include "util/error.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -241,6 +244,22 @@ int64_t spill_request_ops(const spill_request_t *request)
     return request->append.op ? 1 : 0;
 }
 
+bool spill_request_has_id_of(const spill_request_t *append, const spill_value_t *element)
+{
+    const char *path = append->definition->id_field;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t other = SPILL_BUFFER_INIT;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t own = SPILL_BUFFER_INIT;
+    if (!spill_element_key(element, path, &other))
+        return false;
+    for (size_t i = 0; i < append->append.element_count; i++) {
+        spill_buffer_clear(&own);
+        if (spill_element_key(&append->append.elements[i], path, &own) &&
+            spill_buffer_equal(&own, &other))
+            return true;
+    }
+    return false;
+}
+
 int64_t spill_request_numbers(const spill_request_t *request)
 {
     if (request->kind != SPILL_REQUEST_APPEND)
@@ -342,6 +361,7 @@ typedef struct clone {
     spill_value_t value; /* READ: id; a change: element */
     spill_top_entry_t below;
     spill_session_op_t session;
+    spill_searched_t searched;
     spill_op_t op;
     uint8_t op_id[SPILL_OP_ID_MAX];
     spill_run_t run;
@@ -438,6 +458,10 @@ static void clone_append(const spill_request_t *request, clone_t *clone)
     to->append.op = clone_op(request->append.op, clone);
     to->append.elements = clone_elements(request->append.elements, request->append.element_count);
     to->append.session = clone_session(request->append.session, clone);
+    if (request->append.searched) {
+        clone->searched = *request->append.searched;
+        to->append.searched = &clone->searched;
+    }
     if (request->append.update)
         to->append.update = bson_copy(request->append.update);
     if (request->append.match)

@@ -12,7 +12,8 @@
  *                            room; a page: incarnation equal;   a head: update its other fields
  *                            a head: present, or `create`       and its session's entry
  *                            ... matches; its session allows
- *                            it (store/session_entry.h)
+ *                            it (store/session_entry.h);
+ *                            `searched` holds
  *   ... capped    head       as APPEND, but room only for the   as well: drop the oldest slots
  *                            newest element                     until slots_max and bytes_max
  *                                                               hold; watermark = first
@@ -267,6 +268,16 @@ typedef struct spill_read {
     bool ahead;
 } spill_read_t;
 
+/*
+ * Of an append to an array that keeps each id once: what the caller has searched. The append is
+ * refused if the head has an id of its elements, or if it is another head or has other pages.
+ */
+typedef struct spill_searched {
+    bool by_store;       /* nothing was searched: the store refuses an id that any document has */
+    int64_t incarnation; /* of the head; 0: there was none */
+    int64_t pages;       /* no page below this number has one of the ids */
+} spill_searched_t;
+
 /* Enough for each part of a request. */
 #define SPILL_REQUEST_PART_BYTES 144
 
@@ -309,6 +320,7 @@ typedef struct spill_request {
             size_t element_count;
             int64_t elements_bytes; /* sum of their sizes */
             int64_t skip;           /* top-N capped: numbers without an element, before its own */
+            const spill_searched_t *searched; /* an array that keeps each id once: guard; or NULL */
             /*
              * For stores that combine (spill_store_ops): the elements of several appends, in order;
              * `op` and `session` are NULL. Either all of the appends have an operation, or all have
@@ -529,6 +541,9 @@ int64_t spill_request_ops(const spill_request_t *request);
  */
 const spill_session_op_t *spill_request_session_at(const spill_request_t *request, size_t i,
                                                    int64_t *count);
+
+/* An APPEND with `searched`: has an element of a document the id of one of its elements? */
+bool spill_request_has_id_of(const spill_request_t *append, const spill_value_t *element);
 
 /* How many numbers an APPEND uses, for its elements and those that it skips; 0 for other kinds. */
 int64_t spill_request_numbers(const spill_request_t *append);

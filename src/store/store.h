@@ -81,6 +81,9 @@ typedef struct spill_store_ops {
     /* It accepts several appends in one request (append.members): waiting ones are joined. */
     bool combines;
 
+    /* It has an index of all ids of an array, so an append needs no search (searched.by_store). */
+    bool checks_ids;
+
     /* A spill costs round trips: appends leave it to a thread of the store (layout/spiller.h). */
     bool defers_spills;
 

@@ -35,6 +35,7 @@ typedef struct spill_effect {
 typedef struct spill_seen {
     bool op;        /* append.op is in the window */
     bool unmatched; /* the head does not match append.match */
+    bool has_id;    /* append.searched: an element with the id of an appended one is there */
     spill_session_verdict_t
         session; /* of the operations of sessions: the first one that is not NEW */
 } spill_seen_t;
@@ -130,6 +131,7 @@ typedef enum spill_refusal {
     SPILL_REFUSAL_NO_MATCH, /* the head is absent, or does not match */
     SPILL_REFUSAL_SESSIONS, /* there is no room for the session's entry */
     SPILL_REFUSAL_SEALED,
+    SPILL_REFUSAL_SEARCH, /* append.searched does not hold: search again */
     SPILL_REFUSAL_FULL
 } spill_refusal_t;
 

@@ -72,6 +72,7 @@ static void change_shape(const spill_definition_t *from, family_t family,
     definition->op_window = from->op_window;
     carry_name(from->page_owner, definition->page_owner);
     strcpy(definition->id_field, from->id_field);
+    definition->unique = from->unique && spill_definition_has_unique(definition);
     strcpy(definition->time_field, from->time_field);
 }
 

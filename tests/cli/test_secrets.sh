@@ -45,6 +45,7 @@ every_command() {
     hidden backup "$1" copy
     hidden bench "$1" --lengths 10
     hidden consolidate "$1" ../plan.json --execute --yes --log ../log
+    hidden contains "$1" ev alice 1
     hidden control "$1" status
     hidden convert "$1" ev --to reference
     hidden copy "$1" ../other

@@ -43,6 +43,8 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_full_tests(&suite);
     add_read_tests(&suite);
     add_id_tests(&suite);
+    if (order == SPILL_ARRAY_OLDEST_FIRST)
+        add_set_tests(&suite);
     add_catalog_tests(&suite);
     add_owner_tests(&suite);
     add_bucket_tests(&suite);

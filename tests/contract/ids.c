@@ -147,6 +147,38 @@ static void element_without_id_is_not_found(void **state)
     fixture_close(&fixture);
 }
 
+/* With the path "." an element of any type is its own id. */
+static void element_itself_is_an_id(void **state)
+{
+    fixture_t fixture;
+    fixture_open_with_ids(&fixture, *state, SPILL_KEEP_NEWEST, ".");
+    append_json(&fixture, SPILL_HEAD,
+                "1|\"one\"|{\"a\": 1, \"b\": 2}|{\"$oid\": \"0123456789abcdef01234567\"}|"
+                "[1, 2]|null|true|\"one\"|{\"$date\": {\"$numberLong\": \"5\"}}");
+    assert_int_equal(in_head(&fixture, "{\"$numberDouble\": \"1.0\"}"), 0);
+    assert_int_equal(in_head(&fixture, "2"), -1);
+    assert_int_equal(in_head(&fixture, "{\"a\": 1, \"b\": 2}"), 2);
+    assert_int_equal(in_head(&fixture, "{\"b\": 2, \"a\": 1}"), -1);
+    assert_int_equal(in_head(&fixture, "{\"a\": 1}"), -1);
+    spill_page(&fixture, 0, 5);
+    assert_int_equal(in_pages(&fixture, 1, "1"), 0);
+    assert_int_equal(in_pages(&fixture, 1, "2"), -1);
+    assert_int_equal(in_pages(&fixture, 1, "\"one\""), 1);
+    assert_int_equal(in_pages(&fixture, 1, "{\"a\": 1, \"b\": 2}"), 2);
+    assert_int_equal(in_pages(&fixture, 1, "{\"$oid\": \"0123456789abcdef01234567\"}"), 3);
+    assert_int_equal(in_pages(&fixture, 1, "true"), -1);
+    assert_int_equal(in_head(&fixture, "\"one\""), 7);
+    edit_or_remove(&fixture, SPILL_REQUEST_DELETE, 0, 0, 1, NULL);
+    edit_or_remove(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 1, 7, "9");
+    assert_int_equal(in_pages(&fixture, 1, "\"one\""), -1);
+    assert_int_equal(in_head(&fixture, "\"one\""), -1);
+    fixture_reopen(&fixture);
+    assert_int_equal(in_head(&fixture, "9"), 7);
+    assert_int_equal(in_pages(&fixture, 1, "1"), 0);
+    assert_sound(&fixture);
+    fixture_close(&fixture);
+}
+
 /* ---- the index follows the elements ---------------------------------------------------------- */
 
 static void ids_follow_edits_and_removals(void **state)
@@ -293,6 +325,7 @@ void add_id_tests(suite_t *suite)
 {
     SUITE_ADD(suite, ids_compare_like_values);
     SUITE_ADD(suite, element_without_id_is_not_found);
+    SUITE_ADD(suite, element_itself_is_an_id);
     SUITE_ADD(suite, ids_follow_edits_and_removals);
     SUITE_ADD(suite, ids_move_to_pages);
     SUITE_ADD(suite, ids_of_pages_that_keep_oldest);

@@ -29,6 +29,7 @@ void add_unmanaged_tests(suite_t *suite); /* unmanaged.c: unmanaged arrays */
 void add_full_tests(suite_t *suite);      /* full.c: unmanaged arrays in full documents */
 void add_read_tests(suite_t *suite);      /* reads.c: runs, and the page of a number */
 void add_id_tests(suite_t *suite);        /* ids.c: elements by id */
+void add_set_tests(suite_t *suite);       /* sets.c: arrays that keep each id once */
 void add_catalog_tests(suite_t *suite);   /* catalog.c: catalog, numbers, owners */
 void add_owner_tests(suite_t *suite);     /* owners.c: owners with an _id of any type */
 /* bucket.c: windows and statistics through the public API */

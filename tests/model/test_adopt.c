@@ -144,6 +144,36 @@ static void other_layouts_are_refused(void **state)
 }
 
 /* Adopt through a store in which call `at` fails. Return whether it was reached. */
+static void write_duplicates(const world_t *world, int last)
+{
+    bson_t *update = BCON_NEW("$set", "{", "activities", "[", BCON_INT32(1), BCON_INT32(2),
+                              BCON_INT32(3), BCON_INT32(4), BCON_INT32(last), "]", "}");
+    assert_int_equal(spill_array_update(world->other, &world->owner, update, NULL), SPILL_OK);
+    bson_destroy(update);
+}
+
+/* An array that keeps each id once adopts no array that has an id twice, and names it. */
+static void duplicates_are_not_adopted(void **state)
+{
+    (void)state;
+    world_t world;
+    spill_error_t error;
+    open_world(&world, true, "feed-recent");
+    spill_definition_t definition = *spill_array_get_definition(world.feed);
+    spill_array_close(world.feed);
+    strcpy(definition.id_field, ".");
+    definition.unique = true;
+    assert_int_equal(spill_store_define(world.store, &definition, &error), SPILL_OK);
+    assert_int_equal(spill_array_open(world.store, "feed", &world.feed, &error), SPILL_OK);
+    write_duplicates(&world, 2);
+    assert_int_equal(spill_array_adopt(world.feed, &world.owner, NULL, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "owner \"ada\""));
+    assert_non_null(strstr(error.message, "element 4, 2, has the id of an earlier element"));
+    write_duplicates(&world, 5);
+    assert_int_equal(spill_array_adopt(world.feed, &world.owner, NULL, &error), SPILL_OK);
+    close_world(&world);
+}
+
 static bool adopt_with_fault(const world_t *world, int64_t at, fault_t fault)
 {
     fault_once_t once = {.at = at, .fault = fault};
@@ -189,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(array_is_adopted_and_spilled),
         cmocka_unit_test(other_layouts_are_refused),
+        cmocka_unit_test(duplicates_are_not_adopted),
         cmocka_unit_test(every_call_of_an_adoption_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,6 +262,8 @@ static void do_append(sim_client_t *client, int owner, int count)
         return;
     }
     bool has_op = sim_random_chance(&world->random, 700);
+    if (world->settings.unique && has_op)
+        count = 1; /* a batch with an operation id must fit a page */
     const sim_model_t *plain = &world->plains[owner];
     if (has_op && sim_random_chance(&world->random, 300))
         refresh_base(client, owner);

@@ -34,6 +34,8 @@ static sim_event_t append_event(const spill_request_t *request, const spill_stat
         return SIM_APPEND_NO_MATCH;
     case SPILL_REFUSAL_SESSIONS:
         return SIM_APPEND_SESSIONS;
+    case SPILL_REFUSAL_SEARCH:
+        return SIM_APPEND_SEARCH;
     case SPILL_REFUSAL_SEALED:
         return SIM_APPEND_SEALED;
     case SPILL_REFUSAL_ABSENT:

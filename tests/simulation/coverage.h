@@ -23,6 +23,7 @@
     X(APPEND_TOO_OLD, "APPEND refused: the session has made a later transaction")                  \
     X(APPEND_NO_MATCH, "APPEND refused: the head does not match")                                  \
     X(APPEND_SESSIONS, "APPEND refused: too many sessions")                                        \
+    X(APPEND_SEARCH, "APPEND refused: search the ids again")                                       \
     X(APPEND_SEALED, "APPEND refused: sealed")                                                     \
     X(APPEND_FULL, "APPEND refused: full")                                                         \
     X(APPEND_ABSENT, "APPEND refused: absent, or another epoch")                                   \
@@ -99,6 +100,7 @@
     X(TOP_PARTLY_SHOWN, "a summary could not hold all of its elements")                            \
     X(REPEAT_RECOGNIZED, "a retry returned the numbers of its first try")                          \
     X(REPEAT_BY_SUCCESSOR, "... to the client that replaced a crashed one")                        \
+    X(LEFT_OUT, "a set left out elements that it had")                                             \
     X(RETRIED_ELSEWHERE, "a statement of a session was sent again through another client")         \
     X(SESSION_TOO_OLD, "... after a later transaction of its session")                             \
     X(SESSION_REFUSED, "... or was refused because of too many sessions")                          \

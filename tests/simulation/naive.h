@@ -45,6 +45,10 @@ extern const sim_naive_t sim_naive_entry_replaced_late;
 extern const sim_naive_t sim_naive_rewrite_without_length;
 extern const sim_naive_t sim_naive_rewrite_without_entry;
 
+/* Arrays that keep each id once (naive_set.c). */
+extern const sim_naive_t sim_naive_set_without_pages;
+extern const sim_naive_t sim_naive_set_without_head;
+
 /* Naive clients (naive_client.c). */
 extern const sim_naive_t sim_naive_count_by_max;
 extern const sim_naive_t sim_naive_batch_larger_than_page;

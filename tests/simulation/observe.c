@@ -153,6 +153,8 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
         world->hits[owner]++;
         sim_saw(world, SIM_UPDATE_WITH_APPEND);
     }
+    if (world->settings.unique)
+        sim_observe_unique(world, owner);
     if (response->state.live == 1 && alone_over_bound(request, &response->state))
         sim_saw(world, SIM_OVERSIZE_ALONE);
     if (world->settings.top_n)

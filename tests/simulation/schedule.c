@@ -117,6 +117,7 @@ void sim_schedule_begin(sim_world_t *world)
     world->definition.keep_elements = world->settings.keep_elements;
     world->definition.keep_seconds = world->settings.keep_seconds;
     strcpy(world->definition.id_field, SIM_ID_FIELD);
+    world->definition.unique = world->settings.unique;
     strcpy(world->definition.time_field, SIM_TIME_FIELD);
     if (world->settings.paths)
         definition_put_in_document(&world->definition, "inner");
@@ -460,7 +461,7 @@ static void check_appends(sim_world_t *world)
         bool again = false;
         for (int j = 0; j < append->count; j++) {
             const sim_origin_t *origin = &world->origins[append->first_value + j];
-            if (append->code == SPILL_OK && origin->applied == 0)
+            if (append->code == SPILL_OK && origin->applied == 0 && !world->settings.unique)
                 sim_fail(world, "append #%zu was acknowledged and is lost", i);
             again = again || origin->applied > 1;
         }
@@ -552,6 +553,10 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     settings->paths = !naive && seed / 11 % 3 == 0;
     for (int i = 0; i < 2 && settings->paths && settings->padded; i++)
         settings->bounds[i].head_bytes_max += SIM_PATHS_BYTES;
+    bool holds_ids = settings->keep == SPILL_KEEP_NEWEST &&
+                     settings->layout != SPILL_LAYOUT_CAPPED && !settings->bucket;
+    if (!naive && holds_ids && seed / 11 % 5 == 0)
+        sim_settings_unique(settings);
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

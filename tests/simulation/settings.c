@@ -122,6 +122,8 @@ void sim_settings_print(const sim_settings_t *settings, FILE *file)
 {
     if (settings->layout == SPILL_LAYOUT_CAPPED)
         fputs(settings->top_n ? "capped to the best, " : "capped, ", file);
+    if (settings->unique)
+        fputs("each id once, ", file);
     fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
             settings->top > 0      ? "a summary of the top, "
             : settings->referenced ? "elements apart, "

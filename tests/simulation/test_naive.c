@@ -67,6 +67,8 @@ static void expect_failure(const sim_naive_t *naive)
     X(entry_replaced_late)                                                                         \
     X(rewrite_without_length)                                                                      \
     X(rewrite_without_entry)                                                                       \
+    X(set_without_pages)                                                                           \
+    X(set_without_head)                                                                            \
     X(removal_deletes)                                                                             \
     X(orphans_deleted)                                                                             \
     X(trim_deletes_pages)                                                                          \

@@ -8,6 +8,7 @@
  *   observe.c    how each request that took effect changes the plain arrays
  *   corrupt.c    make wrong summaries and counts
  *   spiller.c    clients that spill later than they append
+ *   sets.c       arrays that keep each id once
  *   rewriting.c  clients that replace the elements of a head, as the gateway does
  *   client.c     random calls of the public API; check.c checks their answers
  *   schedule.c   one schedule from beginning to end, and the final checks
@@ -80,6 +81,7 @@ typedef struct sim_settings {
     bool defers;              /* appends leave due spills to another thread */
     int skew_us;              /* how far clients' clocks may differ */
     bool paths;               /* the head's fields are in a sub-document */
+    bool unique;              /* the array keeps each id once */
     int sessions; /* appends carry operations of sessions; most entries; 0: they do not */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;
@@ -326,6 +328,16 @@ bool sim_spiller_act(sim_client_t *client);
 spill_code_t sim_rewrite(sim_client_t *client, const sim_append_t *append,
                          const spill_value_t *elements, const spill_session_op_t *session,
                          spill_append_result_t *result, spill_error_t *error);
+
+/* ---- sets.c ---------------------------------------------------------------------------------- */
+
+/* Turn the settings into those of an array that keeps each id once. */
+void sim_settings_unique(sim_settings_t *settings);
+/* After an append: no two elements have one id. */
+void sim_observe_unique(sim_world_t *world, int owner);
+/* Check the answer to an append, which may have left out elements. */
+void sim_check_left_out(sim_client_t *client, const sim_append_t *append,
+                        const spill_append_result_t *result, int32_t from);
 
 /* ---- client.c -------------------------------------------------------------------------------- */
 

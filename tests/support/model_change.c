@@ -57,6 +57,10 @@ static void see(const model_store_t *model, step_t *step)
     if (spill_request_match(request) && document->state.present)
         seen->unmatched = !spill_match_fields(spill_request_match(request),
                                               model_find_fields(model, request)->document);
+    for (size_t i = 0; request->kind == SPILL_REQUEST_APPEND && request->append.searched &&
+                       !seen->has_id && i < document->count;
+         i++)
+        seen->has_id = spill_request_has_id_of(request, &document->elements[i]);
     const spill_session_op_t *session;
     int64_t count, applied, entries = (int64_t)document->sessions.count;
     for (size_t i = 0; (session = spill_request_session_at(request, i, &count)) != NULL; i++) {

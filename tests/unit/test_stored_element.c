@@ -1,4 +1,5 @@
 /* Layouts reference and subset: how an element is stored in its document, and read back. */
+#include "bson/value.h"
 #include "definition/schema.h"
 #include "random_value.h"
 #include "support/document.h"
@@ -135,10 +136,11 @@ static void make_document(const spill_definition_t *definition, const bson_t *el
 static void assert_round_trip(const spill_definition_t *definition, const bson_t *element)
 {
     bson_t document, back;
+    spill_value_t value;
     make_document(definition, element, &document);
-    assert_true(spill_stored_element_read(definition, &document, &back));
-    assert_int_equal(back.len, element->len);
-    assert_memory_equal(bson_get_data(&back), bson_get_data(element), element->len);
+    assert_true(spill_stored_element_read(definition, &document, &back, &value));
+    assert_int_equal(value.size_bytes, element->len);
+    assert_memory_equal(value.data, bson_get_data(element), element->len);
     bson_destroy(&back);
     bson_destroy(&document);
 }
@@ -182,6 +184,46 @@ static void random_elements_round_trip(void **state)
     }
 }
 
+/* With the id_field "." every element is stored whole, a document too. */
+static void element_that_is_its_id_is_stored_whole(void **state)
+{
+    (void)state;
+    char path[SPILL_STORED_PATH_SIZE];
+    spill_definition_t definition = reviews("elementId");
+    strcpy(definition.id_field, ".");
+    assert_int_equal(spill_definition_check(&definition, NULL), SPILL_OK);
+    random_source_t random = {.state = 7};
+    for (int i = 0; i < 500; i++) {
+        bson_t holder = BSON_INITIALIZER, document, memory;
+        bson_iter_t iter;
+        spill_value_t value;
+        random_append(&random, &holder, "spill");
+        assert_true(bson_iter_init_find(&iter, &holder, "spill"));
+        spill_value_t element = spill_value_from_iter(&iter);
+        assert_int_equal(spill_stored_element_check(&definition, &element, NULL, NULL), SPILL_OK);
+        bson_init(&document);
+        BCON_APPEND(&document, "_id", BCON_INT32(1), "productId", "p1");
+        uint32_t before = document.len;
+        spill_stored_element_append(&definition, &element, &document);
+        assert_int_equal(document.len - before,
+                         spill_stored_element_growth(&definition) + element.size_bytes);
+        assert_true(spill_stored_element_read(&definition, &document, &memory, &value));
+        assert_true(spill_value_equal(&value, &element));
+        bson_destroy(&memory);
+        bson_destroy(&document);
+        bson_destroy(&holder);
+    }
+    spill_stored_element_path(&definition, ".", path);
+    assert_string_equal(path, "elementId");
+    spill_stored_element_path(&definition, "spill.first", path);
+    assert_string_equal(path, "elementId.spill.first");
+    assert_false(spill_stored_element_reserves(&definition, "spill.first"));
+    spill_definition_t other = reviews("elementId");
+    assert_false(spill_stored_element_same_rules(&definition, &other));
+    definition.element_id_field[0] = '\0';
+    assert_int_equal(spill_definition_check(&definition, NULL), SPILL_INVALID);
+}
+
 static void document_of_removed_element_has_none(void **state)
 {
     (void)state;
@@ -189,7 +231,8 @@ static void document_of_removed_element_has_none(void **state)
     bson_t *document =
                document_from_json("{\"_id\": {\"owner\": \"p1\"}, \"spill\": {\"first\": 0}}"),
            element;
-    assert_false(spill_stored_element_read(&definition, document, &element));
+    spill_value_t value;
+    assert_false(spill_stored_element_read(&definition, document, &element, &value));
     assert_true(bson_empty(&element));
     bson_destroy(&element);
     bson_destroy(document);
@@ -228,6 +271,7 @@ int main(void)
         cmocka_unit_test(paths_into_the_documents_own_fields_are_reserved),
         cmocka_unit_test(id_keeps_its_position),
         cmocka_unit_test(random_elements_round_trip),
+        cmocka_unit_test(element_that_is_its_id_is_stored_whole),
         cmocka_unit_test(document_of_removed_element_has_none),
         cmocka_unit_test(bytes_are_counted_with_the_longer_name),
         cmocka_unit_test(rules_are_names),

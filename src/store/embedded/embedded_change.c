@@ -464,6 +464,10 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
             code = find_op(decision, error);
         if (code == SPILL_OK)
             code = see(decision, error);
+        if (code == SPILL_OK && decision->request->append.searched)
+            code = spill_embedded_has_id(decision->store, decision->request, decision->state,
+                                         decision->batch, &decision->key,
+                                         &decision->facts.seen.has_id, error);
         break;
     case SPILL_REQUEST_UPDATE_FIELDS:
     case SPILL_REQUEST_REWRITE:

@@ -1,6 +1,7 @@
 /* Encode and decode the values of records. */
 #include "store/embedded/embedded_codec.h"
 
+#include "bson/element_fields.h"
 #include "bson/key.h"
 #include "bson/value.h"
 #include "definition/schema.h"
@@ -556,7 +557,9 @@ bool spill_element_decode(const spill_definition_t *definition, const uint8_t *d
         return false;
     }
     *value = (spill_value_t){.data = data + 1, .size_bytes = (uint32_t)(size - 1), .type = data[0]};
-    if (spill_schema_of(definition)->has_referenced_elements && value->type != BSON_TYPE_DOCUMENT)
+    bool any = !spill_schema_of(definition)->has_referenced_elements ||
+               spill_is_whole_element(definition->id_field);
+    if (!any && value->type != BSON_TYPE_DOCUMENT)
         return false;
     return spill_value_valid(value);
 }

@@ -22,6 +22,15 @@ spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch
                                       const spill_request_t *request, spill_record_key_t *key,
                                       int64_t page, spill_state_t *state, spill_error_t *error);
 
+/*
+ * Has an element of the owner, from the head's watermark on, the id of an element of the append?
+ * For the leader: `batch` has its changes so far. Uses `key`. Cost: a seek for each element.
+ * (unique_ids.c)
+ */
+spill_code_t spill_embedded_has_id(spill_embedded_t *store, const spill_request_t *append,
+                                   const spill_state_t *head, const spill_batch_t *batch,
+                                   spill_record_key_t *key, bool *has, spill_error_t *error);
+
 /* Write a state record under the document's key. */
 void spill_embedded_put_state(spill_embedded_t *store, const spill_record_key_t *key, bool head,
                               const spill_state_t *state, spill_batch_t *batch);

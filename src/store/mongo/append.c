@@ -293,6 +293,7 @@ static void append_exact_guard(const spill_mongo_document_t *document, bson_t *f
     BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
                 "}");
     spill_mongo_append_room(document, filter);
+    spill_mongo_append_search_guard(document, filter);
     if (spill_request_ops(document->request) > 0)
         spill_mongo_append_op_guard(document, filter);
     spill_mongo_append_seen_guard(document, true, filter);

@@ -4,6 +4,7 @@
  */
 #include "store/mongo/guarded.h"
 
+#include "bson/element_fields.h"
 #include "definition/schema.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -101,6 +102,62 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
                 "}", "]", "}", "}", "}");
 }
 
+/* ---- ids that are to be kept once ------------------------------------------------------------ */
+
+/* An expression: the ids of the array's elements. */
+static bson_t *ids_of_array(const spill_mongo_document_t *document)
+{
+    char array[SPILL_MONGO_PATH_SIZE + 1], field[SPILL_MONGO_THIS_ID_SIZE];
+    snprintf(array, sizeof array, "$%s", document->array);
+    spill_mongo_this_id(document->request->definition, field);
+    if (spill_is_whole_element(document->request->definition->id_field))
+        return BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    return BCON_NEW("$map", "{", "input", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]", "]", "}",
+                    "as", "this", "in", BCON_UTF8(field), "}");
+}
+
+/* An expression: the array has none of the ids of the appended elements. */
+static bson_t *has_no_id(const spill_mongo_document_t *document)
+{
+    const spill_request_t *request = document->request;
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *ids = ids_of_array(document);
+    SPILL_SCOPED(bson_destroy) bson_t own = BSON_INITIALIZER;
+    bson_t list;
+    BSON_APPEND_ARRAY_BEGIN(&own, "$literal", &list);
+    for (size_t i = 0; i < request->append.element_count; i++) {
+        char buffer[16];
+        const char *key;
+        spill_value_t id;
+        spill_element_id(&request->append.elements[i], request->definition->id_field, &id);
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&id, &list, key);
+    }
+    bson_append_array_end(&own, &list);
+    return BCON_NEW("$eq", "[", "{", "$setIntersection", "[", BCON_DOCUMENT(ids),
+                    BCON_DOCUMENT(&own), "]", "}", "[", "]", "]");
+}
+
+static bson_t *search_condition(const spill_mongo_document_t *document)
+{
+    const spill_searched_t *searched = document->request->append.searched;
+    char epoch[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *none = has_no_id(document);
+    return BCON_NEW("$and", "[", "{", "$eq", "[",
+                    BCON_UTF8(spill_mongo_ref(document, "epoch", epoch)),
+                    BCON_INT64(searched->incarnation), "]", "}", "{", "$eq", "[",
+                    BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
+                    BCON_INT64(searched->pages), "]", "}", BCON_DOCUMENT(none), "]");
+}
+
+void spill_mongo_append_search_guard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    if (document->request->kind != SPILL_REQUEST_APPEND || !document->request->append.searched)
+        return;
+    SPILL_SCOPED(spill_mongo_destroy) bson_t *condition = search_condition(document);
+    BCON_APPEND(filter, "$nor", "[", "{", "$expr", "{", "$not", "[", BCON_DOCUMENT(condition), "]",
+                "}", "}", "]");
+}
+
 /* ---- quick appends --------------------------------------------------------------------------- */
 
 /* QUICK_PART: quick appends leave this part of the bound free; the largest one has as many bytes.
@@ -168,6 +225,7 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
     SPILL_SCOPED(spill_mongo_destroy)
     bson_t *small = BCON_NEW("$lte", "[", "{", "$bsonSize", "$$ROOT", "}", BCON_UTF8(limit), "]");
     spill_mongo_append_seen_guard(document, false, filter);
+    spill_mongo_append_search_guard(document, filter);
     int64_t count;
     bool session = spill_request_session_at(request, 0, &count) != NULL;
     if (spill_request_ops(request) == 0 && !session) {
@@ -316,6 +374,7 @@ static void append_append_guard(const spill_mongo_step_t *step, bson_t *filter)
     char path[SPILL_MONGO_PATH_SIZE];
     if (!schema(step)->keeps_top_n)
         append_length(step, filter);
+    spill_mongo_append_search_guard(&step->document, filter);
     if (schema(step)->has_windows)
         BCON_APPEND(filter, spill_mongo_path(&step->document, "sealed", path), "{", "$ne",
                     BCON_BOOL(true), "}");

@@ -118,6 +118,12 @@ spill_code_t spill_mongo_push_exactly(spill_mongo_t *store, const spill_mongo_do
 void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
 
 /*
+ * Append to a filter: if the request is an append with `searched`, the head is the searched one,
+ * and has none of the ids of its elements.
+ */
+void spill_mongo_append_search_guard(const spill_mongo_document_t *document, bson_t *filter);
+
+/*
  * A quick append has a cheap guard. The document's bookkeeping has
  *
  *   open: {b<bytes_max>: N}        of a page {b<bytes_max>e<incarnation>: N}

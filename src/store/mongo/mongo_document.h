@@ -234,6 +234,10 @@ void spill_mongo_project_run(const spill_mongo_document_t *document, bool finds,
 bool spill_mongo_decode_run(const spill_mongo_document_t *document, const bson_t *projected,
                             const spill_state_t *state, spill_run_t *run);
 
+/* The id of an element that an expression names $$this. */
+#define SPILL_MONGO_THIS_ID_SIZE (SPILL_NAME_SIZE + 8)
+void spill_mongo_this_id(const spill_definition_t *definition, char ref[SPILL_MONGO_THIS_ID_SIZE]);
+
 /* The path of the ids of a page's elements, for a filter and an index. */
 #define SPILL_MONGO_ID_PATH_SIZE SPILL_STORED_PATH_SIZE
 void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE]);
@@ -268,9 +272,12 @@ void spill_mongo_project_referenced(bson_t *projection);
 void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const bson_t *projected,
                                    spill_state_t *state, spill_run_t *run);
 
-/* Get number and element (to be destroyed) of a document of one element; false if it has none. */
+/*
+ * Get number and element of a document of one element; false if it has none. The element borrows
+ * from the document and from `memory`, which the caller destroys.
+ */
 bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
-                            int64_t *seq, bson_t *element);
+                            int64_t *seq, bson_t *memory, spill_value_t *element);
 
 /* READ of SPILL_ELEMENTS. */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,

@@ -264,6 +264,13 @@ static void project_range(const spill_mongo_document_t *document, bson_t *projec
     BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", BCON_DOCUMENT(run));
 }
 
+void spill_mongo_this_id(const spill_definition_t *definition, char ref[SPILL_MONGO_THIS_ID_SIZE])
+{
+    bool whole = spill_is_whole_element(definition->id_field);
+    snprintf(ref, SPILL_MONGO_THIS_ID_SIZE, "$$this%s%s", whole ? "" : ".",
+             whole ? "" : definition->id_field);
+}
+
 /*
  * Project `from`, the rank of the first element with the id from seq on, or -1; and `run`, that
  * element or none. Values are compared by MongoDB's rules, so 1 finds 1.0. A path through an array
@@ -272,9 +279,9 @@ static void project_range(const spill_mongo_document_t *document, bson_t *projec
 static void project_element(const spill_mongo_document_t *document, bson_t *projection)
 {
     const spill_request_t *request = document->request;
-    char array[SPILL_NAME_SIZE + 1], field[SPILL_NAME_SIZE + 8];
+    char array[SPILL_NAME_SIZE + 1], field[SPILL_MONGO_THIS_ID_SIZE];
     snprintf(array, sizeof array, "$%s", document->array);
-    snprintf(field, sizeof field, "$$this.%s", request->definition->id_field);
+    spill_mongo_this_id(request->definition, field);
     bson_t id = BSON_INITIALIZER;
     spill_value_append(request->read.id, &id, "$literal");
     SPILL_SCOPED(spill_mongo_destroy)
@@ -420,6 +427,8 @@ void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_M
 {
     if (spill_schema_of(definition)->has_referenced_elements)
         spill_stored_element_path(definition, definition->id_field, path);
+    else if (spill_is_whole_element(definition->id_field))
+        snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s", definition->page_array);
     else
         snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s.%s", definition->page_array,
                  definition->id_field);

@@ -261,13 +261,13 @@ void spill_mongo_project_referenced(bson_t *projection)
 }
 
 bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
-                            int64_t *seq, bson_t *element)
+                            int64_t *seq, bson_t *memory, spill_value_t *element)
 {
     bson_iter_t iter, first;
     bool numbered =
         bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, "spill.first", &first);
     *seq = numbered ? spill_iter_int64(&first) : -1;
-    return spill_stored_element_read(definition, document, element) && numbered;
+    return spill_stored_element_read(definition, document, memory, element) && numbered;
 }
 
 static bool is_wanted(const spill_request_t *request, int64_t seq)
@@ -284,21 +284,21 @@ void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const
     bson_iter_t iter;
     const uint8_t *data;
     uint32_t size;
-    bson_t whole, element;
+    bson_t whole, memory;
+    spill_value_t value;
     if (!state->present || !bson_iter_init_find(&iter, projected, "element") ||
         !BSON_ITER_HOLDS_DOCUMENT(&iter))
         return;
     bson_iter_document(&iter, &size, &data);
     if (!bson_init_static(&whole, data, size))
         return;
-    if (spill_stored_element_read(document->request->definition, &whole, &element)) {
-        spill_value_t value = spill_value_from_document(&element);
+    if (spill_stored_element_read(document->request->definition, &whole, &memory, &value)) {
         state->live = 1;
-        state->live_bytes = element.len;
+        state->live_bytes = value.size_bytes;
         if (is_wanted(document->request, state->first))
             spill_run_add(run, state->first, &value);
     }
-    bson_destroy(&element);
+    bson_destroy(&memory);
 }
 
 /* ---- runs of referenced elements ------------------------------------------------------------- */
@@ -313,12 +313,11 @@ static bool gather(void *context, const bson_t *document)
     gathering_t *gathering = context;
     spill_run_t *run = &gathering->response->run;
     int64_t seq, most = gathering->request->read.bytes_most;
-    bson_t element;
-    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &element)) {
-        spill_value_t value = spill_value_from_document(&element);
-        spill_run_add(run, seq, &value);
-    }
-    bson_destroy(&element);
+    bson_t memory;
+    spill_value_t element;
+    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &memory, &element))
+        spill_run_add(run, seq, &element);
+    bson_destroy(&memory);
     gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
     return !gathering->response->stopped;
 }

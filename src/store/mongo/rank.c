@@ -100,17 +100,17 @@ static bool add_document(void *context, const bson_t *document)
     found_t *found = context;
     const spill_definition_t *definition = found->search->request->definition;
     int64_t seq;
-    bson_t element;
+    bson_t memory;
+    spill_value_t value;
     found->documents++;
-    if (spill_mongo_element_of(definition, document, &seq, &element)) {
-        spill_value_t value = spill_value_from_document(&element);
+    if (spill_mongo_element_of(definition, document, &seq, &memory, &value)) {
         spill_top_entry_t entry = spill_top_entry_of(definition, seq, &value);
         if (entry.rank.class == found->class) {
             spill_run_add(&found->run, seq, &value);
             spill_top_add(&found->top, SIZE_MAX, &entry);
         }
     }
-    bson_destroy(&element);
+    bson_destroy(&memory);
     return true;
 }
 

@@ -170,6 +170,7 @@ static void take_over(const spill_definition_t *from, spill_definition_t *defini
     const spill_schema_t *schema = spill_schema_of(definition);
     strcpy(definition->name, from->name);
     strcpy(definition->id_field, from->id_field);
+    definition->unique = from->unique && spill_definition_has_unique(definition);
     strcpy(definition->time_field, from->time_field);
     definition->op_window = from->op_window;
     if (!schema->is_capped && !schema->has_windows)

@@ -77,6 +77,22 @@ static void compare_windows(spill_transfer_t *transfer, const spill_definition_t
     transfer->drops_windows = transfer->joins_windows && transfer->options->dropping;
 }
 
+/*
+ * Elements are copied as they are. So a target that keeps each id once needs a source that does, by
+ * the same ids.
+ */
+static spill_code_t check_ids(const spill_definition_t *source, const spill_definition_t *target,
+                              spill_error_t *error)
+{
+    bool same = source->unique && strcmp(source->id_field, target->id_field) == 0;
+    if (!target->unique || same)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' keeps each id once, and the elements of '%s' may have an id twice: "
+                      "append them instead, which leaves out duplicates",
+                      target->name, source->name);
+}
+
 /* Make the definition for the target, and compare it with the source's. Change nothing. */
 static spill_code_t plan_target(spill_transfer_t *transfer, const char *name,
                                 spill_definition_t *definition, spill_error_t *error)
@@ -90,7 +106,7 @@ static spill_code_t plan_target(spill_transfer_t *transfer, const char *name,
     SPILL_TRY(spill_transfer_failed(&transfer->target,
                                     make_definition(transfer, &source, definition, error), error));
     compare_windows(transfer, &source, definition);
-    return SPILL_OK;
+    return check_ids(&source, definition, error);
 }
 
 static spill_code_t define_target(spill_transfer_t *transfer, const char *name,

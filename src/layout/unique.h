@@ -1,0 +1,20 @@
+/* Appends to an array that keeps each id once. */
+#ifndef SPILL_LAYOUT_UNIQUE_H
+#define SPILL_LAYOUT_UNIQUE_H
+
+#include "layout/outlier.h"
+
+/*
+ * Append the elements of the part whose ids the array does not have. Each element has an id.
+ * result->count counts all elements of the part, result->duplicates those that were left out.
+ */
+spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error);
+
+/*
+ * Before an unmanaged array is adopted: SPILL_REFUSED if an element has no id, or the id of another
+ * one. The message names owner and element. Other definitions: SPILL_OK. Cost: a read of the array.
+ */
+spill_code_t spill_unique_check_unmanaged(const spill_owner_t *owner, spill_error_t *error);
+
+#endif
