@@ -37,8 +37,9 @@ static spill_code_t check_collection(spill_upstream_t *upstream,
 {
     const spill_definition_t *definition = collection->definition;
     if (!collection->array) {
-        fprintf(out, "%s: not served: its definition's layout keeps reads of heads alone\n",
-                collection->collection);
+        fprintf(out, "%s: not served: %s; reads return heads alone\n", collection->collection,
+                definition->unique ? "a relayed push would not keep each id once"
+                                   : "its definition has another layout, or shares the collection");
         return SPILL_OK;
     }
     SPILL_TRY(spill_upstream_probe(upstream, collection->collection, error));

@@ -45,11 +45,12 @@ static void free_table(table_t *table)
     bson_free(table);
 }
 
+/* A relayed push to a plain owner would not keep each id once. */
 static bool is_served(const spill_definition_t *definition)
 {
     const spill_schema_t *schema = spill_schema_of(definition);
     return definition->layout == SPILL_LAYOUT_OUTLIER && schema->has_pages &&
-           definition->keep == SPILL_KEEP_NEWEST;
+           definition->keep == SPILL_KEEP_NEWEST && !definition->unique;
 }
 
 /* Does this definition's page collection hold nothing but pages? A window's has its heads, too. */

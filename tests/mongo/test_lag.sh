@@ -39,6 +39,7 @@ END
 # waits COMMAND...: it does nothing while the secondary is 30 s behind, and ends when it is 2 s behind.
 waits() {
     local status
+    rm -f job.out job.err # of the command before
     echo 30 >lag
     "$SPILLWAY" "$@" --max-lag 5 >job.out 2>job.err &
     local job=$!
