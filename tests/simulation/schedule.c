@@ -335,7 +335,7 @@ static bool in_order_of_time(const sim_model_t *plain)
 /*
  * Retention by age keeps old elements at most as long as definition.h promises. Append one value
  * per second until each kind of document must have been filled. Old elements behind a younger one
- * stay.
+ * stay. A set leaves a value out if it has the id, so these appends may add nothing to it.
  */
 static void check_retained(sim_world_t *world, sim_client_t *client, int owner)
 {
@@ -344,7 +344,7 @@ static void check_retained(sim_world_t *world, sim_client_t *client, int owner)
     bool capped = settings->layout == SPILL_LAYOUT_CAPPED, dropped;
     int64_t threshold = larger(settings->bounds[0].threshold, settings->bounds[1].threshold);
     int64_t page = larger(settings->bounds[0].page_capacity, settings->bounds[1].page_capacity);
-    if (settings->keep_seconds == 0)
+    if (settings->keep_seconds == 0 || settings->unique)
         return;
     for (int64_t i = 0; i <= threshold + page && !world->failure[0]; i++)
         last_append(world, client, owner, &dropped);
