@@ -248,20 +248,25 @@ static spill_code_t search(const spill_owner_t *owner, candidates_t *candidates,
 
 /*
  * An id was found. Perhaps an earlier try of the same operation has appended it: then the result is
- * that of the repeated operation. It was applied before the search, so the head shows it now.
+ * that of the repeated operation. It was applied before the search, so the head shows it now,
+ * unless the owner was dropped in between: then *still is false, and what was found says nothing.
  */
 static spill_code_t find_earlier_try(const spill_owner_t *owner, const spill_part_t *part,
-                                     spill_append_result_t *result, spill_error_t *error)
+                                     const view_t *view, spill_append_result_t *result, bool *still,
+                                     spill_error_t *error)
 {
     static const spill_searched_t nothing = {.by_store = true};
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     spill_part_t whole = *part;
     spill_refusal_t refusal;
+    *still = true;
     if (part->op == NULL && part->session == NULL && part->match == NULL)
         return SPILL_OK;
     whole.searched = &nothing;
     spill_request_t append = spill_append_request(owner, SPILL_HEAD, &whole);
-    return spill_append_classify_refusal(owner, &append, &head, &refusal, result, error);
+    SPILL_TRY(spill_append_classify_refusal(owner, &append, &head, &refusal, result, error));
+    *still = head.state.present && head.state.incarnation == view->searched.incarnation;
+    return SPILL_OK;
 }
 
 /* One try, with what is left. *done: there is a result. */
@@ -286,7 +291,7 @@ static spill_code_t append_candidates(spill_owner_t *owner, const spill_part_t *
 spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
-    bool done = false, any = false;
+    bool done = false, any = false, still = true;
     int tries = 0;
     view_t view = {0};
     SPILL_SCOPED(candidates_release) candidates_t candidates;
@@ -295,11 +300,16 @@ spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
     if (owner->array->store->ops->checks_ids)
         SPILL_TRY(append_candidates(owner, part, &candidates, &view, result, &done, error));
     while (!done) {
+        still = true;
         SPILL_TRY(search(owner, &candidates, &view, &any, error));
         if (any)
-            SPILL_TRY(find_earlier_try(owner, part, result, error));
+            SPILL_TRY(find_earlier_try(owner, part, &view, result, &still, error));
+        if (!still) { /* start again with all elements */
+            candidates_release(&candidates);
+            candidates_init(owner, part, &candidates);
+        }
         done = result->repeated;
-        if (!done)
+        if (!done && still)
             SPILL_TRY(append_candidates(owner, part, &candidates, &view, result, &done, error));
         if (!done)
             SPILL_TRY(spill_owner_again(owner, &tries, error));
