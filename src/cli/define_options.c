@@ -8,13 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const spill_cli_define_options_t NONE = SPILL_CLI_DEFINE_DEFAULTS;
-
-bool spill_cli_define_given(const spill_cli_define_options_t *options)
-{
-    return memcmp(options, &NONE, sizeof NONE) != 0;
-}
-
 spill_code_t spill_cli_define_start(const spill_cli_define_options_t *options, const char *name,
                                     spill_definition_t *definition, spill_error_t *error)
 {
@@ -67,12 +60,32 @@ static const struct {
     {offsetof(spill_cli_define_options_t, sort_by), offsetof(spill_definition_t, sort_field)},
 };
 
+static const char *name_given(const spill_cli_define_options_t *options, size_t option)
+{
+    const char *name = NULL;
+    memcpy(&name, (const char *)options + option, sizeof name);
+    return name;
+}
+
+bool spill_cli_define_given(const spill_cli_define_options_t *options)
+{
+    const int64_t numbers[] = {options->threshold,  options->page,      options->head_bytes,
+                               options->page_bytes, options->op_window, options->retain_elements,
+                               options->top};
+    bool given = options->preset || options->layout || options->keep || options->order ||
+                 options->retain_age || options->window || options->unique;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        given = given || numbers[i] != -1;
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        given = given || name_given(options, NAMES[i].option);
+    return given;
+}
+
 static spill_code_t set_names(const spill_cli_define_options_t *options,
                               spill_definition_t *definition, spill_error_t *error)
 {
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const char *name = NULL;
-        memcpy(&name, (const char *)options + NAMES[i].option, sizeof name);
+        const char *name = name_given(options, NAMES[i].option);
         if (!name)
             continue;
         if (strlen(name) >= SPILL_NAME_SIZE)

@@ -489,6 +489,18 @@ static int64_t half_of_head(const spill_definition_t *definition)
     return (definition->bounds.head_bytes_max - spill_top_room(definition)) / 2 - noted;
 }
 
+/* An element of an export is stored under its number, without a search for its id. */
+static spill_code_t check_set(const import_t *import, spill_error_t *error)
+{
+    const spill_import_options_t *options = import->options;
+    if (!import->definition->unique || options->owner || options->elements || options->new_numbers)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' keeps each id once, so elements of an export cannot keep their numbers: "
+                      "give --new-numbers",
+                      import->definition->name);
+}
+
 static spill_code_t prepare_import(import_t *import, spill_error_t *error)
 {
     spill_parser_options_t *parsing = &import->parsing;
@@ -522,6 +534,7 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
         strcmp(import->options->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = import->options->owner;
     bool fill = choose_parts(import, &parsing->bounds);
+    SPILL_TRY(check_set(import, error));
     SPILL_TRY(spill_elements_check(&parsing->elements, error));
     SPILL_TRY(find_input(import, error));
     SPILL_TRY(find_source(import, error));

@@ -48,7 +48,7 @@ assert "url(" not in text and "@import" not in text
 for words in ("unbounded-array", "AVOID_UNBOUNDED_ARRAY", "What to do", "Layout outlier", "80 %",
               "elements in an array", "size of a document", "share of all bytes", "forecast",
               "threshold: 1\u00a0500", "about 200 KiB", "limit: 879 KiB", "document full", "feeds: posts",
-              "spillway plan feeds.ndjson --output plan.json", "spillway migrate @server.uri plan.json"):
+              "spillway plan feeds.ndjson --max-elements 1500 --document-limit 900000 --output plan.json", "spillway migrate @server.uri plan.json"):
     assert words in page.text, words
 assert "<script>document.title='ran'</script>" in page.text  # as text
 assert "\\u202E" in page.text and "\u202e" not in text and "\x07" not in text

@@ -1,5 +1,4 @@
 /* The cards of a report: problems, each with what to do. */
-#include "store/raw_reader.h"
 #include "tools/report/axis.h"
 #include "tools/report/report.h"
 #include "util/text.h"
@@ -95,6 +94,24 @@ static void put_largest(const spill_report_t *report, const spill_scan_collectio
 
 /* ---- what to do ------------------------------------------------------------------------------ */
 
+/* The options of the scan that the plan needs as well, where they are not the default. */
+static void put_limits(const spill_report_t *report)
+{
+    const spill_scan_limits_t *limits = &report->result->limits;
+    const struct {
+        const char *option;
+        int64_t value, usual;
+    } options[] = {
+        {"max-elements", limits->elements, SPILL_SCAN_ELEMENTS},
+        {"max-bytes", limits->bytes, SPILL_SCAN_BYTES},
+        {"document-limit", limits->document_bytes, SPILL_SCAN_DOCUMENT_LIMIT},
+        {"max-share", limits->paid_per_cent, SPILL_SCAN_PAID_PER_CENT},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].value != options[i].usual)
+            fprintf(report->to, " --%s %" PRId64, options[i].option, options[i].value);
+}
+
 /*
  * The command that follows, with the source as an argument of a shell. A connection string may have
  * a password, so it stays in a file.
@@ -102,7 +119,8 @@ static void put_largest(const spill_report_t *report, const spill_scan_collectio
 static void put_commands(const spill_report_t *report, const char *command)
 {
     FILE *to = report->to;
-    bool server = spill_raw_reader_serves(report->source);
+    const spill_scan_result_t *result = report->result;
+    bool server = result->collection_count > 0 && !result->collections[0].input;
     fputs("<pre>spillway plan ", to);
     if (server) {
         fputs("@server.uri", to);
@@ -111,6 +129,7 @@ static void put_commands(const spill_report_t *report, const char *command)
         spill_html_text(to, quoted);
         bson_free(quoted);
     }
+    put_limits(report);
     fputs(" --output plan.json\n", to);
     if (command)
         fprintf(to, "spillway %s @server.uri plan.json", command);
