@@ -78,7 +78,7 @@ static void log_unknown(client_t *client)
     history_unknown(&client->worker.history);
 }
 
-/* An add whose outcome is unknown is not tried again: it may still take effect. */
+/* Do not try again if the outcome is unknown: the first try may still take effect. */
 static void add(client_t *client, int64_t id, const spill_value_t *value)
 {
     const place_t *place = &client->place;
