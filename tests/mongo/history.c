@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -214,6 +215,34 @@ void history_trimmed(history_t *history)
     write_event(history, "trimmed");
 }
 
+void history_add(history_t *history, const char *owner, int64_t id)
+{
+    history->number++;
+    write_event(history, "add %s %" PRId64, owner, id);
+}
+
+void history_remove_id(history_t *history, const char *owner, int64_t id)
+{
+    history->number++;
+    write_event(history, "remove-id %s %" PRId64, owner, id);
+}
+
+void history_contains(history_t *history, const char *owner, int64_t id)
+{
+    history->number++;
+    write_event(history, "contains %s %" PRId64, owner, id);
+}
+
+void history_added(history_t *history, bool added)
+{
+    write_event(history, "added %d", added);
+}
+
+void history_contained(history_t *history, bool contained)
+{
+    write_event(history, "contained %d", contained);
+}
+
 void history_appended(history_t *history, int64_t first)
 {
     write_event(history, "appended %" PRId64, first);
@@ -240,4 +269,23 @@ void history_got(history_t *history, const spill_slice_t *slice)
     write_event(history, "got %" PRId64 " %d%s", slice->count > 0 ? slice->elements[0].seq : -1,
                 slice->more, labels->str);
     bson_string_free(labels, true);
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+int history_check(const char *folder)
+{
+    const char *sources = getenv("SPILLWAY_SOURCE"); /* ctest sets it */
+    if (sources == NULL) {
+        fprintf(stderr, "history: SPILLWAY_SOURCE must be the folder of the sources\n");
+        exit(1);
+    }
+    char *command = bson_strdup_printf("'%s/tests/mongo/linearizable/run' -html %s %s/worker-*",
+                                       sources, folder, folder);
+    fflush(stdout);
+    int status = system(command);
+    bson_free(command);
+    if (!WIFEXITED(status))
+        die("the checker");
+    return WEXITSTATUS(status);
 }

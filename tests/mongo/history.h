@@ -17,6 +17,14 @@
  *     TIME WORKER NUMBER trim OWNER BELOW
  *     TIME WORKER NUMBER trimmed
  *
+ * and, for an array that keeps each id once, where ID is a number:
+ *
+ *     TIME WORKER NUMBER add OWNER ID
+ *     TIME WORKER NUMBER added 1|0            it was new, it was a duplicate
+ *     TIME WORKER NUMBER remove-id OWNER ID   answered by `removed`
+ *     TIME WORKER NUMBER contains OWNER ID
+ *     TIME WORKER NUMBER contained 1|0
+ *
  * TIME is in nanoseconds of CLOCK_MONOTONIC, which processes share. NUMBER counts the worker's
  * operations. OWNER is "ARRAY/OWNER". LABEL is the element's value: it encodes the worker that
  * appended it, the operation, and the place in the batch. linearizable/ reads these files.
@@ -96,9 +104,22 @@ void history_got(history_t *history, const spill_slice_t *slice);
 void history_removed(history_t *history, int existed);
 void history_trimmed(history_t *history);
 
+/* The same for one id of an array that keeps each id once. */
+void history_add(history_t *history, const char *owner, int64_t id);
+void history_remove_id(history_t *history, const char *owner, int64_t id);
+void history_contains(history_t *history, const char *owner, int64_t id);
+void history_added(history_t *history, bool added);
+void history_contained(history_t *history, bool contained);
+
 /* Read a worker's log. Release it. */
 history_book_t history_book(const char *folder, int worker);
 void history_book_release(history_book_t *book);
+
+/*
+ * Run the checker on all logs of `folder`. Return its exit code (linearizable/main.go): 0, the
+ * histories are linearizable; 1, one is not. Then the folder has a page that shows it.
+ */
+int history_check(const char *folder);
 
 /* The path of a worker's log; free with bson_free. */
 char *history_path(const char *folder, int worker);

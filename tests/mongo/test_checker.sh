@@ -244,6 +244,93 @@ expect 1 'appends without numbers, in the wrong order' <<'END_HISTORY'
 170 4 1 got 0 0 2000000010 1000000010
 END_HISTORY
 
+expect 0 'a set: adds, removals and two ids' <<'END_HISTORY'
+100 1 1 add newest/a 7
+110 1 1 added 1
+120 2 1 add newest/a 7
+130 2 1 added 0
+140 2 2 add newest/a 8
+150 2 2 added 1
+160 1 2 remove-id newest/a 7
+170 1 2 removed 1
+180 2 3 contains newest/a 7
+190 2 3 contained 0
+200 2 4 remove-id newest/a 7
+210 2 4 removed 0
+220 1 3 add newest/a 7
+230 1 3 added 1
+240 1 4 contains newest/a 8
+250 1 4 contained 1
+END_HISTORY
+
+expect 0 'a set: two adds at once and a removal between them' <<'END_HISTORY'
+100 1 1 add newest/a 7
+100 2 1 add newest/a 7
+100 3 1 remove-id newest/a 7
+180 3 1 removed 1
+190 1 1 added 1
+190 2 1 added 1
+END_HISTORY
+
+expect 0 'a set: an add and a removal with unknown outcomes that take effect later' <<'END_HISTORY'
+100 1 1 add newest/a 7
+110 1 1 unknown
+120 2 1 contains newest/a 7
+130 2 1 contained 0
+140 2 2 add newest/a 7
+150 2 2 added 0
+160 3 1 remove-id newest/a 7
+170 3 1 unknown
+180 2 3 contains newest/a 7
+190 2 3 contained 1
+200 2 4 contains newest/a 7
+210 2 4 contained 0
+END_HISTORY
+
+expect 1 'a set: two adds of one id, both new, without a removal between them' <<'END_HISTORY'
+100 1 1 add newest/a 7
+100 2 1 add newest/a 7
+190 1 1 added 1
+190 2 1 added 1
+END_HISTORY
+
+expect 1 'a set: a duplicate of an id that was never there' <<'END_HISTORY'
+100 1 1 add newest/a 7
+110 1 1 added 0
+END_HISTORY
+
+expect 1 'a set: an id removed twice' <<'END_HISTORY'
+100 1 1 add newest/a 7
+110 1 1 added 1
+120 1 2 remove-id newest/a 7
+190 1 2 removed 1
+120 2 1 remove-id newest/a 7
+190 2 1 removed 1
+END_HISTORY
+
+expect 1 'a set: a removal that finds nothing, although an add was acknowledged' <<'END_HISTORY'
+100 1 1 add newest/a 7
+110 1 1 added 1
+120 2 1 remove-id newest/a 7
+130 2 1 removed 0
+END_HISTORY
+
+expect 1 'a set: a lost id' <<'END_HISTORY'
+100 1 1 add newest/a 7
+110 1 1 added 1
+120 2 1 contains newest/a 7
+130 2 1 contained 0
+END_HISTORY
+
+expect 1 'a set: a removed id that is there again' <<'END_HISTORY'
+100 1 1 add newest/a 7
+110 1 1 added 1
+120 2 1 remove-id newest/a 7
+130 2 1 removed 1
+140 2 2 contains newest/a 7
+150 2 2 contained 1
+END_HISTORY
+
 expect 2 'a file that is not a history' <<'END_HISTORY'
 100 1 1 shout newest/a
 END_HISTORY
@@ -253,4 +340,4 @@ expect 2 'an answer without a call' <<'END_HISTORY'
 END_HISTORY
 
 [ $failures = 0 ] || exit 1
-echo "26 histories checked correctly"
+echo "35 histories checked correctly"

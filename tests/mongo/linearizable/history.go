@@ -22,7 +22,8 @@ type key struct {
 	number int64
 }
 
-// history has the operations of each owner, in the order of their calls in the files.
+// history has the operations of each owner, in the order of their calls in the files. Each id of an
+// array that keeps each id once counts as an owner of its own: "OWNER id ID".
 type history struct {
 	owners []string
 	byName map[string][]*porcupine.Operation
@@ -80,9 +81,9 @@ func (h *history) readLine(fields []string) error {
 	id := key{worker: int(when[1]), number: when[2]}
 	word, rest := fields[3], fields[4:]
 	switch word {
-	case "append", "count", "read", "remove", "trim":
+	case "append", "count", "read", "remove", "trim", "add", "remove-id", "contains":
 		return h.call(id, when[0], word, rest)
-	case "appended", "counted", "got", "removed", "trimmed", "unknown":
+	case "appended", "counted", "got", "removed", "trimmed", "added", "contained", "unknown":
 		return h.answer(id, when[0], word, rest)
 	}
 	return fmt.Errorf("unknown word %q", word)
@@ -93,7 +94,7 @@ func (h *history) call(id key, time int64, word string, fields []string) error {
 	if len(fields) == 0 {
 		return fmt.Errorf("no owner")
 	}
-	in := input{kind: word}
+	in, owner := input{kind: word}, fields[0]
 	var err error
 	var values []int64
 	switch {
@@ -114,6 +115,12 @@ func (h *history) call(id key, time int64, word string, fields []string) error {
 		if err == nil {
 			in.number = values[0]
 		}
+	case ofSet(word) && len(fields) == 2:
+		values, err = numbers(fields[1:])
+		if err == nil {
+			in.number = values[0]
+			owner = fmt.Sprintf("%s id %d", owner, in.number)
+		}
 	case word != "count" || len(fields) != 1:
 		err = fmt.Errorf("%s with %d words", word, len(fields))
 	}
@@ -122,7 +129,6 @@ func (h *history) call(id key, time int64, word string, fields []string) error {
 	}
 	operation := &porcupine.Operation{ClientId: id.worker, Input: in, Call: time,
 		Output: output{unknown: true}, Return: math.MaxInt64}
-	owner := fields[0]
 	if _, known := h.byName[owner]; !known {
 		h.owners = append(h.owners, owner)
 	}
@@ -218,8 +224,8 @@ func unnumbered(operations []*porcupine.Operation) bool {
 	return any
 }
 
-// operations returns the operations of an owner that must be checked. Reads and counts without an
-// answer show nothing. If an append has no answer, and the last read of the whole array does not show
+// operations returns the operations of an owner that must be checked. Reads and counts (and whether a
+// set contains an id) without an answer show nothing. If an append has no answer, and the last read of the whole array does not show
 // it, then it had no effect before that read. It is left out, which saves the checker many tries.
 func (h *history) operations(owner string) []porcupine.Operation {
 	labels, whole := shown(h.byName[owner])
@@ -227,7 +233,7 @@ func (h *history) operations(owner string) []porcupine.Operation {
 	var all []porcupine.Operation
 	for _, operation := range h.byName[owner] {
 		in, unknown := operation.Input.(input), operation.Output.(output).unknown
-		says := !unknown || in.kind != "count" && in.kind != "read"
+		says := !unknown || in.kind != "count" && in.kind != "read" && in.kind != "contains"
 		if !says || unknown && in.kind == "append" && whole && !has(labels, in) {
 			continue
 		}

@@ -1,11 +1,11 @@
-// linearizable checks histories of appends, counts and reads with Porcupine.
+// linearizable checks histories of arrays, and of sets, with Porcupine.
 //
 //	linearizable [-seconds N] [-html FOLDER] FILE...
 //
 // The files are logs of tests/mongo/history.h, all of one run. Each owner's array is checked
 // separately: is there an order of its operations, each at some moment between its call and its
-// answer, in which a plain list would have given the same answers? It prints the owners that have no
-// such order. With -html it also writes a page that shows the longest partial order. Exit codes: 0
+// answer, in which a plain list would have given the same answers? For an array that keeps each id
+// once it asks that of each id, with a plain set. It prints the owners that have no such order. With -html it also writes a page that shows the longest partial order. Exit codes: 0
 // all owners are linearizable, 1 one is not, 2 a file cannot be read, 3 an owner takes longer than N
 // seconds.
 package main
@@ -43,7 +43,7 @@ func main() {
 	for _, owner := range h.owners {
 		all := h.operations(owner)
 		operations += len(all)
-		switch porcupine.CheckOperationsTimeout(model, all, time.Duration(*seconds)*time.Second) {
+		switch porcupine.CheckOperationsTimeout(modelOf(all), all, time.Duration(*seconds)*time.Second) {
 		case porcupine.Illegal:
 			illegal++
 			explain(owner, all, *html)
@@ -65,6 +65,7 @@ func main() {
 // explain prints where the longest partial order ends, and which operations do not fit after it.
 func explain(owner string, all []porcupine.Operation, html string) {
 	fmt.Printf("%s: not linearizable (%d operations)\n", owner, len(all))
+	model := modelOf(all)
 	_, info := porcupine.CheckOperationsVerbose(model, all, 10*time.Second)
 	var longest []porcupine.Operation
 	for _, order := range info.PartialLinearizationsOperations()[0] {
@@ -98,5 +99,5 @@ func explain(owner string, all []porcupine.Operation, html string) {
 
 func line(operation porcupine.Operation) string {
 	return fmt.Sprintf("%d..%d worker %d: %s", operation.Call, operation.Return,
-		operation.ClientId, model.DescribeOperation(operation.Input, operation.Output))
+		operation.ClientId, describe(operation.Input.(input), operation.Output.(output)))
 }

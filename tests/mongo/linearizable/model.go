@@ -9,12 +9,12 @@ import (
 
 // input is a client's call on one owner's array.
 type input struct {
-	kind   string  // append, count, read, remove, trim
+	kind   string  // append, count, read, remove, trim; of a set: add, remove-id, contains
 	labels []int64 // append: the labels of the elements
 	newest bool    // read: newest first
 	cursor int64   // read: only below (newest first) or above; -1 for no bound
 	limit  int64   // read
-	number int64   // remove: the element's number; trim: the new trim watermark
+	number int64   // remove: the element's number; trim: the new trim watermark; of a set: the id
 }
 
 // anyNumber is the answer to an append whose caller does not get the number: a driver's push.
@@ -23,7 +23,8 @@ const anyNumber = -1
 // output is the answer to a client's call.
 type output struct {
 	unknown bool    // there is no answer
-	number  int64   // append, read: of the first element; count: how many; remove: see removable
+	number  int64   // append, read: of the first element; count: how many; remove: see removable;
+	// add: 1 if the id was new; contains: 1 if it is there
 	labels  []int64 // read
 	more    bool    // read: there may be elements beyond
 }
@@ -228,6 +229,10 @@ var model = porcupine.Model{
 
 func describe(in input, out output) string {
 	switch {
+	case ofSet(in.kind) && out.unknown:
+		return fmt.Sprintf("%s %d -> unknown", in.kind, in.number)
+	case ofSet(in.kind):
+		return fmt.Sprintf("%s %d -> %d", in.kind, in.number, out.number)
 	case in.kind == "append" && out.unknown:
 		return fmt.Sprintf("append %v -> unknown", in.labels)
 	case in.kind == "append":
