@@ -69,6 +69,7 @@ static const spill_field_t result_fields[] = {RESULT(records, .flags = 0),
                                               RESULT(skipped, .flags = 0),
                                               RESULT(before, .flags = 0),
                                               RESULT(dropped, .flags = SPILL_FIELD_SPARSE),
+                                              RESULT(duplicates, .flags = SPILL_FIELD_SPARSE),
                                               RESULT(renumbered, .flags = SPILL_FIELD_SPARSE),
                                               RESULT(documents, .flags = SPILL_FIELD_SPARSE),
                                               RESULT(missing, .flags = SPILL_FIELD_SPARSE),
@@ -93,6 +94,8 @@ static void print_result(const spill_invocation_t *invocation, const import_run_
                spill_cli_plural(result->records, "record", "records"));
     if (result->repeated > 0)
         printf(", %" PRId64 " of them imported before", result->repeated);
+    if (result->duplicates > 0)
+        printf(", %" PRId64 " of them left out because the set has their ids", result->duplicates);
     if (result->dropped > 0)
         printf(", %" PRId64 " of them %s", result->dropped,
                options->owner || options->elements ? "not kept by the cap"

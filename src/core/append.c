@@ -189,6 +189,11 @@ static spill_code_t fit_unique(const spill_owner_t *owner, const spill_append_op
 {
     if (!owner->array->definition.unique)
         return SPILL_OK;
+    if (options->op != NULL && options->update != NULL)
+        return spill_fail(error, SPILL_INVALID,
+                          "'%s' keeps each id once: an append with an operation id cannot have an "
+                          "update, which a retry would repeat if all elements are left out",
+                          owner->array->definition.name);
     if (options->session != NULL) {
         part->count = 1;
         part->bytes = part->elements[0].size_bytes;
@@ -337,7 +342,7 @@ bool spill_array_make_push(spill_array_t *array, const spill_value_t *owner,
 {
     spill_error_t error;
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
-    if (spill_array_check_built(array, &error) != SPILL_OK ||
+    if (array->definition.unique || spill_array_check_built(array, &error) != SPILL_OK ||
         spill_owner_init(&own, array, owner, &error) != SPILL_OK ||
         check_elements(&own, elements, count, &error) != SPILL_OK)
         return false; /* the append reports it */

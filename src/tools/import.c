@@ -404,6 +404,7 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
     import->result->records = import->writer.records;
     import->result->repeated = import->writer.repeated;
     import->result->dropped = import->writer.dropped;
+    import->result->duplicates = import->writer.duplicates;
     import->result->updates = import->writer.updates;
     return report_large(import, chunk, code, error);
 }
@@ -495,10 +496,11 @@ static spill_code_t check_set(const import_t *import, spill_error_t *error)
     const spill_import_options_t *options = import->options;
     if (!import->definition->unique || options->owner || options->elements || options->new_numbers)
         return SPILL_OK;
-    return spill_fail(error, SPILL_REFUSED,
-                      "'%s' keeps each id once, so elements of an export cannot keep their numbers: "
-                      "give --new-numbers",
-                      import->definition->name);
+    return spill_fail(
+        error, SPILL_REFUSED,
+        "'%s' keeps each id once, so elements of an export cannot keep their numbers: "
+        "give --new-numbers",
+        import->definition->name);
 }
 
 static spill_code_t prepare_import(import_t *import, spill_error_t *error)

@@ -72,6 +72,7 @@ typedef struct spill_import_result {
     int64_t repeated;   /* of these, recognized as already appended */
     int64_t dropped;    /* layout capped: of these, dropped at once because of the cap. An export:
                            or trimmed in the array */
+    int64_t duplicates; /* a set: of these, left out because the owner has their ids */
     int64_t renumbered; /* an export: of these, with other numbers than in the export */
     int64_t skipped;    /* bad records passed over in this run */
     int64_t before;     /* records of earlier runs of this import */

@@ -186,7 +186,9 @@ static spill_code_t append_values(spill_import_writer_t *writer, const spill_val
     options.fill = writer->fill;
     spill_code_t code =
         spill_array_append(writer->array, owner, values, count, &options, result, error);
-    writer->records += result->count; /* after an error: of the parts that were acknowledged */
+    /* After an error: of the parts that were acknowledged. A set leaves some out. */
+    writer->records += result->count;
+    writer->duplicates += result->duplicates;
     writer->repeated += result->repeated ? result->count : 0;
     writer->dropped += result->dropped;
     return code;
@@ -231,8 +233,10 @@ static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chun
     collect_values(writer, chunk, entry, 0);
     spill_op_t op = {id, name_operation(writer, chunk, id), base};
     spill_value_t owner = spill_chunk_owner_value(chunk, entry);
-    return append_values(writer, &owner, writer->values, entry->count,
-                         writer->prefix[0] ? &op : NULL, &result, error);
+    /* The ids make a batch to a set repeatable, and an operation would have to fit a page. */
+    bool named = writer->prefix[0] && !spill_array_get_definition(writer->array)->unique;
+    return append_values(writer, &owner, writer->values, entry->count, named ? &op : NULL, &result,
+                         error);
 }
 
 /* ---- batches of several owners --------------------------------------------------------------- */
@@ -290,6 +294,7 @@ static size_t append_group(spill_import_writer_t *writer, const spill_chunk_t *c
         }
         writer->records += batch->result.count;
         writer->dropped += batch->result.dropped;
+        writer->duplicates += batch->result.duplicates;
     }
     return group.count;
 }

@@ -370,6 +370,7 @@ typedef struct spill_import_writer {
     int64_t records;       /* appended, or recognized, so far */
     int64_t repeated;      /* of these, recognized */
     int64_t dropped;       /* of these, dropped at once because of a cap */
+    int64_t duplicates;    /* of these, left out because a set has their ids */
     int64_t updates;       /* of other fields */
     spill_value_t *values; /* scratch */
     size_t value_capacity;

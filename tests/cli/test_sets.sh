@@ -50,3 +50,17 @@ says 2 '' define "$db" ids --layout outlier --unique --collection i --page-colle
 grep -q 'needs an idField' err || fail "--unique without ids: $(cat err)"
 "$SPILLWAY" append "$db" plain alice 1 1 >out || fail "append plain"
 says 4 '' define "$db" plain --id-field . --unique
+
+# An import into a set: more elements than a page has, one of them twice. An export cannot keep its numbers.
+"$SPILLWAY" define "$db" tags --layout outlier --id-field . --unique --collection t --page-collection tp \
+    --threshold 3 --page 2 >out || fail "define tags"
+printf '{"_id":"x","tags":["a","b","c","d","a","e","f","g"]}\n' >tags.ndjson
+"$SPILLWAY" import "$db" tags tags.ndjson --elements tags --quiet >out 2>err || fail "import: $(cat err)"
+grep -q '8 elements of 1 document imported, 1 of them left out' out || fail "the summary: $(cat out)"
+"$SPILLWAY" count "$db" tags x | grep -q '"count":7,' || fail "the set has $("$SPILLWAY" count "$db" tags x)"
+printf '{"owner":"x","seq":9,"element":"a"}\n{"owner":"x","seq":10,"element":"z"}\n' >export.ndjson
+"$SPILLWAY" import "$db" tags export.ndjson >out 2>err
+[ $? = 4 ] || fail "an export with numbers: $(cat out err)"
+grep -q -- '--new-numbers' err || fail "the message: $(cat err)"
+"$SPILLWAY" import "$db" tags export.ndjson --new-numbers --quiet >out 2>err || fail "new numbers: $(cat err)"
+says 0 $'0 "a"\n7 "z"' contains "$db" tags x '"a"' '"z"'

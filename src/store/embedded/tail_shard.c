@@ -4,7 +4,7 @@
 #include <bson/bson.h>
 #include <string.h>
 
-enum { SHARDS_MAX = 64, SHARD_BYTES_MIN = 256 * 1024 };
+enum { SHARDS_MAX = 64, SHARD_BYTES_MIN = 256 * 1024, BYTES_MIN = 4096 };
 
 /* A shard's segments: at least so many, and of about this size. Its table has at most this share of
  * its bytes. */
@@ -35,7 +35,7 @@ static size_t divide(spill_tail_cache_t *cache, size_t shard_bytes, size_t *segm
 
 spill_tail_cache_t *spill_tail_cache_new(int64_t bytes_max, spill_counts_t *counts)
 {
-    if (bytes_max <= 0)
+    if (bytes_max < BYTES_MIN)
         return NULL;
     size_t shards = 1, segment_bytes;
     while (shards < SHARDS_MAX && (size_t)bytes_max / (shards * 2) >= SHARD_BYTES_MIN)

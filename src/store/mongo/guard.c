@@ -154,8 +154,8 @@ void spill_mongo_append_search_guard(const spill_mongo_document_t *document, bso
     if (document->request->kind != SPILL_REQUEST_APPEND || !document->request->append.searched)
         return;
     SPILL_SCOPED(spill_mongo_destroy) bson_t *condition = search_condition(document);
-    BCON_APPEND(filter, "$nor", "[", "{", "$expr", "{", "$not", "[", BCON_DOCUMENT(condition), "]",
-                "}", "}", "]");
+    /* Other guards of one filter use $and, $nor and $expr. */
+    BCON_APPEND(filter, "$or", "[", "{", "$expr", BCON_DOCUMENT(condition), "}", "]");
 }
 
 /* ---- quick appends --------------------------------------------------------------------------- */

@@ -120,7 +120,10 @@ static void put_commands(const spill_report_t *report, const char *command)
 {
     FILE *to = report->to;
     const spill_scan_result_t *result = report->result;
-    bool server = result->collection_count > 0 && !result->collections[0].input;
+    /* The source of a scan of a server is "HOST:PORT/DATABASE". */
+    bool server = result->qualified && strchr(report->source, ':') &&
+                  result->collection_count > 0 && result->collections[0].input &&
+                  strcmp(result->collections[0].input, report->source) == 0;
     fputs("<pre>spillway plan ", to);
     if (server) {
         fputs("@server.uri", to);
