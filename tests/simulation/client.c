@@ -275,7 +275,8 @@ static void do_append(sim_client_t *client, int owner, int count)
     if (world->settings.top_n && has_op && sim_random_chance(&world->random, 150))
         world->appends[index].skip = sim_random_between(&world->random, 1, 5);
     world->appends[index].updates = sim_random_chance(&world->random, 100) &&
-                                    !world->settings.bucket && world->appends[index].skip == 0;
+                                    !world->settings.bucket && world->appends[index].skip == 0 &&
+                                    !(world->settings.unique && has_op); /* refused */
     world->appends[index].fill = count > 1 && sim_random_chance(&world->random, 400);
     if (world->settings.sessions > 0) {
         world->appends[index].must_exist = sim_random_chance(&world->random, 200);

@@ -156,6 +156,7 @@ static void saved_definitions(void **state)
     REFUSED(spill_store_define(store, NULL, &error));
     /* no name is terminated, and no number is in range */
     memset(&definition, 'x', sizeof definition);
+    definition.unique = true; /* other bytes are no value of a bool */
     REFUSED(spill_store_define(store, &definition, &error));
     REFUSED(spill_store_definition(NULL, "feed", &definition, &error));
     REFUSED(spill_store_definition(store, NULL, &definition, &error));

@@ -100,7 +100,8 @@ static void test_error_after_driver_retry(void **state)
 static void test_unclear_errors(void **state)
 {
     (void)state;
-    static const uint32_t codes[] = {1, 6, 7, 8, 50, 64, 89, 91, 189, 262, 9001, 11600, 11601, 11602};
+    static const uint32_t codes[] = {1,  6,   7,   8,    50,    64,    89,
+                                     91, 189, 262, 9001, 11600, 11601, 11602};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         assert_meaning(MONGOC_ERROR_SERVER, codes[i], "eh", WRITE, SPILL_UNKNOWN, true);
         assert_meaning(MONGOC_ERROR_SERVER, codes[i], "eh", 0, SPILL_IO, true);
