@@ -225,6 +225,7 @@ static void definitions_without_a_code(void **state)
     assert_true(bson_empty(&document));
     bson_destroy(&document);
     memset(&definition, 'x', sizeof definition);
+    definition.unique = true; /* other bytes are no value of a bool */
     spill_definition_to_bson(&definition, &document);
     bson_destroy(&document);
     assert_int_equal(spill_threshold(-1, -1), 1);
