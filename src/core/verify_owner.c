@@ -409,10 +409,12 @@ static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_st
 static spill_code_t find_damage(spill_inspection_t *inspection, spill_code_t code,
                                 const spill_error_t *failure, spill_error_t *error)
 {
-    if (code == SPILL_CORRUPT)
+    if (code == SPILL_CORRUPT) {
         spill_inspection_add(inspection, SPILL_HEAD, 2, "the check ends at: %.200s",
                              failure->message);
-    else if (code != SPILL_OK && error != NULL)
+        if (!spill_seqs_contains(&inspection->unreadable, SPILL_HEAD)) /* the store meets it, too */
+            spill_seqs_insert(&inspection->unreadable, SPILL_HEAD);
+    } else if (code != SPILL_OK && error != NULL)
         *error = *failure;
     return code == SPILL_CORRUPT ? SPILL_OK : code;
 }
