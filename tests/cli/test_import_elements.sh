@@ -37,15 +37,13 @@ new_store
 total=$(python3 -c 'import json
 print(sum(len(json.loads(line)["log"].get("messages", [])) for line in open("rooms.ndjson")
     if isinstance(json.loads(line)["log"], dict)))')
-number=0
-while read -r input; do
-    number=$((number + 1))
-    define_array "rooms$number"
-    # shellcheck disable=SC2086 # options
-    expect 0 import "$db" "rooms$number" $input --elements log.messages <rooms.bson
-    is out "$total elements of 14 documents imported, 2 documents without the array"
-    imports "rooms$number" rooms --elements log.messages
-done < <(on_server && echo "shop.archive --collection rooms" || cat <<'END'
+# The sources to import, each with its options; on a server one is enough.
+sources() {
+    if on_server; then
+        echo "shop.archive --collection rooms"
+        return
+    fi
+    cat <<'END'
 rooms.ndjson.gz
 rooms.ndjson
 rooms.json
@@ -55,7 +53,16 @@ dump --collection shop.rooms
 shop.archive --collection rooms
 shop.archive.gz --collection shop.rooms
 END
-)
+}
+number=0
+while read -r input; do
+    number=$((number + 1))
+    define_array "rooms$number"
+    # shellcheck disable=SC2086 # options
+    expect 0 import "$db" "rooms$number" $input --elements log.messages <rooms.bson
+    is out "$total elements of 14 documents imported, 2 documents without the array"
+    imports "rooms$number" rooms --elements log.messages
+done < <(sources)
 [ "$number" -gt 0 ] || fail "no sources"
 clean "$db"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An array in a sub-document (`stats.events') from scan to undo, while another program pushes to it.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; operators have dollars
 SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
 
 python=$(python_with_pymongo)

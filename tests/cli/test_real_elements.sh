@@ -22,8 +22,8 @@ seed_random
 python3 "$here/elements.py" rooms "$data" rooms.ndjson || fail "making the rooms"
 # documents NAME FILE: write every Nth document of the file to NAME.ndjson.gz.
 documents() {
-    local cat=cat
-    [ "${2%.gz}" = "$2" ] || cat=zcat
+    local cat="cat"
+    [ "${2%.gz}" = "$2" ] || cat="zcat"
     "$cat" "$2" | awk -v each="$each" 'NR % each == 1 || each == 1' | gzip -1 >"$1.ndjson.gz"
 }
 documents chat rooms.ndjson

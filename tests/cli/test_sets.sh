@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets: `define --unique`, `append --if-absent`, `contains`, `remove --id` of elements that are their own ids.
 # This test also runs on a server.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars
 source "$(dirname "$0")/lib.sh"
 
 new_store
