@@ -22,11 +22,11 @@ const anyNumber = -1
 
 // output is the answer to a client's call.
 type output struct {
-	unknown bool    // there is no answer
-	number  int64   // append, read: of the first element; count: how many; remove: see removable;
+	unknown bool  // there is no answer
+	number  int64 // append, read: of the first element; count: how many; remove: see removable;
 	// add: 1 if the id was new; contains: 1 if it is there
-	labels  []int64 // read
-	more    bool    // read: there may be elements beyond
+	labels []int64 // read
+	more   bool    // read: there may be elements beyond
 }
 
 // list has all elements ever appended, the newest first; nil is empty. Lists share their tails, so
