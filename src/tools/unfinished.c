@@ -5,6 +5,7 @@
 #include "store/job.h"
 #include "store/listing.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -81,25 +82,9 @@ static entry_t read_entry(const bson_t *document)
 /* Append an option's name, or "", and the text as one word for the shell. */
 static void append_word(bson_string_t *command, const char *option, const char *text)
 {
-    bson_string_append_printf(command, " %s'", option);
-    for (const char *at = text; *at != '\0'; at++) {
-        const char one[] = {*at, '\0'};
-        bson_string_append(command, *at == '\'' ? "'\\''" : one);
-    }
-    bson_string_append(command, "'");
-}
-
-char *spill_shell_word(const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_./:@%+=,-";
-    if (*text != '\0' && strspn(text, plain) == strlen(text))
-        return bson_strdup(text);
-    bson_string_t *word = bson_string_new("");
-    append_word(word, "", text);
-    char *quoted = bson_string_free(word, false);
-    memmove(quoted, quoted + 1, strlen(quoted)); /* without the space before it */
-    return quoted;
+    char *quoted = spill_shell_quoted(text);
+    bson_string_append_printf(command, " %s%s", option, quoted);
+    bson_free(quoted);
 }
 
 static void free_text(char **text)

@@ -35,9 +35,6 @@ typedef struct spill_status_job {
 /* Return false to stop. */
 typedef bool (*spill_status_fn)(void *context, const spill_status_job_t *job);
 
-/* The text as one word for the shell, quoted if it must be. To be freed with bson_free. */
-char *spill_shell_word(const char *text);
-
 /*
  * Visit each unfinished job in the order of their names. `shown` is the store as the user named it.
  * The commands quote names for the shell where they must.

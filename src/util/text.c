@@ -76,12 +76,8 @@ static bool is_hidden(uint32_t character)
            (character >= 0x2066 && character <= 0x2069);
 }
 
-char *spill_shell_text(const char *text)
+char *spill_shell_quoted(const char *text)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                "_@%+=:,./-";
-    if (text[0] != '\0' && text[strspn(text, plain)] == '\0')
-        return bson_strdup(text);
     bson_string_t *quoted = bson_string_new("'");
     for (; *text; text++)
         if (*text == '\'')
@@ -90,6 +86,14 @@ char *spill_shell_text(const char *text)
             bson_string_append_c(quoted, *text);
     bson_string_append_c(quoted, '\'');
     return bson_string_free(quoted, false);
+}
+
+char *spill_shell_word(const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "_@%+=:,./-";
+    bool is_plain = text[0] != '\0' && text[strspn(text, plain)] == '\0';
+    return is_plain ? bson_strdup(text) : spill_shell_quoted(text);
 }
 
 bool spill_text_is_visible(const char *text)

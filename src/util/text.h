@@ -33,8 +33,9 @@ spill_time_text_t spill_time_text(int64_t time_ms);
  */
 char *spill_visible_text(const char *text);
 
-/* Return the text as one argument for a shell, in quotes if it needs them. Free with bson_free. */
-char *spill_shell_text(const char *text);
+/* Return the text as one word for a shell: in quotes, or only if it needs them. bson_free. */
+char *spill_shell_quoted(const char *text);
+char *spill_shell_word(const char *text);
 
 /* Has it only visible characters of ASCII? Then spill_visible_text would return a copy. */
 bool spill_text_is_visible(const char *text);

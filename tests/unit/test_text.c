@@ -40,7 +40,7 @@ static void arguments_of_a_shell_are_quoted(void **context)
                                            {"$(touch x)", "'$(touch x)'"},
                                            {"~", "'~'"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char *text = spill_shell_text(cases[i][0]);
+        char *text = spill_shell_word(cases[i][0]);
         assert_string_equal(text, cases[i][1]);
         bson_free(text);
     }

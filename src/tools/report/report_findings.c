@@ -128,7 +128,7 @@ static void put_commands(const spill_report_t *report, const char *command)
     if (server) {
         fputs("@server.uri", to);
     } else {
-        char *quoted = spill_shell_text(report->source);
+        char *quoted = spill_shell_word(report->source);
         spill_html_text(to, quoted);
         bson_free(quoted);
     }
