@@ -1,6 +1,6 @@
 /*
  * The end of a head by a statement of the gateway: a delete, or an update that makes the array
- * unmanaged. A note tells repair, and the next adoption, that the pages which are left may be
+ * unmanaged. A note shows repair, and the next adoption, that the remaining pages may be
  * deleted (store/drop_note.h). The order of the steps: docs/internals/gateway.md.
  */
 #ifndef SPILL_GATEWAY_ENDING_H
@@ -9,8 +9,8 @@
 #include "gateway/translation.h"
 
 /*
- * Write a rev as that of heads that end, before they do: an array that is adopted under the same
- * _id later gets a later incarnation. (spill_ending_begin does so.)
+ * Write a rev before heads with it end: an array that is adopted under the same _id later gets
+ * a later incarnation. (spill_ending_begin does so.)
  */
 bool spill_ending_announce(spill_translation_t *translation, int64_t rev);
 
@@ -29,7 +29,7 @@ typedef struct spill_ending {
  */
 bool spill_ending_raise(spill_ending_t *ending);
 
-/* Before the statement, which has to be guarded by incarnation and rev. False: a failure. */
+/* Before the statement, which must be guarded by incarnation and rev. False: a failure. */
 bool spill_ending_begin(const spill_ending_t *ending);
 
 /*

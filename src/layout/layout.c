@@ -196,7 +196,7 @@ spill_code_t spill_layout_drop(spill_owner_t *owner, spill_error_t *error)
 /* The hash of an owner selects its queue. A group has appends to one owner only. */
 enum { QUEUES = 256, GATHER_YIELDS = 64, SESSIONS_MAX = 64 };
 
-/* Elements of a part whose ids are compared with those of others; a larger part is not combined. */
+/* A part with more elements is not combined: their ids are compared with the other parts' ids. */
 enum { UNIQUE_MAX = 16 };
 
 typedef struct job {

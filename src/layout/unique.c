@@ -2,7 +2,7 @@
  * Appends to an array that keeps each id once.
  *
  *   1. search   the head, with its incarnation and k = pages; then the pages below k
- *   2. append   the elements whose ids were not found, if the head still has that incarnation and k
+ *   2. append   the elements without a found id, if the head still has that incarnation and k
  *               pages, and has none of the ids
  *   refused: again from 1
  *
@@ -24,7 +24,7 @@
 
 /* ---- the elements that are left -------------------------------------------------------------- */
 
-/* The elements of a part that may have to be appended, in order, and a table of their ids. */
+/* The elements of a part that the array may lack, in order, and a table of their ids. */
 typedef struct candidates {
     spill_value_t *elements;
     spill_buffer_t *keys; /* of their ids */
@@ -229,7 +229,7 @@ static spill_code_t search_once(const spill_owner_t *owner, candidates_t *candid
     return head.id_absent ? SPILL_OK : search_pages(owner, state, candidates, still, error);
 }
 
-/* Leave out the candidates whose ids the array has. *any: there was one. */
+/* Search, and leave out what was found. *any: there was some. */
 static spill_code_t search(const spill_owner_t *owner, candidates_t *candidates, view_t *view,
                            bool *any, spill_error_t *error)
 {

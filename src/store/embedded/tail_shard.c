@@ -6,8 +6,10 @@
 
 enum { SHARDS_MAX = 64, SHARD_BYTES_MIN = 256 * 1024, BYTES_MIN = 4096 };
 
-/* A shard's segments: at least so many, and of about this size. Its table has at most this share of
- * its bytes. */
+/*
+ * A shard has at least SEGMENTS_MIN segments, of about SEGMENT_BYTES each. Its table has at most
+ * 1 / TABLE_SHARE of its bytes.
+ */
 enum { SEGMENTS_MIN = 4, SEGMENT_BYTES = 64 * 1024, TABLE_SHARE = 64 };
 
 enum { STATE_SLACK = 16, SIZE_MASK = 0xffffff };

@@ -18,7 +18,7 @@ typedef struct numbered {
     size_t count;
     int64_t began;   /* numbers below it were used before the first try */
     int64_t seen;    /* numbers below it were used before this call */
-    size_t appended; /* the elements from this index on are to be appended */
+    size_t appended; /* the elements from this index on must be appended */
     int64_t repeated, dropped;
 } numbered_t;
 
@@ -96,7 +96,7 @@ static spill_code_t remove_placeholders(numbered_t *numbered, const spill_seqs_t
 
 /*
  * Compare the elements below the owner's next number with those that it has. Note the placeholders
- * that an earlier try has left. The elements that are to be appended begin at numbered->appended.
+ * that an earlier try has left. From numbered->appended on, elements must be appended.
  */
 static spill_code_t compare_used(numbered_t *numbered, spill_seqs_t *placeholders,
                                  spill_error_t *error)
