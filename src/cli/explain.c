@@ -58,11 +58,6 @@ static int64_t sum_of_gaps(const bson_iter_t *array)
     return sum;
 }
 
-static bool find_path(const bson_t *document, const char *path, bson_iter_t *found)
-{
-    return spill_path_find(document, path, found);
-}
-
 /* The page's stored number, because a trim may have deleted pages before it; else a running count.
  */
 static int64_t page_number(const explain_t *explain, const bson_t *document)
@@ -70,18 +65,26 @@ static int64_t page_number(const explain_t *explain, const bson_t *document)
     bson_iter_t iter;
     bool counted =
         explain->next_page < 0 || spill_schema_of(explain->definition)->has_referenced_elements;
-    return !counted && find_path(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
-                                                              : explain->next_page;
+    return !counted && spill_path_find(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
+                                                                    : explain->next_page;
+}
+
+/* A head has bookkeeping for each of its arrays; a page and a bucket's document have one. */
+static void put_place_path(const explain_t *explain, bool head, const char *field,
+                           char path[SPILL_BOOKKEEPING_PATH_SIZE])
+{
+    if (head && !spill_schema_of(explain->definition)->has_windows)
+        spill_bookkeeping_path(explain->definition->array, field, path);
+    else
+        snprintf(path, SPILL_BOOKKEEPING_PATH_SIZE, "spill.%s", field);
 }
 
 static int64_t watermark_of(const explain_t *explain, const bson_t *head)
 {
-    char array[SPILL_NAME_SIZE], watermark[SPILL_NAME_SIZE + 16];
+    char low[SPILL_BOOKKEEPING_PATH_SIZE];
     bson_iter_t iter;
-    bool bucket = spill_schema_of(explain->definition)->has_windows;
-    spill_bookkeeping_name(bucket ? "" : explain->definition->array, array);
-    snprintf(watermark, sizeof watermark, "spill.%s%slow", array, bucket ? "" : ".");
-    return find_path(head, watermark, &iter) ? bson_iter_as_int64(&iter) : 0;
+    put_place_path(explain, true, "low", low);
+    return spill_path_find(head, low, &iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
 /* Read one document's numbers from its bookkeeping. */
@@ -89,28 +92,25 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
                        spill_cli_place_t *place)
 {
     const spill_definition_t *definition = explain->definition;
-    char first[SPILL_NAME_SIZE + 16], gaps[SPILL_NAME_SIZE + 16];
-    char gone[SPILL_NAME_SIZE + 16], array[SPILL_NAME_SIZE];
-    bool nested = head && !spill_schema_of(definition)->has_windows;
-    spill_bookkeeping_name(nested ? definition->array : "", array);
-    snprintf(first, sizeof first, "spill.%s%sfirst", array, nested ? "." : "");
-    snprintf(gaps, sizeof gaps, "spill.%s%sgaps", array, nested ? "." : "");
-    snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
-    bson_iter_t iter;
-    place->first = find_path(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
+    char first[SPILL_BOOKKEEPING_PATH_SIZE], gaps[SPILL_BOOKKEEPING_PATH_SIZE];
+    char gone[SPILL_BOOKKEEPING_PATH_SIZE], journal[SPILL_BOOKKEEPING_PATH_SIZE];
     bool referenced = spill_schema_of(definition)->has_referenced_elements;
-    char journal[SPILL_NAME_SIZE + 16];
-    snprintf(journal, sizeof journal, "spill.%s.journal", array);
+    bson_iter_t iter;
+    put_place_path(explain, head, "first", first);
+    put_place_path(explain, head, "gaps", gaps);
+    put_place_path(explain, head, "gone", gone);
+    put_place_path(explain, head, "journal", journal);
+    place->first = spill_path_find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
     if (referenced && !head)
         place->elements = bson_has_field(document, definition->page_owner);
-    else if (referenced
-                 ? find_path(document, journal, &iter)
-                 : find_path(document, head ? definition->array : definition->page_array, &iter))
+    else if (referenced ? spill_path_find(document, journal, &iter)
+                        : spill_path_find(document,
+                                          head ? definition->array : definition->page_array, &iter))
         place->elements = array_length(&iter);
     place->end = place->first + place->elements;
-    if (find_path(document, gone, &iter))
+    if (spill_path_find(document, gone, &iter))
         place->end += array_length(&iter);
-    if (find_path(document, gaps, &iter))
+    if (spill_path_find(document, gaps, &iter))
         place->end += sum_of_gaps(&iter);
     place->slots =
         spill_schema_of(definition)->is_capped ? place->elements : place->end - place->first;
@@ -125,15 +125,14 @@ static bool read_top(const explain_t *explain, const bson_t *document, spill_cli
                      int64_t *known)
 {
     const spill_definition_t *definition = explain->definition;
-    char array[SPILL_NAME_SIZE], noted[SPILL_NAME_SIZE + 16], shown[2 * SPILL_NAME_SIZE];
+    char noted[SPILL_BOOKKEEPING_PATH_SIZE], shown[2 * SPILL_NAME_SIZE];
     bson_iter_t iter;
     if (!spill_schema_of(definition)->has_top)
         return false;
-    spill_bookkeeping_name(definition->array, array);
-    snprintf(noted, sizeof noted, "spill.%s.top", array);
+    spill_bookkeeping_path(definition->array, "top", noted);
     snprintf(shown, sizeof shown, "%s.%s", definition->array, definition->top_field);
-    *known = find_path(document, noted, &iter) ? array_length(&iter) : 0;
-    if (find_path(document, shown, &iter)) {
+    *known = spill_path_find(document, noted, &iter) ? array_length(&iter) : 0;
+    if (spill_path_find(document, shown, &iter)) {
         top->elements = array_length(&iter);
         top->bytes = spill_value_from_iter(&iter).size_bytes;
     }

@@ -88,6 +88,14 @@ extern const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS];
  */
 void spill_bookkeeping_name(const char *array, char name[SPILL_NAME_SIZE]);
 
+/*
+ * The path of that bookkeeping in a head, "spill.stats$events", or of its field `field`, a name of
+ * at most 23 bytes; "": none. `path` is returned.
+ */
+#define SPILL_BOOKKEEPING_PATH_SIZE (SPILL_NAME_SIZE + 32)
+const char *spill_bookkeeping_path(const char *array, const char *field,
+                                   char path[SPILL_BOOKKEEPING_PATH_SIZE]);
+
 /* The paths of a head's fields that belong to the array, without `spill`. Returns their number. */
 enum { SPILL_OWN_FIELDS_MAX = 5 };
 size_t spill_own_fields(const spill_definition_t *definition,

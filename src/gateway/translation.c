@@ -24,10 +24,7 @@ void spill_translation_init(spill_translation_t *translation, spill_served_t *se
 const char *spill_translation_book_path(const spill_translation_t *translation, const char *field,
                                         char path[SPILL_BOOK_PATH_SIZE])
 {
-    char name[SPILL_NAME_SIZE];
-    spill_bookkeeping_name(translation->at->definition->array, name);
-    snprintf(path, SPILL_BOOK_PATH_SIZE, "spill.%s%s%s", name, field[0] != '\0' ? "." : "", field);
-    return path;
+    return spill_bookkeeping_path(translation->at->definition->array, field, path);
 }
 
 void spill_translation_release(spill_translation_t *translation)

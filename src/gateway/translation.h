@@ -8,6 +8,7 @@
 #ifndef SPILL_GATEWAY_TRANSLATION_H
 #define SPILL_GATEWAY_TRANSLATION_H
 
+#include "definition/schema.h"
 #include "gateway/translate.h"
 #include "store/server_code.h"
 
@@ -39,7 +40,7 @@ void spill_translation_init(spill_translation_t *translation, spill_served_t *se
 void spill_translation_release(spill_translation_t *translation);
 
 /* The path of a field of F's bookkeeping: "spill.stats$events.rev"; "" names the whole. */
-enum { SPILL_BOOK_PATH_SIZE = SPILL_NAME_SIZE + 32 };
+enum { SPILL_BOOK_PATH_SIZE = SPILL_BOOKKEEPING_PATH_SIZE };
 const char *spill_translation_book_path(const spill_translation_t *translation, const char *field,
                                         char path[SPILL_BOOK_PATH_SIZE]);
 

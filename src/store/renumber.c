@@ -125,10 +125,9 @@ static spill_session_entry_t entry_after(const spill_renumbering_t *renumbering)
 void spill_renumber_set(const spill_renumbering_t *renumbering, bson_t *set, bson_t *unset,
                         bson_t *date)
 {
-    char name[SPILL_NAME_SIZE], prefix[RENUMBER_PATH_SIZE], path[2 * RENUMBER_PATH_SIZE],
+    char own[SPILL_BOOKKEEPING_PATH_SIZE], prefix[RENUMBER_PATH_SIZE], path[2 * RENUMBER_PATH_SIZE],
         hex[SPILL_SESSION_HEX_SIZE];
-    spill_bookkeeping_name(renumbering->array, name);
-    snprintf(prefix, sizeof prefix, "spill.%s.", name);
+    snprintf(prefix, sizeof prefix, "%s.", spill_bookkeeping_path(renumbering->array, "", own));
     append_changes(renumbering, prefix, set);
     snprintf(path, sizeof path, "%sgone", prefix);
     BSON_APPEND_BOOL(unset, path, true);

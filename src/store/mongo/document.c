@@ -4,6 +4,7 @@
 #include "bson/field_path.h"
 #include "definition/schema.h"
 #include "store/render.h"
+#include "store/server_code.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
     };
     /* A head may have several arrays; a page or a bucket has one. */
     if (head && !spill_schema_of(definition)->has_windows)
-        spill_mongo_bookkeeping_path(definition, "", document->spill);
+        spill_bookkeeping_path(definition->array, "", document->spill);
     else
         strcpy(document->spill, "spill");
     if (!head || !document->referenced)
@@ -159,18 +160,6 @@ static void append_text(char path[SPILL_MONGO_PATH_SIZE], size_t *at, const char
     path[*at] = '\0';
 }
 
-const char *spill_mongo_bookkeeping_path(const spill_definition_t *definition, const char *name,
-                                         char path[SPILL_MONGO_PATH_SIZE])
-{
-    char own[SPILL_NAME_SIZE];
-    size_t at = 0;
-    spill_bookkeeping_name(definition->array, own);
-    append_text(path, &at, "spill.");
-    append_text(path, &at, own);
-    append_text(path, &at, name);
-    return path;
-}
-
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
                              char path[SPILL_MONGO_PATH_SIZE])
 {
@@ -271,7 +260,7 @@ void spill_mongo_append_own_size(const spill_definition_t *definition, bool arra
         return;
     }
     snprintf(sessions, sizeof sessions, "$%s",
-             spill_mongo_bookkeeping_path(definition, ".sessions", path));
+             spill_bookkeeping_path(definition->array, "sessions", path));
     bson_append_document_begin(to, key, -1, &difference);
     BSON_APPEND_ARRAY_BEGIN(&difference, "$subtract", &sides);
     append_measured(definition, array, "0", &sides);
@@ -324,7 +313,7 @@ void spill_mongo_append_viable(const spill_definition_t *definition, bson_t *fil
 spill_code_t spill_mongo_blocked(const spill_mongo_document_t *document, spill_code_t code,
                                  spill_error_t *error)
 {
-    if (code != SPILL_INVALID || error == NULL || error->native != SPILL_MONGO_PATH_NOT_VIABLE ||
+    if (code != SPILL_INVALID || error == NULL || error->native != SPILL_SERVER_PATH_NOT_VIABLE ||
         strchr(document->array, '.') == NULL)
         return code;
     return spill_fail(error, SPILL_REFUSED,

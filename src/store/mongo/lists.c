@@ -314,7 +314,7 @@ static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
         snprintf(incarnation, sizeof incarnation, "$head");
     else
         snprintf(incarnation, sizeof incarnation, "$heads.%s",
-                 spill_mongo_bookkeeping_path(definition, ".epoch", path));
+                 spill_bookkeeping_path(definition->array, "epoch", path));
     const char *const keys[] = {"3", "4", "5", "6"}, *const *key = keys;
     if (!bucket)
         BCON_APPEND(pipeline, *key++, "{", "$lookup", "{", "from",

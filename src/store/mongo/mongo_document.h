@@ -10,7 +10,7 @@
 
 /* ---- document.c ------------------------------------------------------------------------------ */
 
-#define SPILL_MONGO_PATH_SIZE (SPILL_NAME_SIZE + 32)
+#define SPILL_MONGO_PATH_SIZE SPILL_BOOKKEEPING_PATH_SIZE
 
 /* The document that a request selects. Borrows from the request; owns nothing. */
 typedef struct spill_mongo_document {
@@ -64,13 +64,6 @@ void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
 void spill_mongo_select_pages(const spill_mongo_document_t *document, const int64_t *pages,
                               size_t count, bson_t *filter);
 
-/*
- * "spill.activities" and `name`, ".rev" or "", of the head of a layout without windows. `path` is
- * returned.
- */
-const char *spill_mongo_bookkeeping_path(const spill_definition_t *definition, const char *name,
-                                         char path[SPILL_MONGO_PATH_SIZE]);
-
 /* "spill.activities.rev" for "rev". `path` is returned. */
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
                              char path[SPILL_MONGO_PATH_SIZE]);
@@ -108,9 +101,10 @@ size_t spill_mongo_own_parents(const spill_definition_t *definition,
  * an array, and replace another value.
  */
 void spill_mongo_append_viable(const spill_definition_t *definition, bson_t *filter);
-/* What a server answers if a classic operator meets such an array or value. */
-enum { SPILL_MONGO_PATH_NOT_VIABLE = 28 };
-/* The code of an append; SPILL_REFUSED with an explanation for that answer. */
+/*
+ * The code of an append. SPILL_REFUSED with an explanation if a classic operator has met such an
+ * array or value (SPILL_SERVER_PATH_NOT_VIABLE).
+ */
 spill_code_t spill_mongo_blocked(const spill_mongo_document_t *document, spill_code_t code,
                                  spill_error_t *error);
 /* Append as `key` an expression: the length of the array `ref` ("$field"), 0 if it is missing. */

@@ -212,7 +212,7 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
 {
     (void)binding;
     char path[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_bookkeeping_path(definition, ".epoch", path);
+    spill_bookkeeping_path(definition->array, "epoch", path);
     bool bucket = spill_schema_of(definition)->has_windows;
     bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
                                            BCON_BOOL(true), "}")
@@ -250,18 +250,18 @@ static void name_bookkeeping(const spill_definition_t *definition, const char *f
 {
     char path[SPILL_MONGO_PATH_SIZE];
     snprintf(ref, SPILL_MONGO_PATH_SIZE + 1, "$%s",
-             spill_mongo_bookkeeping_path(definition, field, path));
+             spill_bookkeeping_path(definition->array, field, path));
 }
 
 static void name(const spill_definition_t *definition, names_t *names)
 {
     snprintf(names->array, sizeof names->array, "$%s", definition->array);
     snprintf(names->count, sizeof names->count, "$%s", definition->count_field);
-    name_bookkeeping(definition, ".epoch", names->incarnation);
-    name_bookkeeping(definition, ".first", names->first);
-    name_bookkeeping(definition, ".low", names->watermark);
-    name_bookkeeping(definition, ".gone", names->deleted);
-    name_bookkeeping(definition, ".removed", names->removed);
+    name_bookkeeping(definition, "epoch", names->incarnation);
+    name_bookkeeping(definition, "first", names->first);
+    name_bookkeeping(definition, "low", names->watermark);
+    name_bookkeeping(definition, "gone", names->deleted);
+    name_bookkeeping(definition, "removed", names->removed);
 }
 
 /* Append: is the count field of a head (keep newest, or capped) wrong? */
