@@ -11,6 +11,11 @@
 
 #define LIBRARY "libmongoc-1.0.so.0"
 
+/* Where it is: a packager that brings its own gives a path, which may begin with $ORIGIN. */
+#ifndef SPILLWAY_DRIVER
+#define SPILLWAY_DRIVER LIBRARY
+#endif
+
 spill_driver_t spill_driver;
 
 static char failure[256]; /* why libmongoc is not loaded; "": it is */
@@ -39,7 +44,7 @@ static bool find_functions(void *library)
 /* Turn off the driver's own log, which would go to the program's output. Errors have the causes. */
 static void load(void)
 {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(SPILLWAY_DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(failure, sizeof failure, "%s", dlerror());
         return;
