@@ -19,7 +19,8 @@ void spill_scan_call_stop(spill_scan_call_t *call);
 
 /*
  * Scan `source` as spill_scan does, and return the result as docs/reference/scan-json.md describes
- * it. `format` and `collections` may be NULL. max_elements and max_bytes: 0 for the defaults. sample and rate: 0 for all.
+ * it. `format` and `collections` may be NULL. max_elements and max_bytes: 0 for the defaults.
+ * sample and rate: 0 for all.
  *
  * NULL: nothing could be read; *error says why. Free the text with bson_free. Once for each call.
  */
