@@ -7,7 +7,7 @@ from typing import Any
 
 import bson
 
-from ._errors import CorruptError, InvalidError, check
+from ._errors import CorruptError, FormatError, InvalidError, check
 from ._native import ffi, lib
 from ._values import DEFAULT_OPTIONS, Document
 
@@ -24,7 +24,7 @@ _LAYOUTS = {
 def presets() -> list[str]:
     """The names of the presets."""
     names = lib.spill_definition_presets()
-    result = []
+    result: list[str] = []
     while names[len(result)] != ffi.NULL:
         result.append(ffi.string(names[len(result)]).decode())
     return result
@@ -96,7 +96,10 @@ class Definition:
                 place[_camel(name)] = bson.Int64(value) if type(value) is int else value
         if "opWindow" in document:
             document["opWindow"] = int(document["opWindow"])
-        return Definition.from_document(document)
+        try:
+            return Definition.from_document(document)
+        except FormatError as unknown:
+            raise InvalidError(str(unknown)) from None
 
     def _with_layout(self, layout: str) -> Definition:
         if layout not in _LAYOUTS:
@@ -110,7 +113,13 @@ class Definition:
         return str(ffi.string(self._pointer.name).decode())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Definition) and self.to_document() == other.to_document()
+        """The same, apart from the highest bounds so far, which a store adds."""
+        return isinstance(other, Definition) and self._compared() == other._compared()
+
+    def _compared(self) -> dict[str, Any]:
+        document = self.to_document()
+        document.pop("largest", None)
+        return document
 
     def __repr__(self) -> str:
         return f"Definition.from_document({self.to_document()!r})"

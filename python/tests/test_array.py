@@ -85,7 +85,7 @@ class ArrayTest(StoreCase):
         self.assertEqual(again.first, first.first)
         self.assertEqual(self.feed.count("ada").count, 1)
         with self.assertRaises(spillway.ConflictError) as caught:
-            self.feed.extend("ada", [1, 2], operation=operation)
+            self.feed.extend("ada", [7, 8], operation=operation)
         self.assertEqual(caught.exception.code, "CONFLICT")
 
     def test_set_keeps_each_id_once(self) -> None:
