@@ -125,30 +125,35 @@ static void report_pass(spill_cli_migrate_t *run, spill_code_t code, const spill
     notify_status("", text);
 }
 
-/* Say why a watch ends: on stderr or in the error, in the log, and to the service manager. */
-static void report_end(spill_cli_migrate_t *run, spill_code_t code, spill_error_t *error)
+/*
+ * Say why a watch ends: on stderr or in the error, in the log, and to the service manager. Returns
+ * the code: SPILL_CANCELLED if a signal came while the last pass had failed.
+ */
+static spill_code_t report_end(spill_cli_migrate_t *run, spill_code_t code, spill_error_t *error)
 {
     const sweep_options_t *given = run->invocation->options;
-    bool stopped = code == SPILL_OK || (code == SPILL_CANCELLED && spill_cli_interrupted());
     const char *text = "stopped by a signal";
     bson_t line = BSON_INITIALIZER;
-    if (!stopped && may_succeed_later(code, error))
+    if (spill_cli_interrupted() && code != SPILL_OK)
+        code = spill_fail_prefix(error, SPILL_CANCELLED, "%s, and the last pass failed", text);
+    else if (code != SPILL_OK && may_succeed_later(code, error))
         spill_fail_prefix(error, code, "gave up, because no pass ended well for %" PRId64 " s",
                           given->give_up_s);
-    else if (!stopped)
+    else if (code != SPILL_OK)
         spill_fail_prefix(error, code, "stopped, because a retry cannot help");
-    if (!stopped)
+    if (code != SPILL_OK)
         text = error->message;
-    else if (code == SPILL_OK && !run->invocation->quiet)
-        fprintf(stderr, "spillway: %s after %" PRId64 " passes\n", text, passes_of(run));
+    if (spill_cli_interrupted() && !run->invocation->quiet)
+        fprintf(stderr, "spillway: after %" PRId64 " passes: %s\n", passes_of(run), text);
     BSON_APPEND_UTF8(&line, "name", run->name);
     BSON_APPEND_DATE_TIME(&line, "time", spill_clock_now_us(NULL) / 1000);
     BSON_APPEND_UTF8(&line, "ended", text);
-    BSON_APPEND_UTF8(&line, "code", spill_code_name(stopped ? SPILL_OK : code));
+    BSON_APPEND_UTF8(&line, "code", spill_code_name(code));
     BSON_APPEND_INT64(&line, "passes", passes_of(run));
     spill_cli_operate_log(&run->operate, &line);
     bson_destroy(&line);
     notify_status("STOPPING=1\n", text);
+    return code;
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -184,7 +189,7 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
     run->definition = NULL;
     run->target = NULL;
     if (given->watch)
-        report_end(run, code, error);
+        code = report_end(run, code, error);
     return code == SPILL_OK ? check_swept(run, definition.collection, error) : code;
 }
 
