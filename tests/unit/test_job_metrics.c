@@ -2,11 +2,12 @@
 #include "service/exposition.h"
 #include "service/job_metrics.h"
 
-#include <bson/bson.h>
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <bson/bson.h>
+#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
