@@ -9,7 +9,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(SPILLWAY_BSON REQUIRED IMPORTED_TARGET libbson-1.0)
 pkg_check_modules(SPILLWAY_MONGOC REQUIRED IMPORTED_TARGET libmongoc-1.0)
 pkg_check_modules(SPILLWAY_ROCKSDB REQUIRED IMPORTED_TARGET rocksdb)
-# Only the gateway (src/gateway) uses these three.
+# Only the gateway (src/gateway) uses these two, and only src/service the third.
 pkg_check_modules(SPILLWAY_LIBUV REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(SPILLWAY_OPENSSL REQUIRED IMPORTED_TARGET openssl)
 pkg_check_modules(SPILLWAY_MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)

@@ -24,7 +24,10 @@ install(FILES ${PROJECT_BINARY_DIR}/spillway.pc DESTINATION ${CMAKE_INSTALL_LIBD
 install(TARGETS spillway_program)
 install(TARGETS spillway_serve RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/spillway)
 
-install(FILES service/spillway-serve.service DESTINATION ${CMAKE_INSTALL_DATADIR}/spillway)
+install(FILES service/spillway-serve.service service/spillway-sweep@.service
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/spillway)
+install(FILES monitoring/alerts.yml monitoring/dashboard.json monitoring/prometheus.yml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/spillway/monitoring)
 install(FILES man/spillway.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES completions/spillway.bash RENAME spillway
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

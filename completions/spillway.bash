@@ -57,15 +57,15 @@ _spillway_options() {
             --read-preference= --quiet --mode= --partial"
         ;;
     migrate)
-        echo "$common --execute --rate= --max-latency= --max-lag= --pause-file= --control= --threads= --log= --only=
+        echo "$common --execute --rate= --max-latency= --max-lag= --pause-file= --control= --metrics= --threads= --log= --only=
             --finish --undo --yes --json --quiet --durability= --mode="
         ;;
     sweep)
-        echo "$common --rate= --max-latency= --max-lag= --pause-file= --control= --threads= --log= --watch
-            --interval= --quiet --durability= --mode="
+        echo "$common --rate= --max-latency= --max-lag= --pause-file= --control= --metrics= --threads= --log= --watch
+            --interval= --give-up= --quiet --durability= --mode="
         ;;
     consolidate)
-        echo "$common --execute --rate= --max-latency= --max-lag= --pause-file= --control= --chunk-time= --threads= --log=
+        echo "$common --execute --rate= --max-latency= --max-lag= --pause-file= --control= --metrics= --chunk-time= --threads= --log=
             --into= --passes= --cut-over --max-pause= --views --finish --undo --yes --json --quiet --mode="
         ;;
     control) echo "$common --json --quiet" ;;

@@ -41,6 +41,7 @@ static void show_progress(void *context, const spill_consolidate_progress_t *pro
     consolidate_run_t *run = context;
     double now = spill_cli_progress_seconds(&run->operate.progress);
     double done = (double)progress->documents, all = (double)progress->documents_all;
+    spill_job_metrics_progress(&run->operate.metrics, progress->documents, progress->documents_all);
     char left[64] = "";
     if (progress->pass != run->pass) {
         run->pass = progress->pass;
@@ -61,6 +62,8 @@ static void log_moved(void *context, const spill_consolidate_moved_t *moved)
     consolidate_run_t *run = context;
     bson_t line = BSON_INITIALIZER;
     char digest[SPILL_DIGEST_TEXT];
+    spill_job_metrics_documents(&run->operate.metrics,
+                                moved->inserted + moved->replaced + moved->deleted);
     BSON_APPEND_INT64(&line, "pass", moved->pass);
     BSON_APPEND_UTF8(&line, "collection", moved->member->collection);
     spill_value_append(&moved->member->value, &line, "value");
@@ -215,6 +218,7 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     const consolidate_options_t *given = run->invocation->options;
     spill_consolidate_result_t result;
     spill_code_t code = SPILL_OK;
+    spill_job_metrics_begin(&run->operate.metrics, group->into);
     if (given->undo)
         code = spill_consolidate_undo(run->admin, group, &run->options, &result, error);
     else if (given->finish)
@@ -224,6 +228,7 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     else
         code = spill_consolidate_copy(run->admin, group, &run->options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
+    spill_job_metrics_end(&run->operate.metrics, code);
     SPILL_TRY(code);
     run->changing = run->changing || result.changing > 0;
     const result_line_t line = {group->into, step_name(given), result};

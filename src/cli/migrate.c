@@ -250,9 +250,15 @@ static spill_code_t work_on_array(spill_cli_migrate_t *run, spill_cli_migrate_fn
                                   spill_error_t *error)
 {
     bool undone = false;
+    spill_code_t code = SPILL_OK;
     SPILL_TRY(is_undone(run, &undone, error));
-    if (!undone)
-        return one(run, error);
+    if (!undone) {
+        spill_job_metrics_begin(&run->operate.metrics, run->name);
+        code = one(run, error);
+        if (code != SPILL_OK || one == migrate_one)
+            spill_job_metrics_end(&run->operate.metrics, code);
+        return code;
+    }
     if (one == migrate_one)
         spill_cli_say("'%s' is not migrated: there is nothing left to undo", run->name);
     return SPILL_OK;

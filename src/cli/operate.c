@@ -22,9 +22,10 @@ static bool must_stop(void *context)
     return spill_cli_interrupted();
 }
 
-static void print_notice(void *context, const char *text)
+static void print_notice(void *context, bool waits, const char *text)
 {
     spill_cli_operate_t *operate = context;
+    atomic_store(&operate->metrics.waits, waits);
     if (operate->invocation->quiet)
         return;
     spill_cli_progress_break(&operate->progress);
@@ -93,12 +94,25 @@ static spill_code_t start_control(spill_cli_operate_t *operate,
     return spill_cli_control_start(&operate->control, error);
 }
 
+static spill_code_t start_metrics(spill_cli_operate_t *operate,
+                                  const spill_cli_operate_given_t *given, spill_error_t *error)
+{
+    if (!given->metrics)
+        return SPILL_OK;
+    SPILL_TRY(spill_http_start(given->metrics, spill_job_metrics_answer, &operate->metrics,
+                               &operate->metrics_server, error));
+    if (!operate->invocation->quiet)
+        fprintf(stderr, "metrics on port %u\n", (unsigned)spill_http_port(operate->metrics_server));
+    return SPILL_OK;
+}
+
 spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
                                      const spill_invocation_t *invocation,
                                      const spill_cli_operate_given_t *given,
                                      spill_throttle_options_t *throttle, spill_error_t *error)
 {
     *operate = (spill_cli_operate_t){.invocation = invocation};
+    spill_job_metrics_init(&operate->metrics, invocation->command->name);
     spill_cli_progress_start(&operate->progress, invocation->quiet);
     spill_cli_catch_interrupts();
     throttle->rate_per_s = given->rate;
@@ -112,6 +126,7 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
         return SPILL_OK;
     SPILL_TRY(start_lag(operate, given, throttle, error));
     SPILL_TRY(start_control(operate, given, throttle, error));
+    SPILL_TRY(start_metrics(operate, given, error));
     if (!given->log)
         return SPILL_OK;
     SPILL_TRY(spill_file_refuse_in_store(given->log, error));
@@ -149,6 +164,8 @@ spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *
 {
     int problem = 0;
     spill_cli_control_stop(&operate->control);
+    spill_http_stop(operate->metrics_server);
+    operate->metrics_server = NULL;
     spill_replication_close(operate->replication);
     operate->replication = NULL;
     spill_cli_progress_break(&operate->progress);
@@ -186,6 +203,7 @@ static void show_progress(void *context, const spill_migrate_result_t *result)
     spill_cli_migrate_t *run = context;
     double seconds = spill_cli_progress_seconds(&run->operate.progress);
     char left[48] = "";
+    spill_job_metrics_progress(&run->operate.metrics, result->elements, run->survey.elements);
     if (result->owners > 0 && run->survey.elements > result->elements)
         snprintf(left, sizeof left, ", %.0f s left",
                  seconds * (double)(run->survey.elements - result->elements) /
@@ -243,6 +261,7 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
 {
     spill_cli_migrate_t *run = context;
     log_owner(run, migrated);
+    spill_job_metrics_owner(&run->operate.metrics, migrated);
     if (!migrated->failed)
         return;
     spill_cli_progress_break(&run->operate.progress);

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/control.h"
 #include "cli/process.h"
+#include "service/job_metrics.h"
 #include "store/replication.h"
 #include "tools/migrate.h"
 #include "tools/parallel.h"
@@ -25,6 +26,7 @@ typedef struct spill_cli_operate_given {
     const char *pause_file;
     const char *log;
     const char *control;
+    const char *metrics;
 } spill_cli_operate_given_t;
 
 /*
@@ -47,6 +49,8 @@ typedef struct spill_cli_operate_given {
          "Wait while this file exists"},                                                           \
         {"control", "PATH", SPILL_OPTION_TEXT, offsetof(type, member.control),                     \
          "A socket for `spillway control', which watches and changes the running job"},            \
+        {"metrics", "[ADDRESS:]PORT", SPILL_OPTION_TEXT, offsetof(type, member.metrics),           \
+         "Serve /metrics (Prometheus) and /healthz by HTTP; without ADDRESS on 127.0.0.1"},        \
     {                                                                                              \
         "log", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.log),                              \
             "Append what is done to this file, one line of JSON each"                              \
@@ -75,8 +79,10 @@ typedef struct spill_cli_operate {
     spill_cli_progress_t progress;
     spill_job_pace_t pace;
     spill_cli_control_t control;
-    spill_replication_t *replication; /* NULL: the lag is not measured */
-    double lag_s;                     /* measured last, at: */
+    spill_job_metrics_t metrics;         /* counted in every case */
+    spill_http_server_t *metrics_server; /* NULL: nobody can read them */
+    spill_replication_t *replication;    /* NULL: the lag is not measured */
+    double lag_s;                        /* measured last, at: */
     int64_t lag_at_us;
     FILE *log; /* NULL: none */
 } spill_cli_operate_t;

@@ -2,11 +2,13 @@
 #include "cli/operate.h"
 #include "cli/process.h"
 #include "core/array.h"
+#include "service/service_manager.h"
 #include "store/store.h"
 #include "tools/migrate.h"
 #include "tools/staged.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -15,12 +17,11 @@ typedef struct sweep_options {
     spill_cli_operate_given_t operate;
     bool watch;
     int64_t interval_s;
+    int64_t give_up_s;
 } sweep_options_t;
 
-static const sweep_options_t SWEEP_DEFAULTS = {.operate.execute = true, .interval_s = 60};
-
-/* --watch ends if no pass has succeeded for this long. */
-#define GIVE_UP_S (15 * 60)
+static const sweep_options_t SWEEP_DEFAULTS = {
+    .operate.execute = true, .interval_s = 60, .give_up_s = 900};
 
 /* Wait in small steps, to notice Ctrl-C. False: it came. */
 static bool pause_between(int64_t interval_s)
@@ -55,7 +56,7 @@ static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
         *good_us = now_us;
         return given->interval_s;
     }
-    if (now_us - *good_us > (int64_t)GIVE_UP_S * 1000000)
+    if (now_us - *good_us > given->give_up_s * 1000000)
         return 0;
     for (int i = 0; i < *failed && pause_s < given->interval_s; i++)
         pause_s *= 2;
@@ -92,6 +93,71 @@ static spill_code_t check_swept(const spill_cli_migrate_t *run, const char *coll
                : spill_migrate_check_collection(run->uri, collection, error);
 }
 
+/* ---- what operators see of a watch ----------------------------------------------------------- */
+
+/* Send the service manager a line for its status, without secrets and line ends. */
+static void notify_status(const char *state, const char *text)
+{
+    char *redacted = spill_redact(text), *visible = spill_visible_text(redacted);
+    char *message = bson_strdup_printf("%sSTATUS=%s", state, visible);
+    spill_service_manager_notify(message);
+    bson_free(message);
+    bson_free(visible);
+    bson_free(redacted);
+}
+
+static int64_t passes_of(spill_cli_migrate_t *run)
+{
+    return atomic_load(&run->operate.metrics.passes);
+}
+
+static void report_pass(spill_cli_migrate_t *run, spill_code_t code, const spill_error_t *error,
+                        int64_t pause_s)
+{
+    char text[SPILL_ERROR_MESSAGE_SIZE + 80];
+    if (code == SPILL_OK)
+        snprintf(text, sizeof text, "%" PRId64 " passes ended well, %" PRId64 " owners skipped",
+                 passes_of(run), (int64_t)atomic_load(&run->operate.metrics.skipped));
+    else
+        snprintf(text, sizeof text, "%s; again in %" PRId64 " s", error->message, pause_s);
+    if (code != SPILL_OK)
+        fprintf(stderr, "spillway: %s\n", text);
+    notify_status("", text);
+}
+
+/*
+ * Say why a watch ends: on stderr or in the error, in the log, and to the service manager. Returns
+ * the code: SPILL_CANCELLED if a signal came while the last pass had failed.
+ */
+static spill_code_t report_end(spill_cli_migrate_t *run, spill_code_t code, spill_error_t *error)
+{
+    const sweep_options_t *given = run->invocation->options;
+    const char *text = "stopped by a signal";
+    bson_t line = BSON_INITIALIZER;
+    if (spill_cli_interrupted() && code != SPILL_OK)
+        code = spill_fail_prefix(error, SPILL_CANCELLED, "%s, and the last pass failed", text);
+    else if (code != SPILL_OK && may_succeed_later(code, error))
+        spill_fail_prefix(error, code, "gave up, because no pass ended well for %" PRId64 " s",
+                          given->give_up_s);
+    else if (code != SPILL_OK)
+        spill_fail_prefix(error, code, "stopped, because a retry cannot help");
+    if (code != SPILL_OK)
+        text = error->message;
+    if (spill_cli_interrupted() && !run->invocation->quiet)
+        fprintf(stderr, "spillway: after %" PRId64 " passes: %s\n", passes_of(run), text);
+    BSON_APPEND_UTF8(&line, "name", run->name);
+    BSON_APPEND_DATE_TIME(&line, "time", spill_clock_now_us(NULL) / 1000);
+    BSON_APPEND_UTF8(&line, "ended", text);
+    BSON_APPEND_UTF8(&line, "code", spill_code_name(code));
+    BSON_APPEND_INT64(&line, "passes", passes_of(run));
+    spill_cli_operate_log(&run->operate, &line);
+    bson_destroy(&line);
+    notify_status("STOPPING=1\n", text);
+    return code;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
 static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const sweep_options_t *given = run->invocation->options;
@@ -103,6 +169,8 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
     spill_code_t code = SPILL_OK;
     SPILL_TRY(find_swept(run, &definition, &target, &building, error));
     run->definition = &definition;
+    spill_job_metrics_begin(&run->operate.metrics, run->name);
+    notify_status("READY=1\n", "the first pass runs");
     while (pause_s > 0) {
         run->survey = (spill_migrate_result_t){0};
         code = find_swept(run, &definition, &target, &building, error);
@@ -111,22 +179,28 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
             code = spill_cli_migrate_pass(run, spill_migrate, "swept", error);
         if (code == SPILL_OK && building)
             code = spill_cli_migrate_catch_up(run, definition.name, run->name, error);
+        spill_job_metrics_end(&run->operate.metrics, code);
         pause_s = next_pause_s(given, code, error, &failed, &good_us);
-        if (code != SPILL_OK && pause_s > 0)
-            fprintf(stderr, "spillway: %s; again in %" PRId64 " s\n", error->message, pause_s);
+        if (pause_s > 0)
+            report_pass(run, code, error, pause_s);
         if (pause_s > 0 && !pause_between(pause_s))
             pause_s = 0;
     }
     run->definition = NULL;
     run->target = NULL;
+    if (given->watch)
+        code = report_end(run, code, error);
     return code == SPILL_OK ? check_swept(run, definition.collection, error) : code;
 }
 
 static spill_exit_t run_sweep(const spill_invocation_t *invocation)
 {
+    enum { GIVE_UP_MAX_S = 365 * 86400 };
     const sweep_options_t *given = invocation->options;
     if (given->interval_s < 1)
         return spill_cli_usage(invocation, "--interval must be at least 1 second");
+    if (given->give_up_s > GIVE_UP_MAX_S)
+        return spill_cli_usage(invocation, "--give-up must be at most %d seconds", GIVE_UP_MAX_S);
     return spill_cli_migrate_operate(invocation, &given->operate, SPILL_CLI_WRITE, sweep_all);
 }
 
@@ -134,9 +208,11 @@ static const spill_option_t SWEEP_OPTIONS[] = {
     SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
     SPILL_CLI_THREADS_OPTION(sweep_options_t, operate, "Migrate owners,"),
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
-     "Repeat until it is interrupted, or the store was unreachable for 15 minutes"},
+     "Repeat until it is interrupted, or no pass ended well for the time of --give-up"},
     {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),
      "With --watch: seconds between two passes (60)"},
+    {"give-up", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, give_up_s),
+     "With --watch: end if no pass ended well for this long (900)"},
     {0}};
 
 const spill_command_t spill_command_sweep = {

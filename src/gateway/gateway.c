@@ -4,8 +4,10 @@
 #include "gateway/gateway_log.h"
 #include "gateway/gateway_state.h"
 #include "gateway/listen_address.h"
-#include "gateway/service_manager.h"
 #include "gateway/serving.h"
+#include "gateway/status_page.h"
+#include "service/http_server.h"
+#include "service/service_manager.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -24,7 +26,7 @@ typedef struct running {
     spill_gateway_options_t options;
     spill_loop_t *loops[LOOPS_MAX];
     size_t loop_count;
-    spill_metrics_server_t *metrics;
+    spill_http_server_t *metrics;
     char address[SPILL_ADDRESS_TEXT_BYTES];
 } running_t;
 
@@ -119,19 +121,39 @@ static spill_metrics_state_t state_of(void *context)
                                    .activity = gateway->activity};
 }
 
+/* For operators: the status page, /metrics and /healthz. */
+static void answer_request(void *context, const char *path, spill_http_answer_t *answer)
+{
+    running_t *running = context;
+    spill_metrics_state_t state = state_of(running);
+    if (strcmp(path, "/") == 0) {
+        answer->type = SPILL_HTTP_PAGE;
+        spill_status_page_print(&running->gateway.metrics, &state, &answer->text);
+    } else if (strcmp(path, "/metrics") == 0) {
+        spill_metrics_print(&running->gateway.metrics, &state, &answer->text);
+    } else if (strcmp(path, "/healthz") == 0) {
+        if (state.primary)
+            spill_http_say(answer, SPILL_HTTP_OK, "ok\n");
+        else
+            spill_http_say(answer, SPILL_HTTP_UNAVAILABLE, "no primary\n");
+    } else {
+        spill_http_say(answer, SPILL_HTTP_NOT_FOUND, "try /, /metrics or /healthz\n");
+    }
+}
+
 static spill_code_t open_metrics(running_t *running, spill_error_t *error)
 {
     spill_gateway_t *gateway = &running->gateway;
     if (!gateway->options->metrics)
         return SPILL_OK;
-    return spill_metrics_serve(gateway->options->metrics, &gateway->metrics, state_of, running,
-                               &running->metrics, error);
+    return spill_http_start(gateway->options->metrics, answer_request, running, &running->metrics,
+                            error);
 }
 
 static void free_parts(running_t *running)
 {
     spill_gateway_t *gateway = &running->gateway;
-    spill_metrics_stop(running->metrics);
+    spill_http_stop(running->metrics);
     for (size_t i = 0; i < running->loop_count; i++)
         spill_loop_free(running->loops[i]);
     spill_workers_free(gateway->workers);
@@ -169,7 +191,7 @@ static void print_start(const running_t *running, FILE *out)
             kinds[target->primary.kind]);
     print_collections(gateway->served, out);
     if (running->metrics)
-        fprintf(out, "; metrics on port %u", (unsigned)spill_metrics_port(running->metrics));
+        fprintf(out, "; metrics on port %u", (unsigned)spill_http_port(running->metrics));
     fprintf(out, "\n");
     fflush(out);
     spill_target_release(target);

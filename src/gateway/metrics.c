@@ -1,8 +1,9 @@
 /* The counters as Prometheus reads them. */
 #include "gateway/metrics.h"
 
+#include "service/exposition.h"
+
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,25 +56,13 @@ spill_metrics_summary_t spill_metrics_summary(spill_metrics_t *metrics, spill_me
     return summary;
 }
 
-static void print(spill_buffer_t *out, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void print(spill_buffer_t *out, const char *format, ...)
-{
-    char line[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    spill_buffer_append(out, line, strlen(line));
-}
-
 static void print_one(spill_buffer_t *out, const char *name, const char *type, const char *help,
                       int64_t value)
 {
-    print(out, "# HELP spillway_gateway_%s %s\n# TYPE spillway_gateway_%s %s\n", name, help, name,
-          type);
-    print(out, "spillway_gateway_%s %" PRId64 "\n", name, value);
+    char full[80];
+    snprintf(full, sizeof full, "spillway_gateway_%s", name);
+    spill_exposition_begin(out, full, type, help);
+    spill_exposition_print(out, "%s %" PRId64 "\n", full, value);
 }
 
 /* The histogram of the classes from `from` to `to`. */
@@ -83,21 +72,22 @@ static void print_durations(spill_metrics_t *metrics, spill_metrics_class_t from
 {
     char name[80];
     snprintf(name, sizeof name, "spillway_gateway_%s_seconds", family);
-    print(out, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
+    spill_exposition_begin(out, name, "histogram", help);
     for (spill_metrics_class_t class = from; class <= to; class ++) {
         spill_metrics_durations_t *durations = &metrics->durations[class];
         const char *label = spill_metrics_class_name(class);
         int64_t count = 0;
         for (size_t i = 0; i < SPILL_METRICS_BUCKETS; i++) {
             count += atomic_load(&durations->buckets[i]);
-            print(out, "%s_bucket{class=\"%s\",le=\"%g\"} %" PRId64 "\n", name, label,
-                  (double)bounds_us[i] / 1e6, count);
+            spill_exposition_print(out, "%s_bucket{class=\"%s\",le=\"%g\"} %" PRId64 "\n", name,
+                                   label, (double)bounds_us[i] / 1e6, count);
         }
         count += atomic_load(&durations->buckets[SPILL_METRICS_BUCKETS]);
-        print(out, "%s_bucket{class=\"%s\",le=\"+Inf\"} %" PRId64 "\n", name, label, count);
-        print(out, "%s_sum{class=\"%s\"} %g\n", name, label,
-              (double)atomic_load(&durations->sum_us) / 1e6);
-        print(out, "%s_count{class=\"%s\"} %" PRId64 "\n", name, label, count);
+        spill_exposition_print(out, "%s_bucket{class=\"%s\",le=\"+Inf\"} %" PRId64 "\n", name,
+                               label, count);
+        spill_exposition_print(out, "%s_sum{class=\"%s\"} %g\n", name, label,
+                               (double)atomic_load(&durations->sum_us) / 1e6);
+        spill_exposition_print(out, "%s_count{class=\"%s\"} %" PRId64 "\n", name, label, count);
     }
 }
 
@@ -106,10 +96,11 @@ static void print_refusals(spill_activity_t *activity, spill_buffer_t *out)
     static const char name[] = "spillway_gateway_refusals_total";
     spill_activity_refusal_row_t rows[SPILL_ACTIVITY_REFUSALS];
     size_t count = spill_activity_refusals(activity, rows);
-    print(out, "# HELP %s Refusals on served collections\n# TYPE %s counter\n", name, name);
+    spill_exposition_begin(out, name, "counter", "Refusals on served collections");
     for (size_t i = 0; i < count; i++)
-        print(out, "%s{command=\"%s\",code=\"%d\",operation=\"%s\"} %" PRId64 "\n", name,
-              rows[i].command, rows[i].code, rows[i].operation, rows[i].count);
+        spill_exposition_print(out, "%s{command=\"%s\",code=\"%d\",operation=\"%s\"} %" PRId64 "\n",
+                               name, rows[i].command, rows[i].code, rows[i].operation,
+                               rows[i].count);
 }
 
 void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *state,

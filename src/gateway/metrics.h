@@ -88,21 +88,4 @@ const char *spill_metrics_class_name(spill_metrics_class_t class);
 void spill_metrics_print(spill_metrics_t *metrics, const spill_metrics_state_t *state,
                          spill_buffer_t *out);
 
-/* ---- the server of /metrics, /healthz and the status page ------------------------------------ */
-
-typedef struct spill_metrics_server spill_metrics_server_t;
-
-/* Called on the server's thread for each request. */
-typedef spill_metrics_state_t (*spill_metrics_state_fn)(void *context);
-
-/*
- * Serve them by HTTP on "PORT" (loopback) or "ADDRESS:PORT", on a thread of its own. /healthz
- * answers 200 if there is a primary, else 503. SPILL_INVALID, SPILL_IO.
- */
-spill_code_t spill_metrics_serve(const char *address, spill_metrics_t *metrics,
-                                 spill_metrics_state_fn state, void *context,
-                                 spill_metrics_server_t **server, spill_error_t *error);
-void spill_metrics_stop(spill_metrics_server_t *server); /* NULL is allowed */
-uint16_t spill_metrics_port(const spill_metrics_server_t *server);
-
 #endif

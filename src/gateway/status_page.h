@@ -4,11 +4,6 @@
 
 #include "gateway/metrics.h"
 
-/* The policy that forbids the page to load anything. */
-#define SPILL_STATUS_PAGE_POLICY                                                                   \
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "         \
-    "frame-ancestors 'none'"
-
 /* Append the page as HTML. Any thread. */
 void spill_status_page_print(spill_metrics_t *metrics, const spill_metrics_state_t *state,
                              spill_buffer_t *out);

@@ -101,10 +101,10 @@ static bool must_stop(const spill_throttle_t *throttle)
     return options->stop && options->stop(options->context);
 }
 
-static void notify(const spill_throttle_t *throttle, const char *text)
+static void notify(const spill_throttle_t *throttle, bool waits, const char *text)
 {
     if (throttle->options.notice)
-        throttle->options.notice(throttle->options.context, text);
+        throttle->options.notice(throttle->options.context, waits, text);
 }
 
 /* Is the server too slow, or a secondary too far behind? Then put that into `text`. */
@@ -163,7 +163,7 @@ static bool wait_for_turn(spill_throttle_t *throttle)
         } else if (must_wait(throttle, text, sizeof text, &worth)) {
             worth = worth || spill_throttle_now_us(throttle) - began_us >= NOTICE_US;
             if (!throttle->noticed && worth)
-                notify(throttle, text);
+                notify(throttle, true, text);
             throttle->noticed = throttle->noticed || worth;
             sleep_before_check(throttle, CHECK_US);
         } else {
@@ -171,7 +171,7 @@ static bool wait_for_turn(spill_throttle_t *throttle)
         }
     }
     if (throttle->noticed)
-        notify(throttle, "going on");
+        notify(throttle, false, "going on");
     throttle->noticed = false;
     return true;
 }

@@ -60,8 +60,11 @@ typedef struct spill_throttle_options {
     double (*latency)(void *context); /* seconds of a small operation; negative: it failed */
     double (*lag)(void *context);     /* seconds that a secondary is behind; negative: it failed */
     bool (*stop)(void *context);      /* must the work end? Called at least twice a second */
-    /* Reports why it waits, and that it continues. A slow server is reported after two seconds. */
-    void (*notice)(void *context, const char *text);
+    /*
+     * Reports why it waits, and (waits: false) that it continues. A slow server is reported after
+     * two seconds.
+     */
+    void (*notice)(void *context, bool waits, const char *text);
     void *context;
 } spill_throttle_options_t;
 

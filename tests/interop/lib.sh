@@ -33,6 +33,13 @@ use_npm() {
     modules=$modules/node_modules
 }
 
+# PHP has its driver as an extension, which the system installs.
+use_php() {
+    command -v php >/dev/null || skip "php is not installed (Debian: php-cli)"
+    php -r 'exit(extension_loaded("mongodb") ? 0 : 1);' ||
+        skip "php has no extension mongodb (Debian: php-mongodb)"
+}
+
 # Set `uri` to a new database of this test, which is dropped when the test ends. Needs use_pymongo.
 new_database() {
     uri=$(uri_of "interop_$$_$RANDOM")

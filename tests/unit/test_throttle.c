@@ -22,6 +22,7 @@ typedef struct world {
     const char *remove_at_end;
     int64_t remove_at_us;
     int notices;
+    bool waits; /* the last notice said so */
     char first_notice[512], last_notice[512];
 } world_t;
 
@@ -66,9 +67,11 @@ static bool stop(void *context)
     return world->stop_at_us > 0 && world->now_us >= world->stop_at_us;
 }
 
-static void note_pause(void *context, const char *text)
+static void note_pause(void *context, bool waits, const char *text)
 {
     world_t *world = context;
+    assert_int_not_equal(waits, world->waits);
+    world->waits = waits;
     if (world->notices++ == 0)
         snprintf(world->first_notice, sizeof world->first_notice, "%s", text);
     snprintf(world->last_notice, sizeof world->last_notice, "%s", text);

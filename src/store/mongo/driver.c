@@ -2,12 +2,10 @@
 #include "store/mongo/driver.h"
 
 #include "util/error.h"
+#include "util/shared_library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 #define LIBRARY "libmongoc-1.0.so.0"
 
@@ -20,36 +18,16 @@ spill_driver_t spill_driver;
 
 static char failure[256]; /* why libmongoc is not loaded; "": it is */
 
-static bool find_functions(void *library)
+/* Turn off the driver's own log, which would go to the program's output. Errors have the causes. */
+static void load(void)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } functions[] = {
+    static const spill_library_function_t functions[] = {
 #define FUNCTION(name) {"mongoc_" #name, offsetof(spill_driver_t, name)},
         SPILL_DRIVER_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     };
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *function = dlsym(library, functions[i].name);
-        if (!function) {
-            snprintf(failure, sizeof failure, "it has no function %s", functions[i].name);
-            return false;
-        }
-        memcpy((char *)&spill_driver + functions[i].offset, &function, sizeof function);
-    }
-    return true;
-}
-
-/* Turn off the driver's own log, which would go to the program's output. Errors have the causes. */
-static void load(void)
-{
-    void *library = dlopen(SPILLWAY_DRIVER, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(failure, sizeof failure, "%s", dlerror());
-        return;
-    }
-    if (!find_functions(library))
+    if (!spill_library_load(SPILLWAY_DRIVER, functions, sizeof functions / sizeof functions[0],
+                            &spill_driver, failure, sizeof failure))
         return;
     mongoc_log_set_handler(NULL, NULL);
     mongoc_init();

@@ -331,12 +331,12 @@ static bool must_stop(void *context)
     return given->stop && given->stop(given->context);
 }
 
-static void forward_notice(void *context, const char *text)
+static void forward_notice(void *context, bool waits, const char *text)
 {
     const spill_throttle_options_t *given =
         &((const spill_consolidate_run_t *)context)->options->throttle;
     if (given->notice)
-        given->notice(given->context, text);
+        given->notice(given->context, waits, text);
 }
 
 spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_admin_t *admin,

@@ -1,5 +1,5 @@
 /* The protocol of sd_notify(3): one datagram to the socket that the environment names. */
-#include "gateway/service_manager.h"
+#include "service/service_manager.h"
 
 #include <stddef.h>
 #include <stdlib.h>

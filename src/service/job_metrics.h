@@ -1,0 +1,74 @@
+/*
+ * What a long job (migrate, sweep, consolidate) counts, and how Prometheus reads it. The numbers
+ * have no data of users; the only texts are names of commands, definitions and error codes.
+ */
+#ifndef SPILL_SERVICE_JOB_METRICS_H
+#define SPILL_SERVICE_JOB_METRICS_H
+
+#include "service/http_server.h"
+#include "tools/migrate.h"
+
+#include <spillway/definition.h>
+#include <spillway/error.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* X(field, name, help): the counters of a process. */
+#define SPILL_JOB_COUNTERS(X)                                                                      \
+    X(passes, "passes", "Passes that ended well")                                                  \
+    X(owners, "owners", "Owners that were changed, copied, compared or skipped")                   \
+    X(adopted, "owners_adopted", "Unmanaged arrays that became managed ones")                      \
+    X(skipped, "owners_skipped", "Owners that were skipped; the log has each with the reason")     \
+    X(moved, "elements_moved", "Elements that moved to pages")                                     \
+    X(pages, "pages_written", "Pages that received elements")                                      \
+    X(compared, "elements_compared", "Elements that were compared with their original")            \
+    X(documents, "documents_written", "Documents of a consolidation that were changed")
+
+/* Every error code has a counter of failed passes. */
+#define SPILL_JOB_CODE_COUNT ((int)SPILL_NO_MEMORY + 1)
+
+typedef struct spill_job_metrics {
+    const char *command; /* "sweep"; borrowed */
+#define SPILL_JOB_FIELD(field, name, help) atomic_int_fast64_t field;
+    SPILL_JOB_COUNTERS(SPILL_JOB_FIELD)
+#undef SPILL_JOB_FIELD
+    atomic_int_fast64_t failures[SPILL_JOB_CODE_COUNT]; /* of passes */
+    atomic_int_fast64_t failures_in_a_row;
+    atomic_int_fast64_t started_us, succeeded_us; /* since 1970; 0: never */
+    atomic_int_fast64_t progress_per_mille;       /* of the pass, where its work is known */
+    atomic_bool waits;                            /* paused, or for a slow server */
+    pthread_mutex_t lock;                         /* of the following */
+    spill_code_t failure;                         /* of the last pass; SPILL_OK: it ended well */
+    char definition[SPILL_NAME_SIZE];             /* the array, or the joint collection */
+} spill_job_metrics_t;
+
+/* All of these may be called by any thread. */
+
+void spill_job_metrics_init(spill_job_metrics_t *metrics, const char *command);
+
+/* Begin work on a definition, or on the collection that a consolidation fills. */
+void spill_job_metrics_begin(spill_job_metrics_t *metrics, const char *definition);
+
+/* Count an owner that a pass reports. */
+void spill_job_metrics_owner(spill_job_metrics_t *metrics, const spill_migrated_t *migrated);
+
+/* Count documents that a consolidation inserted, replaced or deleted. */
+void spill_job_metrics_documents(spill_job_metrics_t *metrics, int64_t written);
+
+/* Set how much of the pass is done. `whole` 0: not known. */
+void spill_job_metrics_progress(spill_job_metrics_t *metrics, int64_t done, int64_t whole);
+
+/* Count a pass that ended with this code. SPILL_CANCELLED: it was stopped, which is no failure. */
+void spill_job_metrics_end(spill_job_metrics_t *metrics, spill_code_t code);
+
+/* Append them in Prometheus' text format. */
+void spill_job_metrics_print(spill_job_metrics_t *metrics, spill_buffer_t *out);
+
+/*
+ * A spill_http_answer_fn whose context is a spill_job_metrics_t: /metrics, and /healthz with 200,
+ * or 503 and the error code if the last pass failed.
+ */
+void spill_job_metrics_answer(void *context, const char *path, spill_http_answer_t *answer);
+
+#endif

@@ -1,0 +1,141 @@
+/* The counters of a long job: what is counted, their text, and the health. */
+#include "service/exposition.h"
+#include "service/job_metrics.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <bson/bson.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Return the answer to a path as text. Free it with bson_free. */
+static char *answer_of(spill_job_metrics_t *metrics, const char *path, unsigned status)
+{
+    spill_http_answer_t answer = {.status = SPILL_HTTP_OK, .type = SPILL_HTTP_PLAIN};
+    spill_job_metrics_answer(metrics, path, &answer);
+    assert_int_equal(answer.status, status);
+    spill_buffer_append_byte(&answer.text, '\0');
+    return (char *)answer.text.data;
+}
+
+static void assert_has(spill_job_metrics_t *metrics, const char *path, unsigned status,
+                       const char *part)
+{
+    char *text = answer_of(metrics, path, status);
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+    bson_free(text);
+}
+
+static void test_owners_are_counted(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_error_t failed = {.code = SPILL_CORRUPT};
+    spill_job_metrics_init(&metrics, "sweep");
+    spill_job_metrics_begin(&metrics, "orders");
+    spill_job_metrics_owner(&metrics,
+                            &(spill_migrated_t){.adopted = true, .moved = 30, .pages = 3});
+    spill_job_metrics_owner(&metrics, &(spill_migrated_t){.elements = 7, .caught_up = true});
+    spill_job_metrics_owner(&metrics, &(spill_migrated_t){.moved = 9, .failed = &failed});
+    spill_job_metrics_documents(&metrics, 5);
+    const char *const lines[] = {"spillway_job_owners_total{command=\"sweep\"} 3\n",
+                                 "spillway_job_owners_adopted_total{command=\"sweep\"} 1\n",
+                                 "spillway_job_owners_skipped_total{command=\"sweep\"} 1\n",
+                                 "spillway_job_elements_moved_total{command=\"sweep\"} 30\n",
+                                 "spillway_job_pages_written_total{command=\"sweep\"} 3\n",
+                                 "spillway_job_elements_compared_total{command=\"sweep\"} 7\n",
+                                 "spillway_job_documents_written_total{command=\"sweep\"} 5\n",
+                                 "spillway_job_info{command=\"sweep\",definition=\"orders\"} 1\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        assert_has(&metrics, "/metrics", SPILL_HTTP_OK, lines[i]);
+}
+
+static void test_health_is_that_of_the_last_pass(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_job_metrics_init(&metrics, "sweep");
+    assert_has(&metrics, "/healthz", SPILL_HTTP_OK, "ok\n");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_last_success_time_seconds{command=\"sweep\"} 0\n");
+    spill_job_metrics_end(&metrics, SPILL_IO);
+    spill_job_metrics_end(&metrics, SPILL_IO);
+    spill_job_metrics_end(&metrics, SPILL_CANCELLED); /* is no failure */
+    assert_has(&metrics, "/healthz", SPILL_HTTP_UNAVAILABLE, "the last pass failed: IO;");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_failures_total{command=\"sweep\",code=\"IO\"} 2\n");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_failures_total{command=\"sweep\",code=\"CORRUPT\"} 0\n");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_failures_in_a_row{command=\"sweep\"} 2\n");
+    spill_job_metrics_end(&metrics, SPILL_OK);
+    assert_has(&metrics, "/healthz", SPILL_HTTP_OK, "ok\n");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_failures_in_a_row{command=\"sweep\"} 0\n");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "spillway_job_passes_total{command=\"sweep\"} 1\n");
+    assert_has(&metrics, "/", SPILL_HTTP_NOT_FOUND, "try /metrics or /healthz\n");
+}
+
+static void test_progress_stays_between_0_and_1(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_job_metrics_init(&metrics, "migrate");
+    static const struct {
+        int64_t done, whole;
+        const char *ratio;
+    } cases[] = {{0, 0, "0"}, {1, 4, "0.25"}, {9, 4, "1"}, {5, 0, "0"}, {4, 4, "1"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "spillway_job_progress_ratio{command=\"migrate\"} %s\n",
+                 cases[i].ratio);
+        spill_job_metrics_progress(&metrics, cases[i].done, cases[i].whole);
+        assert_has(&metrics, "/metrics", SPILL_HTTP_OK, line);
+    }
+}
+
+static void test_labels_are_escaped(void **state)
+{
+    (void)state;
+    spill_job_metrics_t metrics;
+    spill_job_metrics_init(&metrics, "sweep");
+    spill_job_metrics_begin(&metrics, "a\"b\\c\nspillway_job_passes_total 7");
+    assert_has(&metrics, "/metrics", SPILL_HTTP_OK,
+               "definition=\"a\\\"b\\\\c\\nspillway_job_passes_total 7\"} 1\n");
+}
+
+static void test_addresses_are_checked(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "", "x", "70000", "-1", "1.2.3", "1.2.3.4:70000", "host:80", "99999999999999999999"};
+    spill_job_metrics_t metrics;
+    spill_http_server_t *server;
+    spill_error_t error;
+    spill_job_metrics_init(&metrics, "sweep");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(
+            spill_http_start(wrong[i], spill_job_metrics_answer, &metrics, &server, &error),
+            SPILL_INVALID);
+        assert_null(server);
+        assert_non_null(strstr(error.message, "--metrics"));
+    }
+    spill_http_stop(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_owners_are_counted),
+        cmocka_unit_test(test_health_is_that_of_the_last_pass),
+        cmocka_unit_test(test_progress_stays_between_0_and_1),
+        cmocka_unit_test(test_labels_are_escaped),
+        cmocka_unit_test(test_addresses_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
