@@ -4,6 +4,7 @@
 
 #include "bson/record.h"
 #include "cli/command.h"
+#include "cli/walk.h"
 
 /*
  * From now on, everything printed on stderr passes one filter. It replaces secrets in connection
@@ -126,6 +127,7 @@ typedef struct spill_cli_session {
     spill_array_t *array;
     const spill_value_t *owner; /* NULL if the command line has none */
     void *context;              /* the command's own */
+    spill_cli_walk_t walk;      /* progress, if the command's row says that it walks over owners */
     bool found; /* the work sets it: if nothing fails, the exit code is SPILL_EXIT_FOUND */
 } spill_cli_session_t;
 

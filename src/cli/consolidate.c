@@ -39,21 +39,19 @@ typedef struct consolidate_run {
 static void show_progress(void *context, const spill_consolidate_progress_t *progress)
 {
     consolidate_run_t *run = context;
-    double now = spill_cli_progress_seconds(&run->operate.progress);
-    double done = (double)progress->documents, all = (double)progress->documents_all;
-    char left[64] = "";
+    spill_cli_progress_t *shown = &run->operate.progress;
+    double now = spill_cli_progress_seconds(shown);
     if (progress->pass != run->pass) {
         run->pass = progress->pass;
         run->pass_began = now;
+        spill_cli_progress_restart(shown);
     }
     double seconds = now - run->pass_began;
-    if (done > 0 && done <= all)
-        snprintf(left, sizeof left, ", %.0f s left", seconds * all / done - seconds);
-    spill_cli_progress_print(
-        &run->operate.progress,
-        "pass %" PRId64 ": %zu of %zu collections, %" PRId64 " of %" PRId64 " documents, %.0f/s%s",
+    spill_cli_progress_part(
+        shown, progress->documents, progress->documents_all,
+        "pass %" PRId64 ": %zu of %zu collections, %" PRId64 " of %" PRId64 " documents, %.0f/s",
         progress->pass, progress->collections, progress->collections_all, progress->documents,
-        progress->documents_all, seconds > 0 ? done / seconds : 0, left);
+        progress->documents_all, seconds > 0 ? (double)progress->documents / seconds : 0);
 }
 
 static void log_moved(void *context, const spill_consolidate_moved_t *moved)

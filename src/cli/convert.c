@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/copy.h"
 #include "cli/process.h"
+#include "cli/walk.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "util/error.h"
@@ -223,7 +224,10 @@ static spill_code_t survey_arrays(const convert_run_t *run, spill_error_t *error
 {
     survey_t survey = {0};
     SPILL_TRY(spill_array_open(run->store, run->invocation->arguments[1], &survey.array, error));
+    spill_cli_walk_t walk;
+    spill_cli_walk_start(&walk, run->invocation, run->store, "counted");
     spill_code_t code = spill_each_owner(survey.array, survey_owner, &survey, false, error);
+    spill_cli_walk_end(&walk, run->store, code, error);
     if (code == SPILL_OK)
         print_survey(run, &survey);
     spill_array_close(survey.array);
@@ -236,8 +240,9 @@ static spill_code_t convert_arrays(convert_run_t *run, spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
     const char *name = run->invocation->arguments[1];
+    const char *const names[] = {name, NULL};
     spill_copy_options_t options = {.as = run->as};
-    spill_cli_copy_start(&run->copy, run->invocation);
+    spill_cli_copy_start(&run->copy, run->invocation, run->store, names);
     spill_cli_copy_hook(&run->copy, &given->copy, &options);
     spill_code_t code = make_definition(run, &options, error);
     if (code != SPILL_OK || run->finished)

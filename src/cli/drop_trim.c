@@ -64,6 +64,8 @@ const spill_command_t spill_command_drop = {
             "  spillway drop feeds.db events alice\n"
             "  spillway drop feeds.db events --yes",
     .common = SPILL_COMMON_DURABILITY,
+    .walked = "dropped",
+    .interrupted = "run the same command to continue",
     .options = DROP_OPTIONS,
     .defaults = &DROP_DEFAULTS,
     .options_bytes = sizeof DROP_DEFAULTS,

@@ -44,11 +44,8 @@ static void show_bad(void *context, const char *message)
 static void show_elements(spill_cli_progress_t *shown, const spill_import_progress_t *progress)
 {
     double rate = (double)progress->records / spill_cli_progress_seconds(shown);
-    bool known = progress->bytes_total > 0 && progress->bytes_done <= progress->bytes_total;
-    double part = known ? (double)progress->bytes_done / (double)progress->bytes_total : 0;
-    spill_cli_progress_print(
-        shown, known ? "%" PRId64 " elements, %.0f/s, %.0f %%" : "%" PRId64 " elements, %.0f/s",
-        progress->records, rate, 100 * part);
+    spill_cli_progress_part(shown, progress->bytes_done, progress->bytes_total,
+                            "%" PRId64 " elements, %.0f/s", progress->records, rate);
 }
 
 static void show_progress(void *context, const spill_import_progress_t *progress)

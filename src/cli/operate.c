@@ -184,19 +184,14 @@ static double latency_s(void *context)
 static void show_progress(void *context, const spill_migrate_result_t *result)
 {
     spill_cli_migrate_t *run = context;
+    const spill_migrate_result_t *survey = &run->survey;
     double seconds = spill_cli_progress_seconds(&run->operate.progress);
-    char left[48] = "";
-    if (result->owners > 0 && run->survey.elements > result->elements)
-        snprintf(left, sizeof left, ", %.0f s left",
-                 seconds * (double)(run->survey.elements - result->elements) /
-                     (double)(result->elements > 0 ? result->elements : 1));
-    spill_cli_progress_print(&run->operate.progress,
-                             "%s: %" PRId64 " of %" PRId64 " owners, %" PRId64
-                             " elements moved to %" PRId64 " pages, %.0f/s%s",
-                             run->name, result->owners,
-                             run->survey.owners > result->owners ? run->survey.owners
-                                                                 : result->owners,
-                             result->moved, result->pages, (double)result->moved / seconds, left);
+    int64_t owners = survey->owners > result->owners ? survey->owners : result->owners;
+    spill_cli_progress_part(&run->operate.progress, result->elements, survey->elements,
+                            "%s: %" PRId64 " of %" PRId64 " owners, %.0f elements/s, %" PRId64
+                            " elements moved to %" PRId64 " pages",
+                            run->name, result->owners, owners, (double)result->moved / seconds,
+                            result->moved, result->pages);
 }
 
 static void show_caught_up(void *context, const spill_copy_result_t *result)

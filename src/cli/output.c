@@ -78,6 +78,7 @@ static void print_message(const char *before, const char *format, va_list argume
     char *redacted = spill_redact(text);
     char *visible = spill_visible_text(redacted);
     fflush(stdout);
+    spill_cli_progress_erase();
     fprintf(stderr, "%s%s%s", before, visible, after);
     bson_free(visible);
     bson_free(redacted);
@@ -237,6 +238,7 @@ void spill_cli_leave_out_document(const char *collection, const bson_t *document
 
 void spill_cli_print_record(const spill_record_t *type, const void *record)
 {
+    spill_cli_progress_erase();
     left_out += spill_record_print(type, record, false, stdout);
     putchar('\n');
 }

@@ -306,9 +306,7 @@ void spill_cli_show_scan(void *context, const spill_scan_progress_t *progress)
         return;
     }
     double seconds = spill_cli_progress_seconds(context);
-    double part = (double)progress->documents / (double)total;
-    spill_cli_progress_print(
-        context, "%" PRId64 " of about %" PRId64 " documents, %.0f/s, %.0f %%, %.0f s left",
-        progress->documents, total, (double)progress->documents / seconds, part * 100,
-        part > 0 ? seconds / part - seconds : 0);
+    spill_cli_progress_part(context, progress->documents, total,
+                            "%" PRId64 " of about %" PRId64 " documents, %.0f/s",
+                            progress->documents, total, (double)progress->documents / seconds);
 }

@@ -156,8 +156,12 @@ static spill_exit_t work_in_session(spill_cli_session_t *session, spill_cli_mode
     spill_error_t error;
     spill_code_t code =
         open_array(session->invocation, mode, &session->store, &session->array, &error);
-    if (code == SPILL_OK)
+    if (code == SPILL_OK) {
+        spill_cli_walk_start(&session->walk, session->invocation, session->store,
+                             session->owner ? NULL : session->invocation->command->walked);
         code = work(session, &error);
+        code = spill_cli_walk_end(&session->walk, session->store, code, &error);
+    }
     spill_exit_t closed = spill_cli_close(session->array, session->store, code, &error);
     return closed == SPILL_EXIT_DONE && session->found ? SPILL_EXIT_FOUND : closed;
 }
@@ -213,9 +217,12 @@ static spill_code_t work_on_each(spill_cli_session_t *session, spill_cli_work_fn
 spill_code_t spill_cli_work_on_arrays(spill_cli_session_t *session, spill_cli_work_fn work,
                                       spill_error_t *error)
 {
-    return session->invocation->argument_count > 1
-               ? work_on_array(session, session->invocation->arguments[1], work, error)
-               : work_on_each(session, work, error);
+    const spill_invocation_t *invocation = session->invocation;
+    spill_cli_walk_start(&session->walk, invocation, session->store, invocation->command->walked);
+    spill_code_t code = invocation->argument_count > 1
+                            ? work_on_array(session, invocation->arguments[1], work, error)
+                            : work_on_each(session, work, error);
+    return spill_cli_walk_end(&session->walk, session->store, code, error);
 }
 
 spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_cli_mode_t mode,

@@ -138,6 +138,8 @@ const spill_command_t spill_command_stats = {
             "  spillway stats feeds.db events --top 3 --json\n"
             "  spillway stats shop.db reviews bike-7",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
+    .walked = "read",
+    .interrupted = "the same command starts again with the first owner",
     .options = STATS_OPTIONS,
     .defaults = &STATS_DEFAULTS,
     .options_bytes = sizeof STATS_DEFAULTS,
@@ -227,6 +229,8 @@ const spill_command_t spill_command_threshold = {
             "  spillway threshold --target 200KB --element 200B\n"
             "  spillway threshold feeds.db events --target 200KB",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
+    .walked = "measured",
+    .interrupted = "the same command starts again with the first owner",
     .options = THRESHOLD_OPTIONS,
     .defaults = &THRESHOLD_DEFAULTS,
     .options_bytes = sizeof THRESHOLD_DEFAULTS,

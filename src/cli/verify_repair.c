@@ -21,7 +21,6 @@ static const spill_record_t summary_record =
 static spill_code_t verify_array(spill_cli_session_t *session, spill_error_t *error)
 {
     spill_verify_summary_t *total = session->context, summary = {0};
-    spill_cli_stop_on_interrupt(session->store);
     spill_code_t code = spill_array_verify(session->array, NULL, spill_cli_print_finding,
                                            (void *)(uintptr_t)session->invocation, &summary, error);
     total->owners += summary.owners;
@@ -86,6 +85,7 @@ const spill_command_t spill_command_verify = {
             "  spillway verify feeds.db\n"
             "  spillway verify feeds.db events --json",
     .common = SPILL_COMMON_JSON,
+    .walked = "verified",
     .run = run_verify};
 
 /* ---- repair ---------------------------------------------------------------------------------- */
@@ -323,6 +323,8 @@ const spill_command_t spill_command_repair = {
             "  spillway repair feeds.db events\n"
             "  spillway repair feeds.db events alice",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY,
+    .walked = "checked",
+    .interrupted = "what was found in them is complete; run the same command for the others",
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
@@ -431,4 +433,5 @@ const spill_command_t spill_command_restore = {
             "Example:\n"
             "  spillway restore /backup/feeds-2026-02-01 feeds.db",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .walked = "verified",
     .run = run_restore};
