@@ -69,8 +69,8 @@ struct spill_command {
     const char *summary;
     const char *text; /* details and examples, after the options in the help */
     unsigned common;
-    const char *walked;            /* of owners, in its progress: "verified"; NULL: it shows none */
-    const char *interrupted;       /* after a Ctrl-C: how to continue; NULL: it has its own message */
+    const char *walked;      /* of owners, in its progress: "verified"; NULL: it shows none */
+    const char *interrupted; /* after a Ctrl-C: how to continue; NULL: it has its own message */
     spill_durability_t durability; /* the default; usually fsync */
     const spill_option_t *options; /* ended by a row without a name; may be NULL */
     const void *defaults;          /* the initial options struct */

@@ -46,11 +46,10 @@ static void show_progress(void *context, const spill_copy_result_t *result)
     char of[32] = "";
     if (copy->owners_all >= result->owners)
         snprintf(of, sizeof of, " of %" PRId64, copy->owners_all);
-    spill_cli_progress_part(&copy->progress, result->owners, copy->owners_all,
-                            "%" PRId64 "%s owners, %.0f elements/s, %" PRId64
-                            " elements copied, %" PRId64 " verified",
-                            result->owners, of, (double)result->elements / seconds,
-                            result->elements, result->verified);
+    spill_cli_progress_part(
+        &copy->progress, result->owners, copy->owners_all,
+        "%" PRId64 "%s owners, %.0f elements/s, %" PRId64 " elements copied, %" PRId64 " verified",
+        result->owners, of, (double)result->elements / seconds, result->elements, result->verified);
 }
 
 static bool has_seq(const void *record)

@@ -39,7 +39,8 @@ typedef struct spill_cli_copy {
     int64_t owners_all;       /* -1: not counted yet, 0: unknown */
 } spill_cli_copy_t;
 
-/* `names`, ended by NULL, are the definitions of `source` that will be copied; both are borrowed. */
+/* `names`, ended by NULL, are the definitions of `source` that will be copied; both are borrowed.
+ */
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation,
                           spill_store_t *source, const char *const *names);
 

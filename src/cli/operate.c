@@ -188,9 +188,9 @@ static void show_progress(void *context, const spill_migrate_result_t *result)
     double seconds = spill_cli_progress_seconds(&run->operate.progress);
     int64_t owners = survey->owners > result->owners ? survey->owners : result->owners;
     spill_cli_progress_part(&run->operate.progress, result->elements, survey->elements,
-                            "%s: %" PRId64 " of %" PRId64 " owners, %.0f elements/s, %" PRId64
+                            "%" PRId64 " of %" PRId64 " owners, %.0f elements/s, '%s', %" PRId64
                             " elements moved to %" PRId64 " pages",
-                            run->name, result->owners, owners, (double)result->moved / seconds,
+                            result->owners, owners, (double)result->moved / seconds, run->name,
                             result->moved, result->pages);
 }
 
@@ -198,9 +198,9 @@ static void show_caught_up(void *context, const spill_copy_result_t *result)
 {
     spill_cli_migrate_t *run = context;
     spill_cli_progress_print(&run->operate.progress,
-                             "%s: %" PRId64 " owners, %" PRId64 " elements brought, %" PRId64
+                             "%" PRId64 " owners caught up, '%s', %" PRId64 " elements, %" PRId64
                              " compared",
-                             run->name, result->owners, result->elements, result->verified);
+                             result->owners, run->name, result->elements, result->verified);
 }
 
 static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated)

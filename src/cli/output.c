@@ -166,6 +166,7 @@ char *spill_cli_json(const spill_value_t *value, bool canonical)
 
 void spill_cli_print_value(const spill_value_t *value, bool canonical)
 {
+    spill_cli_progress_erase();
     char *json = spill_cli_json(value, canonical);
     fputs(json ? json : "null", stdout);
     left_out += json == NULL;
@@ -181,6 +182,7 @@ void spill_cli_print_document(const bson_t *document, bool canonical)
 
 void spill_cli_print_name(const char *name)
 {
+    spill_cli_progress_erase();
     char *visible = spill_visible_text(name);
     fputs(visible, stdout);
     bson_free(visible);
@@ -245,6 +247,7 @@ void spill_cli_print_record(const spill_record_t *type, const void *record)
 
 void spill_cli_print_canonical(const spill_record_t *type, const void *record)
 {
+    spill_cli_progress_erase();
     left_out += spill_record_print(type, record, true, stdout);
     putchar('\n');
 }

@@ -1,11 +1,11 @@
-/* Progress on stderr: the estimate of the time that is left, and the line. */
+/* Progress on stderr: a line that is rewritten on a terminal, and printed every few seconds
+ * elsewhere. */
 #include "cli/progress.h"
 
 #include "util/text.h"
 
 #include <bson/bson.h>
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,70 +16,6 @@
 
 #define TERMINAL_INTERVAL_US 200000
 #define LINE_INTERVAL_US 5000000
-
-/* ---- the time that is left ------------------------------------------------------------------- */
-
-/* The speed is the mean of about this time, or of a quarter of the run if that is longer. */
-#define SMOOTH_S 4.0
-
-/* Before this, the speed is not shown: the first steps may be unlike the rest. */
-#define FIRST_S 0.5
-
-/* The least that is shown. From 0.2, both half and one and a half are other numbers. */
-#define LEFT_LEAST_S 0.2
-
-static void measure_speed(spill_cli_estimate_t *estimate, double seconds, double part)
-{
-    double elapsed = seconds - estimate->seconds, moved = part - estimate->part;
-    if (elapsed <= 0)
-        return;
-    double over = seconds / 4 > SMOOTH_S ? seconds / 4 : SMOOTH_S;
-    double weight = estimate->per_second > 0 ? 1 - exp(-elapsed / over) : 1;
-    estimate->per_second += weight * ((moved > 0 ? moved : 0) / elapsed - estimate->per_second);
-    estimate->seconds = seconds;
-    estimate->part = part;
-}
-
-/* Round as spill_cli_duration_text does, up or down. */
-static double round_left(double seconds, bool up)
-{
-    double unit = seconds < 10 ? 0.1 : seconds < 120 ? 1 : 60;
-    double count = seconds / unit;
-    return unit * (up ? ceil(count - 1e-6) : floor(count + 1e-6));
-}
-
-double spill_cli_estimate_left(spill_cli_estimate_t *estimate, double seconds, double part,
-                               double whole)
-{
-    if (part < estimate->part)
-        *estimate = (spill_cli_estimate_t){.seconds = estimate->seconds};
-    if (estimate->left_s == 0 && seconds < estimate->seconds + FIRST_S)
-        return 0;
-    measure_speed(estimate, seconds, part);
-    if (estimate->per_second <= 0)
-        return estimate->left_s;
-    double left = (whole - part) / estimate->per_second, before = estimate->left_s;
-    left = round_left(left > LEFT_LEAST_S ? left : LEFT_LEAST_S, true);
-    if (before > 0 && left > before * 1.5)
-        left = round_left(before * 1.5, false);
-    if (before > 0 && left < before / 2)
-        left = round_left(before / 2, true);
-    estimate->left_s = left;
-    return left;
-}
-
-void spill_cli_duration_text(double seconds, char text[32])
-{
-    int64_t minutes = (int64_t)(seconds / 60 + 1e-6);
-    if (seconds < 9.95)
-        snprintf(text, 32, "%.1f s", seconds);
-    else if (seconds < 119.5)
-        snprintf(text, 32, "%.0f s", seconds);
-    else if (minutes < 120)
-        snprintf(text, 32, "%" PRId64 " min", minutes);
-    else
-        snprintf(text, 32, "%" PRId64 " h %" PRId64 " min", minutes / 60, minutes % 60);
-}
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
@@ -113,13 +49,15 @@ static int text_columns(const char *text)
     return columns;
 }
 
-/* Cut a text to `columns`, if possible before one of its commas. */
+/* Cut a text to `columns`: before its last comma, else before its last word, else anywhere. */
 static void cut_text(char *text, int columns)
 {
     while (text_columns(text) > columns) {
-        char *comma = strrchr(text, ',');
-        if (comma && comma != text) {
-            *comma = '\0';
+        char *end = strrchr(text, ',');
+        if (!end)
+            end = strrchr(text, ' ');
+        if (end && end != text) {
+            *end = '\0';
             continue;
         }
         int used = 0;
@@ -196,26 +134,22 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
 
 void spill_cli_progress_restart(spill_cli_progress_t *progress)
 {
-    progress->estimate =
-        (spill_cli_estimate_t){.seconds = spill_cli_progress_seconds(progress)};
+    progress->estimate = (spill_estimate_t){.seconds = spill_cli_progress_seconds(progress)};
 }
 
 /* Estimate only for lines that are printed, because the estimate depends on the one before. */
-static void describe_part(spill_cli_progress_t *progress, int64_t part, int64_t whole,
-                          char end[64])
+static void describe_part(spill_cli_progress_t *progress, int64_t part, int64_t whole, char end[64])
 {
-    char left_text[32];
     end[0] = '\0';
     if (whole <= 0 || part < 0 || part > whole)
         return;
     double per_cent = 100 * (double)part / (double)whole;
     double left = progress->estimate.left_s;
     if (spill_cli_progress_due(progress))
-        left = spill_cli_estimate_left(&progress->estimate, spill_cli_progress_seconds(progress),
-                                       (double)part, (double)whole);
-    spill_cli_duration_text(left, left_text);
+        left = spill_estimate_left(&progress->estimate, spill_cli_progress_seconds(progress),
+                                   (double)part, (double)whole);
     if (left > 0)
-        snprintf(end, 64, ", %.0f %%, %s left", per_cent, left_text);
+        snprintf(end, 64, ", %.0f %%, %s left", per_cent, spill_duration_text(left).text);
     else
         snprintf(end, 64, ", %.0f %%", per_cent);
 }

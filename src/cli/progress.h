@@ -5,18 +5,12 @@
 #ifndef SPILL_CLI_PROGRESS_H
 #define SPILL_CLI_PROGRESS_H
 
+#include "util/estimate.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SPILL_CLI_PROGRESS_TEXT 256
-
-/* The estimate of the time that is left (progress.c). */
-typedef struct spill_cli_estimate {
-    double seconds;    /* of the last call */
-    double part;       /* of the last call */
-    double per_second; /* smoothed; 0: unknown */
-    double left_s;     /* shown last; 0: none */
-} spill_cli_estimate_t;
 
 typedef struct spill_cli_progress {
     char text[SPILL_CLI_PROGRESS_TEXT]; /* the latest, printed or not */
@@ -25,7 +19,7 @@ typedef struct spill_cli_progress {
     int64_t started_us;
     int64_t printed_us;
     int columns; /* of the terminal that the open line has filled; 0: no line is open */
-    spill_cli_estimate_t estimate;
+    spill_estimate_t estimate;
 } spill_cli_progress_t;
 
 void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet);
@@ -64,16 +58,6 @@ void spill_cli_progress_erase(void);
 
 /* Seconds since the start. */
 double spill_cli_progress_seconds(const spill_cli_progress_t *progress);
-
-/*
- * Estimate the seconds that are left after `seconds`, from the speed of `part` towards `whole`.
- * Between two calls with a steady speed the result changes by at most half. 0: not known yet.
- */
-double spill_cli_estimate_left(spill_cli_estimate_t *estimate, double seconds, double part,
-                               double whole);
-
-/* A duration for people: "4.2 s", "85 s", "12 min", "5 h 20 min". */
-void spill_cli_duration_text(double seconds, char text[32]);
 
 /* The columns of stderr's terminal; 80 if the terminal does not know. */
 int spill_cli_terminal_columns(void);

@@ -29,8 +29,8 @@ static bool count_owner(void *context, const spill_value_t *owner)
     counting->owners++;
     if (counting->owners % 256 != 0)
         return true;
-    spill_cli_progress_print(counting->progress, "%s: counting owners, %" PRId64 " so far",
-                             counting->name, counting->owners);
+    spill_cli_progress_print(counting->progress, "%" PRId64 " owners counted, '%s'",
+                             counting->owners, counting->name);
     return !spill_cli_interrupted() &&
            spill_cli_progress_seconds(counting->progress) < counting->until_s;
 }
@@ -60,11 +60,11 @@ static void show_walk(spill_cli_walk_t *walk, spill_array_t *array)
         walk->all = walk->owners;
     if (walk->all > 0)
         spill_cli_progress_part(progress, walk->owners, walk->all,
-                                "%s: %" PRId64 " of %" PRId64 " %s %s", definition->name,
-                                walk->owners, walk->all, noun, walk->done);
+                                "%" PRId64 " of %" PRId64 " %s %s, '%s'", walk->owners, walk->all,
+                                noun, walk->done, definition->name);
     else
-        spill_cli_progress_print(progress, "%s: %" PRId64 " %s %s", definition->name, walk->owners,
-                                 noun, walk->done);
+        spill_cli_progress_print(progress, "%" PRId64 " %s %s, '%s'", walk->owners, noun,
+                                 walk->done, definition->name);
 }
 
 static void walk_owner(void *context, spill_array_t *array, int64_t owners)
