@@ -3,6 +3,7 @@
 #define SPILL_CLI_CLI_H
 
 #include "bson/record.h"
+#include "cli/color.h"
 #include "cli/command.h"
 #include "cli/walk.h"
 
@@ -91,16 +92,19 @@ typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE 
 /* For spill_store_options_t: print a store's errors and warnings on stderr. */
 void spill_cli_print_log(void *context, spill_log_level_t level, const char *message);
 
+/* Does the text name a URI that stands elsewhere: "@FILE" or "env:"? */
+bool spill_cli_names_uri(const char *text);
+
 /*
- * Open STORE: a URI or path, "@FILE" for a file with one in its first line, or "-" for the one in
- * the environment variable SPILLWAY_URI. READ opens read-only (so it works beside a writer), WRITE
+ * Open STORE: a URI or path, "@FILE" for a file with one in its first line, or "env:" for the one
+ * in the environment variable SPILLWAY_URI ("-" too, with a warning). READ opens read-only (so it works beside a writer), WRITE
  * needs an existing store, CREATE creates one.
  */
 spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                   spill_store_t **store, spill_error_t *error);
 
 /*
- * The URI or path of STORE, after resolving @FILE and -. `uri` has SPILL_CLI_URI bytes.
+ * The URI or path of STORE, after resolving @FILE and env:. `uri` has SPILL_CLI_URI bytes.
  * SPILL_INVALID, SPILL_NOT_FOUND, SPILL_IO.
  */
 enum { SPILL_CLI_URI = 4096 };

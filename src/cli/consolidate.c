@@ -9,7 +9,7 @@
 
 typedef struct consolidate_options {
     spill_cli_operate_given_t operate;
-    const char *into;
+    const char *only;
     int64_t passes;
     bool cut_over;
     bool views;
@@ -244,7 +244,7 @@ static spill_code_t work_on_groups(consolidate_run_t *run, spill_error_t *error)
     SPILL_TRY(spill_raw_admin_open(uri, &run->admin, error));
     for (size_t i = 0; i < run->plan.count; i++) {
         const spill_consolidation_t *group = &run->plan.items[i];
-        if (given->into && strcmp(given->into, group->into) != 0)
+        if (given->only && strcmp(given->only, group->into) != 0)
             continue;
         matched++;
         SPILL_TRY(given->operate.execute ? act_on_group(run, group, error)
@@ -252,13 +252,15 @@ static spill_code_t work_on_groups(consolidate_run_t *run, spill_error_t *error)
     }
     if (matched == 0)
         return spill_fail(error, SPILL_INVALID, "the plan consolidates nothing into '%s'",
-                          given->into);
+                          given->only);
     return SPILL_OK;
 }
 
 static spill_exit_t check_options(const spill_invocation_t *invocation)
 {
     const consolidate_options_t *given = invocation->options;
+    if (invocation->dry_run && given->operate.execute)
+        return spill_cli_usage(invocation, "--dry-run cannot be combined with --execute");
     if (given->cut_over + given->finish + given->undo > 1)
         return spill_cli_usage(invocation, "one of --cut-over, --finish and --undo");
     if (given->max_pause && !given->cut_over && !given->finish)
@@ -326,7 +328,8 @@ static const spill_option_t OPTIONS[] = {
     SPILL_CLI_CHUNK_OPTION(consolidate_options_t, operate),
     SPILL_CLI_THREADS_OPTION(consolidate_options_t, operate,
                              "Copy chunks, or compare collections,"),
-    {"into", "NAME", TEXT(into), "Only this group of the plan"},
+    {"only", "NAME", TEXT(only), "Only the group of the plan that goes into this collection"},
+    {"into", "only", SPILL_OPTION_OLD_NAME, 0, NULL},
     {"passes", "N", NUMBER(passes), "Most passes while other programs write (10)"},
     {"cut-over", NULL, FLAG(cut_over),
      "Put the old collections aside, one after another, and compare each"},
@@ -370,7 +373,7 @@ const spill_command_t spill_command_consolidate = {
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --rate 5000\n"
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --cut-over --views\n"
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --finish",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -208,7 +208,7 @@ static spill_exit_t run_import(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "--new-numbers is for an export, without --owner");
     import_run_t import_run = {
         .code = SPILL_OK, .elements = options->elements != NULL, .path = invocation->arguments[2]};
-    if (options->elements && import_run.path[0] == '@') {
+    if (options->elements && spill_cli_names_uri(import_run.path)) {
         spill_error_t error;
         if (spill_cli_store_uri(import_run.path, uri, &error) != SPILL_OK)
             return spill_cli_fail(&error);

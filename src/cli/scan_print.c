@@ -16,7 +16,7 @@ const char *spill_cli_shown_source(const spill_invocation_t *invocation,
                                    const spill_scan_result_t *result)
 {
     const char *given = invocation->arguments[0];
-    if (!spill_raw_reader_serves(given) && given[0] != '@')
+    if (!spill_raw_reader_serves(given) && !spill_cli_names_uri(given))
         return given;
     return result->collection_count > 0 ? result->collections[0].input : "a server";
 }

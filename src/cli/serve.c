@@ -61,7 +61,7 @@ const spill_command_t spill_command_serve = {
     .arguments = "URI",
     .arguments_min = 1,
     .arguments_max = 1,
-    .summary = "Serve a server's database to any MongoDB driver, with arrays past 16 MB",
+    .summary = "Serve a database to any MongoDB driver, with arrays past 16 MB",
     .text = "URI is the server's: mongodb://HOST:PORT/DATABASE, @FILE or -. Applications\n"
             "connect to the gateway with the driver that they have. Collections of DATABASE\n"
             "with a definition get their arrays served; everything else is relayed unchanged.\n"

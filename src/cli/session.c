@@ -47,15 +47,34 @@ static spill_code_t read_uri_file(const char *path, char uri[SPILL_CLI_URI], spi
     return SPILL_OK;
 }
 
+bool spill_cli_names_uri(const char *text)
+{
+    return text[0] == '@' || strcmp(text, "env:") == 0;
+}
+
+/* Until 0.2, "-" named the variable. Elsewhere it is stdin. */
+static void warn_of_dash(void)
+{
+    static bool warned;
+    if (!warned)
+        spill_cli_say("'-' as a store will mean nothing in the next release: write 'env:' for the "
+                      "environment variable SPILLWAY_URI");
+    warned = true;
+}
+
 spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error)
 {
     if (text[0] == '@')
         return read_uri_file(text + 1, uri, error);
-    if (strcmp(text, "-") == 0) {
+    if (strcmp(text, "-") == 0)
+        warn_of_dash();
+    if (strcmp(text, "-") == 0 || strcmp(text, "env:") == 0) {
+        const char *given = text;
         text = getenv("SPILLWAY_URI");
         if (!text || text[0] == '\0')
             return spill_fail(error, SPILL_INVALID,
-                              "STORE is -, but the environment variable SPILLWAY_URI is not set");
+                              "STORE is %s, but the environment variable SPILLWAY_URI is not set",
+                              given);
     }
     if (text[0] == '\0' || strlen(text) >= SPILL_CLI_URI)
         return spill_fail(error, SPILL_INVALID, "STORE is empty or too long");

@@ -91,7 +91,6 @@ const spill_command_t spill_command_verify = {
 /* ---- repair ---------------------------------------------------------------------------------- */
 
 typedef struct repair_options {
-    bool dry_run;
     bool yes;
 } repair_options_t;
 
@@ -106,11 +105,10 @@ typedef struct work {
 static spill_code_t repair_owners(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
-    const repair_options_t *options = invocation->options;
     work_t *work = session->context;
     spill_repair_summary_t summary;
     spill_code_t code =
-        spill_array_repair(session->array, session->owner, options->dry_run,
+        spill_array_repair(session->array, session->owner, invocation->dry_run,
                            spill_cli_print_finding, (void *)(uintptr_t)invocation, &summary, error);
     work->total.owners += summary.owners;
     work->total.findings += summary.findings;
@@ -223,7 +221,6 @@ static spill_exit_t cut_log(log_report_t *report, const char *uri)
 /* Report a damaged log, and cut it. SPILL_EXIT_DONE: the store can be repaired further. */
 static spill_exit_t repair_log(const spill_invocation_t *invocation)
 {
-    const repair_options_t *options = invocation->options;
     log_report_t report = {.invocation = invocation};
     char uri[SPILL_CLI_URI];
     spill_error_t error;
@@ -235,7 +232,7 @@ static spill_exit_t repair_log(const spill_invocation_t *invocation)
     if (!report.cut.needed)
         return SPILL_EXIT_DONE;
     print_cut(&report);
-    if (!options->dry_run)
+    if (!invocation->dry_run)
         return cut_log(&report, uri);
     spill_cli_print_record(&cut_record, &report.cut);
     return SPILL_EXIT_FOUND;
@@ -254,11 +251,10 @@ static const spill_record_t result_record = SPILL_RECORD("result", result_t, res
 
 static spill_exit_t run_repair(const spill_invocation_t *invocation)
 {
-    const repair_options_t *options = invocation->options;
     spill_exit_t log_result = repair_log(invocation);
     if (log_result != SPILL_EXIT_DONE)
         return log_result;
-    spill_cli_mode_t mode = options->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
+    spill_cli_mode_t mode = invocation->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner;
     work_t work = {0};
@@ -271,7 +267,7 @@ static spill_exit_t run_repair(const spill_invocation_t *invocation)
     bson_destroy(&storage);
     if (result != SPILL_EXIT_DONE)
         return result;
-    int64_t finished = options->dry_run ? 0 : work.total.findings;
+    int64_t finished = invocation->dry_run ? 0 : work.total.findings;
     const result_t line = {work.total.owners, work.total.findings, finished, work.total.left};
     spill_cli_print_record(&result_record, &line);
     return work.total.findings > finished || work.total.left > 0 ? SPILL_EXIT_FOUND
@@ -279,8 +275,6 @@ static spill_exit_t run_repair(const spill_invocation_t *invocation)
 }
 
 static const spill_option_t OPTIONS[] = {
-    {"dry-run", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, dry_run),
-     "Only report what would be completed"},
     {"yes", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, yes),
      "Cut a damaged log without asking; needed if stdin is not a terminal"},
     {0}};
@@ -322,7 +316,7 @@ const spill_command_t spill_command_repair = {
             "  spillway repair feeds.db --yes\n"
             "  spillway repair feeds.db events\n"
             "  spillway repair feeds.db events alice",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
     .walked = "checked",
     .interrupted = "what was found in them is complete; run the same command for the others",
     .options = OPTIONS,
