@@ -213,6 +213,13 @@ const spill_common_option_t spill_common_options[] = {
                  "have r"},
     {0}};
 
+bool spill_common_belongs(const spill_common_option_t *option, const spill_command_t *command)
+{
+    if (option == &spill_common_options[AT_JSON])
+        return !(command->common & SPILL_COMMON_NO_JSON);
+    return option->flag == 0 || (command->common & option->flag) != 0;
+}
+
 enum { COMMON_COUNT = sizeof spill_common_options / sizeof *spill_common_options - 1 };
 
 typedef struct parse {
@@ -388,7 +395,7 @@ static size_t add_common(const spill_command_t *command, struct argp_option *row
 {
     for (size_t at = 0; at < COMMON_COUNT; at++) {
         const spill_common_option_t *common = &spill_common_options[at];
-        if (common->flag == 0 || (command->common & common->flag))
+        if (spill_common_belongs(common, command))
             rows[count++] = (struct argp_option){.name = common->name,
                                                  .key = common_key(at),
                                                  .arg = common->argument,

@@ -179,6 +179,24 @@ void spill_cli_print_record(const spill_record_t *type, const void *record);
 /* The same, with values as canonical Extended JSON. */
 void spill_cli_print_canonical(const spill_record_t *type, const void *record);
 
+/*
+ * Print a result: a table on a terminal; with --json, and into a pipe or a file, one line of JSON.
+ * (table.c)
+ */
+void spill_cli_print_result(const spill_invocation_t *invocation, const spill_record_t *type,
+                            const void *record);
+void spill_cli_print_result_document(const spill_invocation_t *invocation, const bson_t *document);
+
+/*
+ * With --json, print what a command has done to the session's owner: {"owner": ..., NAME: number},
+ * and the window if there is one ("" or NULL: none). A number below 0 is null.
+ */
+void spill_cli_print_done(const spill_cli_session_t *session, const char *window, const char *name,
+                          int64_t number);
+
+/* Does spill_cli_print_result print a table? */
+bool spill_cli_prints_tables(const spill_invocation_t *invocation);
+
 /* Return `one` if the count is 1, else `many`. */
 const char *spill_cli_plural(int64_t count, const char *one, const char *many);
 

@@ -38,17 +38,23 @@ typedef struct spill_option {
     const char *help;
 } spill_option_t;
 
-/* Options that several commands share. All have --json, --quiet, --verbose and --color. */
+typedef struct spill_command spill_command_t;
+
+/*
+ * Options that several commands share. All have --quiet, --verbose and --color, and --json unless
+ * they say otherwise.
+ */
 #define SPILL_COMMON_JSON 1U
 #define SPILL_COMMON_QUIET 2U
 #define SPILL_COMMON_DURABILITY 4U
 #define SPILL_COMMON_PARTIAL 8U /* the command reads: an embedded store may be damaged */
 #define SPILL_COMMON_MODE 16U
 #define SPILL_COMMON_DRY_RUN 32U
+#define SPILL_COMMON_NO_JSON 64U /* its output is no result: there is no --json */
 
 /* One row of the help for an option that several commands share (arguments.c). */
 typedef struct spill_common_option {
-    unsigned flag; /* 0: every command has it */
+    unsigned flag; /* the commands that have it; 0: all */
     char letter;   /* or 0 */
     const char *name, *argument, *help;
 } spill_common_option_t;
@@ -56,7 +62,7 @@ typedef struct spill_common_option {
 /* Ended by a row without a name. */
 extern const spill_common_option_t spill_common_options[];
 
-typedef struct spill_command spill_command_t;
+bool spill_common_belongs(const spill_common_option_t *option, const spill_command_t *command);
 
 /* A parsed command line. `options` is the command's own struct. Everything is borrowed. */
 typedef struct spill_invocation {

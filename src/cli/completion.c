@@ -40,8 +40,7 @@ static bool next_option(const spill_command_t *command, size_t *at, shown_option
         return true;
     }
     for (const spill_common_option_t *common = spill_common_options; common->name; common++) {
-        bool belongs = common->flag == 0 || (command->common & common->flag) != 0;
-        if (!belongs || count++ < *at)
+        if (!spill_common_belongs(common, command) || count++ < *at)
             continue;
         ++*at;
         *shown = (shown_option_t){common->name, common->argument, common->help, common->letter,
@@ -427,4 +426,5 @@ const spill_command_t spill_command_completion = {
             "  source <(spillway completion bash)\n"
             "  spillway completion zsh > ~/.zfunc/_spillway\n"
             "  spillway completion fish > ~/.config/fish/completions/spillway.fish",
+    .common = SPILL_COMMON_NO_JSON,
     .run = run_completion};

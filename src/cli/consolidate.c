@@ -3,6 +3,7 @@
 
 #include "tools/consolidate/consolidate.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static void report_opened(void *context, const spill_consolidate_opened_t *opene
     if (!opened->before)
         BSON_APPEND_DOUBLE(&line, "pauseSeconds", (double)opened->pause_us / 1e6);
     spill_cli_progress_break(&run->operate.progress);
-    spill_cli_print_document(&line, false);
+    spill_cli_print_result_document(run->invocation, &line);
     fflush(stdout);
     spill_cli_operate_log(&run->operate, &line);
     bson_destroy(&line);
@@ -133,8 +134,11 @@ static bool has_any(const bson_t *report, const char *field)
 
 static void print_report(const bson_t *report, const spill_consolidation_t *group)
 {
-    spill_cli_print("%s: %" PRId64 " collections, %" PRId64 " documents (%s)\n", group->into,
-                    number_in(report, "collections"), number_in(report, "documents"),
+    spill_cli_print("%s: %s, %s (%s)\n", group->into,
+                    spill_counted_text(number_in(report, "collections"), "collection",
+                                       "collections").text,
+                    spill_counted_text(number_in(report, "documents"), "document",
+                                       "documents").text,
                     text_in(report, "phase"));
     if (number_in(report, "open") > 0)
         spill_cli_print("  open: the first %" PRId64 " of them\n", number_in(report, "open"));
@@ -225,7 +229,7 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     SPILL_TRY(code);
     run->changing = run->changing || result.changing > 0;
     const result_line_t line = {group->into, step_name(given), result};
-    spill_cli_print_record(&result_record, &line);
+    spill_cli_print_result(run->invocation, &result_record, &line);
     if (result.changing > 0 && !run->invocation->quiet)
         fprintf(stderr,
                 "%zu of %zu collections had changed in the last pass: run the same command to "

@@ -105,7 +105,7 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
     double seconds = spill_cli_progress_seconds(&copy->progress);
     if (!copy->invocation->quiet && result->elements > 0)
         fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
-    spill_cli_print_record(&result_record, result);
+    spill_cli_print_result(copy->invocation, &result_record, result);
 }
 
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation,

@@ -327,7 +327,7 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
                                     const spill_migrate_result_t *result)
 {
-    spill_cli_print_record(&migrated_record,
+    spill_cli_print_result(run->invocation, &migrated_record,
                            &(step_line_t){.name = run->name, .step = step, .migrated = *result});
     fflush(stdout);
 }
@@ -337,7 +337,7 @@ void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t ow
 {
     const step_line_t line = {
         .name = run->name, .step = "finished", .owners = owners, .copied = *compared};
-    spill_cli_print_record(&finished_record, &line);
+    spill_cli_print_result(run->invocation, &finished_record, &line);
     fflush(stdout);
 }
 
@@ -399,7 +399,7 @@ static void print_caught_up(const spill_cli_migrate_t *run, const spill_catch_up
                         .deleted = result->deleted,
                         .failed = result->failed};
     snprintf(line.hash, sizeof line.hash, "%016" PRIx64, result->hash);
-    spill_cli_print_record(&caught_up_record, &line);
+    spill_cli_print_result(run->invocation, &caught_up_record, &line);
     fflush(stdout);
 }
 

@@ -208,7 +208,7 @@ void spill_cli_print(const char *format, ...)
 
 const char *spill_cli_plural(int64_t count, const char *one, const char *many)
 {
-    return count == 1 ? one : many;
+    return spill_plural(count, one, many);
 }
 
 void spill_cli_leave_out(const spill_value_t *owner, int64_t seq)

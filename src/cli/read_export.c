@@ -117,7 +117,7 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
     SPILL_TRY(spill_array_read(session->array, session->owner, &options, &slice, error));
     SPILL_TRY(print_page(session, slice, error));
-    if (slice->more && !invocation->quiet)
+    if (slice->more && spill_cli_prints_tables(invocation) && !invocation->quiet)
         fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
                 given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
                 slice->next);
@@ -241,7 +241,7 @@ static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
         return spill_cli_no_owner(session, error);
     const spill_definition_t *definition = spill_array_get_definition(session->array);
     const count_line_t line = {session->owner, count, definition->value_field[0] != '\0'};
-    spill_cli_print_record(&count_record, &line);
+    spill_cli_print_result(session->invocation, &count_record, &line);
     return SPILL_OK;
 }
 

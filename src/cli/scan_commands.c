@@ -323,7 +323,9 @@ static spill_code_t write_page(const spill_invocation_t *invocation,
     SPILL_TRY(spill_text_close(&page, error));
     if (given->output)
         SPILL_TRY(spill_file_replace(given->output, page.text, page.size_bytes, error));
-    else
+    if (invocation->json)
+        spill_scan_write_json(result, shown, stdout);
+    else if (!given->output)
         fwrite(page.text, 1, page.size_bytes, stdout);
     return spill_cli_flush(error);
 }

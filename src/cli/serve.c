@@ -73,6 +73,7 @@ const spill_command_t spill_command_serve = {
             "Example:\n"
             "  spillway serve mongodb://127.0.0.1:27017/shop --listen 127.0.0.1:27018\n"
             "  then connect the application to mongodb://127.0.0.1:27018/shop",
+    .common = SPILL_COMMON_NO_JSON,
     .options = serve_options,
     .defaults = &serve_defaults,
     .options_bytes = sizeof(spill_cli_serve_options_t),

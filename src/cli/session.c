@@ -84,8 +84,8 @@ spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spil
 
 void spill_cli_print_log(void *context, spill_log_level_t level, const char *message)
 {
-    (void)context;
-    if (level <= SPILL_LOG_WARNING)
+    const spill_invocation_t *invocation = context;
+    if (level <= SPILL_LOG_WARNING || (invocation && invocation->verbose))
         spill_cli_say("%s", message);
 }
 
@@ -119,9 +119,12 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     options.must_exist = mode != SPILL_CLI_CREATE;
     options.durability = invocation->durability;
     options.log = spill_cli_print_log;
+    options.log_context = (void *)(uintptr_t)invocation;
     options.file_mode = invocation->mode;
     if (mode != SPILL_CLI_READ)
         follow_store(invocation, uri);
+    if (invocation->verbose)
+        spill_cli_say("opening %s to %s", uri, mode == SPILL_CLI_READ ? "read" : "write");
     return spill_store_open(uri, &options, store, error);
 }
 

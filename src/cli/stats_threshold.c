@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 
@@ -60,8 +61,10 @@ static percentiles_t percentiles_of(const spill_stats_t *stats)
 
 static void print_text(const char *name, const spill_stats_t *stats)
 {
-    spill_cli_print("%s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " bytes", name,
-                    stats->owners, stats->elements, stats->bytes);
+    spill_cli_print("%s: %s, %s, %s", name,
+                    spill_counted_text(stats->owners, "owner", "owners").text,
+                    spill_counted_text(stats->elements, "element", "elements").text,
+                    spill_counted_text(stats->bytes, "byte", "bytes").text);
     if (stats->elements > 0)
         printf(" (%.1f an element)", (double)stats->bytes / (double)stats->elements);
     const percentiles_t lengths = percentiles_of(stats);

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -62,7 +63,7 @@ static spill_exit_t run_verify(const spill_invocation_t *invocation)
     spill_exit_t result = spill_cli_close(NULL, session.store, code, &error);
     if (result != SPILL_EXIT_DONE)
         return result;
-    spill_cli_print_record(&summary_record, &total);
+    spill_cli_print_result(invocation, &summary_record, &total);
     return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
@@ -194,8 +195,9 @@ static void print_loss(void *context, const spill_log_loss_t *loss)
         spill_cli_print_value(loss->owner, false);
     else
         fputs("null", stdout);
-    printf(", behind the cut: %" PRId64 " elements written, %" PRId64 " deletions\n",
-           loss->elements, loss->deleted);
+    printf(", behind the cut: %s written, %s\n",
+           spill_counted_text(loss->elements, "element", "elements").text,
+           spill_counted_text(loss->deleted, "deletion", "deletions").text);
 }
 
 static spill_exit_t cut_log(log_report_t *report, const char *uri)
@@ -214,7 +216,7 @@ static spill_exit_t cut_log(log_report_t *report, const char *uri)
     if (spill_store_cut_log(uri, false, NULL, NULL, &report->cut, &error) != SPILL_OK)
         return spill_cli_fail(&error);
     if (report->cut.needed)
-        spill_cli_print_record(&cut_record, &report->cut);
+        spill_cli_print_result(invocation, &cut_record, &report->cut);
     return SPILL_EXIT_DONE;
 }
 
@@ -234,7 +236,7 @@ static spill_exit_t repair_log(const spill_invocation_t *invocation)
     print_cut(&report);
     if (!invocation->dry_run)
         return cut_log(&report, uri);
-    spill_cli_print_record(&cut_record, &report.cut);
+    spill_cli_print_result(invocation, &cut_record, &report.cut);
     return SPILL_EXIT_FOUND;
 }
 
@@ -269,7 +271,7 @@ static spill_exit_t run_repair(const spill_invocation_t *invocation)
         return result;
     int64_t finished = invocation->dry_run ? 0 : work.total.findings;
     const result_t line = {work.total.owners, work.total.findings, finished, work.total.left};
-    spill_cli_print_record(&result_record, &line);
+    spill_cli_print_result(invocation, &result_record, &line);
     return work.total.findings > finished || work.total.left > 0 ? SPILL_EXIT_FOUND
                                                                  : SPILL_EXIT_DONE;
 }
@@ -326,6 +328,14 @@ const spill_command_t spill_command_repair = {
 
 /* ---- backup ---------------------------------------------------------------------------------- */
 
+typedef struct backup_line {
+    const char *folder;
+} backup_line_t;
+
+static const spill_field_t backup_fields[] = {
+    SPILL_FIELD(TEXT, backup_line_t, folder, "folder", .flags = SPILL_FIELD_REPAIRED)};
+static const spill_record_t backup_record = SPILL_RECORD("backup", backup_line_t, backup_fields);
+
 static spill_exit_t run_backup(const spill_invocation_t *invocation)
 {
     spill_error_t error;
@@ -333,8 +343,10 @@ static spill_exit_t run_backup(const spill_invocation_t *invocation)
     spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
     if (code == SPILL_OK)
         code = spill_store_backup(store, invocation->arguments[1], &error);
-    if (code == SPILL_OK && !invocation->quiet)
-        fprintf(stderr, "the copy is in %s\n", invocation->arguments[1]);
+    if (code == SPILL_OK && invocation->json)
+        spill_cli_print_record(&backup_record, &(backup_line_t){invocation->arguments[1]});
+    else if (code == SPILL_OK && !invocation->quiet)
+        spill_cli_say("the copy is in %s", invocation->arguments[1]);
     return spill_cli_close(NULL, store, code, &error);
 }
 
@@ -389,9 +401,10 @@ static spill_exit_t verify_restored(const spill_invocation_t *invocation, char *
         spill_cli_print_record(&summary_record, &total);
     else if (!invocation->quiet)
         fprintf(stderr,
-                "restored to %s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " %s\n",
-                folder, total.owners, total.elements, total.findings,
-                spill_cli_plural(total.findings, "finding", "findings"));
+                "restored to %s: %s, %s, %s\n", folder,
+                spill_counted_text(total.owners, "owner", "owners").text,
+                spill_counted_text(total.elements, "element", "elements").text,
+                spill_counted_text(total.findings, "finding", "findings").text);
     return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
