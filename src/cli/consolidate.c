@@ -30,6 +30,7 @@ typedef struct consolidate_run {
     spill_consolidate_options_t options;
     int64_t pass;      /* shown last */
     double pass_began; /* seconds */
+    int64_t moved;     /* collections that were copied or compared */
     bool refused;      /* a dry run found something that would be refused */
     bool missing;      /* a dry run found that a collection of the plan does not exist */
     bool changing;     /* a copy ended before all collections were equal */
@@ -63,6 +64,7 @@ static void log_moved(void *context, const spill_consolidate_moved_t *moved)
     BSON_APPEND_INT64(&line, "pass", moved->pass);
     BSON_APPEND_UTF8(&line, "collection", moved->member->collection);
     spill_value_append(&moved->member->value, &line, "value");
+    run->moved++;
     if (moved->compared) {
         spill_digest_text(&moved->digest, digest);
         BSON_APPEND_INT64(&line, "documents", moved->digest.documents);
@@ -302,6 +304,9 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
                                                 &run.options.throttle, &error);
     if (code == SPILL_OK)
         code = work_on_groups(&run, &error);
+    if (code == SPILL_CANCELLED && spill_cli_interrupted())
+        spill_fail(&error, code, "interrupted after %s: run the same command to continue",
+                   spill_counted_text(run.moved, "collection", "collections").text);
     spill_raw_admin_close(run.admin);
     spill_consolidations_release(&run.plan);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {

@@ -238,6 +238,7 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
 {
     spill_cli_migrate_t *run = context;
     log_owner(run, migrated);
+    run->owners++;
     if (!migrated->failed)
         return;
     spill_cli_progress_break(&run->operate.progress);
@@ -446,7 +447,8 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     if (code == SPILL_OK)
         code = work(&run, &error);
     if (code == SPILL_CANCELLED && spill_cli_interrupted())
-        spill_fail(&error, code, "interrupted: run the same command to continue");
+        spill_fail(&error, code, "interrupted after %s: run the same command to continue",
+                   spill_counted_text(run.owners, "owner", "owners").text);
     spill_probe_stop(&run.probe);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
         code = closing.code;

@@ -37,12 +37,14 @@ class Screen:
         self.errors, self.states = [], []
 
     def put(self, text):
-        for sign in text:
+        for sign in re.findall(r"\x1b\[[0-9;]*m|.", text, re.DOTALL):
             if sign == "\r":
                 self.at = 0
             elif sign == "\n":
                 self.lines.append("".join(self.line).rstrip())
                 self.line, self.at = [], 0
+            elif sign[0] == "\x1b":  # a colour has no width
+                self.line[self.at - 1:self.at] = [self.line[self.at - 1] + sign if self.at > 0 else sign]
             else:
                 if self.at >= self.columns:
                     self.lines.append("".join(self.line).rstrip())
@@ -58,7 +60,7 @@ def run(columns, command, slow=False, stop=False):
     """Run the command. Returns its exit code and the screen."""
     child, master = pty.fork()
     if child == 0:
-        os.environ["TERM"] = "xterm"
+        os.environ["TERM"] = os.environ.get("SPILLWAY_TERM", "xterm")
         os.execvp(command[0], command)
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     screen, ends, held = Screen(columns), time.monotonic() + MOST_S, False

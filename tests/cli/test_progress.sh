@@ -44,7 +44,7 @@ stopped() {
     terminal 200 stop "${@:2}"
     status=$?
     [ "$status" = 130 ] || fail "spillway ${*:2} ended with $status after Ctrl-C: $(cat out err)"
-    grep -qE "interrupted after [0-9]+ (owners|elements).*: .*$1" out ||
+    grep -qE "interrupted after [0-9]+ (owners?|elements?).*: .*$1" out ||
         fail "spillway ${*:2} does not say what was done and how to go on: $(cat out)"
 }
 
