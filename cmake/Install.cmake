@@ -29,5 +29,20 @@ install(FILES service/spillway-serve.service service/spillway-sweep@.service
 install(FILES monitoring/alerts.yml monitoring/dashboard.json monitoring/prometheus.yml
     DESTINATION ${CMAKE_INSTALL_DATADIR}/spillway/monitoring)
 install(FILES man/spillway.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES completions/spillway.bash RENAME spillway
+
+# The program prints the completions from the tables of its options.
+foreach(shell bash zsh fish)
+    add_custom_command(OUTPUT completions/spillway.${shell}
+        COMMAND ${CMAKE_COMMAND} -E make_directory completions
+        COMMAND spillway_program completion ${shell} > completions/spillway.${shell}
+        DEPENDS spillway_program
+        VERBATIM)
+    list(APPEND completions ${PROJECT_BINARY_DIR}/completions/spillway.${shell})
+endforeach()
+add_custom_target(completions ALL DEPENDS ${completions})
+install(FILES ${PROJECT_BINARY_DIR}/completions/spillway.bash RENAME spillway
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${PROJECT_BINARY_DIR}/completions/spillway.zsh RENAME _spillway
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${PROJECT_BINARY_DIR}/completions/spillway.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

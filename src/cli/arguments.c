@@ -4,6 +4,7 @@
 #include "bson/value.h"
 #include "definition/schema.h"
 #include "util/error.h"
+#include "util/estimate.h"
 #include "util/text.h"
 
 #include <argp.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #define NUMBER_MAX (INT64_C(1) << 53)
 
@@ -186,7 +188,39 @@ spill_code_t spill_cli_keep(const char *name, spill_keep_t *keep, spill_error_t 
 #define OPTION_KEY_FIRST 0x100 /* above every character: these options have no short form */
 #define OPTIONS_MAX 64
 
-enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY, KEY_PARTIAL, KEY_MODE };
+/* Keys of options that several commands share: this, and their place in the table. */
+#define COMMON_KEY_FIRST 0x200
+
+enum { AT_JSON, AT_QUIET, AT_VERBOSE, AT_COLOR, AT_DRY_RUN, AT_DURABILITY, AT_PARTIAL, AT_MODE };
+
+const spill_common_option_t spill_common_options[] = {
+    [AT_JSON] = {0, 0, "json", NULL, "Print JSON, one document per line"},
+    [AT_QUIET] = {0, 'q', "quiet", NULL, "Print no progress and no remarks"},
+    [AT_VERBOSE] = {0, 'v', "verbose", NULL,
+                    "Also print which store is opened, what it reports, and the time taken"},
+    [AT_COLOR] = {0, 0, "color", "auto|always|never",
+                  "Colours in text: on a terminal unless NO_COLOR is set (auto)"},
+    [AT_DRY_RUN] = {SPILL_COMMON_DRY_RUN, 'n', "dry-run", NULL,
+                    "Change nothing: check, and print what would be done"},
+    [AT_DURABILITY] = {SPILL_COMMON_DURABILITY, 0, "durability", "fsync|log",
+                       "What a write survives once it is acknowledged: a power loss (fsync) or "
+                       "the death of the process (log)"},
+    [AT_PARTIAL] = {SPILL_COMMON_PARTIAL, 0, "partial", NULL,
+                    "If files of an embedded store are damaged, warn and use what can be read; "
+                    "without this option the command fails (exit code 3)"},
+    [AT_MODE] = {SPILL_COMMON_MODE, 0, "mode", "MODE",
+                 "Permissions of created files, in octal (0600); folders also get x where files "
+                 "have r"},
+    {0}};
+
+bool spill_common_belongs(const spill_common_option_t *option, const spill_command_t *command)
+{
+    if (option == &spill_common_options[AT_JSON])
+        return !(command->common & SPILL_COMMON_NO_JSON);
+    return option->flag == 0 || (command->common & option->flag) != 0;
+}
+
+enum { COMMON_COUNT = sizeof spill_common_options / sizeof *spill_common_options - 1 };
 
 typedef struct parse {
     spill_invocation_t *invocation;
@@ -204,6 +238,8 @@ static error_t store_option(const spill_option_t *option, char *argument, char *
         return 0;
     case SPILL_OPTION_TEXT:
         *(const char **)place = argument;
+        return 0;
+    case SPILL_OPTION_OLD_NAME: /* option_of returns the row of the new name */
         return 0;
     case SPILL_OPTION_SIZE:
         if (!spill_cli_parse_size(argument, &number))
@@ -263,19 +299,68 @@ static void set_mode(const char *argument, spill_invocation_t *invocation, struc
     invocation->mode_given = true;
 }
 
-/* The only short form is the one that every tool has. */
-static int key_of(const spill_option_t *option, size_t index)
+/* The only short form is the one that every tool has. An old name has the key of the new one. */
+static int key_of(const spill_command_t *command, const spill_option_t *option)
 {
-    return strcmp(option->name, "output") == 0 ? 'o' : OPTION_KEY_FIRST + (int)index;
+    const char *name =
+        option->kind == SPILL_OPTION_OLD_NAME ? option->argument : option->name;
+    int index = 0;
+    while (strcmp(command->options[index].name, name) != 0)
+        index++;
+    return strcmp(name, "output") == 0 ? 'o' : OPTION_KEY_FIRST + index;
 }
 
 static const spill_option_t *option_of(const spill_command_t *command, int key)
 {
-    size_t index = 0;
     for (const spill_option_t *option = command->options; option && option->name; option++)
-        if (key_of(option, index++) == key)
+        if (key_of(command, option) == key && option->kind != SPILL_OPTION_OLD_NAME)
             return option;
     return NULL;
+}
+
+static int common_key(size_t at)
+{
+    char letter = spill_common_options[at].letter;
+    return letter ? letter : COMMON_KEY_FIRST + (int)at;
+}
+
+/* Store an option that several commands share. False: the key is of another one. */
+static bool store_common(int key, char *argument, spill_invocation_t *invocation,
+                         struct argp_state *state)
+{
+    size_t at = 0;
+    while (at < COMMON_COUNT && common_key(at) != key)
+        at++;
+    switch (at) {
+    case AT_JSON:
+        invocation->json = true;
+        break;
+    case AT_QUIET:
+        invocation->quiet = true;
+        break;
+    case AT_VERBOSE:
+        invocation->verbose = true;
+        break;
+    case AT_COLOR:
+        if (!spill_cli_choose_color(argument))
+            argp_error(state, "--color is auto, always or never, not '%s'", argument);
+        break;
+    case AT_DRY_RUN:
+        invocation->dry_run = true;
+        break;
+    case AT_DURABILITY:
+        set_durability(argument, invocation, state);
+        break;
+    case AT_PARTIAL:
+        invocation->partial = true;
+        break;
+    case AT_MODE:
+        set_mode(argument, invocation, state);
+        break;
+    default:
+        return false;
+    }
+    return true;
 }
 
 static error_t parse_key(int key, char *argument, struct argp_state *state)
@@ -286,20 +371,8 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
     const spill_option_t *option;
     argument = show_number(argument);
     switch (key) {
-    case KEY_JSON:
-        invocation->json = true;
-        return 0;
-    case KEY_QUIET:
-        invocation->quiet = true;
-        return 0;
-    case KEY_PARTIAL:
-        invocation->partial = true;
-        return 0;
-    case KEY_DURABILITY:
-        set_durability(argument, invocation, state);
-        return 0;
-    case KEY_MODE:
-        set_mode(argument, invocation, state);
+    case 'h':
+        argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
         return 0;
     case ARGP_KEY_ARG:
         if (invocation->argument_count == command->arguments_max)
@@ -311,6 +384,8 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
             argp_error(state, "arguments are missing: %s", command->arguments);
         return 0;
     default:
+        if (store_common(key, argument, invocation, state))
+            return 0;
         option = option_of(command, key);
         return option ? store_option(option, argument, parse->options, state) : ARGP_ERR_UNKNOWN;
     }
@@ -318,32 +393,14 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
 
 static size_t add_common(const spill_command_t *command, struct argp_option *rows, size_t count)
 {
-    if (command->common & SPILL_COMMON_JSON)
-        rows[count++] = (struct argp_option){
-            .name = "json", .key = KEY_JSON, .doc = "Print one JSON document per line"};
-    if (command->common & SPILL_COMMON_QUIET)
-        rows[count++] = (struct argp_option){
-            .name = "quiet", .key = KEY_QUIET, .doc = "Print no progress and no remarks"};
-    if (command->common & SPILL_COMMON_DURABILITY)
-        rows[count++] = (struct argp_option){
-            .name = "durability",
-            .key = KEY_DURABILITY,
-            .arg = "fsync|log",
-            .doc = "What a write survives once it is acknowledged: a power loss (fsync) or the "
-                   "death of the process (log)"};
-    if (command->common & SPILL_COMMON_PARTIAL)
-        rows[count++] = (struct argp_option){
-            .name = "partial",
-            .key = KEY_PARTIAL,
-            .doc = "If files of an embedded store are damaged, warn and use what can be read; "
-                   "without this option the command fails (exit code 3)"};
-    if (command->common & SPILL_COMMON_MODE)
-        rows[count++] = (struct argp_option){
-            .name = "mode",
-            .key = KEY_MODE,
-            .arg = "MODE",
-            .doc = "Permissions of created files, in octal (0600); folders also get x "
-                   "where files have r"};
+    for (size_t at = 0; at < COMMON_COUNT; at++) {
+        const spill_common_option_t *common = &spill_common_options[at];
+        if (spill_common_belongs(common, command))
+            rows[count++] = (struct argp_option){.name = common->name,
+                                                 .key = common_key(at),
+                                                 .arg = common->argument,
+                                                 .doc = common->help};
+    }
     return count;
 }
 
@@ -351,23 +408,79 @@ static void fill_rows(const spill_command_t *command, struct argp_option *rows)
 {
     size_t count = 0;
     for (const spill_option_t *option = command->options; option && option->name; option++) {
-        rows[count] = (struct argp_option){
+        int key = key_of(command, option);
+        bool old = option->kind == SPILL_OPTION_OLD_NAME;
+        const spill_option_t *shown = old ? option_of(command, key) : option;
+        rows[count++] = (struct argp_option){
             .name = option->name,
-            .key = key_of(option, count),
-            .arg = option->argument,
-            .flags = option->kind == SPILL_OPTION_LIMIT ? OPTION_ARG_OPTIONAL : 0,
-            .doc = option->help};
-        count++;
+            .key = key,
+            .arg = shown->argument,
+            .flags = (shown->kind == SPILL_OPTION_LIMIT ? OPTION_ARG_OPTIONAL : 0) |
+                     (old ? OPTION_HIDDEN : 0),
+            .doc = shown->help};
     }
     count = add_common(command, rows, count);
+    rows[count++] = (struct argp_option){.key = 'h', .flags = OPTION_HIDDEN, .doc = "help"};
     rows[count] = (struct argp_option){0};
+}
+
+/* ---- examples in the help -------------------------------------------------------------------- */
+
+/* argp breaks lines that are longer than this, and knows nothing of a shell's lines. */
+enum { HELP_COLUMNS = 79 };
+
+/*
+ * The last blank of a line of shell at which it can be continued on the next line, so that the line
+ * with " \\" is at most HELP_COLUMNS long; if possible, before an option. 0: there is none. Blanks
+ * in quotes are no such places.
+ */
+static size_t find_break(const char *line, size_t length)
+{
+    size_t at = 0, before_option = 0;
+    char quote = 0;
+    for (size_t i = 0; i < length && i <= HELP_COLUMNS - 2; i++) {
+        if (quote)
+            quote = line[i] == quote ? 0 : quote;
+        else if (line[i] == '\'' || line[i] == '"')
+            quote = line[i];
+        else if (line[i] == ' ' && i > 2 && line[i - 1] != ' ')
+            at = i;
+        if (at == i && line[i + 1] == '-')
+            before_option = at;
+    }
+    return before_option > 0 ? before_option : at;
+}
+
+/* A copy of the text in which long lines of examples, which are indented, are continued by "\". */
+static char *fold_examples(const char *text)
+{
+    bson_string_t *folded = bson_string_new(NULL);
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n"), at = 0;
+        if (strncmp(text, "  ", 2) == 0 && length > HELP_COLUMNS)
+            at = find_break(text, length);
+        size_t piece = at > 0 ? at : length;
+        bson_string_append_printf(folded, "%.*s%s", (int)piece, text,
+                                  at > 0 ? " \\\n    " : text[length] == '\n' ? "\n" : "");
+        text += piece + (text[piece] != '\0');
+        /* The rest of a line is short, because no example needs three lines. */
+    }
+    return bson_string_free(folded, false);
+}
+
+static double seconds_since(const struct timespec *began)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
 }
 
 spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv)
 {
-    struct argp_option rows[OPTIONS_MAX + 6];
+    struct argp_option rows[OPTIONS_MAX + COMMON_COUNT + 2];
     fill_rows(command, rows);
-    char *doc = bson_strdup_printf("%s.\v%s", command->summary, command->text);
+    char *text = fold_examples(command->text);
+    char *doc = bson_strdup_printf("%s.\v%s", command->summary, text);
     struct argp argp = {
         .options = rows, .parser = parse_key, .args_doc = command->arguments, .doc = doc};
     _Alignas(max_align_t) char options[SPILL_OPTIONS_BYTES_MAX] = {0};
@@ -384,6 +497,8 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     words[0] = bson_strdup_printf("spillway %s", command->name); /* the name that argp prints */
     for (int i = 1; i < argc; i++)
         words[i] = hide_number(argv[i]);
+    struct timespec began;
+    clock_gettime(CLOCK_MONOTONIC, &began);
     argp_err_exit_status = SPILL_EXIT_USAGE;
     argp_parse(&argp, argc, words, 0, NULL, &parse);
     spill_cli_set_mode(invocation.mode);
@@ -391,5 +506,9 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     bson_free(invocation.arguments);
     bson_strfreev(words);
     bson_free(doc);
+    bson_free(text);
+    if (invocation.verbose)
+        spill_cli_say("%s took %s", command->name,
+                      spill_duration_text(seconds_since(&began)).text);
     return result;
 }

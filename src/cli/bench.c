@@ -255,16 +255,9 @@ static spill_exit_t read_options(const spill_invocation_t *invocation, const ben
 static void show_progress(void *context, const spill_bench_progress_t *progress)
 {
     spill_cli_progress_t *shown = context;
-    double seconds = spill_cli_progress_seconds(shown);
-    int64_t left = progress->whole - progress->done;
-    char time[48] = "";
-    if (progress->done > 0 && left > 0)
-        snprintf(time, sizeof time, ", about %.0f s left",
-                 seconds * (double)left / (double)progress->done);
     if (progress->kind[0] != '\0')
-        spill_cli_progress_print(shown, "%s %s at %" PRId64 ": %.0f %%%s", progress->what,
-                                 progress->kind, progress->length,
-                                 100.0 * (double)progress->done / (double)progress->whole, time);
+        spill_cli_progress_part(shown, progress->done, progress->whole, "%s %s at %" PRId64,
+                                progress->what, progress->kind, progress->length);
     else
         spill_cli_progress_print(shown, "%s the benchmark's data", progress->what);
 }

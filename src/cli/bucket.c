@@ -250,7 +250,8 @@ static spill_code_t show_slice(const spill_cli_session_t *session,
     SPILL_TRY(spill_cli_flush(error));
     if (slice->count == 0)
         SPILL_TRY(spill_cli_bucket_exists(session, error));
-    if (slice->more && !session->invocation->quiet) {
+    if (slice->more && spill_cli_prints_tables(session->invocation) &&
+        !session->invocation->quiet) {
         fprintf(stderr, "next:%s --limit %" PRId64, read->oldest ? " --oldest" : "", read->limit);
         print_bound("from", read->from);
         print_bound("to", read->to);
@@ -293,7 +294,10 @@ spill_code_t spill_cli_bucket_oldest(const spill_cli_session_t *session, spill_e
     options.order = SPILL_OLDEST_FIRST;
     options.limit = 1;
     SPILL_TRY(spill_bucket_read(session->array, session->owner, &options, &slice, error));
-    if (slice->count > 0)
+    bool any = slice->count > 0;
+    spill_cli_print_done(session, any ? slice->elements[0].window : NULL, "oldest",
+                         any ? slice->elements[0].seq : -1);
+    if (any && !session->invocation->json)
         printf("%s:%" PRId64 "\n", slice->elements[0].window, slice->elements[0].seq);
     return SPILL_OK;
 }
@@ -436,7 +440,7 @@ spill_code_t spill_cli_bucket_count(const spill_cli_session_t *session, spill_er
                                       &all.windows, error));
     if (all.windows == 0)
         return spill_cli_no_owner(session, error);
-    spill_cli_print_record(&count_record, &all);
+    spill_cli_print_result(session->invocation, &count_record, &all);
     return SPILL_OK;
 }
 

@@ -3,7 +3,9 @@
 #define SPILL_CLI_CLI_H
 
 #include "bson/record.h"
+#include "cli/color.h"
 #include "cli/command.h"
+#include "cli/walk.h"
 
 /*
  * From now on, everything printed on stderr passes one filter. It replaces secrets in connection
@@ -90,16 +92,19 @@ typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE 
 /* For spill_store_options_t: print a store's errors and warnings on stderr. */
 void spill_cli_print_log(void *context, spill_log_level_t level, const char *message);
 
+/* Does the text name a URI that stands elsewhere: "@FILE" or "env:"? */
+bool spill_cli_names_uri(const char *text);
+
 /*
- * Open STORE: a URI or path, "@FILE" for a file with one in its first line, or "-" for the one in
- * the environment variable SPILLWAY_URI. READ opens read-only (so it works beside a writer), WRITE
+ * Open STORE: a URI or path, "@FILE" for a file with one in its first line, or "env:" for the one
+ * in the environment variable SPILLWAY_URI ("-" too, with a warning). READ opens read-only (so it works beside a writer), WRITE
  * needs an existing store, CREATE creates one.
  */
 spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                   spill_store_t **store, spill_error_t *error);
 
 /*
- * The URI or path of STORE, after resolving @FILE and -. `uri` has SPILL_CLI_URI bytes.
+ * The URI or path of STORE, after resolving @FILE and env:. `uri` has SPILL_CLI_URI bytes.
  * SPILL_INVALID, SPILL_NOT_FOUND, SPILL_IO.
  */
 enum { SPILL_CLI_URI = 4096 };
@@ -126,6 +131,7 @@ typedef struct spill_cli_session {
     spill_array_t *array;
     const spill_value_t *owner; /* NULL if the command line has none */
     void *context;              /* the command's own */
+    spill_cli_walk_t walk;      /* progress, if the command's row says that it walks over owners */
     bool found; /* the work sets it: if nothing fails, the exit code is SPILL_EXIT_FOUND */
 } spill_cli_session_t;
 
@@ -172,6 +178,24 @@ void spill_cli_print_record(const spill_record_t *type, const void *record);
 
 /* The same, with values as canonical Extended JSON. */
 void spill_cli_print_canonical(const spill_record_t *type, const void *record);
+
+/*
+ * Print a result: a table on a terminal; with --json, and into a pipe or a file, one line of JSON.
+ * (table.c)
+ */
+void spill_cli_print_result(const spill_invocation_t *invocation, const spill_record_t *type,
+                            const void *record);
+void spill_cli_print_result_document(const spill_invocation_t *invocation, const bson_t *document);
+
+/*
+ * With --json, print what a command has done to the session's owner: {"owner": ..., NAME: number},
+ * and the window if there is one ("" or NULL: none). A number below 0 is null.
+ */
+void spill_cli_print_done(const spill_cli_session_t *session, const char *window, const char *name,
+                          int64_t number);
+
+/* Does spill_cli_print_result print a table? */
+bool spill_cli_prints_tables(const spill_invocation_t *invocation);
 
 /* Return `one` if the count is 1, else `many`. */
 const char *spill_cli_plural(int64_t count, const char *one, const char *many);

@@ -26,7 +26,8 @@ typedef enum spill_option_kind {
     SPILL_OPTION_NUMBER, /* int64_t, 0 or more */
     SPILL_OPTION_SIZE,   /* int64_t, bytes, with an optional unit */
     SPILL_OPTION_TEXT,   /* const char * */
-    SPILL_OPTION_LIMIT   /* int64_t; the argument may be left out: no limit (INT64_MAX) */
+    SPILL_OPTION_LIMIT,  /* int64_t; the argument may be left out: no limit (INT64_MAX) */
+    SPILL_OPTION_OLD_NAME /* another name, which is not shown, of the option in `argument` */
 } spill_option_kind_t;
 
 typedef struct spill_option {
@@ -37,14 +38,31 @@ typedef struct spill_option {
     const char *help;
 } spill_option_t;
 
-/* Options that several commands share. */
+typedef struct spill_command spill_command_t;
+
+/*
+ * Options that several commands share. All have --quiet, --verbose and --color, and --json unless
+ * they say otherwise.
+ */
 #define SPILL_COMMON_JSON 1U
 #define SPILL_COMMON_QUIET 2U
 #define SPILL_COMMON_DURABILITY 4U
 #define SPILL_COMMON_PARTIAL 8U /* the command reads: an embedded store may be damaged */
 #define SPILL_COMMON_MODE 16U
+#define SPILL_COMMON_DRY_RUN 32U
+#define SPILL_COMMON_NO_JSON 64U /* its output is no result: there is no --json */
 
-typedef struct spill_command spill_command_t;
+/* One row of the help for an option that several commands share (arguments.c). */
+typedef struct spill_common_option {
+    unsigned flag; /* the commands that have it; 0: all */
+    char letter;   /* or 0 */
+    const char *name, *argument, *help;
+} spill_common_option_t;
+
+/* Ended by a row without a name. */
+extern const spill_common_option_t spill_common_options[];
+
+bool spill_common_belongs(const spill_common_option_t *option, const spill_command_t *command);
 
 /* A parsed command line. `options` is the command's own struct. Everything is borrowed. */
 typedef struct spill_invocation {
@@ -55,6 +73,8 @@ typedef struct spill_invocation {
     const void *options;
     bool json;
     bool quiet;
+    bool verbose;
+    bool dry_run;
     bool partial;
     spill_durability_t durability;
     unsigned mode; /* permissions of the files that the command creates */
@@ -69,6 +89,8 @@ struct spill_command {
     const char *summary;
     const char *text; /* details and examples, after the options in the help */
     unsigned common;
+    const char *walked;      /* of owners, in its progress: "verified"; NULL: it shows none */
+    const char *interrupted; /* after a Ctrl-C: how to continue; NULL: it has its own message */
     spill_durability_t durability; /* the default; usually fsync */
     const spill_option_t *options; /* ended by a row without a name; may be NULL */
     const void *defaults;          /* the initial options struct */
@@ -78,9 +100,22 @@ struct spill_command {
 
 #define SPILL_OPTIONS_BYTES_MAX 512
 
+/* A group of commands in the help. */
+typedef struct spill_command_group {
+    const char *title;
+    const spill_command_t *const *commands; /* ended by NULL */
+} spill_command_group_t;
+
+/* Every command of the program, in groups; ended by a row without a title (command_table.c). */
+extern const spill_command_group_t spill_command_groups[];
+
+/* The next command after *group and *at, which begin at 0; NULL after the last one. */
+const spill_command_t *spill_command_next(size_t *group, size_t *at);
+
 extern const spill_command_t spill_command_append;
 extern const spill_command_t spill_command_backup;
 extern const spill_command_t spill_command_bench;
+extern const spill_command_t spill_command_completion;
 extern const spill_command_t spill_command_consolidate;
 extern const spill_command_t spill_command_contains;
 extern const spill_command_t spill_command_control;

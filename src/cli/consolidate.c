@@ -3,13 +3,14 @@
 
 #include "tools/consolidate/consolidate.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 typedef struct consolidate_options {
     spill_cli_operate_given_t operate;
-    const char *into;
+    const char *only;
     int64_t passes;
     bool cut_over;
     bool views;
@@ -29,6 +30,7 @@ typedef struct consolidate_run {
     spill_consolidate_options_t options;
     int64_t pass;      /* shown last */
     double pass_began; /* seconds */
+    int64_t moved;     /* collections that were copied or compared */
     bool refused;      /* a dry run found something that would be refused */
     bool missing;      /* a dry run found that a collection of the plan does not exist */
     bool changing;     /* a copy ended before all collections were equal */
@@ -39,22 +41,20 @@ typedef struct consolidate_run {
 static void show_progress(void *context, const spill_consolidate_progress_t *progress)
 {
     consolidate_run_t *run = context;
-    double now = spill_cli_progress_seconds(&run->operate.progress);
-    double done = (double)progress->documents, all = (double)progress->documents_all;
+    spill_cli_progress_t *shown = &run->operate.progress;
+    double now = spill_cli_progress_seconds(shown);
     spill_job_metrics_progress(&run->operate.metrics, progress->documents, progress->documents_all);
-    char left[64] = "";
     if (progress->pass != run->pass) {
         run->pass = progress->pass;
         run->pass_began = now;
+        spill_cli_progress_restart(shown);
     }
     double seconds = now - run->pass_began;
-    if (done > 0 && done <= all)
-        snprintf(left, sizeof left, ", %.0f s left", seconds * all / done - seconds);
-    spill_cli_progress_print(
-        &run->operate.progress,
-        "pass %" PRId64 ": %zu of %zu collections, %" PRId64 " of %" PRId64 " documents, %.0f/s%s",
+    spill_cli_progress_part(
+        shown, progress->documents, progress->documents_all,
+        "pass %" PRId64 ": %zu of %zu collections, %" PRId64 " of %" PRId64 " documents, %.0f/s",
         progress->pass, progress->collections, progress->collections_all, progress->documents,
-        progress->documents_all, seconds > 0 ? done / seconds : 0, left);
+        progress->documents_all, seconds > 0 ? (double)progress->documents / seconds : 0);
 }
 
 static void log_moved(void *context, const spill_consolidate_moved_t *moved)
@@ -67,6 +67,7 @@ static void log_moved(void *context, const spill_consolidate_moved_t *moved)
     BSON_APPEND_INT64(&line, "pass", moved->pass);
     BSON_APPEND_UTF8(&line, "collection", moved->member->collection);
     spill_value_append(&moved->member->value, &line, "value");
+    run->moved++;
     if (moved->compared) {
         spill_digest_text(&moved->digest, digest);
         BSON_APPEND_INT64(&line, "documents", moved->digest.documents);
@@ -93,7 +94,7 @@ static void report_opened(void *context, const spill_consolidate_opened_t *opene
     if (!opened->before)
         BSON_APPEND_DOUBLE(&line, "pauseSeconds", (double)opened->pause_us / 1e6);
     spill_cli_progress_break(&run->operate.progress);
-    spill_cli_print_document(&line, false);
+    spill_cli_print_result_document(run->invocation, &line);
     fflush(stdout);
     spill_cli_operate_log(&run->operate, &line);
     bson_destroy(&line);
@@ -138,9 +139,11 @@ static bool has_any(const bson_t *report, const char *field)
 
 static void print_report(const bson_t *report, const spill_consolidation_t *group)
 {
-    spill_cli_print("%s: %" PRId64 " collections, %" PRId64 " documents (%s)\n", group->into,
-                    number_in(report, "collections"), number_in(report, "documents"),
-                    text_in(report, "phase"));
+    spill_cli_print(
+        "%s: %s, %s (%s)\n", group->into,
+        spill_counted_text(number_in(report, "collections"), "collection", "collections").text,
+        spill_counted_text(number_in(report, "documents"), "document", "documents").text,
+        text_in(report, "phase"));
     if (number_in(report, "open") > 0)
         spill_cli_print("  open: the first %" PRId64 " of them\n", number_in(report, "open"));
     spill_cli_print("  discriminator: %s; _id: %s\n", group->field,
@@ -232,7 +235,7 @@ static spill_code_t act_on_group(consolidate_run_t *run, const spill_consolidati
     SPILL_TRY(code);
     run->changing = run->changing || result.changing > 0;
     const result_line_t line = {group->into, step_name(given), result};
-    spill_cli_print_record(&result_record, &line);
+    spill_cli_print_result(run->invocation, &result_record, &line);
     if (result.changing > 0 && !run->invocation->quiet)
         fprintf(stderr,
                 "%zu of %zu collections had changed in the last pass: run the same command to "
@@ -251,7 +254,7 @@ static spill_code_t work_on_groups(consolidate_run_t *run, spill_error_t *error)
     SPILL_TRY(spill_raw_admin_open(uri, &run->admin, error));
     for (size_t i = 0; i < run->plan.count; i++) {
         const spill_consolidation_t *group = &run->plan.items[i];
-        if (given->into && strcmp(given->into, group->into) != 0)
+        if (given->only && strcmp(given->only, group->into) != 0)
             continue;
         matched++;
         SPILL_TRY(given->operate.execute ? act_on_group(run, group, error)
@@ -259,13 +262,15 @@ static spill_code_t work_on_groups(consolidate_run_t *run, spill_error_t *error)
     }
     if (matched == 0)
         return spill_fail(error, SPILL_INVALID, "the plan consolidates nothing into '%s'",
-                          given->into);
+                          given->only);
     return SPILL_OK;
 }
 
 static spill_exit_t check_options(const spill_invocation_t *invocation)
 {
     const consolidate_options_t *given = invocation->options;
+    if (invocation->dry_run && given->operate.execute)
+        return spill_cli_usage(invocation, "--dry-run cannot be combined with --execute");
     if (given->cut_over + given->finish + given->undo > 1)
         return spill_cli_usage(invocation, "one of --cut-over, --finish and --undo");
     if (given->max_pause && !given->cut_over && !given->finish)
@@ -303,6 +308,9 @@ static spill_exit_t run_consolidate(const spill_invocation_t *invocation)
                                                 &run.options.throttle, &error);
     if (code == SPILL_OK)
         code = work_on_groups(&run, &error);
+    if (code == SPILL_CANCELLED && spill_cli_interrupted())
+        spill_fail(&error, code, "interrupted after %s: run the same command to continue",
+                   spill_counted_text(run.moved, "collection", "collections").text);
     spill_raw_admin_close(run.admin);
     spill_consolidations_release(&run.plan);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
@@ -333,7 +341,8 @@ static const spill_option_t OPTIONS[] = {
     SPILL_CLI_CHUNK_OPTION(consolidate_options_t, operate),
     SPILL_CLI_THREADS_OPTION(consolidate_options_t, operate,
                              "Copy chunks, or compare collections,"),
-    {"into", "NAME", TEXT(into), "Only this group of the plan"},
+    {"only", "NAME", TEXT(only), "Only the group of the plan that goes into this collection"},
+    {"into", "only", SPILL_OPTION_OLD_NAME, 0, NULL},
     {"passes", "N", NUMBER(passes), "Most passes while other programs write (10)"},
     {"cut-over", NULL, FLAG(cut_over),
      "Put the old collections aside, one after another, and compare each"},
@@ -377,7 +386,7 @@ const spill_command_t spill_command_consolidate = {
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --rate 5000\n"
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --cut-over --views\n"
         "  spillway consolidate mongodb://localhost/chat plan.json --execute --finish",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

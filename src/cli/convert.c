@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/copy.h"
 #include "cli/process.h"
+#include "cli/walk.h"
 #include "core/array.h"
 #include "definition/schema.h"
 #include "util/error.h"
@@ -13,13 +14,12 @@
 #include <string.h>
 
 typedef struct convert_options {
-    const char *to;
+    const char *layout;
     const char *keep;
     const char *as;
     const char *sort_by;
     spill_cli_copy_given_t copy;
     bool finish;
-    bool dry_run;
     bool yes;
 } convert_options_t;
 
@@ -42,7 +42,7 @@ static spill_code_t parse_layout(const convert_options_t *given, const spill_def
 {
     *layout = from->layout;
     *keep = SPILL_KEEP_NEWEST;
-    SPILL_TRY(spill_cli_layout(given->to, layout, error));
+    SPILL_TRY(spill_cli_layout(given->layout, layout, error));
     return spill_cli_keep(given->keep, keep, error);
 }
 
@@ -54,7 +54,7 @@ static spill_code_t choose_name(convert_run_t *run, spill_error_t *error)
     int length = given->as ? snprintf(run->as, sizeof run->as, "%s", given->as)
                            : snprintf(run->as, sizeof run->as, "%s.%s", name,
                                       given->keep ? given->keep
-                                      : given->to ? given->to
+                                      : given->layout ? given->layout
                                                   : "new");
     if (length >= (int)sizeof run->as)
         return spill_fail(error, SPILL_INVALID, "the new definition's name is too long: give --as");
@@ -66,7 +66,7 @@ static spill_code_t check_definition(const convert_options_t *given,
                                      const spill_definition_t *there, spill_layout_t layout,
                                      spill_keep_t keep, spill_error_t *error)
 {
-    if (given->to && there->layout != layout)
+    if (given->layout && there->layout != layout)
         return spill_fail(error, SPILL_REFUSED, "definition '%s' exists, and its layout is %s",
                           there->name, spill_layout_name(there->layout));
     if (given->keep && there->keep != keep)
@@ -223,7 +223,10 @@ static spill_code_t survey_arrays(const convert_run_t *run, spill_error_t *error
 {
     survey_t survey = {0};
     SPILL_TRY(spill_array_open(run->store, run->invocation->arguments[1], &survey.array, error));
+    spill_cli_walk_t walk;
+    spill_cli_walk_start(&walk, run->invocation, run->store, "counted");
     spill_code_t code = spill_each_owner(survey.array, survey_owner, &survey, false, error);
+    spill_cli_walk_end(&walk, run->store, code, error);
     if (code == SPILL_OK)
         print_survey(run, &survey);
     spill_array_close(survey.array);
@@ -236,21 +239,22 @@ static spill_code_t convert_arrays(convert_run_t *run, spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
     const char *name = run->invocation->arguments[1];
+    const char *const names[] = {name, NULL};
     spill_copy_options_t options = {.as = run->as};
-    spill_cli_copy_start(&run->copy, run->invocation);
+    spill_cli_copy_start(&run->copy, run->invocation, run->store, names);
     spill_cli_copy_hook(&run->copy, &given->copy, &options);
     spill_code_t code = make_definition(run, &options, error);
     if (code != SPILL_OK || run->finished)
         return code;
     spill_copy_result_t *result = &run->copy.result;
-    if (given->dry_run)
+    if (run->invocation->dry_run)
         code = spill_copy_check(run->store, run->store, name, &options, result, error);
     else if (given->finish)
         code = spill_convert_finish(run->store, name, &options, result, error);
     else
         code = spill_convert(run->store, name, &options, result, error);
     spill_cli_progress_break(&run->copy.progress);
-    return code == SPILL_OK && given->dry_run ? survey_arrays(run, error) : code;
+    return code == SPILL_OK && run->invocation->dry_run ? survey_arrays(run, error) : code;
 }
 
 static void print_next_step(const convert_run_t *run)
@@ -287,11 +291,11 @@ static spill_exit_t run_convert(const spill_invocation_t *invocation)
 {
     const convert_options_t *given = invocation->options;
     convert_run_t run = {.invocation = invocation};
-    if (!given->to && !given->as && !given->keep)
-        return spill_cli_usage(invocation, "give --to LAYOUT, --keep, or --as NAME");
+    if (!given->layout && !given->as && !given->keep)
+        return spill_cli_usage(invocation, "give --layout LAYOUT, --keep, or --as NAME");
     if (given->finish && given->copy.no_verify)
         return spill_cli_usage(invocation, "--no-verify cannot be combined with --finish");
-    if (given->finish && given->dry_run)
+    if (given->finish && invocation->dry_run)
         return spill_cli_usage(invocation, "--finish cannot be combined with --dry-run");
     spill_exit_t refused = SPILL_EXIT_DONE;
     if (given->finish && !given->yes)
@@ -300,13 +304,13 @@ static spill_exit_t run_convert(const spill_invocation_t *invocation)
     if (refused != SPILL_EXIT_DONE)
         return refused;
     spill_error_t error;
-    spill_cli_mode_t mode = given->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
+    spill_cli_mode_t mode = invocation->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
     spill_code_t code = spill_cli_open_store(invocation, mode, &run.store, &error);
     if (code == SPILL_OK) {
         spill_cli_stop_on_interrupt(run.store);
         code = spill_cli_copy_interrupted(&run.copy, convert_arrays(&run, &error), &error);
     }
-    if (code == SPILL_OK && !given->dry_run) {
+    if (code == SPILL_OK && !invocation->dry_run) {
         spill_cli_copy_print_result(&run.copy);
         print_next_step(&run);
     } else if (code == SPILL_OK && !invocation->quiet) {
@@ -320,14 +324,14 @@ static spill_exit_t run_convert(const spill_invocation_t *invocation)
 #define FLAG(field) SPILL_OPTION_FLAG, offsetof(convert_options_t, field)
 
 static const spill_option_t OPTIONS[] = {
-    {"to", "LAYOUT", TEXT(to), "The new layout"},
+    {"layout", "LAYOUT", TEXT(layout), "The new layout"},
+    {"to", "layout", SPILL_OPTION_OLD_NAME, 0, NULL},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps (outlier)"},
     {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); created if it does not exist"},
-    {"sort-by", "FIELD", TEXT(sort_by),
+    {"sort-by", "PATH", TEXT(sort_by),
      "Capped: keep the highest by this field; subset: show them"},
     SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
     {"finish", NULL, FLAG(finish), "Continue, compare everything, and drop the old definition"},
-    {"dry-run", NULL, FLAG(dry_run), "Change nothing; check and print what would be converted"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
     {0}};
 
@@ -366,9 +370,10 @@ const spill_command_t spill_command_convert = {
         "Examples:\n"
         "  spillway convert feeds.db events --keep oldest --dry-run\n"
         "  spillway convert feeds.db events --keep oldest\n"
-        "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
+        "  spillway convert feeds.db events --layout outlier --as recent --threshold 50 --page 50\n"
         "  spillway convert feeds.db events --as recent --finish",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY |
+              SPILL_COMMON_DRY_RUN,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

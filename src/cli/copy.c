@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "cli/walk.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"
 
@@ -13,18 +14,42 @@
 
 /* ---- shared by copy and convert -------------------------------------------------------------- */
 
+/* The owners of all definitions that are copied, or 0. */
+static int64_t count_all(spill_cli_copy_t *copy)
+{
+    int64_t all = 0;
+    for (const char *const *name = copy->names; *name; name++) {
+        spill_array_t *array;
+        spill_error_t ignored;
+        if (spill_array_open(copy->source, *name, &array, &ignored) != SPILL_OK)
+            return 0;
+        int64_t owners = spill_cli_count_owners(&copy->progress, array);
+        spill_array_close(array);
+        all += owners;
+    }
+    return all;
+}
+
 static void show_progress(void *context, const spill_copy_result_t *result)
 {
     spill_cli_copy_t *copy = context;
     double seconds = spill_cli_progress_seconds(&copy->progress);
-    if (result->owners == 0 && result->checked > 0)
+    if (result->owners == 0 && result->checked > 0) {
         spill_cli_progress_print(&copy->progress, "%" PRId64 " elements checked, %.0f/s",
                                  result->checked, (double)result->checked / seconds);
-    else
-        spill_cli_progress_print(
-            &copy->progress,
-            "%" PRId64 " owners, %" PRId64 " elements copied, %.0f/s, %" PRId64 " verified",
-            result->owners, result->elements, (double)result->elements / seconds, result->verified);
+        return;
+    }
+    if (copy->owners_all < 0 && spill_cli_progress_due(&copy->progress)) {
+        copy->owners_all = count_all(copy);
+        spill_cli_progress_restart(&copy->progress);
+    }
+    char of[32] = "";
+    if (copy->owners_all >= result->owners)
+        snprintf(of, sizeof of, " of %" PRId64, copy->owners_all);
+    spill_cli_progress_part(
+        &copy->progress, result->owners, copy->owners_all,
+        "%" PRId64 "%s owners, %.0f elements/s, %" PRId64 " elements copied, %" PRId64 " verified",
+        result->owners, of, (double)result->elements / seconds, result->elements, result->verified);
 }
 
 static bool has_seq(const void *record)
@@ -80,12 +105,16 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
     double seconds = spill_cli_progress_seconds(&copy->progress);
     if (!copy->invocation->quiet && result->elements > 0)
         fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
-    spill_cli_print_record(&result_record, result);
+    spill_cli_print_result(copy->invocation, &result_record, result);
 }
 
-void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation)
+void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation,
+                          spill_store_t *source, const char *const *names)
 {
     copy->invocation = invocation;
+    copy->source = source;
+    copy->names = names;
+    copy->owners_all = -1;
     spill_cli_progress_start(&copy->progress, invocation->quiet);
 }
 
@@ -213,7 +242,7 @@ static spill_code_t copy_stores(copy_run_t *run, spill_error_t *error)
     code = spill_cli_open_store(&target, SPILL_CLI_CREATE, &run->target, error);
     if (code != SPILL_OK)
         return spill_fail_prefix(error, code, "target");
-    spill_cli_copy_start(&run->copy, run->invocation);
+    spill_cli_copy_start(&run->copy, run->invocation, run->source, (const char *const *)names);
     spill_cli_stop_on_interrupt(run->source);
     code = spill_cli_copy_interrupted(&run->copy, copy_all(run, names, error), error);
     spill_cli_progress_break(&run->copy.progress);
@@ -262,7 +291,7 @@ const spill_command_t spill_command_copy = {
             "Examples:\n"
             "  spillway copy feeds.db mongodb://localhost/feeds\n"
             "  spillway copy @production.uri backup.db events --quiet\n"
-            "  spillway copy feeds.db - events --threshold 50 --page 50",
+            "  spillway copy feeds.db env: events --threshold 50 --page 50",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY |
               SPILL_COMMON_PARTIAL | SPILL_COMMON_MODE,
     .durability = SPILL_DURABILITY_LOG,

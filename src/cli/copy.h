@@ -34,9 +34,15 @@ typedef struct spill_cli_copy {
     const spill_invocation_t *invocation;
     spill_copy_result_t result; /* for spill_copy to add to */
     spill_cli_progress_t progress;
+    spill_store_t *source;    /* the definitions to copy, of which owners_all is counted */
+    const char *const *names; /* ended by NULL */
+    int64_t owners_all;       /* -1: not counted yet, 0: unknown */
 } spill_cli_copy_t;
 
-void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation);
+/* `names`, ended by NULL, are the definitions of `source` that will be copied; both are borrowed.
+ */
+void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation,
+                          spill_store_t *source, const char *const *names);
 
 /* Set a copy's options from the command line, and its callbacks to print progress and differences.
  */

@@ -144,7 +144,7 @@ static spill_code_t name_convert(const spill_invocation_t *invocation, spill_sto
         return failed;
     return spill_fail(error, SPILL_REFUSED,
                       "definition '%s' exists, and its layout is %s: 'spillway convert STORE %s "
-                      "--to %s' copies its arrays into a definition of another name",
+                      "--layout %s' copies its arrays into a definition of another name",
                       name, spill_layout_name(there.layout), name, options->layout);
 }
 

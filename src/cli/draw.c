@@ -110,7 +110,8 @@ void spill_cli_draw_stretch(const spill_cli_stretch_t *stretch)
 {
     if (stretch->documents == 0)
         return;
-    printf("  ... %" PRId64 " more pages, %" PRId64 " elements, %s, %d to %d %% full\n",
-           stretch->documents, stretch->elements, spill_size_text(stretch->bytes).text,
+    printf("  ... %s, %s, %s, %d to %d %% full\n",
+           spill_counted_text(stretch->documents, "more page", "more pages").text,
+           spill_counted_text(stretch->elements, "element", "elements").text, spill_size_text(stretch->bytes).text,
            percent(stretch->least_full), percent(stretch->most_full));
 }

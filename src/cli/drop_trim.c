@@ -19,10 +19,14 @@ static spill_code_t drop_data(spill_cli_session_t *session, spill_error_t *error
 {
     const char *name = session->invocation->arguments[1];
     if (session->owner && spill_cli_is_bucket(session))
-        return spill_bucket_drop_before(session->array, session->owner, NULL, NULL, error);
-    if (session->owner)
-        return spill_array_drop_owner(session->array, session->owner, error);
-    return spill_drop_definition(session->store, name, error);
+        SPILL_TRY(spill_bucket_drop_before(session->array, session->owner, NULL, NULL, error));
+    else if (session->owner)
+        SPILL_TRY(spill_array_drop_owner(session->array, session->owner, error));
+    else
+        SPILL_TRY(spill_drop_definition(session->store, name, error));
+    spill_cli_print_done(session, NULL, "dropped",
+                         session->owner ? 1 : session->walk.before + session->walk.owners);
+    return SPILL_OK;
 }
 
 static spill_exit_t confirm(const spill_invocation_t *invocation)
@@ -64,6 +68,8 @@ const spill_command_t spill_command_drop = {
             "  spillway drop feeds.db events alice\n"
             "  spillway drop feeds.db events --yes",
     .common = SPILL_COMMON_DURABILITY,
+    .walked = "dropped",
+    .interrupted = "run the same command to continue",
     .options = DROP_OPTIONS,
     .defaults = &DROP_DEFAULTS,
     .options_bytes = sizeof DROP_DEFAULTS,
@@ -138,7 +144,8 @@ static spill_code_t print_oldest(const spill_cli_session_t *session, spill_error
     options.order = SPILL_OLDEST_FIRST;
     options.limit = 1;
     SPILL_TRY(spill_array_read(session->array, session->owner, &options, &slice, error));
-    if (slice->count > 0)
+    spill_cli_print_done(session, NULL, "oldest", slice->count > 0 ? slice->elements[0].seq : -1);
+    if (slice->count > 0 && !session->invocation->json)
         printf("%" PRId64 "\n", slice->elements[0].seq);
     return SPILL_OK;
 }

@@ -24,13 +24,16 @@ static spill_code_t edit_by_id(spill_cli_session_t *session, const char *json,
 {
     SPILL_SCOPED(bson_destroy) bson_t storage = BSON_INITIALIZER;
     spill_value_t id;
-    char window[SPILL_WINDOW_SIZE];
+    char window[SPILL_WINDOW_SIZE] = "";
     int64_t seq = 0;
     SPILL_TRY(spill_value_from_json(json, strlen(json), &storage, &id, error));
     if (spill_cli_is_bucket(session))
-        return spill_bucket_edit_id(session->array, session->owner, &id, element, window, &seq,
-                                    error);
-    return spill_array_edit_id(session->array, session->owner, &id, element, &seq, error);
+        SPILL_TRY(spill_bucket_edit_id(session->array, session->owner, &id, element, window, &seq,
+                                       error));
+    else
+        SPILL_TRY(spill_array_edit_id(session->array, session->owner, &id, element, &seq, error));
+    spill_cli_print_done(session, window, "edited", seq);
+    return SPILL_OK;
 }
 
 static spill_code_t edit_by_number(spill_cli_session_t *session, const spill_value_t *element,
@@ -41,7 +44,9 @@ static spill_code_t edit_by_number(spill_cli_session_t *session, const spill_val
     spill_value_t owner;
     spill_cli_parse_address(session->invocation, session->invocation->arguments[3], &address);
     SPILL_TRY(spill_cli_address_owner(session, &address, &storage, &owner, error));
-    return spill_array_edit(session->array, &owner, address.seq, element, error);
+    SPILL_TRY(spill_array_edit(session->array, &owner, address.seq, element, error));
+    spill_cli_print_done(session, address.window, "edited", address.seq);
+    return SPILL_OK;
 }
 
 static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
@@ -120,7 +125,9 @@ static spill_code_t remove_by_id(spill_cli_session_t *session, const char *json,
         SPILL_TRY(spill_bucket_remove_id(session->array, session->owner, &id, window, &seq, error));
     else
         SPILL_TRY(spill_array_remove_id(session->array, session->owner, &id, &seq, error));
-    printf("%s%s%" PRId64 "\n", window, window[0] != '\0' ? ":" : "", seq);
+    spill_cli_print_done(session, window, "removed", seq);
+    if (!session->invocation->json)
+        printf("%s%s%" PRId64 "\n", window, window[0] != '\0' ? ":" : "", seq);
     return SPILL_OK;
 }
 
@@ -142,7 +149,10 @@ static spill_code_t remove_where(spill_cli_session_t *session, const remove_opti
     if (code == SPILL_OK && removed == 0)
         code = spill_cli_is_bucket(session) ? spill_cli_bucket_exists(session, error)
                                             : spill_cli_check_owner(session, error);
-    if (code == SPILL_OK || removed > 0) /* after an error: what was removed before it */
+    if (code != SPILL_OK && removed == 0)
+        return code;
+    spill_cli_print_done(session, NULL, "count", removed); /* after an error: those before it */
+    if (!session->invocation->json)
         printf("%" PRId64 "\n", removed);
     return code;
 }
@@ -159,7 +169,9 @@ static spill_code_t remove_element(spill_cli_session_t *session, spill_error_t *
     SPILL_SCOPED(bson_destroy) bson_t name = BSON_INITIALIZER;
     spill_value_t owner;
     SPILL_TRY(spill_cli_address_owner(session, &address, &name, &owner, error));
-    return spill_array_remove(session->array, &owner, address.seq, error);
+    SPILL_TRY(spill_array_remove(session->array, &owner, address.seq, error));
+    spill_cli_print_done(session, address.window, "removed", address.seq);
+    return SPILL_OK;
 }
 
 static spill_exit_t run_remove(const spill_invocation_t *invocation)

@@ -7,6 +7,7 @@
 #include "definition/schema.h"
 #include "layout/outlier.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -34,6 +35,11 @@ typedef struct explain {
     char window[SPILL_WINDOW_SIZE]; /* of a bucket, or "" */
     spill_cli_stretch_t stretch;
 } explain_t;
+
+static spill_counted_text_t elements_text(int64_t count)
+{
+    return spill_counted_text(count, "element", "elements");
+}
 
 /* ---- reading a document ---------------------------------------------------------------------- */
 
@@ -310,27 +316,27 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
     }
     if (!spill_schema_of(definition)->has_pages) {
         bool top_n = spill_schema_of(definition)->keeps_top_n;
-        printf("append: the head, one operation%s; past %" PRId64 " elements or %" PRId64
+        printf("append: the head, one operation%s; past %s or %" PRId64
                " bytes its %s elements are dropped\n",
-               top_n ? " (on a server a read and a write)" : "", bounds->threshold,
+               top_n ? " (on a server a read and a write)" : "", elements_text(bounds->threshold).text,
                bounds->head_bytes_max, top_n ? "lowest ranking" : "oldest");
         puts("any page: the head, one document");
         return;
     }
     if (newest) {
-        printf("append: the head, one operation; past %" PRId64 " elements or %" PRId64
+        printf("append: the head, one operation; past %s or %" PRId64
                " bytes its oldest run spills into page %" PRId64 " (three operations)\n",
-               bounds->threshold + bounds->page_capacity, bounds->head_bytes_max, count->pages);
+               elements_text(bounds->threshold + bounds->page_capacity).text, bounds->head_bytes_max, count->pages);
         puts("newest page: the head, one document");
     } else if (count->pages == 0) {
-        printf("append: the head, one operation, until it holds %" PRId64 " elements or %" PRId64
+        printf("append: the head, one operation, until it holds %s or %" PRId64
                " bytes\n",
-               bounds->threshold, bounds->head_bytes_max);
+               elements_text(bounds->threshold).text, bounds->head_bytes_max);
         puts("newest page: the head, one document");
     } else {
-        printf("append: page %" PRId64 ", the tail, one operation, until it holds %" PRId64
-               " elements or %" PRId64 " bytes\n",
-               count->pages - 1, bounds->page_capacity, bounds->page_bytes_max);
+        printf("append: page %" PRId64 ", the tail, one operation, until it holds %s or %" PRId64
+               " bytes\n",
+               count->pages - 1, elements_text(bounds->page_capacity).text, bounds->page_bytes_max);
         printf("newest page: the head and page %" PRId64 ", two documents\n", count->pages - 1);
     }
     puts("a page by cursor: the head and the page document that holds it, wherever it starts");

@@ -44,11 +44,8 @@ static void show_bad(void *context, const char *message)
 static void show_elements(spill_cli_progress_t *shown, const spill_import_progress_t *progress)
 {
     double rate = (double)progress->records / spill_cli_progress_seconds(shown);
-    bool known = progress->bytes_total > 0 && progress->bytes_done <= progress->bytes_total;
-    double part = known ? (double)progress->bytes_done / (double)progress->bytes_total : 0;
-    spill_cli_progress_print(
-        shown, known ? "%" PRId64 " elements, %.0f/s, %.0f %%" : "%" PRId64 " elements, %.0f/s",
-        progress->records, rate, 100 * part);
+    spill_cli_progress_part(shown, progress->bytes_done, progress->bytes_total,
+                            "%" PRId64 " elements, %.0f/s", progress->records, rate);
 }
 
 static void show_progress(void *context, const spill_import_progress_t *progress)
@@ -211,7 +208,7 @@ static spill_exit_t run_import(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "--new-numbers is for an export, without --owner");
     import_run_t import_run = {
         .code = SPILL_OK, .elements = options->elements != NULL, .path = invocation->arguments[2]};
-    if (options->elements && import_run.path[0] == '@') {
+    if (options->elements && spill_cli_names_uri(import_run.path)) {
         spill_error_t error;
         if (spill_cli_store_uri(import_run.path, uri, &error) != SPILL_OK)
             return spill_cli_fail(&error);

@@ -1,4 +1,4 @@
-/* The program: the table of its commands; it finds the command and runs it. */
+/* The program: it finds the command and runs it. */
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/process.h"
@@ -12,33 +12,14 @@
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-/* Every command in the order of the help, ended by NULL. */
-static const spill_command_t *const commands[] = {
-    &spill_command_define,      &spill_command_import,
-    &spill_command_append,      &spill_command_read,
-    &spill_command_count,       &spill_command_contains,
-    &spill_command_update,      &spill_command_edit,
-    &spill_command_remove,      &spill_command_trim,
-    &spill_command_export,      &spill_command_explain,
-    &spill_command_verify,      &spill_command_repair,
-    &spill_command_status,      &spill_command_stats,
-    &spill_command_owners,      &spill_command_threshold,
-    &spill_command_scan,        &spill_command_plan,
-    &spill_command_plan_set,    &spill_command_report,
-    &spill_command_migrate,     &spill_command_sweep,
-    &spill_command_consolidate, &spill_command_control,
-    &spill_command_drop,        &spill_command_convert,
-    &spill_command_copy,        &spill_command_backup,
-    &spill_command_restore,     &spill_command_bench,
-    &spill_command_serve,       NULL};
-
 /* NULL if there is no command of that name. */
 static const spill_command_t *find_command(const char *name)
 {
-    for (size_t i = 0; commands[i]; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    return NULL;
+    size_t group = 0, at = 0;
+    const spill_command_t *command;
+    while ((command = spill_command_next(&group, &at)) != NULL && strcmp(command->name, name) != 0)
+        ;
+    return command;
 }
 
 #define NEAR_NAME_SIZE 32
@@ -70,11 +51,13 @@ static const spill_command_t *nearest_command(const char *name)
     size_t best = 3; /* beyond two letters it is another word */
     if (strlen(name) > NEAR_NAME_SIZE)
         return NULL;
-    for (size_t i = 0; commands[i]; i++) {
-        size_t distance = edit_distance(name, commands[i]->name);
+    size_t group = 0, at = 0;
+    const spill_command_t *command;
+    while ((command = spill_command_next(&group, &at)) != NULL) {
+        size_t distance = edit_distance(name, command->name);
         if (distance < best) {
             best = distance;
-            nearest = commands[i];
+            nearest = command;
         }
     }
     return nearest;
@@ -88,25 +71,29 @@ static const spill_command_t *nearest_command(const char *name)
 static void print_help(FILE *stream)
 {
     fputs("Usage: spillway COMMAND [ARGUMENT...] [OPTION...]\n"
-          "Arrays without a limit, on documents with one.\n"
-          "\n"
-          "Commands:\n",
+          "Arrays without a limit, on documents with one.\n",
           stream);
-    for (size_t i = 0; commands[i]; i++)
-        fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs(
-        "\n"
-        "'spillway help COMMAND' and 'spillway COMMAND --help' say more, with examples.\n"
-        "\n"
-        "STORE is rocksdb:PATH or a plain path (a folder), mongodb://HOST:PORT/DATABASE (on a\n"
-        "server), @FILE for a file that contains one of these, or - for the environment\n"
-        "variable SPILLWAY_URI: both keep a password out of the command line. NAME is a\n"
-        "definition's name. Sizes take units: 200KB is 200 000 bytes, 16MiB is 16 777 216.\n"
-        "\n"
-        "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file failed, or\n"
-        "something named does not exist; 4 refused, because it would break a bound or a guard;\n"
-        "130 interrupted, after a part.\n",
-        stream);
+    for (const spill_command_group_t *group = spill_command_groups; group->title; group++) {
+        fprintf(stream, "\n%s:\n", group->title);
+        for (const spill_command_t *const *command = group->commands; *command; command++)
+            fprintf(stream, "  %-11s %s\n", (*command)->name, (*command)->summary);
+    }
+    fputs("\n"
+          "'spillway help COMMAND' and 'spillway COMMAND --help' say more, with examples.\n"
+          "\n"
+          "STORE is a folder (a path, or rocksdb:PATH), a database on a server\n"
+          "(mongodb://HOST:PORT/DATABASE), @FILE for a file that contains one of these,\n"
+          "or env: for the environment variable SPILLWAY_URI. The last two keep a\n"
+          "password out of the command line. NAME is a definition's name. Where a FILE is\n"
+          "read, - is stdin. Sizes take units: 200KB is 200 000 bytes, 16MiB 16 777 216.\n"
+          "\n"
+          "Every command has -q (no progress, no remarks), -v (more of both), --json,\n"
+          "--color and --help. Text for people may change; JSON stays.\n"
+          "\n"
+          "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file\n"
+          "failed, or something named does not exist; 4 refused, because it would break a\n"
+          "bound or a guard; 130 interrupted, after a part.\n",
+          stream);
 }
 
 static spill_exit_t unknown_command(const char *name)

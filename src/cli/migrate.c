@@ -346,6 +346,8 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
 {
     const migrate_options_t *given = invocation->options;
     spill_exit_t refused = SPILL_EXIT_DONE;
+    if (invocation->dry_run && given->operate.execute)
+        return spill_cli_usage(invocation, "--dry-run cannot be combined with --execute");
     if (given->undo && given->finish)
         return spill_cli_usage(invocation, "--finish cannot be combined with --undo");
     if (given->undo && given->operate.execute && !given->yes)
@@ -422,7 +424,8 @@ const spill_command_t spill_command_migrate = {
         "  spillway migrate mongodb://localhost/shop plan.json --execute --rate 5000 --log moved\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --finish\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --undo",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE |
+              SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

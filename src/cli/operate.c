@@ -201,29 +201,24 @@ static double latency_s(void *context)
 static void show_progress(void *context, const spill_migrate_result_t *result)
 {
     spill_cli_migrate_t *run = context;
+    const spill_migrate_result_t *survey = &run->survey;
     double seconds = spill_cli_progress_seconds(&run->operate.progress);
-    char left[48] = "";
-    spill_job_metrics_progress(&run->operate.metrics, result->elements, run->survey.elements);
-    if (result->owners > 0 && run->survey.elements > result->elements)
-        snprintf(left, sizeof left, ", %.0f s left",
-                 seconds * (double)(run->survey.elements - result->elements) /
-                     (double)(result->elements > 0 ? result->elements : 1));
-    spill_cli_progress_print(&run->operate.progress,
-                             "%s: %" PRId64 " of %" PRId64 " owners, %" PRId64
-                             " elements moved to %" PRId64 " pages, %.0f/s%s",
-                             run->name, result->owners,
-                             run->survey.owners > result->owners ? run->survey.owners
-                                                                 : result->owners,
-                             result->moved, result->pages, (double)result->moved / seconds, left);
+    spill_job_metrics_progress(&run->operate.metrics, result->elements, survey->elements);
+    int64_t owners = survey->owners > result->owners ? survey->owners : result->owners;
+    spill_cli_progress_part(&run->operate.progress, result->elements, survey->elements,
+                            "%" PRId64 " of %" PRId64 " owners, %.0f elements/s, '%s', %" PRId64
+                            " elements moved to %" PRId64 " pages",
+                            result->owners, owners, (double)result->moved / seconds, run->name,
+                            result->moved, result->pages);
 }
 
 static void show_caught_up(void *context, const spill_copy_result_t *result)
 {
     spill_cli_migrate_t *run = context;
     spill_cli_progress_print(&run->operate.progress,
-                             "%s: %" PRId64 " owners, %" PRId64 " elements brought, %" PRId64
+                             "%" PRId64 " owners caught up, '%s', %" PRId64 " elements, %" PRId64
                              " compared",
-                             run->name, result->owners, result->elements, result->verified);
+                             result->owners, run->name, result->elements, result->verified);
 }
 
 static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated)
@@ -262,6 +257,7 @@ static void report_owner(void *context, const spill_migrated_t *migrated)
     spill_cli_migrate_t *run = context;
     log_owner(run, migrated);
     spill_job_metrics_owner(&run->operate.metrics, migrated);
+    run->owners++;
     if (!migrated->failed)
         return;
     spill_cli_progress_break(&run->operate.progress);
@@ -351,7 +347,7 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
                                     const spill_migrate_result_t *result)
 {
-    spill_cli_print_record(&migrated_record,
+    spill_cli_print_result(run->invocation, &migrated_record,
                            &(step_line_t){.name = run->name, .step = step, .migrated = *result});
     fflush(stdout);
 }
@@ -361,7 +357,7 @@ void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t ow
 {
     const step_line_t line = {
         .name = run->name, .step = "finished", .owners = owners, .copied = *compared};
-    spill_cli_print_record(&finished_record, &line);
+    spill_cli_print_result(run->invocation, &finished_record, &line);
     fflush(stdout);
 }
 
@@ -423,7 +419,7 @@ static void print_caught_up(const spill_cli_migrate_t *run, const spill_catch_up
                         .deleted = result->deleted,
                         .failed = result->failed};
     snprintf(line.hash, sizeof line.hash, "%016" PRIx64, result->hash);
-    spill_cli_print_record(&caught_up_record, &line);
+    spill_cli_print_result(run->invocation, &caught_up_record, &line);
     fflush(stdout);
 }
 
@@ -470,7 +466,8 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
     if (code == SPILL_OK)
         code = work(&run, &error);
     if (code == SPILL_CANCELLED && spill_cli_interrupted())
-        spill_fail(&error, code, "interrupted: run the same command to continue");
+        spill_fail(&error, code, "interrupted after %s: run the same command to continue",
+                   spill_counted_text(run.owners, "owner", "owners").text);
     spill_probe_stop(&run.probe);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
         code = closing.code;

@@ -124,6 +124,7 @@ typedef struct spill_cli_migrate {
     const char *name;                     /* of the planned, or the swept, definition */
     char uri[SPILL_CLI_URI];              /* of a server, or "" */
     spill_migrate_result_t survey;        /* what had to be done */
+    int64_t owners;                       /* that were worked on */
     int64_t failed;
     bool resumes;    /* a pass may begin where an interrupted one ended */
     bool refused;    /* a definition of the plan was skipped */

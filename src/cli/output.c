@@ -78,6 +78,7 @@ static void print_message(const char *before, const char *format, va_list argume
     char *redacted = spill_redact(text);
     char *visible = spill_visible_text(redacted);
     fflush(stdout);
+    spill_cli_progress_erase();
     fprintf(stderr, "%s%s%s", before, visible, after);
     bson_free(visible);
     bson_free(redacted);
@@ -165,6 +166,7 @@ char *spill_cli_json(const spill_value_t *value, bool canonical)
 
 void spill_cli_print_value(const spill_value_t *value, bool canonical)
 {
+    spill_cli_progress_erase();
     char *json = spill_cli_json(value, canonical);
     fputs(json ? json : "null", stdout);
     left_out += json == NULL;
@@ -180,6 +182,7 @@ void spill_cli_print_document(const bson_t *document, bool canonical)
 
 void spill_cli_print_name(const char *name)
 {
+    spill_cli_progress_erase();
     char *visible = spill_visible_text(name);
     fputs(visible, stdout);
     bson_free(visible);
@@ -205,7 +208,7 @@ void spill_cli_print(const char *format, ...)
 
 const char *spill_cli_plural(int64_t count, const char *one, const char *many)
 {
-    return count == 1 ? one : many;
+    return spill_plural(count, one, many);
 }
 
 void spill_cli_leave_out(const spill_value_t *owner, int64_t seq)
@@ -237,12 +240,14 @@ void spill_cli_leave_out_document(const char *collection, const bson_t *document
 
 void spill_cli_print_record(const spill_record_t *type, const void *record)
 {
+    spill_cli_progress_erase();
     left_out += spill_record_print(type, record, false, stdout);
     putchar('\n');
 }
 
 void spill_cli_print_canonical(const spill_record_t *type, const void *record)
 {
+    spill_cli_progress_erase();
     left_out += spill_record_print(type, record, true, stdout);
     putchar('\n');
 }

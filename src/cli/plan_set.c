@@ -11,7 +11,6 @@
 typedef struct plan_set_options {
     spill_cli_define_options_t define;
     bool migrate, leave;
-    bool dry_run;
 } plan_set_options_t;
 
 static const plan_set_options_t DEFAULTS = {.define = SPILL_CLI_DEFINE_DEFAULTS};
@@ -106,7 +105,7 @@ static spill_code_t set_entry(const spill_invocation_t *invocation, spill_plan_e
         options.order = NULL;
     SPILL_TRY(spill_cli_define_apply(&options, &definition, error));
     SPILL_TRY(spill_plan_edit_set(edit, &definition, &choices, error));
-    bool writes = edit->change_count > 0 && !given->dry_run;
+    bool writes = edit->change_count > 0 && !invocation->dry_run;
     if (writes)
         SPILL_TRY(spill_plan_edit_write(edit, error));
     print_changes(invocation, edit, writes);
@@ -132,8 +131,6 @@ static const spill_option_t OPTIONS[] = {
      "Set \"migrate\" to true: `spillway migrate' reshapes this array"},
     {"leave", NULL, SPILL_OPTION_FLAG, offsetof(plan_set_options_t, leave),
      "Set \"migrate\" to false"},
-    {"dry-run", NULL, SPILL_OPTION_FLAG, offsetof(plan_set_options_t, dry_run),
-     "Print what would change, and write nothing"},
     SPILL_CLI_DEFINE_OPTIONS(plan_set_options_t, define),
     {0}};
 
@@ -157,7 +154,7 @@ const spill_command_t spill_command_plan_set = {
         "  spillway plan-set plan.json shop.users.events --order oldest-first\n"
         "  spillway plan-set plan.json products.reviews --layout subset --top 5 --migrate\n"
         "  spillway plan-set plan.json users.logins --layout capped --threshold 100 --dry-run",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_DRY_RUN,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

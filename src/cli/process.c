@@ -1,7 +1,4 @@
-/*
- * The process of the program: its descriptors, limits and signals, lines of stdin, and progress on
- * stderr.
- */
+/* The process of the program: its descriptors, limits and signals, and lines of stdin. */
 #include "cli/process.h"
 
 #include "cli/command.h"
@@ -10,16 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -158,97 +151,4 @@ void spill_cli_lines_release(spill_cli_lines_t *lines)
 {
     spill_buffer_release(&lines->bytes);
     *lines = (spill_cli_lines_t){0};
-}
-
-/* ---- progress -------------------------------------------------------------------------------- */
-
-#define TERMINAL_INTERVAL_US 200000
-#define LINE_INTERVAL_US 5000000
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet)
-{
-    int64_t now = now_us();
-    *progress = (spill_cli_progress_t){.quiet = quiet,
-                                       .terminal = isatty(STDERR_FILENO) != 0,
-                                       .started_us = now,
-                                       .printed_us = now};
-}
-
-double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
-{
-    return (double)(now_us() - progress->started_us) / 1e6;
-}
-
-/* If it is time for a line, begin it. */
-static bool begin_line(spill_cli_progress_t *progress)
-{
-    int64_t now = now_us();
-    int64_t interval = progress->terminal ? TERMINAL_INTERVAL_US : LINE_INTERVAL_US;
-    if (progress->quiet || now - progress->printed_us < interval)
-        return false;
-    progress->printed_us = now;
-    fputs(progress->terminal ? "\r" : "", stderr);
-    return true;
-}
-
-static void end_line(spill_cli_progress_t *progress)
-{
-    fputs(progress->terminal ? "   " : "\n", stderr);
-    fflush(stderr);
-    progress->line_open = progress->terminal;
-}
-
-void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
-                             int64_t whole)
-{
-    if (!begin_line(progress))
-        return;
-    double seconds = spill_cli_progress_seconds(progress);
-    fprintf(stderr, "%" PRId64 " records, %.0f/s", done, (double)done / seconds);
-    if (whole > 0 && part > 0 && part <= whole) {
-        double fraction = (double)part / (double)whole;
-        fprintf(stderr, ", %.0f %% of %.1f MB, %.0f s left", fraction * 100, (double)whole / 1e6,
-                seconds / fraction - seconds);
-    }
-    end_line(progress);
-}
-
-/* One lock for all: texts are short, and few threads ask. */
-static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
-{
-    va_list arguments;
-    pthread_mutex_lock(&text_lock);
-    va_start(arguments, format);
-    vsnprintf(progress->text, sizeof progress->text, format, arguments);
-    va_end(arguments);
-    pthread_mutex_unlock(&text_lock);
-    if (!begin_line(progress))
-        return;
-    fputs(progress->text, stderr);
-    end_line(progress);
-}
-
-void spill_cli_progress_text(const spill_cli_progress_t *progress,
-                             char text[SPILL_CLI_PROGRESS_TEXT])
-{
-    pthread_mutex_lock(&text_lock);
-    memcpy(text, progress->text, SPILL_CLI_PROGRESS_TEXT);
-    pthread_mutex_unlock(&text_lock);
-}
-
-void spill_cli_progress_break(spill_cli_progress_t *progress)
-{
-    if (progress->line_open) {
-        fputc('\n', stderr);
-        progress->line_open = false;
-    }
 }

@@ -1,6 +1,5 @@
 /*
- * The process of the program: its descriptors, limits, memory and signals, lines of stdin, and
- * progress on stderr.
+ * The process of the program: its descriptors, limits, memory and signals, and lines of stdin.
  */
 #ifndef SPILL_CLI_PROCESS_H
 #define SPILL_CLI_PROCESS_H
@@ -29,6 +28,8 @@ void spill_cli_report_lost_memory(void);
 SPILL_END_DECLS
 
 #ifndef __cplusplus
+#include "cli/progress.h"
+
 #include <stdatomic.h>
 
 /* ---- interrupts ------------------------------------------------------------------------------ */
@@ -70,41 +71,6 @@ spill_code_t spill_cli_lines_next(spill_cli_lines_t *lines, int wait_ms,
                                   spill_cli_lines_state_t *state, const char **line, size_t *size,
                                   spill_error_t *error);
 void spill_cli_lines_release(spill_cli_lines_t *lines);
-
-/* ---- progress -------------------------------------------------------------------------------- */
-
-/* Progress on stderr: on a terminal a line that is rewritten, else a line every few seconds. */
-
-#define SPILL_CLI_PROGRESS_TEXT 256
-
-typedef struct spill_cli_progress {
-    char text[SPILL_CLI_PROGRESS_TEXT]; /* the latest, printed or not */
-    bool quiet;
-    bool terminal;
-    int64_t started_us;
-    int64_t printed_us;
-    bool line_open; /* a line on the terminal has no line end yet */
-} spill_cli_progress_t;
-
-void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet);
-
-/* Print, if it is time: `done` records, and part / whole as progress (whole < 0: unknown). */
-void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
-                             int64_t whole);
-
-/* The same with a text of the caller's own. */
-void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Copy the latest text, "" before the first. Any thread. */
-void spill_cli_progress_text(const spill_cli_progress_t *progress,
-                             char text[SPILL_CLI_PROGRESS_TEXT]);
-
-/* End the line on the terminal, before something else is printed. */
-void spill_cli_progress_break(spill_cli_progress_t *progress);
-
-/* Seconds since the start. */
-double spill_cli_progress_seconds(const spill_cli_progress_t *progress);
 
 #endif
 

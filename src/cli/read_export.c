@@ -1,5 +1,6 @@
 /* read, count and export: a page of an owner's elements, their number, and all arrays. */
 #include "cli/cli.h"
+#include "cli/process.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -116,7 +117,7 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
     SPILL_TRY(spill_array_read(session->array, session->owner, &options, &slice, error));
     SPILL_TRY(print_page(session, slice, error));
-    if (slice->more && !invocation->quiet)
+    if (slice->more && spill_cli_prints_tables(invocation) && !invocation->quiet)
         fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
                 given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
                 slice->next);
@@ -240,7 +241,7 @@ static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
         return spill_cli_no_owner(session, error);
     const spill_definition_t *definition = spill_array_get_definition(session->array);
     const count_line_t line = {session->owner, count, definition->value_field[0] != '\0'};
-    spill_cli_print_record(&count_record, &line);
+    spill_cli_print_result(session->invocation, &count_record, &line);
     return SPILL_OK;
 }
 
@@ -357,7 +358,7 @@ static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *er
             ? spill_array_documents(session->array, session->owner, options->plain, print_document,
                                     &run, error)
             : spill_array_export(session->array, session->owner, print_element, &run, error);
-    if (code == SPILL_CANCELLED)
+    if (code == SPILL_CANCELLED && !spill_cli_interrupted())
         return spill_cli_flush(error);
     if (code == SPILL_OK && session->owner && !run.found)
         return spill_cli_check_owner(session, error);
@@ -410,6 +411,8 @@ const spill_command_t spill_command_export = {
             "  spillway export feeds.db events --documents --plain |\n"
             "    jq -c 'select(.collection == \"users\") | .document' > users.ndjson",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
+    .walked = "exported",
+    .interrupted = "the output ends there; the same command starts again with the first owner",
     .options = EXPORT_OPTIONS,
     .defaults = &EXPORT_DEFAULTS,
     .options_bytes = sizeof EXPORT_DEFAULTS,

@@ -102,7 +102,7 @@ spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
     spill_exit_t wrong = check_options(invocation, given);
     if (wrong != SPILL_EXIT_DONE)
         return wrong;
-    if (source[0] == '@') {
+    if (spill_cli_names_uri(source)) {
         if (spill_cli_store_uri(source, uri, &error) != SPILL_OK)
             return spill_cli_fail(&error);
         source = uri;

@@ -11,6 +11,13 @@
 
 enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20, EXAMPLES_SHOWN = 3 };
 
+const char *spill_cli_shown_source(const spill_invocation_t *invocation,
+                                   const spill_scan_result_t *result)
+{
+    const char *given = invocation->arguments[0];
+    return spill_scan_shown_source(result, spill_cli_names_uri(given) ? NULL : given);
+}
+
 static double per_cent(int64_t part, int64_t whole)
 {
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
@@ -34,33 +41,40 @@ static void print_owner(const spill_large_owner_t *owner)
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
+/* "1 key", "2 elements": of a map or an array. */
+static spill_counted_text_t counted_of(const spill_scan_path_t *path, int64_t count)
+{
+    return path->map ? spill_counted_text(count, "key", "keys")
+                     : spill_counted_text(count, "element", "elements");
+}
+
 static void print_since(const spill_scan_path_t *path)
 {
     const spill_growth_forecast_t *growth = &path->growth_forecast;
     const char *sign = growth->added < 0 ? "" : "+";
     if (growth->elapsed_ms > 0)
-        printf("    since:   %s%" PRId64 " %s in %.3g days, in all documents\n", sign,
-               growth->added, path->map ? "keys" : "elements",
-               (double)growth->elapsed_ms / 86400e3);
+        printf("    since:   %s%s in %s days, in all documents\n", sign,
+               counted_of(path, growth->added).text,
+               spill_number_text((double)growth->elapsed_ms / 86400e3).text);
 }
 
 static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const spill_large_owner_t *owner = spill_owners_first_at_limit(&path->owners);
     const spill_growth_forecast_t *growth = &owner->growth_forecast;
-    const char *what = path->map ? "keys" : "elements";
     if (path->owners.items[0].growth_forecast.timed && owner != &path->owners.items[0])
-        printf("    its newest element is of %s, when %.3g a day came\n",
+        printf("    its newest element is of %s, when %s a day came\n",
                spill_day_text(path->owners.items[0].growth_forecast.newest_ms).text,
-               path->owners.items[0].growth_forecast.pace.per_day);
+               spill_number_text(path->owners.items[0].growth_forecast.pace.per_day).text);
     printf("    limit:   ");
     if (owner != &path->owners.items[0]) {
         print_owner(owner);
         printf(" first, with ");
     }
-    printf("%" PRId64 " more %s", growth->limit.elements, what);
+    printf("%" PRId64 " more %s", growth->limit.elements,
+           strchr(counted_of(path, growth->limit.elements).text, ' ') + 1);
     if (growth->timed || growth->elapsed_ms > 0)
-        printf(" at %.3g a day: %s", growth->pace.per_day,
+        printf(" at %s a day: %s", spill_number_text(growth->pace.per_day).text,
                spill_when_text(&growth->limit, scanned_ms).text);
     putchar('\n');
 }
@@ -80,9 +94,8 @@ static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
     if (!path || path->owners.count == 0)
         return;
     const spill_large_owner_t *owner = &path->owners.items[0];
-    printf("    longest: %" PRId64 " %s, %s of a document of %s, _id ", owner->length,
-           path->map ? "keys" : "elements", spill_size_text(owner->bytes).text,
-           spill_size_text(owner->document_bytes).text);
+    printf("    longest: %s, %s of a document of %s, _id ", counted_of(path, owner->length).text,
+           spill_size_text(owner->bytes).text, spill_size_text(owner->document_bytes).text);
     print_owner(owner);
     printf("\n    lengths: half have %" PRId64 " or fewer, 99 %% %" PRId64 " or fewer",
            path->lengths.p50, path->lengths.p99);
@@ -116,7 +129,7 @@ static void print_tables(const spill_sprawl_group_t *group)
 {
     if (group->index_count == 0)
         return;
-    printf("    they have %" PRId64 " indexes", group->index_count);
+    printf("    they have %s", spill_counted_text(group->index_count, "index", "indexes").text);
     if (group->index_bytes > 0)
         printf(" of %s", spill_size_text(group->index_bytes).text);
     printf(": %" PRId64 " tables in all; a server keeps each open and in memory\n",
@@ -131,9 +144,10 @@ static void print_group(const spill_scan_result_t *result, const spill_sprawl_gr
         fputs(i ? ", " : "", stdout);
         spill_cli_print_name(result->collections[group->members[i]].name);
     }
-    printf("%s)\n    one collection with a field for that would have their %" PRId64
-           " documents, %s; %zu collections of at most %" PRId64 "\n",
-           group->count > EXAMPLES_SHOWN ? ", ..." : "", group->documents,
+    printf("%s)\n    one collection with a field for that would have their %s"
+           ", %s; %zu collections of at most %" PRId64 "\n",
+           group->count > EXAMPLES_SHOWN ? ", ..." : "",
+           spill_counted_text(group->documents, "document", "documents").text,
            spill_size_text(group->bytes).text, result->collection_count, result->collections_max);
     print_tables(group);
 }
@@ -157,9 +171,8 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
     switch (finding->kind) {
     case SPILL_SCAN_FINDING_ARRAY:
     case SPILL_SCAN_FINDING_MAP:
-        printf("    %" PRId64 " %s with more than %" PRId64 " %s or %s of it\n", finding->documents,
-               documents, limits->elements,
-               finding->kind == SPILL_SCAN_FINDING_MAP ? "keys" : "elements",
+        printf("    %" PRId64 " %s with more than %s or %s of it\n", finding->documents, documents,
+               counted_of(finding->path, limits->elements).text,
                spill_size_text(limits->bytes).text);
         print_longest(finding->path, result->scanned_ms);
         break;
@@ -186,15 +199,18 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
 
 static void print_finding(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
 {
-    printf("%s  %s (%s)  ", finding->critical ? "CRITICAL" : "WARNING",
-           spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind));
+    printf("%s%s%s  %s (%s)  %s",
+           spill_cli_color(finding->critical ? SPILL_CLI_RED : SPILL_CLI_YELLOW),
+           finding->critical ? "CRITICAL" : "WARNING", spill_cli_color(SPILL_CLI_PLAIN),
+           spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind),
+           spill_cli_color(SPILL_CLI_BOLD));
     spill_cli_print_name(finding->group ? finding->group->pattern
                                         : result->collections[finding->collection].name);
     if (finding->path) {
         fputs(": ", stdout);
         spill_cli_print_name(finding->path->path);
     }
-    putchar('\n');
+    puts(spill_cli_color(SPILL_CLI_PLAIN));
     print_what(result, finding);
 }
 
@@ -213,10 +229,10 @@ static void print_path(const spill_scan_collection_t *collection, const spill_sc
 static void print_collection(const spill_scan_result_t *result,
                              const spill_scan_collection_t *collection)
 {
-    putchar('\n');
+    printf("\n%s", spill_cli_color(SPILL_CLI_BOLD));
     spill_cli_print_name(collection->name);
-    printf(": %" PRId64 " %s, %s\n", collection->documents,
-           spill_cli_plural(collection->documents, "document", "documents"),
+    printf("%s: %s, %s\n", spill_cli_color(SPILL_CLI_PLAIN),
+           spill_counted_text(collection->documents, "document", "documents").text,
            spill_size_text(collection->bytes).text);
     if (collection->documents > 0)
         printf("  document sizes: half %s or less, 99 %% %s, largest %s (%.1f %% of the limit)\n",
@@ -238,6 +254,68 @@ static void print_collection(const spill_scan_result_t *result,
                collection->overflow, SPILL_PATHS_MAX);
 }
 
+/* One row for all collections of a sprawl. */
+static void print_sprawl(const spill_sprawl_group_t *group)
+{
+    printf("\n%s", spill_cli_color(SPILL_CLI_BOLD));
+    spill_cli_print_name(group->pattern);
+    printf("%s: %s of one shape, %s, %s\n", spill_cli_color(SPILL_CLI_PLAIN),
+           spill_counted_text((int64_t)group->count, "collection", "collections").text,
+           spill_counted_text(group->documents, "document", "documents").text,
+           spill_size_text(group->bytes).text);
+}
+
+typedef struct listing {
+    const spill_scan_result_t *result;
+    bool *listed; /* of each collection */
+    size_t rows;
+    size_t unlisted; /* collections for which there was no row left */
+} listing_t;
+
+static const spill_sprawl_group_t *group_of(const spill_scan_result_t *result, size_t collection)
+{
+    for (size_t i = 0; i < result->sprawl.count; i++) {
+        const spill_sprawl_group_t *group = &result->sprawl.groups[i];
+        for (size_t j = 0; j < group->count && group->members[j] <= collection; j++)
+            if (group->members[j] == collection)
+                return group;
+    }
+    return NULL;
+}
+
+/* Print the row of a collection, or of its sprawl, unless it was printed before. */
+static void list_collection(listing_t *listing, size_t collection)
+{
+    if (listing->listed[collection])
+        return;
+    const spill_sprawl_group_t *group = group_of(listing->result, collection);
+    bool room = listing->rows++ < COLLECTIONS_SHOWN;
+    listing->listed[collection] = true;
+    for (size_t i = 0; group && i < group->count; i++)
+        listing->listed[group->members[i]] = true;
+    if (!room)
+        listing->unlisted += group ? group->count : 1;
+    else if (group)
+        print_sprawl(group);
+    else
+        print_collection(listing->result, &listing->result->collections[collection]);
+}
+
+/* Those with findings come first, in the order of the findings. */
+static void print_collections(const spill_scan_result_t *result)
+{
+    listing_t listing = {.result = result, .listed = bson_malloc0(result->collection_count + 1)};
+    for (size_t i = 0; i < result->finding_count; i++)
+        list_collection(&listing, result->findings[i].collection);
+    for (size_t i = 0; i < result->collection_count; i++)
+        list_collection(&listing, i);
+    if (listing.unlisted > 0)
+        printf("\nand %s (--json lists all)\n",
+               spill_counted_text((int64_t)listing.unlisted, "more collection", "more collections")
+                   .text);
+    bson_free(listing.listed);
+}
+
 void spill_cli_print_scan(const spill_scan_result_t *result)
 {
     int64_t findings = (int64_t)result->finding_count;
@@ -250,12 +328,7 @@ void spill_cli_print_scan(const spill_scan_result_t *result)
            result->interrupted ? " (interrupted: results up to then)" : "");
     for (size_t i = 0; i < result->finding_count; i++)
         print_finding(result, &result->findings[i]);
-    size_t shown = result->collection_count;
-    shown = shown < COLLECTIONS_SHOWN ? shown : COLLECTIONS_SHOWN;
-    for (size_t i = 0; i < shown; i++)
-        print_collection(result, &result->collections[i]);
-    if (shown < result->collection_count)
-        printf("\nand %zu more collections (--json lists all)\n", result->collection_count - shown);
+    print_collections(result);
 }
 
 void spill_cli_print_problems(const spill_scan_result_t *result)
@@ -276,7 +349,8 @@ void spill_cli_print_problems(const spill_scan_result_t *result)
     }
     int64_t more = result->problems_all - (int64_t)result->problem_count;
     if (more > 0)
-        fprintf(stderr, "spillway: and %" PRId64 " more problems\n", more);
+        fprintf(stderr, "spillway: and %" PRId64 " more %s\n", more,
+                spill_plural(more, "problem", "problems"));
 }
 
 void spill_cli_remark_problems(const spill_scan_result_t *result)
@@ -296,9 +370,7 @@ void spill_cli_show_scan(void *context, const spill_scan_progress_t *progress)
         return;
     }
     double seconds = spill_cli_progress_seconds(context);
-    double part = (double)progress->documents / (double)total;
-    spill_cli_progress_print(
-        context, "%" PRId64 " of about %" PRId64 " documents, %.0f/s, %.0f %%, %.0f s left",
-        progress->documents, total, (double)progress->documents / seconds, part * 100,
-        part > 0 ? seconds / part - seconds : 0);
+    spill_cli_progress_part(context, progress->documents, total,
+                            "%" PRId64 " of about %" PRId64 " documents, %.0f/s",
+                            progress->documents, total, (double)progress->documents / seconds);
 }

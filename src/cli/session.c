@@ -47,15 +47,34 @@ static spill_code_t read_uri_file(const char *path, char uri[SPILL_CLI_URI], spi
     return SPILL_OK;
 }
 
+bool spill_cli_names_uri(const char *text)
+{
+    return text[0] == '@' || strcmp(text, "env:") == 0;
+}
+
+/* Until 0.2, "-" named the variable. Elsewhere it is stdin. */
+static void warn_of_dash(void)
+{
+    static bool warned;
+    if (!warned)
+        spill_cli_say("'-' as a store will mean nothing in the next release: write 'env:' for the "
+                      "environment variable SPILLWAY_URI");
+    warned = true;
+}
+
 spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error)
 {
     if (text[0] == '@')
         return read_uri_file(text + 1, uri, error);
-    if (strcmp(text, "-") == 0) {
+    if (strcmp(text, "-") == 0)
+        warn_of_dash();
+    if (strcmp(text, "-") == 0 || strcmp(text, "env:") == 0) {
+        const char *given = text;
         text = getenv("SPILLWAY_URI");
         if (!text || text[0] == '\0')
             return spill_fail(error, SPILL_INVALID,
-                              "STORE is -, but the environment variable SPILLWAY_URI is not set");
+                              "STORE is %s, but the environment variable SPILLWAY_URI is not set",
+                              given);
     }
     if (text[0] == '\0' || strlen(text) >= SPILL_CLI_URI)
         return spill_fail(error, SPILL_INVALID, "STORE is empty or too long");
@@ -65,8 +84,8 @@ spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spil
 
 void spill_cli_print_log(void *context, spill_log_level_t level, const char *message)
 {
-    (void)context;
-    if (level <= SPILL_LOG_WARNING)
+    const spill_invocation_t *invocation = context;
+    if (level <= SPILL_LOG_WARNING || (invocation && invocation->verbose))
         spill_cli_say("%s", message);
 }
 
@@ -100,9 +119,12 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     options.must_exist = mode != SPILL_CLI_CREATE;
     options.durability = invocation->durability;
     options.log = spill_cli_print_log;
+    options.log_context = (void *)(uintptr_t)invocation;
     options.file_mode = invocation->mode;
     if (mode != SPILL_CLI_READ)
         follow_store(invocation, uri);
+    if (invocation->verbose)
+        spill_cli_say("opening %s to %s", uri, mode == SPILL_CLI_READ ? "read" : "write");
     return spill_store_open(uri, &options, store, error);
 }
 
@@ -156,8 +178,12 @@ static spill_exit_t work_in_session(spill_cli_session_t *session, spill_cli_mode
     spill_error_t error;
     spill_code_t code =
         open_array(session->invocation, mode, &session->store, &session->array, &error);
-    if (code == SPILL_OK)
+    if (code == SPILL_OK) {
+        spill_cli_walk_start(&session->walk, session->invocation, session->store,
+                             session->owner ? NULL : session->invocation->command->walked);
         code = work(session, &error);
+        code = spill_cli_walk_end(&session->walk, session->store, code, &error);
+    }
     spill_exit_t closed = spill_cli_close(session->array, session->store, code, &error);
     return closed == SPILL_EXIT_DONE && session->found ? SPILL_EXIT_FOUND : closed;
 }
@@ -213,9 +239,12 @@ static spill_code_t work_on_each(spill_cli_session_t *session, spill_cli_work_fn
 spill_code_t spill_cli_work_on_arrays(spill_cli_session_t *session, spill_cli_work_fn work,
                                       spill_error_t *error)
 {
-    return session->invocation->argument_count > 1
-               ? work_on_array(session, session->invocation->arguments[1], work, error)
-               : work_on_each(session, work, error);
+    const spill_invocation_t *invocation = session->invocation;
+    spill_cli_walk_start(&session->walk, invocation, session->store, invocation->command->walked);
+    spill_code_t code = invocation->argument_count > 1
+                            ? work_on_array(session, invocation->arguments[1], work, error)
+                            : work_on_each(session, work, error);
+    return spill_cli_walk_end(&session->walk, session->store, code, error);
 }
 
 spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_cli_mode_t mode,

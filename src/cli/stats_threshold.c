@@ -3,16 +3,17 @@
 #include "cli/cli.h"
 #include "tools/definition_jobs.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 
 /* ---- stats ----------------------------------------------------------------------------------- */
 
 typedef struct stats_options {
-    int64_t top;
+    int64_t limit;
 } stats_options_t;
 
-static const stats_options_t STATS_DEFAULTS = {.top = 10};
+static const stats_options_t STATS_DEFAULTS = {.limit = 10};
 
 #define TOP_MAX 1000
 
@@ -60,8 +61,10 @@ static percentiles_t percentiles_of(const spill_stats_t *stats)
 
 static void print_text(const char *name, const spill_stats_t *stats)
 {
-    spill_cli_print("%s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " bytes", name,
-                    stats->owners, stats->elements, stats->bytes);
+    spill_cli_print("%s: %s, %s, %s", name,
+                    spill_counted_text(stats->owners, "owner", "owners").text,
+                    spill_counted_text(stats->elements, "element", "elements").text,
+                    spill_counted_text(stats->bytes, "byte", "bytes").text);
     if (stats->elements > 0)
         printf(" (%.1f an element)", (double)stats->bytes / (double)stats->elements);
     const percentiles_t lengths = percentiles_of(stats);
@@ -82,7 +85,7 @@ static spill_code_t stats_of_array(spill_cli_session_t *session, spill_error_t *
     const stats_options_t *options = session->invocation->options;
     const char *name = spill_array_get_definition(session->array)->name;
     spill_stats_t stats;
-    spill_code_t code = spill_stats_collect(session->array, (size_t)options->top, &stats, error);
+    spill_code_t code = spill_stats_collect(session->array, (size_t)options->limit, &stats, error);
     bool printable = code == SPILL_OK || code == SPILL_CORRUPT;
     if (printable && session->invocation->json)
         spill_cli_print_record(&stats_record, &(stats_line_t){name, stats, percentiles_of(&stats)});
@@ -104,17 +107,18 @@ static spill_code_t stats_of_owner(spill_cli_session_t *session, spill_error_t *
 static spill_exit_t run_stats(const spill_invocation_t *invocation)
 {
     const stats_options_t *options = invocation->options;
-    if (options->top > TOP_MAX)
-        return spill_cli_usage(invocation, "--top is at most %d", TOP_MAX);
+    if (options->limit > TOP_MAX)
+        return spill_cli_usage(invocation, "--limit is at most %d", TOP_MAX);
     if (invocation->argument_count > 2)
         return spill_cli_with_array(invocation, SPILL_CLI_READ, stats_of_owner);
     return spill_cli_with_arrays(invocation, SPILL_CLI_READ, stats_of_array, NULL);
 }
 
-static const spill_option_t STATS_OPTIONS[] = {{"top", "N", SPILL_OPTION_NUMBER,
-                                                offsetof(stats_options_t, top),
-                                                "How many of the largest owners to list (10)"},
-                                               {0}};
+static const spill_option_t STATS_OPTIONS[] = {
+    {"limit", "N", SPILL_OPTION_NUMBER, offsetof(stats_options_t, limit),
+     "How many of the largest owners to list (10)"},
+    {"top", "limit", SPILL_OPTION_OLD_NAME, 0, NULL},
+    {0}};
 
 const spill_command_t spill_command_stats = {
     .name = "stats",
@@ -135,9 +139,11 @@ const spill_command_t spill_command_stats = {
             "\n"
             "Examples:\n"
             "  spillway stats feeds.db\n"
-            "  spillway stats feeds.db events --top 3 --json\n"
+            "  spillway stats feeds.db events --limit 3 --json\n"
             "  spillway stats shop.db reviews bike-7",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
+    .walked = "read",
+    .interrupted = "the same command starts again with the first owner",
     .options = STATS_OPTIONS,
     .defaults = &STATS_DEFAULTS,
     .options_bytes = sizeof STATS_DEFAULTS,
@@ -227,6 +233,8 @@ const spill_command_t spill_command_threshold = {
             "  spillway threshold --target 200KB --element 200B\n"
             "  spillway threshold feeds.db events --target 200KB",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
+    .walked = "measured",
+    .interrupted = "the same command starts again with the first owner",
     .options = THRESHOLD_OPTIONS,
     .defaults = &THRESHOLD_DEFAULTS,
     .options_bytes = sizeof THRESHOLD_DEFAULTS,

@@ -90,7 +90,6 @@ static spill_code_t look_at_owners(spill_cli_session_t *session, spill_error_t *
     status_t *status = session->context;
     const char *name = spill_array_get_definition(session->array)->name;
     spill_repair_summary_t summary = {0};
-    spill_cli_stop_on_interrupt(session->store);
     SPILL_TRY(spill_array_repair(session->array, NULL, true, NULL, NULL, &summary, error));
     if (summary.findings == 0)
         return SPILL_OK;
@@ -159,6 +158,8 @@ const spill_command_t spill_command_status = {
             "  spillway status feeds.db\n"
             "  spillway status mongodb://localhost/shop --owners",
     .common = SPILL_COMMON_JSON,
+    .walked = "checked",
+    .interrupted = "the same command starts again with the first owner",
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -32,7 +32,9 @@ static spill_code_t update_head(spill_cli_session_t *session, spill_error_t *err
     SPILL_TRY(parse_update(session->invocation->arguments[3], &storage, &update, error));
     if (!options->create && !spill_cli_is_bucket(session))
         SPILL_TRY(spill_cli_check_owner(session, error));
-    return spill_array_update(session->array, session->owner, &update, error);
+    SPILL_TRY(spill_array_update(session->array, session->owner, &update, error));
+    spill_cli_print_done(session, NULL, "updated", 1);
+    return SPILL_OK;
 }
 
 static spill_exit_t run_update(const spill_invocation_t *invocation)

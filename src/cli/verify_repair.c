@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -21,7 +22,6 @@ static const spill_record_t summary_record =
 static spill_code_t verify_array(spill_cli_session_t *session, spill_error_t *error)
 {
     spill_verify_summary_t *total = session->context, summary = {0};
-    spill_cli_stop_on_interrupt(session->store);
     spill_code_t code = spill_array_verify(session->array, NULL, spill_cli_print_finding,
                                            (void *)(uintptr_t)session->invocation, &summary, error);
     total->owners += summary.owners;
@@ -63,7 +63,7 @@ static spill_exit_t run_verify(const spill_invocation_t *invocation)
     spill_exit_t result = spill_cli_close(NULL, session.store, code, &error);
     if (result != SPILL_EXIT_DONE)
         return result;
-    spill_cli_print_record(&summary_record, &total);
+    spill_cli_print_result(invocation, &summary_record, &total);
     return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
@@ -86,12 +86,12 @@ const spill_command_t spill_command_verify = {
             "  spillway verify feeds.db\n"
             "  spillway verify feeds.db events --json",
     .common = SPILL_COMMON_JSON,
+    .walked = "verified",
     .run = run_verify};
 
 /* ---- repair ---------------------------------------------------------------------------------- */
 
 typedef struct repair_options {
-    bool dry_run;
     bool yes;
 } repair_options_t;
 
@@ -106,11 +106,10 @@ typedef struct work {
 static spill_code_t repair_owners(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
-    const repair_options_t *options = invocation->options;
     work_t *work = session->context;
     spill_repair_summary_t summary;
     spill_code_t code =
-        spill_array_repair(session->array, session->owner, options->dry_run,
+        spill_array_repair(session->array, session->owner, invocation->dry_run,
                            spill_cli_print_finding, (void *)(uintptr_t)invocation, &summary, error);
     work->total.owners += summary.owners;
     work->total.findings += summary.findings;
@@ -196,8 +195,9 @@ static void print_loss(void *context, const spill_log_loss_t *loss)
         spill_cli_print_value(loss->owner, false);
     else
         fputs("null", stdout);
-    printf(", behind the cut: %" PRId64 " elements written, %" PRId64 " deletions\n",
-           loss->elements, loss->deleted);
+    printf(", behind the cut: %s written, %s\n",
+           spill_counted_text(loss->elements, "element", "elements").text,
+           spill_counted_text(loss->deleted, "deletion", "deletions").text);
 }
 
 static spill_exit_t cut_log(log_report_t *report, const char *uri)
@@ -216,14 +216,13 @@ static spill_exit_t cut_log(log_report_t *report, const char *uri)
     if (spill_store_cut_log(uri, false, NULL, NULL, &report->cut, &error) != SPILL_OK)
         return spill_cli_fail(&error);
     if (report->cut.needed)
-        spill_cli_print_record(&cut_record, &report->cut);
+        spill_cli_print_result(invocation, &cut_record, &report->cut);
     return SPILL_EXIT_DONE;
 }
 
 /* Report a damaged log, and cut it. SPILL_EXIT_DONE: the store can be repaired further. */
 static spill_exit_t repair_log(const spill_invocation_t *invocation)
 {
-    const repair_options_t *options = invocation->options;
     log_report_t report = {.invocation = invocation};
     char uri[SPILL_CLI_URI];
     spill_error_t error;
@@ -235,9 +234,9 @@ static spill_exit_t repair_log(const spill_invocation_t *invocation)
     if (!report.cut.needed)
         return SPILL_EXIT_DONE;
     print_cut(&report);
-    if (!options->dry_run)
+    if (!invocation->dry_run)
         return cut_log(&report, uri);
-    spill_cli_print_record(&cut_record, &report.cut);
+    spill_cli_print_result(invocation, &cut_record, &report.cut);
     return SPILL_EXIT_FOUND;
 }
 
@@ -254,11 +253,10 @@ static const spill_record_t result_record = SPILL_RECORD("result", result_t, res
 
 static spill_exit_t run_repair(const spill_invocation_t *invocation)
 {
-    const repair_options_t *options = invocation->options;
     spill_exit_t log_result = repair_log(invocation);
     if (log_result != SPILL_EXIT_DONE)
         return log_result;
-    spill_cli_mode_t mode = options->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
+    spill_cli_mode_t mode = invocation->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner;
     work_t work = {0};
@@ -271,16 +269,14 @@ static spill_exit_t run_repair(const spill_invocation_t *invocation)
     bson_destroy(&storage);
     if (result != SPILL_EXIT_DONE)
         return result;
-    int64_t finished = options->dry_run ? 0 : work.total.findings;
+    int64_t finished = invocation->dry_run ? 0 : work.total.findings;
     const result_t line = {work.total.owners, work.total.findings, finished, work.total.left};
-    spill_cli_print_record(&result_record, &line);
+    spill_cli_print_result(invocation, &result_record, &line);
     return work.total.findings > finished || work.total.left > 0 ? SPILL_EXIT_FOUND
                                                                  : SPILL_EXIT_DONE;
 }
 
 static const spill_option_t OPTIONS[] = {
-    {"dry-run", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, dry_run),
-     "Only report what would be completed"},
     {"yes", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, yes),
      "Cut a damaged log without asking; needed if stdin is not a terminal"},
     {0}};
@@ -322,13 +318,23 @@ const spill_command_t spill_command_repair = {
             "  spillway repair feeds.db --yes\n"
             "  spillway repair feeds.db events\n"
             "  spillway repair feeds.db events alice",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY | SPILL_COMMON_DRY_RUN,
+    .walked = "checked",
+    .interrupted = "what was found in them is complete; run the same command for the others",
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,
     .run = run_repair};
 
 /* ---- backup ---------------------------------------------------------------------------------- */
+
+typedef struct backup_line {
+    const char *folder;
+} backup_line_t;
+
+static const spill_field_t backup_fields[] = {
+    SPILL_FIELD(TEXT, backup_line_t, folder, "folder", .flags = SPILL_FIELD_REPAIRED)};
+static const spill_record_t backup_record = SPILL_RECORD("backup", backup_line_t, backup_fields);
 
 static spill_exit_t run_backup(const spill_invocation_t *invocation)
 {
@@ -337,8 +343,10 @@ static spill_exit_t run_backup(const spill_invocation_t *invocation)
     spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
     if (code == SPILL_OK)
         code = spill_store_backup(store, invocation->arguments[1], &error);
-    if (code == SPILL_OK && !invocation->quiet)
-        fprintf(stderr, "the copy is in %s\n", invocation->arguments[1]);
+    if (code == SPILL_OK && invocation->json)
+        spill_cli_print_record(&backup_record, &(backup_line_t){invocation->arguments[1]});
+    else if (code == SPILL_OK && !invocation->quiet)
+        spill_cli_say("the copy is in %s", invocation->arguments[1]);
     return spill_cli_close(NULL, store, code, &error);
 }
 
@@ -393,9 +401,10 @@ static spill_exit_t verify_restored(const spill_invocation_t *invocation, char *
         spill_cli_print_record(&summary_record, &total);
     else if (!invocation->quiet)
         fprintf(stderr,
-                "restored to %s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " %s\n",
-                folder, total.owners, total.elements, total.findings,
-                spill_cli_plural(total.findings, "finding", "findings"));
+                "restored to %s: %s, %s, %s\n", folder,
+                spill_counted_text(total.owners, "owner", "owners").text,
+                spill_counted_text(total.elements, "element", "elements").text,
+                spill_counted_text(total.findings, "finding", "findings").text);
     return total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
 }
 
@@ -431,4 +440,5 @@ const spill_command_t spill_command_restore = {
             "Example:\n"
             "  spillway restore /backup/feeds-2026-02-01 feeds.db",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .walked = "verified",
     .run = run_restore};

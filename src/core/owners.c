@@ -78,12 +78,21 @@ typedef struct each {
     spill_array_t *array;
     spill_each_fn call;
     void *context;
+    int64_t owners; /* so far */
     bool pass_damaged;
     bool damaged;
     spill_error_t damage; /* the first */
     spill_code_t code;
     spill_error_t error;
 } each_t;
+
+static void report_walked(each_t *each)
+{
+    spill_store_t *store = each->array->store;
+    each->owners++;
+    if (store->walked)
+        store->walked(store->walk_context, each->array, each->owners);
+}
 
 static bool call_next(void *context, const spill_value_t *owner)
 {
@@ -93,6 +102,7 @@ static bool call_next(void *context, const spill_value_t *owner)
         return false;
     }
     each->code = each->call(each->context, owner, &each->error);
+    report_walked(each);
     if (each->code != SPILL_CORRUPT || !each->pass_damaged)
         return each->code == SPILL_OK;
     const char *what = each->array->store->options.partial ? "incomplete" : "skipped";

@@ -258,6 +258,12 @@ struct spill_store {
     int64_t adopt_room;
     const atomic_bool *stop; /* borrowed; or NULL. When it is true, long work stops soon */
     /*
+     * A walk over the owners of an array (core/owners.c) calls this after each owner, with the
+     * number of owners so far. NULL: nobody watches.
+     */
+    void (*walked)(void *context, spill_array_t *array, int64_t owners);
+    void *walk_context;
+    /*
      * Promise to spill the owner's head later. May move the content of `head`, the answer to the
      * append. False: the caller spills it now. NULL: every append performs the spill that it makes
      * due. Simulations set their own.

@@ -141,7 +141,7 @@ static void describe_consolidation(const char *shown, const entry_t *entry, desc
     job->state = bson_strdup_printf("collections are merged into '%s': %s", job->name, phase);
     SPILL_SCOPED(free_text) char *into = spill_shell_word(job->name);
     job->finish =
-        bson_strdup_printf("spillway consolidate %s PLAN --into %s --execute", shown, into);
+        bson_strdup_printf("spillway consolidate %s PLAN --only %s --execute", shown, into);
 }
 
 /* Append an option with its text, unless the text is empty. */

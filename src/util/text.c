@@ -5,6 +5,8 @@
 
 #include <bson/bson.h>
 #include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,6 +29,36 @@ spill_size_text_t spill_size_text(int64_t bytes)
         length -= 2;
     snprintf(size.text + length, sizeof size.text - length, " %s", units[unit]);
     return size;
+}
+
+spill_number_text_t spill_number_text(double number)
+{
+    enum { DECIMALS_MAX = 6 };
+    spill_number_text_t shown;
+    double size = fabs(number);
+    int decimals = 0;
+    for (double at = 99.95; size > 0 && size < at && decimals < DECIMALS_MAX; at /= 10)
+        decimals++;
+    snprintf(shown.text, sizeof shown.text, "%.*f", decimals, number);
+    char *end = shown.text + strlen(shown.text);
+    while (decimals > 0 && end[-1] == '0')
+        *--end = '\0';
+    if (decimals > 0 && end[-1] == '.')
+        end[-1] = '\0';
+    return shown;
+}
+
+const char *spill_plural(int64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+spill_counted_text_t spill_counted_text(int64_t count, const char *one, const char *many)
+{
+    spill_counted_text_t counted;
+    snprintf(counted.text, sizeof counted.text, "%" PRId64 " %.40s", count,
+             spill_plural(count, one, many));
+    return counted;
 }
 
 spill_day_text_t spill_day_text(int64_t time_ms)

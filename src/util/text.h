@@ -15,6 +15,21 @@ typedef struct spill_size_text {
 } spill_size_text_t;
 spill_size_text_t spill_size_text(int64_t bytes);
 
+/* "1437", "144", "14.4", "0.0144": three digits, without an exponent; whole from 100 on. */
+typedef struct spill_number_text {
+    char text[32];
+} spill_number_text_t;
+spill_number_text_t spill_number_text(double number);
+
+/* Return `one` if the count is 1, else `many`. */
+const char *spill_plural(int64_t count, const char *one, const char *many);
+
+/* A count with its noun: "1 element", "2 elements". Nouns have at most 40 bytes. */
+typedef struct spill_counted_text {
+    char text[64];
+} spill_counted_text_t;
+spill_counted_text_t spill_counted_text(int64_t count, const char *one, const char *many);
+
 /* A day in UTC, "2026-11-22"; "?" if there is no such day. */
 typedef struct spill_day_text {
     char text[16];

@@ -110,6 +110,12 @@ expect() {
     fi
 }
 
+# on_terminal COLUMNS ARGUMENT...: run the program on a terminal, SPILLWAY_TERM its kind. What a person
+# sees is in ./out. Returns the exit code.
+on_terminal() {
+    python3 "$(dirname "${BASH_SOURCE[0]}")/terminal.py" "$1" show "$SPILLWAY" "${@:2}" >out 2>err
+}
+
 # has FILE TEXT: the file contains the text.
 has() {
     grep -qF -- "$2" "$1" || {

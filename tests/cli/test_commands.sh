@@ -9,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 expect 0 --version
 grep -qE '^spillway [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version prints no version"
 expect 0 --help
-mapfile -t commands < <(sed -n '/^Commands:/,/^$/p' out | awk 'NR > 1 && NF { print $1 }')
+mapfile -t commands < <(grep -E '^  [a-z-]+ +[A-Z]' out | awk '{ print $1 }')
 [ "${#commands[@]}" -ge 12 ] || fail "--help lists ${#commands[@]} commands"
 for command in "${commands[@]}"; do
     expect 0 "$command" --help
@@ -106,7 +106,7 @@ expect 0 define "$db" lastly --layout capped --collection lastly --id-field n --
 has out "; ids at n; times at at; keeps the last 604800 seconds"
 for layout in subset bucket; do
     expect 4 define "$db" lastly --layout "$layout"
-    has err "its layout is capped: 'spillway convert STORE lastly --to $layout'"
+    has err "its layout is capped: 'spillway convert STORE lastly --layout $layout'"
 done
 expect 0 drop "$db" lastly --yes
 expect 0 convert "$db" viewed --to outlier
@@ -130,12 +130,15 @@ counts "$db" events alice 11
 has out '"owner":"alice"'
 expect 0 read "$db" events alice --limit 3
 printf '10\t10\n9\t9\n8\t8\n' | cmp -s - out || fail "read prints $(cat out)"
-has err "next: --limit 3 --before 8"
+is err ''
+on_terminal 100 read "$db" events alice --limit 3
+has out "next: --limit 3 --before 8"
 expect 0 read "$db" events alice --limit 3 --before 8 --json
 [ "$(head -1 out)" = '{"seq":7,"element":7}' ] || fail "read --json prints $(head -1 out)"
 expect 0 read "$db" events alice --oldest --limit 2
 printf '0\t{ "n" : 0 }\n1\t{ "n" : 1 }\n' | cmp -s - out || fail "read --oldest prints $(cat out)"
-has err "next: --oldest --limit 2 --after 1"
+on_terminal 100 read "$db" events alice --oldest --limit 2
+has out "next: --oldest --limit 2 --after 1"
 expect 0 read "$db" events alice --oldest --after 8 --quiet
 printf '9\t9\n10\t10\n' | cmp -s - out || fail "read --after prints $(cat out)"
 is err ""
@@ -460,7 +463,7 @@ expect 0 stats "$db" events --top 1 --json
 has out '"largest":[{"owner":"carol","elements":20,'
 has out '"p50":1,'
 expect 0 stats "$db"
-has out 'visits: 1 owners, 6 elements'
+has out 'visits: 1 owner, 6 elements'
 expect 2 stats "$db" events --top 99999
 expect 0 threshold --target 200KB --element 200B
 is out 1000
@@ -482,10 +485,12 @@ store=rocksdb:$work/db
 on_server && store=$uri
 echo "  $store  " >uri
 counts @uri events carol 20
-SPILLWAY_URI=$store "$SPILLWAY" count - events carol >out || fail "SPILLWAY_URI does not serve"
-has out '"count":20'
+for name in env: -; do
+    SPILLWAY_URI=$store "$SPILLWAY" count $name events carol >out || fail "SPILLWAY_URI does not serve"
+    has out '"count":20'
+done
 unset SPILLWAY_URI
-expect 2 count - events carol
+expect 2 count env: events carol
 has err "SPILLWAY_URI"
 expect 3 count @nothere events carol
 : >empty

@@ -56,7 +56,7 @@ has out '"elements":0,'
 has err "'ev' is unchanged"
 has err "stop the clients, run convert ... --as old --finish, then let them open 'old'"
 expect 2 convert "$db" ev
-has err "--to LAYOUT"
+has err "--layout LAYOUT"
 expect 2 convert "$db" ev --to tree
 has err "there is no layout 'tree'; the layouts are: outlier, capped, reference, subset, bucket"
 expect 2 convert "$db" ev --keep both

@@ -1,27 +1,54 @@
 #!/usr/bin/env bash
-# The man page and the completion have exactly the commands and options of the program, and the man
-# page is well formed.
+# The man page has exactly the commands and options of the program, with their arguments, and is well
+# formed. The completions of bash, zsh and fish complete them. --help fits 80 columns, and its examples
+# can be copied.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
 : "${SPILLWAY_SOURCE:?must be the folder of the sources}"
 sed 's/\\-/-/g' "$SPILLWAY_SOURCE/man/spillway.1" >manual
 manual=manual
-# shellcheck disable=SC1090
-source "$SPILLWAY_SOURCE/completions/spillway.bash"
+for shell in bash zsh fish; do
+    expect 0 completion $shell
+    mv out "spillway.$shell"
+done
+# shellcheck source=/dev/null
+source ./spillway.bash
 
 expect 0 --help
-mapfile -t commands < <(sed -n '/^Commands:/,/^$/p' out | awk 'NR > 1 && NF { print $1 }')
+mapfile -t commands < <(grep -E '^  [a-z-]+ +[A-Z]' out | awk '{ print $1 }')
+[ "$(grep -cE '^[A-Z][a-z, -]+:$' out)" -ge 5 ] || fail "--help has no groups: $(cat out)"
+awk 'length > 80' out | grep . >wide && fail "--help is wider than 80 columns: $(cat wide)"
 [ "${#commands[@]}" -ge 12 ] || fail "--help lists ${#commands[@]} commands"
 
 options_of() { # from the help
     expect 0 "$1" --help
-    grep -oE '^ +(-., )?--[a-z-]+' out | grep -oE -- '--[a-z-]+' | grep -vx -- --usage | sort -u
+    sed '/^Examples\?:/,$d' out | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | grep -vx -- --usage | sort -u
+}
+
+arguments_of() { # from the help of the last options_of: --name=ARGUMENT
+    sed '/^Examples\?:/,$d' out | grep -oE '^ +(-., )?--[a-z-]+\[?=[^ ]+' | grep -oE -- '--[a-z-]+\[?=.*' | tr -d '[]' | sort -u
+}
+
+arguments_in_manual() { # of a section
+    sed -n "/^\.S[SH] \"\?$1\([ \"]\|\$\)/,/^\.S[SH]/p" "$manual" | grep -E '^\.(BI|BR) .*--[a-z-]+' |
+        sed -E 's/\\f.//g; s/^\.(BI|BR) //; s/"//g; s/^-. ?, ?//; s/^-. , //' | tr -d '[] ' | grep -E '^--[a-z-]+=' | sort -u
 }
 
 in_manual() { # the options of a section
     sed -n "/^\.S[SH] \"\?$1\([ \"]\|\$\)/,/^\.S[SH]/p" "$manual" | sed 's/\\f.//g' |
         grep -E '^\.(TP|B|BI|BR) ' | grep -oE -- '--[a-z-]+' | sort -u
+}
+
+# Each example in ./out is a command line for a shell; a line that another one continues ends with \.
+check_examples() { # COMMAND
+    sed -n '/^Examples\?:/,$p' out | grep '^  ' | sed 's/^  //' >examples
+    [ -s examples ] || fail "$1 --help has no example"
+    grep -vE '^(spillway|zcat|source) |^  ' examples >strange
+    [ -s strange ] && fail "$1: examples that are no commands: $(cat strange)"
+    awk '/^  / && before !~ /[\\|]$/ { print } { before = $0 }' examples >loose
+    [ -s loose ] && fail "$1: an example is broken without \\: $(cat loose)"
+    bash -n examples 2>wrong || fail "$1: $(cat wrong)"
 }
 
 in_manual 'COMMON OPTIONS' >common
@@ -30,10 +57,34 @@ for command in "${commands[@]}"; do
     grep -q "^\.SS \"\?${command}[ \"]" "$manual" || fail "$command is not in the man page"
     comm -23 options common | comm -3 - <(in_manual "$command" | comm -23 - common) >differ
     [ -s differ ] && fail "$command: man page and help differ in $(tr -d '\t' <differ | tr '\n' ' ')"
+    [ "$command" = serve ] || arguments_of |
+        comm -23 - <({ arguments_in_manual "$command"; arguments_in_manual 'COMMON OPTIONS'; } | sort -u) >differ
+    [ -s differ ] && fail "$command: the man page has other arguments than $(tr '\n' ' ' <differ)"
+    awk 'length > 80' out | grep . >wide && fail "$command --help is wider than 80 columns: $(cat wide)"
+    check_examples "$command"
     _spillway_options "$command" | tr -s ' \n' '\n' | sed 's/=$//' | grep . | sort -u |
         comm -3 options - >differ
     [ -s differ ] && fail "$command: completion and help differ in $(tr -d '\t' <differ | tr '\n' ' ')"
 done
+# The scripts for the other shells have every option, too.
+for command in "${commands[@]}"; do
+    options_of "$command" | grep -vx -- --help >options
+    sed -n "/^    $command) _arguments/,/;;\$/p" spillway.zsh | grep -oE "^ +'--[a-z-]+" |
+        grep -oE -- '--[a-z-]+' | grep -vx -- --help | sort -u | comm -3 options - >differ
+    [ -s differ ] && fail "$command: zsh and help differ in $(tr -d '\t' <differ | tr '\n' ' ')"
+    grep -F -- "-n '__spillway_is $command' -l " spillway.fish | sed -E 's/.* -l ([a-z-]+) .*/--\1/' |
+        sort -u | comm -3 options - >differ
+    [ -s differ ] && fail "$command: fish and help differ in $(tr -d '\t' <differ | tr '\n' ' ')"
+done
+if command -v zsh >/dev/null; then
+    zsh -n spillway.zsh 2>wrong || fail "zsh: $(cat wrong)"
+fi
+if command -v fish >/dev/null; then
+    PATH=$(dirname "$SPILLWAY"):$PATH fish -c 'source spillway.fish
+        complete -C "spillway exp"; complete -C "spillway read db x --li"' >completed 2>wrong </dev/null
+    has completed explain
+    has completed --limit
+fi
 printf '%s\n' "${commands[@]}" help | sort >expected
 tr -s ' \n' '\n' <<<"$_spillway_commands" | grep . | sort | cmp -s - expected ||
     fail "the completion has other commands"

@@ -78,7 +78,7 @@ expect 0 repair "$db" events
 expect 0 owners "$db" events --json
 has out '"elements":11'
 expect 0 stats "$db" events
-has out "1 owners, 11 elements"
+has out "1 owner, 11 elements"
 
 # ---- names that look alike -----------------------------------------------------------------------
 

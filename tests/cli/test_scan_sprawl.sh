@@ -52,6 +52,12 @@ has out 'WARNING  collection-sprawl (REDUCE_NUMBER_OF_NAMESPACES)  shop.customer
 has out 'shop.customer_*_orders'
 has out '24 collections with the same fields differ by their dates (shop.readings_2024_01, '
 has out 'would have their 720 documents'
+# A sprawl is one row, and collections with findings come first.
+grep '^[a-z].*:' out | cut -d: -f1 | sed 's/^and /and/' >rows
+[ "$(sort rows | tr '\n' ' ')" = "$(printf '%s ' 'shop.customer_*_notes' 'shop.customer_*_orders' \
+    shop.customers shop.products 'shop.readings_*' shop.suppliers)" ] || fail "the rows: $(cat rows)"
+[ "$(head -3 rows | grep -c '\*')" = 3 ] || fail "collections without findings come first: $(cat rows)"
+has out 'shop.readings_*: 24 collections of one shape, 720 documents'
 expect 1 scan many --collection-limit 50 --fail-on critical
 has out 'CRITICAL  collection-sprawl'
 has out '47 collections of at most 50'

@@ -45,6 +45,7 @@ every_command() {
     hidden backup "$1" copy
     hidden bench "$1" --lengths 10
     hidden consolidate "$1" ../plan.json --execute --yes --log ../log
+    hidden completion "$1"
     hidden contains "$1" ev alice 1
     hidden control "$1" status
     hidden convert "$1" ev --to reference
@@ -79,7 +80,7 @@ every_command() {
     hidden verify "$1" --json
 }
 
-listed=$("$SPILLWAY" --help | sed -n '/^Commands:/,/^$/p' | awk 'NR > 1 && NF { print $1 }')
+listed=$("$SPILLWAY" --help | grep -E '^  [a-z-]+ +[A-Z]' | awk '{ print $1 }' | sort)
 cases=$(declare -f every_command)
 for command in $listed; do
     [[ $cases == *"hidden $command "* ]] || fail "no case runs the command $command"
@@ -95,6 +96,7 @@ for uri in "${uris[@]}"; do
     hidden count @../uri ev alice
     hidden define @../uri ev --preset feed
     SPILLWAY_URI=$uri hidden verify -
+    SPILLWAY_URI=$uri hidden verify env: --verbose
 done
 printf '%s\n' "${uris[7]}" >../uri
 every_command @../uri

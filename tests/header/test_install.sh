@@ -47,7 +47,7 @@ cmake --build "$folder/build" >"$folder/build.log"
 "$folder/build/consumer"
 
 # What else has to be there.
-for file in bin/spillway libexec/spillway/spillway-serve share/spillway/spillway-serve.service share/man/man1/spillway.1 share/bash-completion/completions/spillway; do
+for file in bin/spillway libexec/spillway/spillway-serve share/spillway/spillway-serve.service share/man/man1/spillway.1 share/bash-completion/completions/spillway share/zsh/site-functions/_spillway share/fish/vendor_completions.d/spillway.fish; do
     if [ ! -e "$folder/prefix/$file" ]; then
         echo "not installed: $file" >&2
         exit 1

@@ -288,7 +288,7 @@ public final class Feed {
     private long appendByProgram(Object owner, BsonValue element, Operation operation)
             throws IOException, InterruptedException {
         String program = System.getenv().getOrDefault("SPILLWAY", "spillway");
-        Process process = new ProcessBuilder(program, "append", "-", name,
+        Process process = new ProcessBuilder(program, "append", "env:", name,
                 json(owner, JsonMode.EXTENDED), "-", "--quiet", "--op",
                 operation.id() + "@" + operation.base())
                 .redirectError(ProcessBuilder.Redirect.INHERIT).start();

@@ -201,7 +201,7 @@ class Feed {
   appendByProgram(owner, element, operation) {
     const program = process.env.SPILLWAY ?? 'spillway';
     const op = `${operation.id}@${operation.base}`;
-    const place = ['append', '-', this.name, extended(owner), '-'];
+    const place = ['append', 'env:', this.name, extended(owner), '-'];
     return Number(
       execFileSync(program, [...place, '--quiet', '--op', op], {
         input: `${extended(element)}\n`,

@@ -199,7 +199,7 @@ class Feed:
     def _append_by_program(self, owner, element, operation):
         """`spillway append` creates heads and pages, spills, and recognizes repeated operations."""
         run = subprocess.run(
-            [os.environ.get("SPILLWAY", "spillway"), "append", "-", self.name, extended(owner),
+            [os.environ.get("SPILLWAY", "spillway"), "append", "env:", self.name, extended(owner),
              "-", "--quiet", "--op", f"{operation['id']}@{operation['base']}"],
             input=extended(element) + "\n", stdout=subprocess.PIPE, text=True, check=True)
         return int(run.stdout)

@@ -20,12 +20,13 @@ spill_count_text_t spill_count_text(double count)
     while (count >= 1e6 && unit < 3)
         count /= unit++ == 0 ? 1e6 : 1e3;
     if (unit > 0)
-        snprintf(text.text, sizeof text.text, "%.3g" NO_BREAK "%s", count, units[unit]);
+        snprintf(text.text, sizeof text.text, "%.20s" NO_BREAK "%s", spill_number_text(count).text,
+                 units[unit]);
     else if (count >= 1000)
         snprintf(text.text, sizeof text.text, "%d" NO_BREAK "%03d", (int)count / 1000,
                  (int)count % 1000);
     else
-        snprintf(text.text, sizeof text.text, "%.3g", count);
+        snprintf(text.text, sizeof text.text, "%s", spill_number_text(count).text);
     return text;
 }
 

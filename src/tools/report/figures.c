@@ -51,7 +51,7 @@ static void put_growth(const spill_report_t *report, const spill_scan_path_t *pa
         spill_html_value(to, &owner->value);
     else
         fprintf(to, "The document at %" PRId64, owner->place);
-    fprintf(to, ": %.3g elements a day", owner->growth_forecast.pace.per_day);
+    fprintf(to, ": %s elements a day", spill_count_text(owner->growth_forecast.pace.per_day).text);
     if (owner->growth_forecast.timed)
         fprintf(to, " by %s", spill_day_text(owner->growth_forecast.newest_ms).text);
     fputs(".", to);

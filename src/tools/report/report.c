@@ -66,8 +66,9 @@ static void put_head(const spill_report_t *report)
         fprintf(to, "Scanned on %s. ", spill_day_text(report->result->scanned_ms).text);
     fprintf(to, "The database refuses documents larger than %s (the <dfn>limit</dfn>). ",
             spill_size_text(report->result->limits.document_bytes).text);
-    fprintf(to, "An array or map is too long if it has more than %s elements or ",
-            spill_count_text((double)report->result->limits.elements).text);
+    fprintf(to, "An array or map is too long if it has more than %s %s or ",
+            spill_count_text((double)report->result->limits.elements).text,
+            spill_plural(report->result->limits.elements, "element", "elements"));
     fprintf(to,
             "%s in one document (the <dfn>thresholds</dfn>). A problem is <dfn>critical</dfn> if a "
             "document has more than four fifths of the limit.</p>\n",

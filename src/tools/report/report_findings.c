@@ -8,11 +8,6 @@
 
 enum { EXAMPLES = 5 };
 
-static const char *plural(int64_t count, const char *one, const char *many)
-{
-    return count == 1 ? one : many;
-}
-
 /* Begin a part that phones fold. The caller closes it: </details>. */
 static void put_fold(FILE *to, const char *title)
 {
@@ -39,7 +34,8 @@ static void put_when(FILE *to, const char *label, const spill_growth_forecast_t 
     } else if (growth->timed || growth->elapsed_ms > 0) {
         spill_html_cell(to, label, spill_when_text(when, scanned_ms).text);
     } else {
-        snprintf(far, sizeof far, "in %s elements", spill_count_text((double)when->elements).text);
+        snprintf(far, sizeof far, "in %s %s", spill_count_text((double)when->elements).text,
+                 spill_plural(when->elements, "element", "elements"));
         spill_html_cell(to, label, far);
     }
 }
@@ -215,9 +211,10 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
     FILE *to = report->to;
     const spill_scan_path_t *path = finding->path;
     const spill_scan_limits_t *limits = &report->result->limits;
-    const char *what = path->map ? "keys" : "elements";
+    const char *what = spill_plural(limits->elements, path->map ? "key" : "element",
+                                    path->map ? "keys" : "elements");
     fprintf(to, "<p>%s %s more than ", spill_count_text((double)finding->documents).text,
-            plural(finding->documents, "document has", "documents have"));
+            spill_plural(finding->documents, "document has", "documents have"));
     fprintf(to, "%s %s or ", spill_count_text((double)limits->elements).text, what);
     fprintf(to, "%s of it. Half of all %s have ", spill_size_text(limits->bytes).text,
             path->map ? "maps" : "arrays");
@@ -226,8 +223,11 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
             spill_count_text((double)path->lengths.p99).text);
     fprintf(to, "%s.", spill_count_text((double)path->lengths.max).text);
     if (path->growth_forecast.elapsed_ms > 0)
-        fprintf(to, " %+" PRId64 " %s have come in %.3g days.", path->growth_forecast.added, what,
-                (double)path->growth_forecast.elapsed_ms / 86400e3);
+        fprintf(to, " %+" PRId64 " %s come in %s days.", path->growth_forecast.added,
+                path->map ? spill_plural(path->growth_forecast.added, "key has", "keys have")
+                          : spill_plural(path->growth_forecast.added, "element has",
+                                         "elements have"),
+                spill_number_text((double)path->growth_forecast.elapsed_ms / 86400e3).text);
     fputs("</p>\n", to);
 }
 
@@ -267,7 +267,8 @@ static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t 
             group->count > EXAMPLES ? " and others" : "", result->collection_count,
             result->collections_max);
     if (group->index_count > 0) {
-        fprintf(to, "<p>They have %s indexes", spill_count_text((double)group->index_count).text);
+        fprintf(to, "<p>They have %s %s", spill_count_text((double)group->index_count).text,
+                spill_plural(group->index_count, "index", "indexes"));
         if (group->index_bytes > 0)
             fprintf(to, " of %s", spill_size_text(group->index_bytes).text);
         fprintf(to, ": %s tables in all. A server keeps each open and in memory.</p>\n",
@@ -277,8 +278,9 @@ static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t 
     put_commands(report, "consolidate");
     fprintf(to,
             "<ul><li>Merge them into one collection, with a field for the "
-            "identifier: it has their %s documents, ",
-            spill_count_text((double)group->documents).text);
+            "identifier: it has their %s %s, ",
+            spill_count_text((double)group->documents).text,
+            spill_plural(group->documents, "document", "documents"));
     fprintf(to, "%s, with one set of indexes that begin with that field.</li></ul>\n",
             spill_size_text(group->bytes).text);
 }
@@ -297,7 +299,7 @@ static void put_finding(const spill_report_t *report, const spill_scan_finding_t
                 "<p>Every read of another field of %s %s reads this too: it is %" PRId64
                 " %% of them or more.</p>\n",
                 spill_count_text((double)finding->documents).text,
-                plural(finding->documents, "document", "documents"),
+                spill_plural(finding->documents, "document", "documents"),
                 report->result->limits.paid_per_cent);
         break;
     case SPILL_SCAN_FINDING_INDEX:
@@ -311,7 +313,7 @@ static void put_finding(const spill_report_t *report, const spill_scan_finding_t
     default:
         fprintf(to, "<p>%s %s larger than half of the limit of ",
                 spill_count_text((double)finding->documents).text,
-                plural(finding->documents, "document is", "documents are"));
+                spill_plural(finding->documents, "document is", "documents are"));
         fprintf(to, "%s.</p>\n", spill_size_text(report->result->limits.document_bytes).text);
         fputs("<h4>What to do</h4><ul><li>Find out which array or map is most of these documents: "
               "if it grows, it has a card of its own. A store for files suits files and texts of "

@@ -282,7 +282,7 @@ static const spill_record_t result_record =
 
 const char *spill_scan_shown_source(const spill_scan_result_t *result, const char *given)
 {
-    if (!spill_raw_reader_serves(given) && given[0] != '@')
+    if (given && !spill_raw_reader_serves(given))
         return given;
     return result->collection_count > 0 ? result->collections[0].input : "a server";
 }

@@ -239,8 +239,8 @@ void spill_scan_derive(spill_scan_result_t *result);
 void spill_scan_find(spill_scan_result_t *result);
 
 /*
- * The name of a source for output: as it was `given`; for a server, or an @FILE with a server's
- * URI, its address without a password. Borrows from either argument.
+ * The name of a source for output: as it was `given`; for a server its address without a password.
+ * `given` is NULL for a server whose URI stood elsewhere. Borrows from either argument.
  */
 const char *spill_scan_shown_source(const spill_scan_result_t *result, const char *given);
 

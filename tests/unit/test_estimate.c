@@ -1,0 +1,104 @@
+/* The time that is left: it changes by at most half between two calls, and becomes right. */
+#include "util/estimate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* The number that a person reads. */
+static double shown(double seconds)
+{
+    char *end;
+    spill_duration_text_t text = spill_duration_text(seconds);
+    double number = strtod(text.text, &end);
+    if (end[1] == 'm')
+        return number * 60;
+    if (end[1] == 'h')
+        return number * 3600 + strtod(end + 2, NULL) * 60;
+    return number;
+}
+
+static void assert_steady(double before, double left)
+{
+    if (before == 0)
+        return;
+    assert_true(fabs(shown(left) - shown(before)) <= shown(before) / 2 + 1e-6);
+}
+
+/* Work whose parts arrive evenly, in bursts, or with a speed that changes. */
+static double run(double whole_s, double step_s, double burst_s, double slows_at, double *worst)
+{
+    spill_estimate_t estimate = {0};
+    double before = 0, part = 0, done_s = 0, left = 0;
+    *worst = 0;
+    for (double now = step_s; part < whole_s; now += step_s) {
+        done_s += now > slows_at ? step_s / 10 : step_s;
+        part = burst_s > 0 ? burst_s * floor(done_s / burst_s) : done_s;
+        part = part < whole_s ? part : whole_s;
+        left = spill_estimate_left(&estimate, now, part, whole_s);
+        assert_true(left >= 0);
+        assert_steady(before, left);
+        if (left > 0 && now > 2)
+            *worst = fmax(*worst, fabs(left - (whole_s - now)) / (whole_s - now + 1));
+        before = left;
+    }
+    return left;
+}
+
+static void the_time_left_changes_by_at_most_half(void **state)
+{
+    (void)state;
+    const double steps[] = {0.2, 0.35, 5.0}, lengths[] = {3, 40, 500, 20000};
+    double worst;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) {
+            run(lengths[j], steps[i], 0, INFINITY, &worst);
+            run(lengths[j], steps[i], 1.7, INFINITY, &worst);
+            run(lengths[j], steps[i], 0, lengths[j] / 2, &worst);
+        }
+}
+
+static void the_time_left_of_even_work_is_right(void **state)
+{
+    (void)state;
+    double worst;
+    assert_true(run(60, 0.2, 0, INFINITY, &worst) <= 1);
+    assert_true(worst < 0.25);
+    assert_true(run(60, 0.2, 1.0, INFINITY, &worst) <= 1);
+    assert_true(worst < 1.2); /* a burst may come a second late */
+}
+
+static void nothing_is_known_at_first(void **state)
+{
+    (void)state;
+    spill_estimate_t estimate = {0};
+    assert_true(spill_estimate_left(&estimate, 0.2, 5, 100) == 0);
+    assert_true(spill_estimate_left(&estimate, 1.0, 0, 100) == 0);
+    assert_true(spill_estimate_left(&estimate, 2.0, 50, 100) > 0);
+}
+
+static void durations_are_texts_for_people(void **state)
+{
+    (void)state;
+    assert_string_equal(spill_duration_text(0.2).text, "0.2 s");
+    assert_string_equal(spill_duration_text(9.97).text, "10 s");
+    assert_string_equal(spill_duration_text(85).text, "85 s");
+    assert_string_equal(spill_duration_text(120).text, "2 min");
+    assert_string_equal(spill_duration_text(5 * 3600 + 20 * 60).text, "5 h 20 min");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_time_left_changes_by_at_most_half),
+        cmocka_unit_test(the_time_left_of_even_work_is_right),
+        cmocka_unit_test(nothing_is_known_at_first),
+        cmocka_unit_test(durations_are_texts_for_people),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
