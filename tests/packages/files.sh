@@ -3,7 +3,7 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-cd "$SPILLWAY_DIST"
+cd "$SPILLWAY_DIST" || exit
 sha256sum --check --quiet SHA256SUMS || fail "SHA256SUMS"
 same "files without a checksum" "" \
     "$(comm -23 <(printf '%s\n' * | grep -vx SHA256SUMS | sort) <(sed 's/^[^ ]*  //' SHA256SUMS | sort))"

@@ -23,7 +23,7 @@ own_groups() {
 # write_config ARGUMENT...: the container's configuration, for a run with these arguments: no
 # rights, no network of its own, a root that cannot be written, and /data.
 write_config() {
-    jq --args '.process.args = ["/usr/bin/spillway"] + $ARGS.positional
+    jq '.process.args = ["/usr/bin/spillway"] + $ARGS.positional
         | .process.terminal = false
         | .process.noNewPrivileges = true
         | .root.readonly = true
@@ -32,7 +32,7 @@ write_config() {
         | .mounts |= map(select(.destination != "/data"))
         | .mounts += [{destination: "/data", type: "bind", source: "'"$work"'/data", options: ["bind", "rw"]},
             {destination: "/tmp", type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev"]}]' \
-        "$work/config.json" "$@" >"$bundle/config.json"
+        "$work/config.json" --args "$@" >"$bundle/config.json"
 }
 
 with_crun() {
@@ -119,7 +119,7 @@ health() {
         own_groups crun --root "$work/crun" exec --env "SPILLWAY_METRICS_PORT=$1" "$gateway" "${check[@]}"
         ;;
     with_chroot)
-        process=$(pgrep --newest --parent "$serving")
+        process=$(pgrep --newest --full -- "--listen 127.0.0.1:$port ")
         nsenter --target "$process" --pid --mount --root env "SPILLWAY_METRICS_PORT=$1" "${check[@]}"
         ;;
     esac
@@ -135,7 +135,7 @@ chown $user "$work/data/uri"
 name=$gateway $way serve @/data/uri --listen "127.0.0.1:$port" --metrics "$metrics_port" \
     >"$work/gateway.log" 2>&1 &
 serving=$!
-at_end+=("kill $serving 2>/dev/null" "wait")
+at_end+=("pkill --full -- '--listen 127.0.0.1:$port '" wait)
 for _ in $(seq 300); do
     if health "$metrics_port" >"$work/health" 2>&1; then
         break

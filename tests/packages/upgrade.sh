@@ -3,16 +3,18 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+before=$version~earlier
+
 # earlier FILE: repack a package of this release with an earlier version, and one file more.
 earlier() {
     local folder=$work/repacked name
     rm -rf "$folder"
     dpkg-deb --raw-extract "$1" "$folder"
     name=$(sed -n 's/^Package: //p' "$folder/DEBIAN/control")
-    sed -i "s/^Version: .*/Version: 0.1.0/; s/(= $version)/(= 0.1.0)/" "$folder/DEBIAN/control"
+    sed -i "s/^Version: .*/Version: $before/; s/(= $version)/(= $before)/" "$folder/DEBIAN/control"
     mkdir -p "$folder/usr/share/$name"
     echo "of the earlier version" >"$folder/usr/share/$name/spillway-earlier"
-    dpkg-deb --root-owner-group --build "$folder" "$work/earlier/${name}_0.1.0.deb" >/dev/null
+    dpkg-deb --root-owner-group --build "$folder" "$work/earlier/${name}_$before.deb" >/dev/null
 }
 
 # Every path of the root, except what apt, dpkg and programs write while they work.
@@ -71,7 +73,7 @@ same "the installed versions" "ii $version" "$installed"
 same "the administrator's file" "mongodb://127.0.0.1/shop" "$(<"$root/etc/spillway/serve.uri")"
 logged "${in_root[@]}" spillway append /root/feeds feed ada '{"n": 27}'
 logged "${in_root[@]}" spillway verify /root/feeds
-echo "upgraded in place from 0.1.0 to $version"
+echo "upgraded in place from $before to $version"
 
 open_store first
 open_store last
