@@ -23,7 +23,9 @@ own_groups() {
 # write_config ARGUMENT...: the container's configuration, for a run with these arguments: no
 # rights, no network of its own, a root that cannot be written, and /data.
 write_config() {
-    jq '.process.args = ["/usr/bin/spillway"] + $ARGS.positional
+    local words
+    words=$(printf '%s\0' "$@" | jq --raw-input --slurp 'split("\u0000")[:-1]')
+    jq --argjson words "$words" '.process.args = ["/usr/bin/spillway"] + $words
         | .process.terminal = false
         | .process.noNewPrivileges = true
         | .root.readonly = true
@@ -32,7 +34,7 @@ write_config() {
         | .mounts |= map(select(.destination != "/data"))
         | .mounts += [{destination: "/data", type: "bind", source: "'"$work"'/data", options: ["bind", "rw"]},
             {destination: "/tmp", type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev"]}]' \
-        "$work/config.json" --args "$@" >"$bundle/config.json"
+        "$work/config.json" >"$bundle/config.json"
 }
 
 with_crun() {
@@ -136,7 +138,8 @@ name=$gateway $way serve @/data/uri --listen "127.0.0.1:$port" --metrics "$metri
     >"$work/gateway.log" 2>&1 &
 serving=$!
 at_end+=("pkill --full -- '--listen 127.0.0.1:$port '" wait)
-for _ in $(seq 300); do
+deadline=$((SECONDS + 60))
+while [ $SECONDS -lt $deadline ]; do
     if health "$metrics_port" >"$work/health" 2>&1; then
         break
     fi
