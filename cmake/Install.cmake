@@ -18,6 +18,11 @@ install(FILES
 
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 cmake_path(GET prefix_from_pc PARENT_PATH prefix_from_pc)
+# pkg-config wants a private requirement also for a shared library, whose users do not need it.
+set(requires_private)
+if(NOT BUILD_SHARED_LIBS)
+    set(requires_private rocksdb)
+endif()
 configure_file(cmake/spillway.pc.in spillway.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/spillway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
