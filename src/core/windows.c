@@ -130,7 +130,7 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
                                      spill_error_t *error)
 {
     if (statistics != NULL)
-        *statistics = (spill_statistics_t){0};
+        *statistics = (spill_statistics_t){.version = SPILL_STATISTICS_VERSION};
     if (windows != NULL)
         *windows = 0;
     SPILL_CHECK_POINTERS(error, array, owner, statistics);
@@ -138,6 +138,7 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
     spill_window_range_t range = {.from = from, .to = to};
     spill_code_t code = spill_each_window(array, owner, &range, show_window, &summing, error);
     *statistics = summing.all;
+    statistics->version = SPILL_STATISTICS_VERSION;
     if (windows)
         *windows = summing.windows;
     return code;

@@ -36,9 +36,13 @@ static bool find_functions(void *library)
     return true;
 }
 
-/* Turn off the driver's own log, which would go to the program's output. Errors have the causes. */
+/*
+ * Turn off the driver's own log, which would go to the program's output. Errors have the causes. A
+ * program that uses the driver itself keeps its log.
+ */
 static void load(void)
 {
+    void *before = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(failure, sizeof failure, "%s", dlerror());
@@ -46,7 +50,8 @@ static void load(void)
     }
     if (!find_functions(library))
         return;
-    mongoc_log_set_handler(NULL, NULL);
+    if (!before)
+        mongoc_log_set_handler(NULL, NULL);
     mongoc_init();
 }
 
