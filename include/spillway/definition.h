@@ -124,9 +124,9 @@ typedef struct spill_definition {
     int64_t keep_elements;
     int64_t keep_seconds; /**< needs time_field */
     /**
-     * Layouts reference and subset: an element is a document {_id, <page_owner>, <the element's
-     * fields>} in page_collection. The head's field `array` is a document with the statistics that
-     * the stats_ fields below name. page_array, page_number, page_count, count_field,
+     * Layouts reference and subset: an element is a document `{_id, page_owner, ...the element's
+     * fields}` in page_collection. The head's field `array` is a document with the statistics that
+     * the `stats_` fields below name. page_array, page_number, page_count, count_field,
      * overflow_field and pages_field are "".
      *
      * An append writes its elements into a journal in the head. When the journal has `threshold`
@@ -139,7 +139,7 @@ typedef struct spill_definition {
      * versions have "".
      */
     char element_id_field[SPILL_NAME_SIZE]; /**< "elementId" */
-    /** Layout bucket. Layouts reference and subset have value_field and the stats_ fields, too. */
+    /** Layout bucket. Layouts reference and subset have value_field and the `stats_` fields, too. */
     spill_window_t window;               /**< the length of a window */
     char window_field[SPILL_NAME_SIZE];  /**< "month": a document's field that names its window */
     char window_source[SPILL_NAME_SIZE]; /**< SPILL_WINDOW_FIELD: the path of the name; or "" */
@@ -218,7 +218,7 @@ SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, c
 
 /**
  * Change the layout. Fields that the layout does not have become empty or 0. Fields that it needs
- * and that are empty get the values of preset "feed-recent". For layout subset the top_ fields
+ * and that are empty get the values of preset "feed-recent". For layout subset the `top_` fields
  * come from "reviews-subset". For reference and subset, element_id_field becomes
  * SPILL_ELEMENT_ID_FIELD. Capped gets SPILL_KEEP_NEWEST.
  *

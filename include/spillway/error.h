@@ -50,9 +50,15 @@ SPILL_BEGIN_DECLS
     X(NO_MEMORY, "out of memory")                                                                  \
     X(TIMED_OUT, "deadline passed")
 
+/** The result of a call. Later releases may add codes at the end. */
+typedef enum spill_code {
+/** Declares one code; undefined below. */
+#define SPILL_CODE_ENUM(name, text) SPILL_##name,
+    SPILL_CODES(SPILL_CODE_ENUM)
+#undef SPILL_CODE_ENUM
+} spill_code_t;
+
 /**
- * The result of a call. Later releases may add codes at the end.
- *
  * \var spill_code::SPILL_OK
  * Success.
  * \var spill_code::SPILL_NOT_FOUND
@@ -90,11 +96,6 @@ SPILL_BEGIN_DECLS
  * \var spill_code::SPILL_TIMED_OUT
  * The deadline has passed, and nothing was changed (deadline.h).
  */
-typedef enum spill_code {
-#define SPILL_CODE_ENUM(name, text) SPILL_##name,
-    SPILL_CODES(SPILL_CODE_ENUM)
-#undef SPILL_CODE_ENUM
-} spill_code_t;
 
 /** Most bytes of an error's message, with its NUL. */
 #define SPILL_ERROR_MESSAGE_SIZE 512
