@@ -79,7 +79,7 @@ typedef struct spill_bounds {
 
 /**
  * A definition owns no memory: copy it freely. Start with spill_definition_init or a preset, and
- * then set fields. A field whose name is "" is not written. While an array has elements, only its
+ * then set fields. A field with the name "" is not written. While an array has elements, only its
  * bounds, op_window, keep_elements and keep_seconds may change (spill_definition_compatible).
  *
  * A path within an element is a field's name, or names with dots between them.

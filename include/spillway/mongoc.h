@@ -34,7 +34,7 @@
  *   Spillway needs one more.
  * - write concern: a `w` of the connection string applies; without one, Spillway's commands use
  *   majority. w=0 is SPILL_INVALID.
- * - read concern: that of the connection string applies; without one, Spillway's commands use
+ * - read concern: the connection string has precedence; without one, Spillway's commands use
  *   majority
  * - read preference: applies to reads that may be old, as with a URI
  * - retryWrites, retryReads: apply

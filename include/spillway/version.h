@@ -22,7 +22,7 @@
  * - Structs that the library fills have a `version`, too: it says up to which version their fields
  *   are set. They need no initialization. New fields are made of `reserved`, so the size stays the
  *   same. The library sets `reserved` to 0: on an older library a new field reads as 0, and
- *   `version` tells that it was not set.
+ *   `version` shows that it was not set.
  * - A struct that the library allocates (#spill_slice_t, #spill_bucket_slice_t) or passes to a
  *   callback (#spill_finding_t, #spill_log_loss_t, #spill_bucket_window_t) may get fields at its
  * end. Use it by pointer and do not copy it.

@@ -111,7 +111,7 @@ spill_code_t spill_store_open_pool(mongoc_client_pool_t *pool, const char *datab
         return spill_fail(error, SPILL_INVALID,
                           "count_bytes needs a pool of the store's own: open the store by its URI");
     SPILL_TRY(spill_driver_load(error));
-    spill_mongo_t *mongo;
+    spill_mongo_t *mongo = NULL;
     SPILL_TRY(make_store(pool, database, options, &mongo, error));
     spill_code_t code = spill_mongo_check(mongo, error);
     if (code == SPILL_OK)
