@@ -146,6 +146,22 @@ spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t 
     return code;
 }
 
+spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, spill_drop_note_t *note,
+                                   spill_error_t *error)
+{
+    return (spill_timed_is_set() ? spill_timed_find_drop
+                                 : store->ops->find_drop)(store, definition, owner, note, error);
+}
+
+spill_code_t spill_store_forget_drop(spill_store_t *store, const spill_definition_t *definition,
+                                     const spill_value_t *owner, int64_t incarnation,
+                                     spill_error_t *error)
+{
+    return (spill_timed_is_set() ? spill_timed_forget_drop : store->ops->forget_drop)(
+        store, definition, owner, incarnation, error);
+}
+
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error)
 {

@@ -13,7 +13,7 @@
  *   unmanaged.c       arrays that programs without Spillway write
  *   listing.c         lists of owners, windows and pages, read in batches
  *   store.c           calls of a store's table; store_open.c opens a store by its URI
- *   timed.c           steps of threads with a deadline
+ *   timed.c           steps of threads with a deadline; timed_steps.c has their kinds
  *   job.c             job checkpoints
  *   raw_reader.h, raw_admin.h   an application's own collections on a server
  */
@@ -330,6 +330,14 @@ spill_code_t spill_store_definitions_beside(spill_store_t *store,
 /* ops->make_heads, counted as one call; ops->call_many in stores that have it; else nothing. */
 spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t *requests,
                                     size_t count, spill_error_t *error);
+
+/* ops->find_drop, which is not NULL, and ops->forget_drop. */
+spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, spill_drop_note_t *note,
+                                   spill_error_t *error);
+spill_code_t spill_store_forget_drop(spill_store_t *store, const spill_definition_t *definition,
+                                     const spill_value_t *owner, int64_t incarnation,
+                                     spill_error_t *error);
 
 /* ops->open. If it is NULL, catalog_get of both, without the numbers. Release in every case. */
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
