@@ -1,5 +1,6 @@
 #include "core/array.h"
 
+#include "bson/key.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -25,6 +26,7 @@ spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
     bool stop = false;
     const spill_item_t *item;
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    SPILL_TRY(spill_owner_check(owner, error));
     int order = range->from && range->to ? strcmp(range->from, range->to) : -1;
     if (order > 0)
         return SPILL_OK;
