@@ -1,8 +1,12 @@
-/* Marks what the shared library exports; everything else is hidden. */
+/**
+ * \file
+ * Marks what the shared library exports; everything else is hidden.
+ */
 #ifndef SPILLWAY_EXPORT_H
 #define SPILLWAY_EXPORT_H
 
 #if defined(__GNUC__)
+/** A function that the shared library exports. */
 #define SPILL_API __attribute__((visibility("default")))
 #else
 #define SPILL_API
@@ -12,7 +16,9 @@
 #define SPILL_BEGIN_DECLS extern "C" {
 #define SPILL_END_DECLS }
 #else
+/** Begins the declarations of a header: C linkage in C++. */
 #define SPILL_BEGIN_DECLS
+/** Ends them. */
 #define SPILL_END_DECLS
 #endif
 

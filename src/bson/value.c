@@ -294,8 +294,8 @@ spill_value_t spill_value_from_utf8(bson_t *storage, const char *text)
     if (storage == NULL || text == NULL)
         return (spill_value_t){0};
     uint32_t before = storage->len;
-    bson_append_utf8(storage, "", 0, text, -1);
-    return spill_value_appended(storage, before);
+    return bson_append_utf8(storage, "", 0, text, -1) ? spill_value_appended(storage, before)
+                                                      : (spill_value_t){0};
 }
 
 spill_value_t spill_value_from_int64(bson_t *storage, int64_t number)
@@ -303,8 +303,8 @@ spill_value_t spill_value_from_int64(bson_t *storage, int64_t number)
     if (storage == NULL)
         return (spill_value_t){0};
     uint32_t before = storage->len;
-    bson_append_int64(storage, "", 0, number);
-    return spill_value_appended(storage, before);
+    return bson_append_int64(storage, "", 0, number) ? spill_value_appended(storage, before)
+                                                     : (spill_value_t){0};
 }
 
 /*

@@ -6,6 +6,7 @@
 #include "layout/layout.h"
 #include "layout/referenced.h"
 #include "layout/unique.h"
+#include "store/timed.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -231,6 +232,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         part_op_t op;
         spill_session_op_t session;
         spill_append_result_t done = {0};
+        spill_timed_forget_changes();
         part.update = result->count == result->duplicates ? options->update : NULL;
         part.fill = fill;
         part.match = index == 0 ? options->match : NULL;
@@ -316,7 +318,7 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     spill_append_options_t own_options;
     spill_append_result_t ignored;
     result = result != NULL ? result : &ignored;
-    *result = (spill_append_result_t){0};
+    *result = (spill_append_result_t){.version = SPILL_APPEND_RESULT_VERSION};
     SPILL_CHECK_POINTERS(error, array, owner, elements);
     SPILL_CHECK_ARGUMENT(error, count <= PTRDIFF_MAX / sizeof *elements,
                          "there are more elements than memory holds");

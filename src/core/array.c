@@ -104,11 +104,13 @@ spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
                                spill_count_t *count, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, count);
-    *count = (spill_count_t){0};
+    *count = (spill_count_t){.version = SPILL_COUNT_VERSION};
     SPILL_CHECK_POINTERS(error, array, owner);
     SPILL_SCOPED(spill_owner_release) spill_owner_t own = {0};
     SPILL_TRY(spill_owner_init(&own, array, owner, error));
-    return spill_layout_count(&own, count, error);
+    spill_code_t code = spill_layout_count(&own, count, error);
+    count->version = SPILL_COUNT_VERSION;
+    return code;
 }
 
 spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,

@@ -249,7 +249,7 @@ spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner
         .context = context,
         .summary = summary != NULL ? summary : &ignored,
     };
-    *repair.summary = (spill_repair_summary_t){0};
+    *repair.summary = (spill_repair_summary_t){.version = SPILL_REPAIR_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
     return repair_all(&repair, owner, error);
 }

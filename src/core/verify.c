@@ -191,7 +191,7 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
         .context = context,
         .summary = summary != NULL ? summary : &ignored,
     };
-    *verify.summary = (spill_verify_summary_t){0};
+    *verify.summary = (spill_verify_summary_t){.version = SPILL_VERIFY_SUMMARY_VERSION};
     SPILL_CHECK_POINTERS(error, array);
     bson_init(&verify.last);
     spill_code_t code = owner != NULL

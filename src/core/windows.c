@@ -1,5 +1,6 @@
 #include "core/array.h"
 
+#include "bson/key.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -25,6 +26,7 @@ spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
     bool stop = false;
     const spill_item_t *item;
     SPILL_TRY(spill_array_check_layout(array, true, "there are no windows", error));
+    SPILL_TRY(spill_owner_check(owner, error));
     int order = range->from && range->to ? strcmp(range->from, range->to) : -1;
     if (order > 0)
         return SPILL_OK;
@@ -130,7 +132,7 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
                                      spill_error_t *error)
 {
     if (statistics != NULL)
-        *statistics = (spill_statistics_t){0};
+        *statistics = (spill_statistics_t){.version = SPILL_STATISTICS_VERSION};
     if (windows != NULL)
         *windows = 0;
     SPILL_CHECK_POINTERS(error, array, owner, statistics);
@@ -138,6 +140,7 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
     spill_window_range_t range = {.from = from, .to = to};
     spill_code_t code = spill_each_window(array, owner, &range, show_window, &summing, error);
     *statistics = summing.all;
+    statistics->version = SPILL_STATISTICS_VERSION;
     if (windows)
         *windows = summing.windows;
     return code;

@@ -447,6 +447,18 @@ static spill_code_t check_unique(const spill_definition_t *definition, spill_err
                             "element is its own id");
 }
 
+/* A program of a later version may have set a field that this version does not know. */
+static spill_code_t check_reserved(const spill_definition_t *definition, spill_error_t *error)
+{
+    for (size_t i = 0; i < sizeof definition->reserved / sizeof *definition->reserved; i++)
+        if (definition->reserved[i] != 0)
+            return spill_fail(error, SPILL_INVALID,
+                              "'%s' was not initialized by spill_definition_init, or has a field "
+                              "that this version of Spillway does not know",
+                              definition->name);
+    return SPILL_OK;
+}
+
 spill_code_t spill_definition_check(const spill_definition_t *definition, spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, definition);
@@ -475,5 +487,7 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
         code = check_unique(definition, error);
     if (code == SPILL_OK)
         code = check_top(definition, error);
+    if (code == SPILL_OK)
+        code = check_reserved(definition, error);
     return code == SPILL_OK ? check_numbers(definition, error) : code;
 }

@@ -132,7 +132,7 @@ spill_code_t spill_outlier_find_dropped(const spill_owner_t *owner, int64_t *inc
     *incarnation = 0;
     if (!store->ops->find_drop)
         return SPILL_OK;
-    SPILL_TRY(store->ops->find_drop(store, &owner->array->definition, owner->value, &note, error));
+    SPILL_TRY(spill_store_find_drop(store, &owner->array->definition, owner->value, &note, error));
     if (note.incarnation > 0 && note.rev != SPILL_DROP_IS_CERTAIN)
         SPILL_TRY(lived_on(owner, &note, &lived, error));
     *incarnation = lived ? 0 : note.incarnation;
@@ -148,7 +148,7 @@ spill_code_t spill_outlier_finish_noted(const spill_owner_t *owner, spill_error_
     if (incarnation == 0)
         return SPILL_OK;
     SPILL_TRY(spill_outlier_drop_left_over(owner, incarnation, &any, error));
-    return store->ops->forget_drop(store, &owner->array->definition, owner->value, incarnation,
+    return spill_store_forget_drop(store, &owner->array->definition, owner->value, incarnation,
                                    error);
 }
 

@@ -8,6 +8,7 @@
 #include "layout/outlier.h"
 #include "layout/referenced.h"
 #include "layout/spiller.h"
+#include "store/timed.h"
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/queue.h"
@@ -434,13 +435,14 @@ static spill_code_t append_together(spill_owner_t *owner, const spill_part_t *pa
 
 /*
  * Do not combine an append that has an update or a match with conditions, or an append to a head
- * that keeps the top-N: its result has the elements that were dropped.
+ * that keeps the top-N: its result has the elements that were dropped. Do not combine an append with
+ * a deadline: it must not wait for another thread's command.
  */
 spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
     const spill_array_t *array = owner->array;
-    bool alone = array->combine == NULL || part->update != NULL ||
+    bool alone = array->combine == NULL || spill_timed_is_set() || part->update != NULL ||
                  (part->match != NULL && !bson_empty(part->match)) ||
                  (part->searched != NULL && part->count > UNIQUE_MAX) ||
                  spill_schema_of(&array->definition)->keeps_top_n;

@@ -2,6 +2,7 @@
 
 #include "bson/key.h"
 #include "definition/schema.h"
+#include "store/timed.h"
 #include "util/buffer.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -13,6 +14,7 @@ spill_code_t spill_owner_init(spill_owner_t *owner, spill_array_t *array,
                               const spill_value_t *value, spill_error_t *error)
 {
     *owner = (spill_owner_t){.array = array, .value = value, .key = SPILL_BUFFER_INIT};
+    spill_timed_forget_changes();
     const spill_definition_t *definition = &array->definition;
     spill_value_t of;
     const char *window;

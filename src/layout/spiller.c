@@ -1,6 +1,7 @@
 /* The queue of due spills, and the thread that performs them. */
 #include "layout/spiller.h"
 
+#include "store/timed.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -178,7 +179,7 @@ void spill_spiller_attach(spill_store_t *store, spill_due_fn spill)
         spiller->last = &spiller->first;
         spiller->spill = spill;
         pthread_mutex_init(&spiller->lock, NULL);
-        pthread_cond_init(&spiller->changed, NULL);
+        spill_timed_condition_init(&spiller->changed);
         store->spiller = spiller;
         store->close_spiller = close_spiller;
         store->defer_spill = defer;
@@ -233,7 +234,8 @@ bool spill_spiller_await(const spill_owner_t *owner)
     bool busy = spiller->current && is_of(spiller->current, owner);
     uint64_t ended = spiller->ended;
     while (busy && spiller->ended == ended)
-        pthread_cond_wait(&spiller->changed, &spiller->lock);
+        if (!spill_timed_wait(&spiller->changed, &spiller->lock))
+            break; /* the caller's next step returns the error */
     pthread_mutex_unlock(&spiller->lock);
     return busy;
 }

@@ -1,7 +1,7 @@
 #include "store/listing.h"
 
 #include "bson/key.h"
-#include "store/store.h"
+#include "store/timed.h"
 #include "util/buffer.h"
 #include "util/error.h"
 
@@ -99,8 +99,8 @@ spill_code_t spill_store_list(spill_store_t *store, const spill_definition_t *de
 {
     assert(query->list < SPILL_LISTS && query->limit >= 1 && query->limit <= 1000);
     spill_listing_clear(listing);
-    spill_code_t code =
-        store->ops->list[query->list](store, definition, binding, query, listing, error);
+    spill_list_fn *list = spill_timed_is_set() ? spill_timed_list : store->ops->list[query->list];
+    spill_code_t code = list(store, definition, binding, query, listing, error);
     if (code != SPILL_OK)
         spill_listing_clear(listing);
     return code;

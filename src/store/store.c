@@ -1,4 +1,4 @@
-#include "store/store.h"
+#include "store/timed.h"
 
 #include "util/clock.h"
 #include "util/error.h"
@@ -11,6 +11,8 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
 {
     *store = (spill_store_t){.ops = ops, .options = *options, .uri = bson_strdup(uri)};
     pthread_mutex_init(&store->defining, NULL);
+    pthread_mutex_init(&store->timed_lock, NULL);
+    spill_timed_condition_init(&store->timed_changed);
     store->adopt_us = SPILL_ADOPT_US;
     store->margin_us = SPILL_MARGIN_US;
     store->adopt_room = SPILL_ADOPT_ROOM;
@@ -23,6 +25,8 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
 
 void spill_store_base_release(spill_store_t *store)
 {
+    pthread_cond_destroy(&store->timed_changed);
+    pthread_mutex_destroy(&store->timed_lock);
     pthread_mutex_destroy(&store->defining);
     bson_free(store->uri);
     store->uri = NULL;
@@ -72,6 +76,8 @@ static void count_done(spill_store_t *store, const spill_request_t *request)
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
+    if (spill_timed_is_set())
+        return spill_timed_call(store, request, response, error);
     add(&store->counts.calls, 1);
     spill_request_assert(request);
 #ifdef __SANITIZE_ADDRESS__
@@ -89,6 +95,8 @@ spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *r
                                   size_t count, spill_response_t *responses, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
+    if (count > 1 && spill_timed_is_set())
+        return spill_timed_call_all(store, requests, count, responses, error);
     if (count > 1 && store->ops->call_all) {
         add(&store->counts.calls, 1);
         return store->ops->call_all(store, requests, count, responses, error);
@@ -138,10 +146,28 @@ spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t 
     return code;
 }
 
+spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, spill_drop_note_t *note,
+                                   spill_error_t *error)
+{
+    return (spill_timed_is_set() ? spill_timed_find_drop
+                                 : store->ops->find_drop)(store, definition, owner, note, error);
+}
+
+spill_code_t spill_store_forget_drop(spill_store_t *store, const spill_definition_t *definition,
+                                     const spill_value_t *owner, int64_t incarnation,
+                                     spill_error_t *error)
+{
+    return (spill_timed_is_set() ? spill_timed_forget_drop : store->ops->forget_drop)(
+        store, definition, owner, incarnation, error);
+}
+
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error)
 {
     *entries = (spill_entries_t){0};
+    if (spill_timed_is_set())
+        return spill_timed_open_entries(store, name, import, entries, error);
     if (store->ops->open)
         return store->ops->open(store, name, import, entries, error);
     SPILL_TRY(store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &entries->definition,
@@ -191,11 +217,12 @@ void spill_store_counters(spill_store_t *store, spill_counters_t *counters)
 {
     if (counters == NULL)
         return;
-    *counters = (spill_counters_t){0};
+    *counters = (spill_counters_t){.version = SPILL_COUNTERS_VERSION};
     if (store == NULL)
         return;
     spill_counts_t *counts = &store->counts;
     *counters = (spill_counters_t){
+        .version = SPILL_COUNTERS_VERSION,
         .calls = value_of(&counts->calls),
         .appends = value_of(&counts->appends),
         .elements = value_of(&counts->elements),
@@ -222,6 +249,7 @@ spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)
 {
     if (!store)
         return SPILL_OK;
+    spill_timed_finish(store);
     if (store->spiller)
         store->close_spiller(store->spiller);
     return store->ops->close(store, error);

@@ -13,6 +13,7 @@
  *   unmanaged.c       arrays that programs without Spillway write
  *   listing.c         lists of owners, windows and pages, read in batches
  *   store.c           calls of a store's table; store_open.c opens a store by its URI
+ *   timed.c           steps of threads with a deadline; timed_steps.c has their kinds
  *   job.c             job checkpoints
  *   raw_reader.h, raw_admin.h   an application's own collections on a server
  */
@@ -83,6 +84,12 @@ typedef struct spill_store_ops {
 
     /* It has an index of all ids of an array, so an append needs no search (searched.by_store). */
     bool checks_ids;
+
+    /*
+     * Its steps call spill_timed_begin themselves. Otherwise a step with a deadline begins as soon
+     * as await_ready returns.
+     */
+    bool begins_steps;
 
     /* A spill costs round trips: appends leave it to a thread of the store (layout/spiller.h). */
     bool defers_spills;
@@ -226,6 +233,9 @@ typedef struct spill_store_ops {
                                 const spill_value_t *owner, int64_t incarnation,
                                 spill_error_t *error);
 
+    /* Wait until a step can be sent. NULL: it always can. */
+    spill_code_t (*await_ready)(spill_store_t *store, spill_error_t *error);
+
     /* May be NULL, if the store has no backup function. */
     spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
     spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */
@@ -274,6 +284,9 @@ struct spill_store {
      * the next appends would have to wait for it. Tests set other values.
      */
     int64_t defer_room;
+    pthread_mutex_t timed_lock; /* guards the number of steps that timed.c carries out */
+    pthread_cond_t timed_changed;
+    size_t timed_running;
     spill_spiller_t *spiller;                        /* of defer_spill; or NULL */
     void (*close_spiller)(spill_spiller_t *spiller); /* spill_store_close calls it first */
 };
@@ -324,6 +337,14 @@ spill_code_t spill_store_definitions_beside(spill_store_t *store,
 spill_code_t spill_store_make_heads(spill_store_t *store, const spill_request_t *requests,
                                     size_t count, spill_error_t *error);
 
+/* ops->find_drop, which is not NULL, and ops->forget_drop. */
+spill_code_t spill_store_find_drop(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_value_t *owner, spill_drop_note_t *note,
+                                   spill_error_t *error);
+spill_code_t spill_store_forget_drop(spill_store_t *store, const spill_definition_t *definition,
+                                     const spill_value_t *owner, int64_t incarnation,
+                                     spill_error_t *error);
+
 /* ops->open. If it is NULL, catalog_get of both, without the numbers. Release in every case. */
 spill_code_t spill_store_open_entries(spill_store_t *store, const char *name, const char *import,
                                       spill_entries_t *entries, spill_error_t *error);
@@ -342,6 +363,9 @@ spill_code_t spill_store_same(spill_store_t *store, spill_store_t *other, bool *
 
 /* The error of a request for an array that has ended. */
 spill_code_t spill_store_ended(spill_error_t *error);
+
+/* SPILL_INVALID: an option is out of range, or of another version. */
+spill_code_t spill_store_options_check(const spill_store_options_t *options, spill_error_t *error);
 
 /* Constructors. */
 spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *options,

@@ -21,7 +21,7 @@ void spill_store_options_init(spill_store_options_t *options)
     };
 }
 
-static spill_code_t check_options(const spill_store_options_t *options, spill_error_t *error)
+spill_code_t spill_store_options_check(const spill_store_options_t *options, spill_error_t *error)
 {
     if (options->version != SPILL_STORE_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID,
@@ -79,7 +79,7 @@ spill_code_t spill_store_open(const char *uri, const spill_store_options_t *opti
     spill_store_options_init(&defaults);
     if (!options)
         options = &defaults;
-    spill_code_t code = check_options(options, error);
+    spill_code_t code = spill_store_options_check(options, error);
     if (code != SPILL_OK)
         return code;
     size_t length = scheme_length(uri);
@@ -108,7 +108,7 @@ spill_code_t spill_store_cut_log(const char *uri, bool look_only, spill_log_loss
                                  void *context, spill_log_cut_t *cut, spill_error_t *error)
 {
     if (cut)
-        *cut = (spill_log_cut_t){.needed = false};
+        *cut = (spill_log_cut_t){.version = SPILL_LOG_CUT_VERSION};
     SPILL_CHECK_POINTERS(error, uri, cut);
     size_t length = scheme_length(uri);
     if (length == 0)

@@ -135,6 +135,7 @@ void spill_window_stats_derive(const spill_window_stats_t *window_stats, int64_t
                                spill_statistics_t *statistics)
 {
     *statistics = (spill_statistics_t){
+        .version = SPILL_STATISTICS_VERSION,
         .count = count,
         .values = window_stats->values,
         .sum = window_stats->real ? (spill_amount_t){.real = true, .value = window_stats->run}

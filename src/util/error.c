@@ -76,6 +76,7 @@ static void fill(spill_error_t *error, spill_code_t code, int native, bool retry
     error->native = native;
     error->retryable = retryable;
     error->reason = SPILL_REASON_NONE;
+    memset(error->reserved, 0, sizeof error->reserved);
     memcpy(error->message, message, sizeof message);
 }
 

@@ -23,3 +23,11 @@ bool spill_library_load(const char *library, const spill_library_function_t *fun
     }
     return true;
 }
+
+bool spill_library_is_loaded(const char *library)
+{
+    void *loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (loaded)
+        dlclose(loaded);
+    return loaded != NULL;
+}

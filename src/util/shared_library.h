@@ -18,4 +18,7 @@ typedef struct spill_library_function {
 bool spill_library_load(const char *library, const spill_library_function_t *functions,
                         size_t count, void *table, char *failure, size_t failure_size);
 
+/* Has this process loaded the library already? Any thread. */
+bool spill_library_is_loaded(const char *library);
+
 #endif

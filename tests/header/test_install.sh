@@ -38,6 +38,39 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 read -ra flags < <(pkg-config --cflags --libs "${static[@]}" spillway)
 "$compiler" -std=c17 "${instrument[@]}" "$consumer/consumer.c" -o "$folder/consumer" "${flags[@]}"
 "$folder/consumer"
+
+echo "the tutorial's program:"
+fence='```'
+sed -n "/^${fence}c\$/,/^$fence\$/p" "$SPILLWAY_SOURCE/docs/tutorial/c-program.md" |
+    sed '1d;$d' >"$folder/tutorial.c"
+"$compiler" -std=c17 -Wall -Wextra -Werror "${instrument[@]}" "$folder/tutorial.c" \
+    -o "$folder/tutorial" "${flags[@]}"
+"$folder/tutorial" | diff - <(echo '0: { "type" : "like", "by" : "ada" }')
+"$folder/tutorial" "rocksdb:$folder/feeds" >/dev/null
+"$folder/tutorial" "rocksdb:$folder/feeds" | diff - <(
+    echo '1: { "type" : "like", "by" : "ada" }'
+    echo '0: { "type" : "like", "by" : "ada" }'
+)
+diff "$folder/tutorial.c" <(sed '1,/^ \*\/$/d' "$SPILLWAY_SOURCE/examples/first_program.c") ||
+    {
+        echo "docs/tutorial/c-program.md and examples/first_program.c differ" >&2
+        exit 1
+    }
+
+echo "a program that uses the driver, too:"
+cat >"$folder/pool.c" <<'END'
+#include <spillway/mongoc.h>
+
+int main(void)
+{
+    spill_store_t *store;
+    spill_error_t error;
+    return spill_store_open_pool(NULL, "x", NULL, &store, &error) != SPILL_INVALID;
+}
+END
+read -ra both < <(pkg-config --cflags --libs "${static[@]}" spillway libmongoc-1.0)
+"$compiler" -std=c17 "${instrument[@]}" "$folder/pool.c" -o "$folder/pool" "${both[@]}"
+"$folder/pool"
 unset PKG_CONFIG_PATH
 
 echo "find_package:"

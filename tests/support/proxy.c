@@ -30,6 +30,7 @@ typedef struct connection {
     int64_t reply_pause_us; /* before the answer to it */
     bool answered;          /* the proxy has answered the last request with an error */
     proxy_error_t error;
+    bool held; /* its answer is, with HOLD_REPLIES */
 } connection_t;
 
 struct proxy {
@@ -44,6 +45,8 @@ struct proxy {
     connection_t *open;
     proxy_plan_t plan;
     proxy_counts_t counts;
+    proxy_hold_t hold;
+    int64_t pass;   /* requests that are not held, the driver's own not counted */
     bool answering; /* request number `answer_at` is answered with `answer_error` */
     bool has_answered;
     int64_t answer_at;
@@ -155,6 +158,35 @@ static bool send_error(connection_t *connection, uint32_t request)
     return wire_send(connection->client, &connection->message, connection->message.size);
 }
 
+/* Wait while the proxy holds the request; note whether it holds the answer. False: it stops. */
+static bool hold_request(connection_t *connection)
+{
+    proxy_t *proxy = connection->proxy;
+    pthread_mutex_lock(&proxy->lock);
+    bool counts = !connection->own && proxy->hold != PROXY_HOLD_NOTHING;
+    bool passes = counts && proxy->pass > 0;
+    proxy->pass -= passes;
+    while (
+        !passes && !proxy->stopping &&
+        (proxy->hold == PROXY_HOLD_ALL || (proxy->hold == PROXY_HOLD_REQUESTS && !connection->own)))
+        pthread_cond_wait(&proxy->change, &proxy->lock);
+    connection->held = !passes && proxy->hold == PROXY_HOLD_REPLIES && !connection->own;
+    bool stopping = proxy->stopping;
+    pthread_mutex_unlock(&proxy->lock);
+    return !stopping;
+}
+
+static bool hold_reply(const connection_t *connection)
+{
+    proxy_t *proxy = connection->proxy;
+    pthread_mutex_lock(&proxy->lock);
+    while (connection->held && !proxy->stopping && proxy->hold == PROXY_HOLD_REPLIES)
+        pthread_cond_wait(&proxy->change, &proxy->lock);
+    bool stopping = proxy->stopping;
+    pthread_mutex_unlock(&proxy->lock);
+    return !stopping;
+}
+
 /* Receive a request from the client. Returns false if the connection must end. */
 static bool pass_request(connection_t *connection)
 {
@@ -162,6 +194,8 @@ static bool pass_request(connection_t *connection)
     if (!wire_receive(connection->client, message))
         return false;
     connection->fault = judge_request(connection);
+    if (!hold_request(connection))
+        return false;
     if (connection->answered && connection->error == PROXY_NOT_DONE)
         return send_error(connection, wire_number(message));
     switch (connection->fault) {
@@ -193,6 +227,8 @@ static bool pass_reply(connection_t *connection)
     if (!wire_receive(connection->server, message))
         return false;
     book_reply(connection);
+    if (!hold_reply(connection))
+        return false;
     if (connection->answered)
         return send_error(connection, wire_answered(message));
     switch (connection->fault) {
@@ -396,6 +432,15 @@ void proxy_set_plan(proxy_t *proxy, const proxy_plan_t *plan)
 {
     pthread_mutex_lock(&proxy->lock);
     proxy->plan = plan != NULL ? *plan : (proxy_plan_t){0};
+    pthread_mutex_unlock(&proxy->lock);
+}
+
+void proxy_hold(proxy_t *proxy, proxy_hold_t hold, int64_t pass)
+{
+    pthread_mutex_lock(&proxy->lock);
+    proxy->hold = hold;
+    proxy->pass = pass;
+    pthread_cond_broadcast(&proxy->change);
     pthread_mutex_unlock(&proxy->lock);
 }
 

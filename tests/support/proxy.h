@@ -79,6 +79,20 @@ char *proxy_uri(const proxy_t *proxy, const char *uri);
 /* Inject faults from now on, in open connections too; NULL: no faults from now on. */
 void proxy_set_plan(proxy_t *proxy, const proxy_plan_t *plan);
 
+/* What the proxy keeps to itself until it may go on. */
+typedef enum proxy_hold {
+    PROXY_HOLD_NOTHING,
+    PROXY_HOLD_REQUESTS, /* the server does not get them */
+    PROXY_HOLD_REPLIES,  /* the server carries out the requests; the client gets no answer */
+    PROXY_HOLD_ALL       /* HOLD_REQUESTS, also of the driver's own */
+} proxy_hold_t;
+
+/*
+ * Let `pass` more requests pass, then hold. PROXY_HOLD_NOTHING lets everything go on that is held.
+ * The connections stay open all the time.
+ */
+void proxy_hold(proxy_t *proxy, proxy_hold_t hold, int64_t pass);
+
 proxy_counts_t proxy_counts(proxy_t *proxy);
 
 /*

@@ -31,7 +31,7 @@ static void test_every_code_has_a_name(void **state)
 static void test_code_out_of_range_has_name(void **state)
 {
     (void)state;
-    assert_string_equal(spill_code_name((spill_code_t)(SPILL_NO_MEMORY + 1)), "UNDEFINED");
+    assert_string_equal(spill_code_name((spill_code_t)(SPILL_TIMED_OUT + 1)), "UNDEFINED");
     assert_string_equal(spill_code_text((spill_code_t)-1), "no such code");
 }
 

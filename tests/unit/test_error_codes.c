@@ -196,6 +196,14 @@ static spill_code_t provoke_no_memory(scene_t *scene, spill_error_t *error)
     return code;
 }
 
+static spill_code_t provoke_timed_out(scene_t *scene, spill_error_t *error)
+{
+    spill_deadline_t outer = spill_deadline_begin(0);
+    spill_code_t code = append(scene, 1, NULL, error);
+    spill_deadline_end(outer);
+    return code;
+}
+
 static spill_code_t provoke_format(scene_t *scene, spill_error_t *error)
 {
     bson_t document = BSON_INITIALIZER;
@@ -240,6 +248,7 @@ static const provoke_fn calls[] = {
     [SPILL_FORMAT] = provoke_format,
     [SPILL_CANCELLED] = provoke_cancelled,
     [SPILL_NO_MEMORY] = provoke_no_memory,
+    [SPILL_TIMED_OUT] = provoke_timed_out,
 };
 
 static spill_code_t call_in_scene(provoke_fn call, const char *folder, spill_error_t *error)

@@ -4,6 +4,7 @@
  * code return nothing, false or an empty value. The last test compares the headers with the
  * functions called here, so that no new function is forgotten.
  */
+#include <spillway/mongoc.h>
 #include <spillway/spillway.h>
 
 #include <limits.h>
@@ -121,6 +122,8 @@ static void stores(void **state)
     REFUSED(spill_store_open(NULL, NULL, &opened, &error));
     assert_null(opened);
     REFUSED(spill_store_open("memory:", NULL, NULL, &error));
+    REFUSED(spill_store_open_pool(NULL, "x", NULL, &opened, &error));
+    REFUSED(spill_store_open_pool((mongoc_client_pool_t *)&error, "x", NULL, NULL, &error));
     REFUSED(spill_store_open("", NULL, &opened, &error));
     REFUSED(spill_store_open("nothing:x", NULL, &opened, &error));
     for (int i = 0; i < 3; i++) {
@@ -245,6 +248,21 @@ static void values(void **state)
     assert_int_equal(spill_value_from_utf8(NULL, "x").size_bytes, 0);
     assert_int_equal(spill_value_from_utf8(&document, NULL).size_bytes, 0);
     assert_int_equal(spill_value_from_int64(NULL, 1).size_bytes, 0);
+    bson_oid_t id;
+    bson_value_t copy = {.value_type = BSON_TYPE_NULL};
+    int64_t number;
+    assert_int_equal(spill_value_from_oid(NULL).size_bytes, 0);
+    assert_int_equal(spill_value_from_bson(NULL, &copy).size_bytes, 0);
+    assert_int_equal(spill_value_from_bson(&document, NULL).size_bytes, 0);
+    for (size_t i = 0; i <= MALFORMED; i++) {
+        const spill_value_t *bad = i < MALFORMED ? &malformed[i] : NULL;
+        assert_false(spill_value_to_oid(bad, &id));
+        assert_false(spill_value_to_int64(bad, &number));
+        assert_null(spill_value_to_utf8(bad, NULL));
+        assert_false(spill_value_to_bson(bad, &copy));
+    }
+    assert_false(spill_value_to_document(NULL, &document));
+    assert_false(spill_value_to_document(&element, NULL));
     assert_false(spill_value_append(NULL, &document, "x"));
     assert_false(spill_value_append(&element, NULL, "x"));
     assert_false(spill_value_append(&element, &document, NULL));
@@ -439,6 +457,11 @@ static void reads(void **state)
     REFUSED(spill_array_count(array, &owner, NULL, &error));
     spill_read_options_init(NULL);
     spill_slice_free(NULL);
+    spill_deadline_t none = spill_deadline_begin(INT64_MIN);
+    assert_int_equal(none.at_us, 0);
+    assert_int_equal(spill_array_read(array, &owner, NULL, &slice, &error), SPILL_OK);
+    spill_slice_free(slice);
+    spill_deadline_end(none);
 }
 
 /* Allowed extremes: ranges without elements. */
@@ -632,8 +655,8 @@ static char *read_text(const char *path)
 static void every_function_is_called(void **state)
 {
     (void)state;
-    static const char *const headers[] = {"array", "bucket", "definition", "error",
-                                          "store", "value",  "verify",     "version"};
+    static const char *const headers[] = {"array",  "bucket", "deadline", "definition", "error",
+                                          "mongoc", "store",  "value",    "verify",     "version"};
     char *calls = read_text("tests/unit/test_misuse.c");
     int count = 0;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {

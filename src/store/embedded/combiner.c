@@ -1,6 +1,8 @@
 /* The commit combiner: one thread carries out and writes the changes of all that wait. */
 #include "store/embedded/combiner.h"
 
+#include "store/timed.h"
+
 /*
  * Bounds of a group: the jobs above them wait for the next group. A job searches the batch
  * linearly, which is cheap for a few hundred changes.
@@ -14,7 +16,8 @@ typedef struct job {
     spill_waiter_t waiter; /* the first member */
     spill_job_fn execute;
     void *context;
-    bool alone; /* it reads or deletes ranges, which needs an empty batch */
+    spill_timed_t *step; /* of a thread with a deadline; or NULL */
+    bool alone;          /* it reads or deletes ranges, which needs an empty batch */
     spill_error_t *error;
     spill_code_t code;
 } job_t;
@@ -69,7 +72,8 @@ static job_t *execute(spill_combiner_t *combiner, job_t *group)
     job_t *last;
     do {
         spill_batch_savepoint_t mark = spill_batch_savepoint(batch);
-        job->code = job->execute(job->context, batch, job->error);
+        job->code = spill_timed_begin(job->step) ? job->execute(job->context, batch, job->error)
+                                                 : spill_timed_given_up(job->error);
         if (job->code != SPILL_OK) {
             spill_batch_rewind(batch, mark);
             undo(combiner);
@@ -145,7 +149,11 @@ static void lead(spill_combiner_t *combiner, job_t *own)
 spill_code_t spill_combiner_run(spill_combiner_t *combiner, spill_job_fn execute_job, void *context,
                                 bool alone, spill_error_t *error)
 {
-    job_t job = {.execute = execute_job, .context = context, .alone = alone, .error = error};
+    job_t job = {.execute = execute_job,
+                 .context = context,
+                 .step = spill_timed_current(),
+                 .alone = alone,
+                 .error = error};
     if (spill_queue_join(&combiner->queue, &job.waiter, combiner->sync ? 0 : WAIT_YIELDS))
         lead(combiner, &job);
     return job.code;

@@ -25,6 +25,10 @@ static void begin(use_t *use, spill_mongo_t *store, const char *collection)
 {
     begin_alone(use, store, collection);
     use->collection = mongoc_client_get_collection(use->client, store->database, collection);
+    if (store->concerns.write)
+        mongoc_collection_set_write_concern(use->collection, store->concerns.write);
+    if (store->concerns.read)
+        mongoc_collection_set_read_concern(use->collection, store->concerns.read);
 }
 
 static void release(use_t *use)
@@ -349,9 +353,9 @@ static spill_code_t find_one(spill_mongo_t *store, const char *collection,
     BSON_APPEND_INT64(&command, "limit", 1);
     BSON_APPEND_BOOL(&command, "singleBatch", true); /* the server need not keep a cursor */
     begin_alone(&use, store, collection);
-    bool good = mongoc_client_read_command_with_opts(use.client, store->database, &command,
-                                                     may_be_old ? NULL : store->primary, NULL,
-                                                     &use.reply, &use.cause);
+    bool good = mongoc_client_read_command_with_opts(
+        use.client, store->database, &command, may_be_old ? NULL : store->primary,
+        store->concerns.read_opts, &use.reply, &use.cause);
     spill_code_t code =
         good ? spill_mongo_only_document(store, collection, &use.reply, &document, &found, error)
              : fail(&use, false, error);
@@ -410,7 +414,7 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
 {
     use_t use;
     begin_alone(&use, store, collection);
-    bool good = mongoc_client_write_command_with_opts(use.client, store->database, command, NULL,
-                                                      &use.reply, &use.cause);
+    bool good = mongoc_client_write_command_with_opts(
+        use.client, store->database, command, store->concerns.write_opts, &use.reply, &use.cause);
     return end(&use, good ? SPILL_OK : fail(&use, true, error));
 }

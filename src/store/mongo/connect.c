@@ -167,12 +167,12 @@ static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *e
 }
 
 /* "localhost:27017/feeds", for messages, without user and password. */
-static char *place_of(const mongoc_uri_t *uri)
+static char *place_of(const mongoc_uri_t *uri, const char *database)
 {
     const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri);
     const char *service = mongoc_uri_get_srv_hostname(uri);
     const char *name = service ? service : host ? host->host_and_port : "?";
-    return bson_strdup_printf("%s/%s", name, mongoc_uri_get_database(uri));
+    return bson_strdup_printf("%s/%s", name, database);
 }
 
 /* If the driver could not use the files for TLS, add their names to its error. */
@@ -334,13 +334,31 @@ static spill_code_t head_ends(spill_store_t *base, int64_t rev, spill_error_t *e
     return spill_mongo_raise_dropped_rev((spill_mongo_t *)base, rev, error);
 }
 
+/*
+ * Choose the server now: without one the driver waits, and perhaps sends the command later. Until
+ * here a deadline is exact.
+ */
+static spill_code_t await_ready(spill_store_t *base, spill_error_t *error)
+{
+    spill_mongo_t *store = (spill_mongo_t *)base;
+    bson_error_t cause;
+    mongoc_client_t *client = mongoc_client_pool_pop(store->pool);
+    mongoc_server_description_t *server = mongoc_client_select_server(client, true, NULL, &cause);
+    mongoc_client_pool_push(store->pool, client);
+    if (!server)
+        return spill_mongo_fail(store, NULL, false, &cause, NULL, error);
+    mongoc_server_description_destroy(server);
+    return SPILL_OK;
+}
+
 static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 {
     (void)error;
     spill_mongo_t *store = (spill_mongo_t *)base;
-    if (store->pool)
+    if (store->pool && !store->is_borrowed)
         mongoc_client_pool_destroy(store->pool);
     mongoc_read_prefs_destroy(store->primary);
+    spill_mongo_concerns_release(&store->concerns);
     spill_mongo_hints_free(store->hints);
     spill_mongo_ahead_free(store->ahead);
     bson_free(store->database);
@@ -376,22 +394,30 @@ static const spill_store_ops_t mongo_ops = {
     .note_drop = spill_mongo_note_drop,
     .find_drop = spill_mongo_find_drop,
     .forget_drop = spill_mongo_forget_drop,
+    .await_ready = await_ready,
     .close = close_store,
 };
 
-static spill_mongo_t *make_store(const mongoc_uri_t *uri, const spill_store_options_t *options)
+spill_mongo_t *spill_mongo_make_store(const mongoc_uri_t *uri, const char *database,
+                                      const spill_store_options_t *options)
 {
     spill_mongo_t *store = bson_malloc0(sizeof *store);
-    store->place = place_of(uri);
+    store->place = place_of(uri, database);
     store->hints = spill_mongo_hints_new();
     store->ahead = spill_mongo_ahead_new();
     store->retries = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
     store->primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
-    store->database = bson_strdup(mongoc_uri_get_database(uri));
+    store->database = bson_strdup(database);
     spill_store_base_init(&store->base, &mongo_ops, store->place, options);
     store->base.reads_copies =
         mongoc_read_prefs_get_mode(mongoc_uri_get_read_prefs_t(uri)) != MONGOC_READ_PRIMARY;
     return store;
+}
+
+spill_code_t spill_mongo_check(spill_mongo_t *store, spill_error_t *error)
+{
+    SPILL_TRY(check_server(store, error));
+    return store->base.options.must_exist ? check_exists(store, error) : SPILL_OK;
 }
 
 static spill_code_t connect_store(spill_mongo_t *store, const mongoc_uri_t *uri,
@@ -403,8 +429,7 @@ static spill_code_t connect_store(spill_mongo_t *store, const mongoc_uri_t *uri,
         return spill_fail(error, SPILL_INVALID, "%s: %s", store->place, cause.message);
     mongoc_client_pool_set_error_api(store->pool, MONGOC_ERROR_API_VERSION_2);
     watch(store, options->count_bytes);
-    SPILL_TRY(check_server(store, error));
-    return options->must_exist ? check_exists(store, error) : SPILL_OK;
+    return spill_mongo_check(store, error);
 }
 
 static void destroy_uri(mongoc_uri_t **uri)
@@ -419,7 +444,7 @@ spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *opt
     SPILL_TRY(spill_driver_load(error));
     SPILL_SCOPED(destroy_uri) mongoc_uri_t *uri = NULL;
     SPILL_TRY(parse(text, &uri, error));
-    spill_mongo_t *mongo = make_store(uri, options);
+    spill_mongo_t *mongo = spill_mongo_make_store(uri, mongoc_uri_get_database(uri), options);
     spill_code_t code = connect_store(mongo, uri, options, error);
     if (code == SPILL_OK)
         *store = &mongo->base;

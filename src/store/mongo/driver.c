@@ -18,7 +18,10 @@ spill_driver_t spill_driver;
 
 static char failure[256]; /* why libmongoc is not loaded; "": it is */
 
-/* Turn off the driver's own log, which would go to the program's output. Errors have the causes. */
+/*
+ * Turn off the driver's own log, which would go to the program's output. Errors have the causes. A
+ * program that uses the driver itself keeps its log.
+ */
 static void load(void)
 {
     static const spill_library_function_t functions[] = {
@@ -26,10 +29,12 @@ static void load(void)
         SPILL_DRIVER_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     };
+    bool before = spill_library_is_loaded(SPILLWAY_DRIVER);
     if (!spill_library_load(SPILLWAY_DRIVER, functions, sizeof functions / sizeof functions[0],
                             &spill_driver, failure, sizeof failure))
         return;
-    mongoc_log_set_handler(NULL, NULL);
+    if (!before)
+        mongoc_log_set_handler(NULL, NULL);
     mongoc_init();
 }
 

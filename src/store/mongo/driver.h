@@ -60,7 +60,9 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(collection_insert_many)                                                                      \
     X(collection_insert_one)                                                                       \
     X(collection_replace_one)                                                                      \
+    X(collection_set_read_concern)                                                                 \
     X(collection_set_read_prefs)                                                                   \
+    X(collection_set_write_concern)                                                                \
     X(collection_update_one)                                                                       \
     X(cursor_destroy)                                                                              \
     X(cursor_error)                                                                                \
@@ -79,6 +81,7 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(find_and_modify_opts_set_update)                                                             \
     X(init)                                                                                        \
     X(log_set_handler)                                                                             \
+    X(read_concern_append)                                                                         \
     X(read_concern_destroy)                                                                        \
     X(read_concern_is_default)                                                                     \
     X(read_concern_new)                                                                            \
@@ -106,6 +109,7 @@ spill_code_t spill_driver_load(spill_error_t *error);
     X(uri_set_option_as_int32)                                                                     \
     X(uri_set_read_concern)                                                                        \
     X(uri_set_write_concern)                                                                       \
+    X(write_concern_append)                                                                        \
     X(write_concern_copy)                                                                          \
     X(write_concern_destroy)                                                                       \
     X(write_concern_get_w)                                                                         \
@@ -165,7 +169,9 @@ extern spill_driver_t spill_driver;
 #define mongoc_collection_insert_many spill_driver.collection_insert_many
 #define mongoc_collection_insert_one spill_driver.collection_insert_one
 #define mongoc_collection_replace_one spill_driver.collection_replace_one
+#define mongoc_collection_set_read_concern spill_driver.collection_set_read_concern
 #define mongoc_collection_set_read_prefs spill_driver.collection_set_read_prefs
+#define mongoc_collection_set_write_concern spill_driver.collection_set_write_concern
 #define mongoc_collection_update_one spill_driver.collection_update_one
 #define mongoc_cursor_destroy spill_driver.cursor_destroy
 #define mongoc_cursor_error spill_driver.cursor_error
@@ -185,6 +191,7 @@ extern spill_driver_t spill_driver;
 #define mongoc_find_and_modify_opts_set_update spill_driver.find_and_modify_opts_set_update
 #define mongoc_init spill_driver.init
 #define mongoc_log_set_handler spill_driver.log_set_handler
+#define mongoc_read_concern_append spill_driver.read_concern_append
 #define mongoc_read_concern_destroy spill_driver.read_concern_destroy
 #define mongoc_read_concern_is_default spill_driver.read_concern_is_default
 #define mongoc_read_concern_new spill_driver.read_concern_new
@@ -212,6 +219,7 @@ extern spill_driver_t spill_driver;
 #define mongoc_uri_set_option_as_int32 spill_driver.uri_set_option_as_int32
 #define mongoc_uri_set_read_concern spill_driver.uri_set_read_concern
 #define mongoc_uri_set_write_concern spill_driver.uri_set_write_concern
+#define mongoc_write_concern_append spill_driver.write_concern_append
 #define mongoc_write_concern_copy spill_driver.write_concern_copy
 #define mongoc_write_concern_destroy spill_driver.write_concern_destroy
 #define mongoc_write_concern_get_w spill_driver.write_concern_get_w

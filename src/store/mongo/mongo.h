@@ -7,6 +7,7 @@
  * The files, from the wire up:
  *   driver.c            load libmongoc
  *   connect.c           the URI, the pool of clients, the abilities of the server; dispatch
+ *   pool.c              a pool that belongs to the program (spillway/mongoc.h)
  *   command.c           one command each: find and modify, update, insert, delete, aggregate
  *   answer.c            the meaning of errors; checked documents of cursors
  *   document.c          filters that select documents, and the paths of their fields; statistics
@@ -46,9 +47,19 @@
 typedef struct spill_mongo_hints spill_mongo_hints_t;
 typedef struct spill_mongo_ahead spill_mongo_ahead_t;
 
+/* Concerns of commands on a borrowed pool, whose clients have none. NULL: the client's apply. */
+typedef struct spill_mongo_concerns {
+    mongoc_write_concern_t *write;
+    mongoc_read_concern_t *read;
+    bson_t *write_opts; /* the same, as options of a command */
+    bson_t *read_opts;
+} spill_mongo_concerns_t;
+
 typedef struct spill_mongo {
     spill_store_t base;
     mongoc_client_pool_t *pool;   /* serves threads: one client for the length of a command */
+    bool is_borrowed;             /* the pool belongs to the program (pool.c) */
+    spill_mongo_concerns_t concerns;
     mongoc_read_prefs_t *primary; /* for reads that must be current, whatever the URI prefers */
     char *database;
     bool sharded;
@@ -93,6 +104,18 @@ bool spill_mongo_is_duplicate(const bson_error_t *cause);
 
 /* Set concerns and time-outs that the URI does not set: majority, and shorter waits. */
 void spill_mongo_fill_defaults(mongoc_uri_t *uri);
+
+/*
+ * Make a store without a pool, and with the settings of `uri`. spill_mongo_check then asks the
+ * server whether it is new enough and, with must_exist, whether the database has definitions.
+ */
+spill_mongo_t *spill_mongo_make_store(const mongoc_uri_t *uri, const char *database,
+                                      const spill_store_options_t *options);
+spill_code_t spill_mongo_check(spill_mongo_t *store, spill_error_t *error);
+
+/* ---- pool.c ---------------------------------------------------------------------------------- */
+
+void spill_mongo_concerns_release(spill_mongo_concerns_t *concerns);
 
 /* A driver's cursor. Its documents are checked. */
 typedef struct spill_mongo_cursor {
