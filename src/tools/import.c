@@ -509,7 +509,8 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     const spill_bounds_t *bounds = &import->definition->bounds;
     int64_t half_head = half_of_head(import->definition);
     parsing->path = import->options->path;
-    parsing->elements = (spill_elements_options_t){.array = import->options->elements,
+    parsing->elements = (spill_elements_options_t){.definition = import->definition,
+                                                   .array = import->options->elements,
                                                    .owner = import->options->owner,
                                                    .entries_as = import->options->entries_as,
                                                    .inner = import->options->owner_inner,

@@ -85,7 +85,7 @@ typedef struct spill_chunk {
     spill_chunk_record_t *records;
     size_t record_count;
     size_t record_capacity;
-    spill_chunk_update_t *updates; /* made before the appends */
+    spill_chunk_update_t *updates; /* made before the appends; after them if they have numbers */
     size_t update_count;
     size_t update_capacity;
     spill_chunk_owner_t *owners; /* in the order of their first records */
@@ -384,6 +384,13 @@ void spill_import_writer_release(spill_import_writer_t *writer);
  */
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error);
+
+/*
+ * Set the chunk's other fields of heads. A chunk that is applied again sets them to the same
+ * values, before later chunks do.
+ */
+spill_code_t spill_import_apply_updates(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                        spill_error_t *error);
 
 /* ---- records with numbers (import_numbered.c) ------------------------------------------------ */
 

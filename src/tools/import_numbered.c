@@ -69,5 +69,6 @@ spill_code_t spill_import_apply_numbered(spill_import_writer_t *writer, const sp
         writer->repeated += counts.repeated;
         writer->dropped += counts.dropped;
     }
-    return SPILL_OK;
+    /* An update makes a missing head, which would then begin with number 0. */
+    return spill_import_apply_updates(writer, chunk, error);
 }
