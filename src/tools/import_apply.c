@@ -359,8 +359,8 @@ static spill_code_t append_owner(spill_import_writer_t *writer, const spill_chun
     if (code == SPILL_UNKNOWN) {
         spill_value_t value = spill_chunk_owner_value(chunk, owner);
         char *json = spill_value_to_json(&value, false);
-        spill_fail_prefix(error, code, "lines %" PRId64 " to %" PRId64 ", owner %.100s",
-                          chunk->line, chunk->end_line - 1, json);
+        spill_fail_prefix(error, code, "%.256s: lines %" PRId64 " to %" PRId64 ", owner %.100s",
+                          writer->input, chunk->line, chunk->end_line - 1, json);
         bson_free(json);
     }
     return code;

@@ -361,6 +361,7 @@ spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *def
 
 typedef struct spill_import_writer {
     spill_array_t *array;
+    const char *input; /* its name in messages; borrowed */
     int64_t op_window;
     char prefix[SPILL_IMPORT_PREFIX_SIZE]; /* of operation ids; "": appends carry none */
     bool with_ids;                         /* each record is one operation */

@@ -10,6 +10,8 @@
 #include "tools/import_exported.h"
 #include "util/buffer.h"
 
+#include <spillway/bucket.h>
+
 #include <spillway/error.h>
 
 /*
@@ -57,8 +59,10 @@ typedef struct spill_split {
 
     /* A head or a page of an export. The items of an owner's documents follow each other. */
     spill_exported_t exported;
-    bson_t *held;             /* a head whose elements follow those of its pages; or NULL */
-    bool finished;            /* its elements are being read, and no page follows */
+    bson_t *held;      /* a head whose elements follow those of its pages; or NULL */
+    bool finished;     /* its elements are being read, and no page follows */
+    int64_t watermark; /* lower numbers of the owner were trimmed */
+    char window[SPILL_WINDOW_SIZE];
     spill_buffer_t owner_key; /* of the owner of these documents */
 
     spill_fields_t inners; /* the inner documents that were not read yet */

@@ -105,6 +105,9 @@ static spill_code_t read_numbers(const bson_t *bookkeeping, spill_exported_t *ex
     }
     if (!good)
         return spill_fail(error, SPILL_PARSE, "the document's bookkeeping, 'spill', is malformed");
+    if (find_value(bookkeeping, "low", &first) && is_count(&first))
+        exported->watermark = integer_of(&first);
+    find_value(bookkeeping, "first", &first);
     exported->next = integer_of(&first);
     next_deleted(exported);
     return SPILL_OK;
@@ -173,15 +176,37 @@ static spill_code_t find_elements(const spill_definition_t *definition, const bs
                       exported, error);
 }
 
-/* Set what kind of document of the definition this is. */
+/* Set what kind of document of the definition this is. Windows have their parts in one collection.
+ */
 static spill_code_t find_kind(const spill_definition_t *definition, const char *collection,
-                              spill_exported_t *exported, spill_error_t *error)
+                              const bson_t *document, spill_exported_t *exported,
+                              spill_error_t *error)
 {
+    spill_value_t part;
     exported->is_head = strcmp(collection, definition->collection) == 0;
-    if (exported->is_head || strcmp(collection, definition->page_collection) == 0)
-        return SPILL_OK;
-    return fail_names(definition, "neither heads nor pages are in the collection", collection,
-                      error);
+    if (!exported->is_head && strcmp(collection, definition->page_collection) != 0)
+        return fail_names(definition, "neither heads nor pages are in the collection", collection,
+                          error);
+    if (spill_schema_of(definition)->has_windows && find_value(document, "_id.part", &part))
+        exported->is_head = is_count(&part) && integer_of(&part) == 0;
+    return SPILL_OK;
+}
+
+/* The counts of a head show whether its other fields are other fields of the definition, too. */
+static spill_code_t check_counts(const spill_definition_t *definition, const bson_t *document,
+                                 spill_error_t *error)
+{
+    spill_value_t value;
+    const char *count = definition->count_field, *pages = definition->pages_field;
+    const char *overflow = definition->overflow_field;
+    if (count[0] != '\0' && !(find_value(document, count, &value) && is_count(&value)))
+        return fail_names(definition, "the document has no number of elements", count, error);
+    if (pages[0] != '\0' && find_value(document, pages, &value) && !is_count(&value))
+        return fail_names(definition, "the document has no number of pages", pages, error);
+    if (overflow[0] != '\0' && find_value(document, overflow, &value) &&
+        value.type != BSON_TYPE_BOOL)
+        return fail_names(definition, "the document has no flag", overflow, error);
+    return SPILL_OK;
 }
 
 spill_code_t spill_exported_read(const spill_definition_t *definition, spill_export_lines_t lines,
@@ -196,7 +221,7 @@ spill_code_t spill_exported_read(const spill_definition_t *definition, spill_exp
     *exported = (spill_exported_t){.next = -1};
     bson_init(&exported->memory);
     bson_init_static(&document, line->document.data, line->document.size_bytes);
-    SPILL_TRY(find_kind(definition, line->collection, exported, error));
+    SPILL_TRY(find_kind(definition, line->collection, &document, exported, error));
     const char *at = bookkeeping_path(definition, exported->is_head, path);
     if (numbered && (!spill_path_find(&document, at, &iter) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
                      !spill_inner_document(&iter, &bookkeeping)))
@@ -209,6 +234,8 @@ spill_code_t spill_exported_read(const spill_definition_t *definition, spill_exp
                           error);
     if (numbered)
         SPILL_TRY(read_numbers(&bookkeeping, exported, error));
+    if (exported->is_head && !schema->has_windows)
+        SPILL_TRY(check_counts(definition, &document, error));
     /* Only a head that keeps the oldest elements counts those of its document and pages so far. */
     bool newest = numbered ? !bson_has_field(&bookkeeping, "total") : schema->appends_to_head;
     exported->is_newest = exported->is_head && !schema->has_windows && newest;

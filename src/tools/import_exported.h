@@ -20,6 +20,7 @@ typedef struct spill_exported {
     spill_value_t element;  /* the only element of a document; no data: none */
     bson_t memory;          /* of the element */
 
+    int64_t watermark;      /* a head: lower numbers of it and its pages were trimmed */
     int64_t next;           /* number of the next element; -1: the documents have no numbers */
     spill_fields_t deleted; /* the numbers that have no element any more, ascending */
     bool gaps;              /* these are pairs: first, length */

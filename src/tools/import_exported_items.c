@@ -56,6 +56,9 @@ spill_code_t spill_split_begin_exported(spill_split_t *split, spill_error_t *err
     SPILL_TRY(open_exported(split, error));
     spill_buffer_clear(&split->owner_key);
     SPILL_TRY(spill_owner_key(&split->owner, &split->owner_key, error));
+    split->watermark = split->exported.watermark;
+    bson_strncpy(split->window, split->exported.window ? split->exported.window : "",
+                 sizeof split->window);
     if (!split->exported.is_newest)
         return SPILL_OK;
     split->held = bson_copy(split->document);
@@ -78,8 +81,8 @@ spill_code_t spill_split_join(spill_split_t *split, const bson_t *document, bool
         spill_exported_read(split->options->definition, lines, &line, &exported, error);
     if (code == SPILL_OK)
         code = spill_owner_key(&exported.owner, &key, error);
-    *joins = code == SPILL_OK && !exported.is_head && key.size == split->owner_key.size &&
-             memcmp(key.data, split->owner_key.data, key.size) == 0;
+    *joins = code == SPILL_OK && !exported.is_head && spill_buffer_equal(&key, &split->owner_key) &&
+             strcmp(exported.window ? exported.window : "", split->window) == 0;
     spill_exported_release(&exported);
     bson_destroy(&exported.memory);
     SPILL_TRY(code);
@@ -102,25 +105,34 @@ bool spill_split_finish(spill_split_t *split)
            open_exported(split, &unused) == SPILL_OK;
 }
 
-/* The next element of a head or page, and then the head's other fields. */
-bool spill_split_next_exported(spill_split_t *split, spill_input_item_t *item)
+/* The next element of a head or page that was not trimmed. */
+static bool next_element(spill_split_t *split, spill_input_item_t *item)
 {
     spill_exported_t *exported = &split->exported;
     const char *name;
+    do {
+        if (exported->element.data) {
+            item->element = exported->element;
+            exported->element = (spill_value_t){0};
+        } else if (!spill_split_next_field(split, &name, &item->element)) {
+            return false;
+        }
+        item->seq = spill_exported_number(exported);
+    } while (item->seq >= 0 && item->seq < split->watermark);
+    return true;
+}
+
+/* Then the head's other fields. */
+bool spill_split_next_exported(spill_split_t *split, spill_input_item_t *item)
+{
     item->owner = split->owner;
-    item->window = exported->window;
-    if (exported->element.data) {
-        item->element = exported->element;
-        exported->element = (spill_value_t){0};
-        item->seq = spill_exported_number(exported);
-    } else if (spill_split_next_field(split, &name, &item->element)) {
-        item->seq = spill_exported_number(exported);
-    } else if (split->update_due) {
+    item->window = split->exported.window;
+    if (!next_element(split, item)) {
+        if (!split->update_due)
+            return false;
         split->update_due = false;
-        item->element = (spill_value_t){0};
-        item->update = &split->update_storage;
-    } else {
-        return false;
+        *item = (spill_input_item_t){
+            .owner = split->owner, .seq = -1, .update = &split->update_storage};
     }
     split->items++;
     return true;
