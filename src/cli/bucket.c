@@ -242,27 +242,31 @@ static void print_bound(const char *option, const char *text)
         fprintf(stderr, " --%s '%s'", option, text);
 }
 
-static spill_code_t show_slice(const spill_cli_session_t *session,
-                               const spill_cli_bucket_read_t *read,
-                               const spill_bucket_slice_t *slice, spill_error_t *error)
-{
-    print_slice(session, slice);
-    SPILL_TRY(spill_cli_flush(error));
-    if (slice->count == 0)
-        SPILL_TRY(spill_cli_bucket_exists(session, error));
-    if (slice->more && spill_cli_prints_tables(session->invocation) &&
-        !session->invocation->quiet) {
-        fprintf(stderr, "next:%s --limit %" PRId64, read->oldest ? " --oldest" : "", read->limit);
-        print_bound("from", read->from);
-        print_bound("to", read->to);
-        fprintf(stderr, " --cursor '%s:%" PRId64 "'\n", slice->cursor_window, slice->cursor_seq);
-    }
-    return SPILL_OK;
-}
-
 static void free_slice(spill_bucket_slice_t **slice)
 {
     spill_bucket_slice_free(*slice);
+}
+
+/* As print_next of read_export.c. */
+static void print_next(const spill_cli_session_t *session, const spill_cli_bucket_read_t *read,
+                       spill_bucket_read_options_t options, const spill_bucket_slice_t *slice)
+{
+    spill_error_t ignored;
+    if (!slice->more || !spill_cli_prints_tables(session->invocation) ||
+        session->invocation->quiet)
+        return;
+    options.limit = 1;
+    options.cursor_window = slice->cursor_window;
+    options.cursor_seq = slice->cursor_seq;
+    SPILL_SCOPED(free_slice) spill_bucket_slice_t *following = NULL;
+    spill_code_t code =
+        spill_bucket_read(session->array, session->owner, &options, &following, &ignored);
+    if (code == SPILL_OK && following->count == 0)
+        return;
+    fprintf(stderr, "next:%s --limit %" PRId64, read->oldest ? " --oldest" : "", read->limit);
+    print_bound("from", read->from);
+    print_bound("to", read->to);
+    fprintf(stderr, " --cursor '%s:%" PRId64 "'\n", slice->cursor_window, slice->cursor_seq);
 }
 
 spill_code_t spill_cli_bucket_read(const spill_cli_session_t *session,
@@ -283,7 +287,12 @@ spill_code_t spill_cli_bucket_read(const spill_cli_session_t *session,
     SPILL_TRY(set_bound(session, "--from", read->from, &options.from_ms, &options.from, error));
     SPILL_TRY(set_bound(session, "--to", read->to, &options.to_ms, &options.to, error));
     SPILL_TRY(spill_bucket_read(session->array, session->owner, &options, &slice, error));
-    return show_slice(session, read, slice, error);
+    print_slice(session, slice);
+    SPILL_TRY(spill_cli_flush(error));
+    if (slice->count == 0)
+        SPILL_TRY(spill_cli_bucket_exists(session, error));
+    print_next(session, read, options, slice);
+    return SPILL_OK;
 }
 
 spill_code_t spill_cli_bucket_oldest(const spill_cli_session_t *session, spill_error_t *error)

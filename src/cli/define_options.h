@@ -78,7 +78,8 @@ typedef struct spill_cli_define_options {
          "Operation ids remembered for each owner"},                                               \
         {"collection", "C", SPILL_OPTION_TEXT, offsetof(type, member.collection),                  \
          "Collection of the heads"},                                                               \
-        {"array", "F", SPILL_OPTION_TEXT, offsetof(type, member.array), "The head's array field"}, \
+        {"array", "F", SPILL_OPTION_TEXT, offsetof(type, member.array),                            \
+         "The head's array field; a path such as stats.events is in a sub-document"},              \
         {"count-field", "F", SPILL_OPTION_TEXT, offsetof(type, member.count_field),                \
          "The head's count field, or '' for none"},                                                \
         {"overflow-field", "F", SPILL_OPTION_TEXT, offsetof(type, member.overflow_field),          \

@@ -96,6 +96,30 @@ static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
     return SPILL_OK;
 }
 
+/*
+ * Print the options of the next page, unless all elements behind this one were removed. If that
+ * cannot be read, the next page reports why.
+ */
+static void print_next(const spill_cli_session_t *session, spill_read_options_t options,
+                       const spill_slice_t *slice)
+{
+    const read_options_t *given = session->invocation->options;
+    spill_error_t ignored;
+    if (!slice->more || !spill_cli_prints_tables(session->invocation) ||
+        session->invocation->quiet)
+        return;
+    options.limit = 1;
+    options.skip = 0;
+    *(given->oldest ? &options.after : &options.before) = slice->next;
+    SPILL_SCOPED(free_slice) spill_slice_t *following = NULL;
+    spill_code_t code =
+        spill_array_read(session->array, session->owner, &options, &following, &ignored);
+    if (code != SPILL_OK || following->count > 0)
+        fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
+                given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
+                slice->next);
+}
+
 static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
@@ -117,10 +141,7 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     SPILL_SCOPED(free_slice) spill_slice_t *slice = NULL;
     SPILL_TRY(spill_array_read(session->array, session->owner, &options, &slice, error));
     SPILL_TRY(print_page(session, slice, error));
-    if (slice->more && spill_cli_prints_tables(invocation) && !invocation->quiet)
-        fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
-                given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
-                slice->next);
+    print_next(session, options, slice);
     return SPILL_OK;
 }
 

@@ -329,17 +329,25 @@ static spill_code_t fail_bucket(const char *what, spill_error_t *error)
 /* All the fields are in one document, so their names must differ. */
 static spill_code_t check_bucket_fields(const spill_definition_t *definition, spill_error_t *error)
 {
-    const char *names[] = {definition->array, definition->page_owner, definition->page_number,
-                           definition->window_field, definition->stats_field};
-    enum { NAMES = sizeof names / sizeof *names };
-    for (size_t i = 0; i < NAMES; i++)
+    const struct {
+        const char *label, *name;
+    } fields[] = {
+        {"array (--array)", definition->array},
+        {"pageOwner (--page-owner)", definition->page_owner},
+        {"pageNumber (--page-number)", definition->page_number},
+        {"windowField (--window-field)", definition->window_field},
+        {"statsField (--stats-field)", definition->stats_field},
+    };
+    enum { FIELDS = sizeof fields / sizeof *fields };
+    for (size_t i = 0; i < FIELDS; i++)
         for (size_t k = 0; k < i; k++)
-            if (names[i][0] != '\0' && names[k][0] != '\0' &&
-                spill_paths_overlap(names[i], names[k]))
+            if (fields[i].name[0] != '\0' && fields[k].name[0] != '\0' &&
+                spill_paths_overlap(fields[i].name, fields[k].name))
                 return spill_fail(error, SPILL_INVALID,
                                   "layout 'bucket': two fields of a document have the same name, "
-                                  "or one is in the other: '%s', '%s'",
-                                  names[k], names[i]);
+                                  "or one is in the other: %s '%s' and %s '%s'; give one of them "
+                                  "another name",
+                                  fields[k].label, fields[k].name, fields[i].label, fields[i].name);
     return SPILL_OK;
 }
 

@@ -579,16 +579,19 @@ static void measure_page(void *context, const spill_response_t *page)
     measuring->bytes += page->state.live_bytes;
 }
 
-spill_code_t spill_unmanage_size(spill_owner_t *owner, int64_t *bytes, spill_error_t *error)
+spill_code_t spill_unmanage_size(spill_owner_t *owner, int64_t *elements, int64_t *bytes,
+                                 spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = &response.state;
+    *elements = 0;
     *bytes = 0;
     SPILL_TRY(read_head(owner, &response, error));
     measuring_t measuring = {.elements = head->live, .bytes = head->live_bytes};
     SPILL_TRY(each_page(owner, head, false, measure_page, &measuring, error));
     if (!head->present)
         return SPILL_OK;
+    *elements = measuring.elements;
     *bytes = document_bytes(owner, head, measuring.elements, measuring.bytes);
     return *bytes > SPILL_DOCUMENT_BYTES_MAX ? refuse_size(owner, *bytes, error) : SPILL_OK;
 }

@@ -321,24 +321,60 @@ spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
     return SPILL_OK;
 }
 
-/* ---- before an adoption ---------------------------------------------------------------------- */
+/* ---- before elements are stored without a search --------------------------------------------- */
 
 static spill_code_t refuse_element(const spill_owner_t *owner, const spill_element_t *element,
-                                   const char *why, spill_error_t *error)
+                                   const char *why, const char *advice, spill_error_t *error)
 {
     char *json = spill_value_to_json(&element->value, false);
-    spill_fail(error, SPILL_REFUSED,
-               "element %" PRId64 ", %.200s, %s: '%s' keeps each id once; remove it first",
-               element->seq, json ? json : "?", why, owner->array->definition.name);
+    spill_fail(error, SPILL_REFUSED, "element %" PRId64 ", %.200s, %s: '%s' keeps each id once; %s",
+               element->seq, json ? json : "?", why, owner->array->definition.name, advice);
     bson_free(json);
     return spill_owner_name(owner, SPILL_REFUSED, error);
+}
+
+/* Add the element, which must have an id that no earlier one has. */
+static spill_code_t add_distinct(const spill_owner_t *owner, const spill_element_t *element,
+                                 const char *advice, candidates_t *candidates, spill_error_t *error)
+{
+    const char *path = owner->array->definition.id_field;
+    SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
+    if (!spill_element_key(&element->value, path, &key))
+        return refuse_element(owner, element, "has no id", advice, error);
+    return add_candidate(candidates, &element->value, path)
+               ? SPILL_OK
+               : refuse_element(owner, element, "has the id of an earlier element", advice, error);
+}
+
+spill_code_t spill_unique_check_new(spill_owner_t *owner, const spill_element_t *elements,
+                                    size_t count, spill_error_t *error)
+{
+    static const char advice[] = "import with --new-numbers, which leaves it out";
+    SPILL_SCOPED(candidates_release) candidates_t candidates = {0};
+    view_t view;
+    bool still = false;
+    int tries = 0;
+    if (!owner->array->definition.unique || count == 0)
+        return SPILL_OK;
+    candidates_reserve(count, &candidates);
+    for (size_t i = 0; i < count; i++)
+        SPILL_TRY(add_distinct(owner, &elements[i], advice, &candidates, error));
+    SPILL_TRY(search_once(owner, &candidates, &view, &still, error));
+    while (!still) {
+        SPILL_TRY(spill_owner_again(owner, &tries, error));
+        SPILL_TRY(search_once(owner, &candidates, &view, &still, error));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (candidates.found[i])
+            return refuse_element(owner, &elements[i], "has an id that the array has already",
+                                  advice, error);
+    return SPILL_OK;
 }
 
 spill_code_t spill_unique_check_unmanaged(const spill_owner_t *owner, spill_error_t *error)
 {
     SPILL_SCOPED(spill_response_release) spill_response_t head = SPILL_RESPONSE_INIT;
     SPILL_SCOPED(candidates_release) candidates_t ids = {0};
-    const char *path = owner->array->definition.id_field;
     if (!owner->array->definition.unique)
         return SPILL_OK;
     spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
@@ -346,11 +382,7 @@ spill_code_t spill_unique_check_unmanaged(const spill_owner_t *owner, spill_erro
     candidates_reserve(head.run.count, &ids);
     for (size_t i = 0; !head.state.present && i < head.run.count; i++) {
         spill_element_t element = spill_run_element(&head.run, i);
-        SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
-        if (!spill_element_key(&element.value, path, &key))
-            return refuse_element(owner, &element, "has no id", error);
-        if (!add_candidate(&ids, &element.value, path))
-            return refuse_element(owner, &element, "has the id of an earlier element", error);
+        SPILL_TRY(add_distinct(owner, &element, "remove it first", &ids, error));
     }
     return SPILL_OK;
 }

@@ -17,4 +17,12 @@ spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
  */
 spill_code_t spill_unique_check_unmanaged(const spill_owner_t *owner, spill_error_t *error);
 
+/*
+ * Before elements are appended under their numbers, which no search precedes: SPILL_REFUSED if one
+ * has no id, the id of another one, or an id that the array has. The message names owner and
+ * element. Other definitions: SPILL_OK. Cost: one read for each element, and one of the head.
+ */
+spill_code_t spill_unique_check_new(spill_owner_t *owner, const spill_element_t *elements,
+                                    size_t count, spill_error_t *error);
+
 #endif

@@ -134,10 +134,17 @@ spill_code_t spill_unmanaged_prepare(const spill_definition_t *definition, bson_
 /* After the last head was dropped: remove those documents again if they are empty. */
 void spill_unmanaged_forget(const spill_definition_t *definition, bson_t **fields);
 
-/* The error for a value (`array`: an array) in place of a document around the array, which stands
- * at the first `length` bytes of its path. */
-spill_code_t spill_unmanaged_blocked(const spill_definition_t *definition, size_t length,
-                                     bool array, spill_error_t *error);
+/* A value that is not a document, in place of a document around a field of a definition. */
+typedef struct spill_obstruction {
+    const char *collection;
+    const char *path; /* of the field */
+    size_t length; /* the value stands at the first bytes of the path; 0: it is not known where */
+    bson_type_t type; /* of the value; only arrays have advice of their own */
+    bool has_head;    /* the head exists, so another program has written the value since */
+} spill_obstruction_t;
+
+/* The error for such a value: SPILL_REFUSED, or SPILL_CORRUPT if the head exists. */
+spill_code_t spill_path_refuse(const spill_obstruction_t *found, spill_error_t *error);
 
 /* The error for an unmanaged array of `length` elements. */
 spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_t length,

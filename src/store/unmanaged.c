@@ -5,6 +5,7 @@
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool find_array(const spill_definition_t *definition, const bson_t *document,
@@ -137,30 +138,43 @@ spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_
     return spill_fail_because(error, SPILL_REFUSED, SPILL_REASON_UNMANAGED);
 }
 
-spill_code_t spill_unmanaged_blocked(const spill_definition_t *definition, size_t length,
-                                     bool array, spill_error_t *error)
+spill_code_t spill_path_refuse(const spill_obstruction_t *found, spill_error_t *error)
 {
-    return spill_fail(error, SPILL_REFUSED,
-                      "%s: field '%.*s' is %s, so the array '%s' has no place in it; %s",
-                      definition->collection, (int)length, definition->array,
-                      array ? "an array" : "not a document", definition->array,
-                      array ? "a path goes through sub-documents only: keep each member as an "
-                              "owner of its own, or define another path"
-                            : "unset it, or define another path");
+    char place[SPILL_NAME_SIZE + 16];
+    if (found->length > 0)
+        snprintf(place, sizeof place, "field '%.*s'", (int)found->length, found->path);
+    else
+        snprintf(place, sizeof place, "a field around it");
+    const char *advice =
+        found->has_head ? "another program has written to it: unset it, or run `spillway verify'"
+        : found->type == BSON_TYPE_ARRAY
+            ? "a path goes through sub-documents only: keep each member as an owner of its own, "
+              "or define another path"
+            : "unset it, or define another path";
+    return spill_fail(error, found->has_head ? SPILL_CORRUPT : SPILL_REFUSED,
+                      "%s: '%s' has no place: %s is %s; %s", found->collection, found->path, place,
+                      found->type == BSON_TYPE_ARRAY ? "an array" : "not a document", advice);
+}
+
+/* Check that sub-documents, or nothing, stand around this field of the definition. */
+static spill_code_t check_path(const spill_definition_t *definition, const bson_t *fields,
+                               const char *path, spill_error_t *error)
+{
+    spill_obstruction_t found = {.collection = definition->collection, .path = path};
+    return spill_path_blocked(fields, path, &found.length, &found.type)
+               ? spill_path_refuse(&found, error)
+               : SPILL_OK;
 }
 
 spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const bson_t *fields,
                                    spill_error_t *error)
 {
     bson_iter_t elements, iter;
-    size_t length;
-    bson_type_t type;
     if (find_array(definition, fields, &elements)) {
         int64_t there = count(elements);
         return there > 0 ? spill_unmanaged_refuse(definition, there, error) : SPILL_OK;
     }
-    if (spill_path_blocked(fields, definition->array, &length, &type))
-        return spill_unmanaged_blocked(definition, length, type == BSON_TYPE_ARRAY, error);
+    SPILL_TRY(check_path(definition, fields, definition->array, error));
     if (!spill_path_find(fields, definition->array, &iter))
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
@@ -175,15 +189,9 @@ spill_code_t spill_unmanaged_prepare(const spill_definition_t *definition, bson_
     int64_t before = (*fields)->len;
     size_t count = spill_own_fields(definition, own);
     for (size_t i = 0; i < count; i++) {
-        size_t length;
-        bson_type_t type;
         if (strchr(own[i], '.') == NULL)
             continue;
-        if (spill_path_blocked(*fields, own[i], &length, &type))
-            return spill_fail(error, SPILL_REFUSED,
-                              "%s: field '%.*s' is not a document, so '%s' has no place in it; "
-                              "unset it, or define another path",
-                              definition->collection, (int)length, own[i], own[i]);
+        SPILL_TRY(check_path(definition, *fields, own[i], error));
         bson_t *with = bson_new();
         spill_document_add_parents(*fields, own[i], with);
         bson_destroy(*fields);

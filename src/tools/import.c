@@ -490,26 +490,14 @@ static int64_t half_of_head(const spill_definition_t *definition)
     return (definition->bounds.head_bytes_max - spill_top_room(definition)) / 2 - noted;
 }
 
-/* An element of an export is stored under its number, without a search for its id. */
-static spill_code_t check_set(const import_t *import, spill_error_t *error)
-{
-    const spill_import_options_t *options = import->options;
-    if (!import->definition->unique || options->owner || options->elements || options->new_numbers)
-        return SPILL_OK;
-    return spill_fail(
-        error, SPILL_REFUSED,
-        "'%s' keeps each id once, so elements of an export cannot keep their numbers: "
-        "give --new-numbers",
-        import->definition->name);
-}
-
 static spill_code_t prepare_import(import_t *import, spill_error_t *error)
 {
     spill_parser_options_t *parsing = &import->parsing;
     const spill_bounds_t *bounds = &import->definition->bounds;
     int64_t half_head = half_of_head(import->definition);
     parsing->path = import->options->path;
-    parsing->elements = (spill_elements_options_t){.array = import->options->elements,
+    parsing->elements = (spill_elements_options_t){.definition = import->definition,
+                                                   .array = import->options->elements,
                                                    .owner = import->options->owner,
                                                    .entries_as = import->options->entries_as,
                                                    .inner = import->options->owner_inner,
@@ -536,7 +524,6 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
         strcmp(import->options->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = import->options->owner;
     bool fill = choose_parts(import, &parsing->bounds);
-    SPILL_TRY(check_set(import, error));
     SPILL_TRY(spill_elements_check(&parsing->elements, error));
     SPILL_TRY(find_input(import, error));
     SPILL_TRY(find_source(import, error));
@@ -546,10 +533,12 @@ static spill_code_t prepare_import(import_t *import, spill_error_t *error)
     bool ahead = import->options->owner && (import->source || parsing->id) &&
                  !import->store->ops->others_write;
     parsing->bases_of = ahead ? import->array : NULL;
-    import->writer = (spill_import_writer_t){.array = import->array,
-                                             .op_window = import->definition->op_window,
-                                             .with_ids = import->options->id != NULL,
-                                             .fill = fill};
+    import->writer = (spill_import_writer_t){
+        .array = import->array,
+        .input = import->server_collection ? import->server_collection : parsing->path,
+        .op_window = import->definition->op_window,
+        .with_ids = import->options->id != NULL,
+        .fill = fill};
     if (import->source) {
         char id[SPILL_IMPORT_ID_SIZE];
         spill_import_id(import->checkpoint_name, id);

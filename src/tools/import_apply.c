@@ -359,19 +359,15 @@ static spill_code_t append_owner(spill_import_writer_t *writer, const spill_chun
     if (code == SPILL_UNKNOWN) {
         spill_value_t value = spill_chunk_owner_value(chunk, owner);
         char *json = spill_value_to_json(&value, false);
-        spill_fail_prefix(error, code, "lines %" PRId64 " to %" PRId64 ", owner %.100s",
-                          chunk->line, chunk->end_line - 1, json);
+        spill_fail_prefix(error, code, "%.256s: lines %" PRId64 " to %" PRId64 ", owner %.100s",
+                          writer->input, chunk->line, chunk->end_line - 1, json);
         bson_free(json);
     }
     return code;
 }
 
-/*
- * Set other fields of heads. A chunk that is applied again sets them to the same values, before
- * later chunks do.
- */
-static spill_code_t apply_updates(spill_import_writer_t *writer, const spill_chunk_t *chunk,
-                                  spill_error_t *error)
+spill_code_t spill_import_apply_updates(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                        spill_error_t *error)
 {
     for (size_t i = 0; i < chunk->update_count; i++) {
         const spill_chunk_update_t *entry = &chunk->updates[i];
@@ -398,7 +394,7 @@ spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk
     /* Without an operation, a second try could append a batch again. */
     bool grouped = bases && writer->prefix[0] && !writer->with_ids;
     uint32_t left[GROUP_OWNERS];
-    SPILL_TRY(apply_updates(writer, chunk, error));
+    SPILL_TRY(spill_import_apply_updates(writer, chunk, error));
     for (size_t k = 0; k < chunk->owner_count;) {
         size_t left_count = 1;
         left[0] = chunk->by_key[k];

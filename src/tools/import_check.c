@@ -194,7 +194,7 @@ spill_code_t spill_input_check_items(spill_input_t *input, const spill_parser_op
     if (!*storable)
         return error->code;
     spill_code_t code = spill_split_begin(&input->split, document, error);
-    while (code == SPILL_OK && !end) {
+    while (code == SPILL_OK && (!end || spill_split_finish(&input->split))) {
         code = spill_split_next(&input->split, &item, &end, error);
         if (code == SPILL_OK && !end)
             code = check_item(input, options, &item, storable, error);

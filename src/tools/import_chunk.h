@@ -85,7 +85,7 @@ typedef struct spill_chunk {
     spill_chunk_record_t *records;
     size_t record_count;
     size_t record_capacity;
-    spill_chunk_update_t *updates; /* made before the appends */
+    spill_chunk_update_t *updates; /* made before the appends; after them if they have numbers */
     size_t update_count;
     size_t update_capacity;
     spill_chunk_owner_t *owners; /* in the order of their first records */
@@ -361,6 +361,7 @@ spill_code_t spill_import_checkpoints_drop(spill_store_t *store, const char *def
 
 typedef struct spill_import_writer {
     spill_array_t *array;
+    const char *input; /* its name in messages; borrowed */
     int64_t op_window;
     char prefix[SPILL_IMPORT_PREFIX_SIZE]; /* of operation ids; "": appends carry none */
     bool with_ids;                         /* each record is one operation */
@@ -384,6 +385,13 @@ void spill_import_writer_release(spill_import_writer_t *writer);
  */
 spill_code_t spill_import_apply(spill_import_writer_t *writer, const spill_chunk_t *chunk,
                                 const int64_t *bases, spill_error_t *error);
+
+/*
+ * Set the chunk's other fields of heads. A chunk that is applied again sets them to the same
+ * values, before later chunks do.
+ */
+spill_code_t spill_import_apply_updates(spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                                        spill_error_t *error);
 
 /* ---- records with numbers (import_numbered.c) ------------------------------------------------ */
 

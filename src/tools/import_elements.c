@@ -1,6 +1,7 @@
 /* Split documents into elements: an array's elements, a map's entries, inner arrays. */
 #include "tools/import_elements.h"
 
+#include "tools/import_fields.h"
 #include "tools/import_records.h"
 #include "util/error.h"
 
@@ -65,6 +66,7 @@ void spill_split_init(spill_split_t *split, const spill_elements_options_t *opti
     bson_init(&split->owner_storage);
     bson_init(&split->element_storage);
     bson_init(&split->update_storage);
+    bson_init(&split->exported.memory);
     if (!options->array)
         return;
     const char *pass = options->inner ? strstr(options->array, PASS) : NULL;
@@ -88,6 +90,10 @@ void spill_split_release(spill_split_t *split)
     bson_free(split->path);
     bson_free(split->inner_field);
     bson_free(split->starts);
+    spill_exported_release(&split->exported);
+    spill_buffer_release(&split->owner_key);
+    bson_destroy(split->held);
+    split->held = NULL;
 }
 
 spill_code_t spill_split_fail(const spill_split_t *split, spill_code_t code, spill_error_t *error)
@@ -140,51 +146,17 @@ static spill_code_t find_path(const spill_value_t *document, const char *path, s
 
 /* ---- the other fields of a head -------------------------------------------------------------- */
 
-static spill_code_t check_kept(const char *name, spill_error_t *error)
-{
-    bool good = name[0] != '\0' && name[0] != '$' && !strchr(name, '.');
-    return good ? SPILL_OK
-                : spill_fail(error, SPILL_PARSE,
-                             "--fields cannot keep the field '%s': a head's field has a name "
-                             "without dots that does not begin with $",
-                             name);
-}
-
-/*
- * Append the document's fields, without the array at `path`, under names that begin with `prefix`.
- * The sub-documents on the way to the array are passed, so that an update does not replace them.
- */
-static spill_code_t append_others(const spill_value_t *document, const char *prefix,
-                                  const char *path, bson_t *set, spill_error_t *error)
-{
-    spill_value_t value;
-    const char *name;
-    const bool top = prefix[0] == '\0';
-    const bool whole = top && find_name(document, path, &value);
-    const size_t part = whole ? strlen(path) : strcspn(path, ".");
-    spill_fields_t fields = spill_fields_of(document->data);
-    while (spill_fields_next(&fields, &name, &value)) {
-        bool on_path = strncmp(name, path, part) == 0 && name[part] == '\0';
-        if ((top && strcmp(name, "_id") == 0) || (on_path && path[part] == '\0'))
-            continue;
-        SPILL_TRY(check_kept(name, error));
-        char *full = bson_strdup_printf("%s%s%s", prefix, top ? "" : ".", name);
-        spill_code_t code = SPILL_OK;
-        if (on_path && value.type == BSON_TYPE_DOCUMENT)
-            code = append_others(&value, full, path + part + 1, set, error);
-        else
-            spill_value_append(&value, set, full);
-        bson_free(full);
-        SPILL_TRY(code);
-    }
-    return SPILL_OK;
-}
-
 static spill_code_t make_update(spill_split_t *split, const spill_value_t *document,
                                 spill_error_t *error)
 {
     SPILL_SCOPED(bson_destroy) bson_t set = BSON_INITIALIZER;
-    SPILL_TRY(append_others(document, "", split->path, &set, error));
+    spill_value_t unused;
+    const char *path = split->path;
+    const spill_left_out_t left = {.paths = &path,
+                                   .count = 1,
+                                   .whole = find_name(document, path, &unused),
+                                   .definition = split->options->definition};
+    SPILL_TRY(spill_import_other_fields(document, &left, &set, error));
     split->update_due = !bson_empty(&set);
     bson_reinit(&split->update_storage);
     BSON_APPEND_DOCUMENT(&split->update_storage, "$set", &set);
@@ -210,8 +182,7 @@ static void note_starts(spill_split_t *split)
     }
 }
 
-/* Read the next field of the current array. False: there is none. */
-static bool next_field(spill_split_t *split, const char **name, spill_value_t *value)
+bool spill_split_next_field(spill_split_t *split, const char **name, spill_value_t *value)
 {
     if (!split->options->backwards)
         return spill_fields_next(&split->left, name, value);
@@ -221,7 +192,7 @@ static bool next_field(spill_split_t *split, const char **name, spill_value_t *v
     return spill_fields_next(&split->left, name, value);
 }
 
-static void begin_array(spill_split_t *split, const spill_value_t *array)
+void spill_split_begin_array(spill_split_t *split, const spill_value_t *array)
 {
     split->taken = 0;
     split->start_count = 0;
@@ -252,14 +223,16 @@ static spill_code_t open_array(spill_split_t *split, const spill_value_t *docume
 {
     spill_value_t found;
     bool there = false;
-    begin_array(split, NULL);
+    spill_split_begin_array(split, NULL);
     SPILL_TRY(find_path(document, split->path, &found, &there, error));
     if (there)
         SPILL_TRY(check_container(split, &found, error));
-    begin_array(split, there ? &found : NULL);
+    spill_split_begin_array(split, there ? &found : NULL);
     split->missing += !there;
     return split->options->fields ? make_update(split, document, error) : SPILL_OK;
 }
+
+/* ---- a document ------------------------------------------------------------------------------ */
 
 spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spill_error_t *error)
 {
@@ -275,7 +248,7 @@ spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spi
     if (!options->owner) {
         SPILL_TRY(spill_export_line_read(document, &split->lines, &split->line, error));
         split->owner = split->line.owner;
-        return SPILL_OK;
+        return spill_split_is_exported(split) ? spill_split_begin_exported(split, error) : SPILL_OK;
     }
     SPILL_TRY(spill_decode_field(document, options->owner, &split->id, error));
     split->owner = split->id;
@@ -283,7 +256,7 @@ spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spi
         return SPILL_OK;
     if (!split->outer)
         return open_array(split, &whole, error);
-    begin_array(split, NULL);
+    spill_split_begin_array(split, NULL);
     SPILL_TRY(find_path(&whole, split->outer, &found, &there, error));
     split->missing = !there;
     if (!there)
@@ -388,11 +361,15 @@ spill_code_t spill_split_next(spill_split_t *split, spill_input_item_t *item, bo
     bool there = true;
     *item = (spill_input_item_t){.seq = -1};
     *end = false;
+    if (spill_split_is_exported(split)) {
+        *end = !spill_split_next_exported(split, item);
+        return SPILL_OK;
+    }
     if (!split->options->array) {
         take_whole(split, item, end);
         return SPILL_OK;
     }
-    while (!split->update_due && !next_field(split, &name, &value)) {
+    while (!split->update_due && !spill_split_next_field(split, &name, &value)) {
         SPILL_TRY(next_inner(split, &there, error));
         *end = !there;
         if (*end)

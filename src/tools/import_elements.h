@@ -7,7 +7,10 @@
 #define SPILL_TOOLS_IMPORT_ELEMENTS_H
 
 #include "bson/value.h"
-#include "tools/import_export_lines.h"
+#include "tools/import_exported.h"
+#include "util/buffer.h"
+
+#include <spillway/bucket.h>
 
 #include <spillway/error.h>
 
@@ -25,6 +28,8 @@ typedef struct spill_elements_options {
                                document's position, or its key in a map. NULL: no inner arrays */
     bool fields;            /* keep the other fields in the head */
     bool backwards;         /* the last element of an array is the first item */
+    /* The target: of an export's documents, and to check other fields. NULL: neither. */
+    const spill_definition_t *definition;
 } spill_elements_options_t;
 
 /* SPILL_INVALID: the options contradict each other. */
@@ -51,6 +56,14 @@ typedef struct spill_split {
     spill_value_t id;
     spill_export_lines_t lines; /* of an export: the kind of its lines; NONE: not known yet */
     spill_export_line_t line;   /* of an export: the document */
+
+    /* A head or a page of an export. The items of an owner's documents follow each other. */
+    spill_exported_t exported;
+    bson_t *held;      /* a head whose elements follow those of its pages; or NULL */
+    bool finished;     /* its elements are being read, and no page follows */
+    int64_t watermark; /* lower numbers of the owner were trimmed */
+    char window[SPILL_WINDOW_SIZE];
+    spill_buffer_t owner_key; /* of the owner of these documents */
 
     spill_fields_t inners; /* the inner documents that were not read yet */
     bool outer_is_map;
@@ -82,7 +95,34 @@ spill_code_t spill_split_begin(spill_split_t *split, const bson_t *document, spi
 spill_code_t spill_split_next(spill_split_t *split, spill_input_item_t *item, bool *end,
                               spill_error_t *error);
 
+/*
+ * Documents of an export: after the last item of one, the caller reads the next document. If it is
+ * a page of the same owner, join it: its items are the next ones. Else finish the owner: the items
+ * of its head may follow.
+ *
+ * *joins: `document` was begun as a page of the current owner, and is borrowed until its last item.
+ * SPILL_PARSE: it is no line of the export.
+ */
+bool spill_split_is_exported(const spill_split_t *split);
+spill_code_t spill_split_join(spill_split_t *split, const bson_t *document, bool *joins,
+                              spill_error_t *error);
+
+/* True: more items follow. False: the owner has none left; also for other inputs. */
+bool spill_split_finish(spill_split_t *split);
+
 /* Put the owner, and the element's number in its array if it has one, before an error's message. */
 spill_code_t spill_split_fail(const spill_split_t *split, spill_code_t code, spill_error_t *error);
+
+/* ---- for import_exported_items.c ------------------------------------------------------------- */
+
+/* Read an array, or NULL, from its oldest element on. */
+void spill_split_begin_array(spill_split_t *split, const spill_value_t *array);
+
+/* Read the next field of the current array. False: there is none. */
+bool spill_split_next_field(spill_split_t *split, const char **name, spill_value_t *value);
+
+/* As spill_split_begin and spill_split_next, for a line that was read. */
+spill_code_t spill_split_begin_exported(spill_split_t *split, spill_error_t *error);
+bool spill_split_next_exported(spill_split_t *split, spill_input_item_t *item);
 
 #endif

@@ -9,10 +9,21 @@
 static const char *const FORMS[] = {
     [SPILL_EXPORT_ELEMENTS] = "{\"owner\", \"seq\", \"element\"}",
     [SPILL_EXPORT_WINDOWS] = "{\"owner\", \"window\", \"seq\", \"element\"}",
+    [SPILL_EXPORT_DOCUMENTS] = "{\"collection\", \"document\"} with bookkeeping",
+    [SPILL_EXPORT_PLAIN] = "{\"collection\", \"document\"} without bookkeeping",
 };
 
 /* The fields that a line has, as bits. */
-enum { OWNER = 1, WINDOW = 2, SEQ = 4, ELEMENT = 8, OTHER = 16, ALL = OWNER | SEQ | ELEMENT };
+enum {
+    OWNER = 1,
+    WINDOW = 2,
+    SEQ = 4,
+    ELEMENT = 8,
+    COLLECTION = 16,
+    DOCUMENT = 32,
+    OTHER = 64,
+    ALL = OWNER | SEQ | ELEMENT
+};
 
 static int read_field(const bson_iter_t *iter, spill_export_line_t *line)
 {
@@ -24,6 +35,14 @@ static int read_field(const bson_iter_t *iter, spill_export_line_t *line)
     if (strcmp(name, "element") == 0) {
         line->element = spill_value_from_iter(iter);
         return ELEMENT;
+    }
+    if (strcmp(name, "collection") == 0 && BSON_ITER_HOLDS_UTF8(iter)) {
+        line->collection = bson_iter_utf8(iter, NULL);
+        return COLLECTION;
+    }
+    if (strcmp(name, "document") == 0 && BSON_ITER_HOLDS_DOCUMENT(iter)) {
+        line->document = spill_value_from_iter(iter);
+        return DOCUMENT;
     }
     if (strcmp(name, "window") == 0 && BSON_ITER_HOLDS_UTF8(iter)) {
         line->window = bson_iter_utf8(iter, NULL);
@@ -39,6 +58,8 @@ static int read_field(const bson_iter_t *iter, spill_export_line_t *line)
 static spill_export_lines_t read_line(const bson_t *document, spill_export_line_t *line)
 {
     bson_iter_t iter;
+    spill_value_t bookkeeping;
+    const char *rest;
     int fields = 0;
     *line = (spill_export_line_t){0};
     if (!bson_iter_init(&iter, document))
@@ -49,6 +70,10 @@ static spill_export_lines_t read_line(const bson_t *document, spill_export_line_
     }
     if (fields == ALL)
         return SPILL_EXPORT_ELEMENTS;
+    if (fields == (COLLECTION | DOCUMENT)) {
+        bool plain = !spill_value_field(&line->document, "spill", &rest, &bookkeeping);
+        return plain ? SPILL_EXPORT_PLAIN : SPILL_EXPORT_DOCUMENTS;
+    }
     return fields == (ALL | WINDOW) ? SPILL_EXPORT_WINDOWS : SPILL_EXPORT_NONE;
 }
 
@@ -56,11 +81,6 @@ spill_code_t spill_export_line_read(const bson_t *document, spill_export_lines_t
                                     spill_export_line_t *line, spill_error_t *error)
 {
     spill_export_lines_t found = read_line(document, line);
-    if (found == SPILL_EXPORT_NONE && bson_has_field(document, "collection") &&
-        bson_has_field(document, "document"))
-        return spill_fail(error, SPILL_PARSE,
-                          "this is a line of `export --documents`, which is not imported: export "
-                          "the elements, without --documents");
     if (found == SPILL_EXPORT_NONE)
         return spill_fail(error, SPILL_PARSE,
                           "this is no line of an export, which has the form %s; for other records, "
@@ -80,5 +100,5 @@ bool spill_export_lines_numbered(spill_export_lines_t lines, const spill_definit
 {
     spill_export_lines_t needed =
         spill_schema_of(definition)->has_windows ? SPILL_EXPORT_WINDOWS : SPILL_EXPORT_ELEMENTS;
-    return !new_numbers && lines == needed;
+    return !new_numbers && (lines == needed || lines == SPILL_EXPORT_DOCUMENTS);
 }

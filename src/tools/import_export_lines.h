@@ -1,6 +1,6 @@
 /*
  * The lines that `export` writes, as the input of an import: elements with their owners and
- * numbers. A pure function for each line.
+ * numbers, or documents (import_exported.h). A pure function for each line.
  */
 #ifndef SPILL_TOOLS_IMPORT_EXPORT_LINES_H
 #define SPILL_TOOLS_IMPORT_EXPORT_LINES_H
@@ -10,9 +10,11 @@
 
 /* What the lines of an input are. All lines of one input are of the same kind. */
 typedef enum spill_export_lines {
-    SPILL_EXPORT_NONE,     /* no export, or not known yet */
-    SPILL_EXPORT_ELEMENTS, /* {owner, seq, element} */
-    SPILL_EXPORT_WINDOWS,  /* {owner, window, seq, element}, of layout bucket */
+    SPILL_EXPORT_NONE,      /* no export, or not known yet */
+    SPILL_EXPORT_ELEMENTS,  /* {owner, seq, element} */
+    SPILL_EXPORT_WINDOWS,   /* {owner, window, seq, element}, of layout bucket */
+    SPILL_EXPORT_DOCUMENTS, /* {collection, document}: heads and pages, with bookkeeping */
+    SPILL_EXPORT_PLAIN,     /* the same without it, so the elements have no numbers */
 } spill_export_lines_t;
 
 /* A line. Borrows from its document. */
@@ -20,7 +22,9 @@ typedef struct spill_export_line {
     spill_value_t owner;
     spill_value_t element;
     int64_t seq;
-    const char *window; /* or NULL */
+    const char *window;     /* or NULL */
+    const char *collection; /* of DOCUMENTS and PLAIN, which have no other fields */
+    spill_value_t document;
 } spill_export_line_t;
 
 /*

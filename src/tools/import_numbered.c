@@ -29,11 +29,14 @@ static const spill_element_t *collect_elements(spill_import_writer_t *writer,
     return writer->elements;
 }
 
-static spill_code_t name_lines(const spill_chunk_t *chunk, spill_code_t code, spill_error_t *error)
+/* Name the input and the lines of the chunk that failed. */
+static spill_code_t name_lines(const spill_import_writer_t *writer, const spill_chunk_t *chunk,
+                               spill_code_t code, spill_error_t *error)
 {
-    return code == SPILL_OK ? code
-                            : spill_fail_prefix(error, code, "lines %" PRId64 " to %" PRId64,
-                                                chunk->line, chunk->end_line - 1);
+    return code == SPILL_OK
+               ? code
+               : spill_fail_prefix(error, code, "%.256s: lines %" PRId64 " to %" PRId64,
+                                   writer->input, chunk->line, chunk->end_line - 1);
 }
 
 spill_code_t spill_import_read_numbers(spill_import_writer_t *writer, const spill_chunk_t *chunk,
@@ -45,7 +48,7 @@ spill_code_t spill_import_read_numbers(spill_import_writer_t *writer, const spil
         spill_value_t value = spill_chunk_owner_value(chunk, owner);
         const spill_element_t *elements = collect_elements(writer, chunk, owner);
         SPILL_TRY(name_lines(
-            chunk,
+            writer, chunk,
             spill_numbered_check(writer->array, &value, elements, owner->count, &bases[i], error),
             error));
     }
@@ -61,7 +64,7 @@ spill_code_t spill_import_apply_numbered(spill_import_writer_t *writer, const sp
         spill_value_t value = spill_chunk_owner_value(chunk, owner);
         const spill_element_t *elements = collect_elements(writer, chunk, owner);
         spill_numbered_counts_t counts;
-        SPILL_TRY(name_lines(chunk,
+        SPILL_TRY(name_lines(writer, chunk,
                              spill_numbered_append(writer->array, &value, elements, owner->count,
                                                    bases[i], &counts, error),
                              error));
@@ -69,5 +72,6 @@ spill_code_t spill_import_apply_numbered(spill_import_writer_t *writer, const sp
         writer->repeated += counts.repeated;
         writer->dropped += counts.dropped;
     }
-    return SPILL_OK;
+    /* An update makes a missing head, which would then begin with number 0. */
+    return spill_import_apply_updates(writer, chunk, error);
 }

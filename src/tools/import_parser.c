@@ -32,10 +32,24 @@ typedef struct pending {
     int64_t end_line;
 } pending_t;
 
+/*
+ * Documents of an export: a document that was read behind those of an owner, and is not theirs. It
+ * is the next record.
+ */
+typedef struct following {
+    bool there;
+    bson_t document;
+    spill_input_record_t place;
+    uint64_t hash;
+    int64_t offset; /* where it begins */
+    int64_t line;
+} following_t;
+
 struct spill_parser {
     spill_parser_options_t options;
     spill_input_t input;
     pending_t pending;
+    following_t following;
     int64_t number;
     int64_t end_offset; /* of the previous chunk: where the next one begins */
     int64_t end_line;
@@ -124,65 +138,192 @@ static void end_input(spill_chunk_t *chunk, spill_code_t code, const spill_error
         chunk->error = *error;
 }
 
-/* Skip a bad record if skip_max allows it and its end is known; otherwise end the input here. */
-static bool skip_record(spill_parser_t *parser, spill_chunk_t *chunk, bool more, uint64_t hash,
-                        spill_code_t code, const spill_error_t *error)
+/* May a bad record be skipped? `more`: its end is known. */
+static bool may_skip(const spill_parser_t *parser, bool more, spill_code_t code)
 {
-    bool bad_record = code == SPILL_PARSE || code == SPILL_TOO_BIG;
-    if (!bad_record || !more || parser->skipped >= parser->options.skip_max) {
+    return (code == SPILL_PARSE || code == SPILL_TOO_BIG) && more &&
+           parser->skipped < parser->options.skip_max;
+}
+
+/* Report the bad record if it may be skipped; otherwise end the input with its error. */
+static bool pass_bad(spill_parser_t *parser, spill_chunk_t *chunk, bool more, spill_code_t code,
+                     const spill_error_t *error)
+{
+    if (!may_skip(parser, more, code)) {
         end_input(chunk, code, error);
         return false;
     }
     parser->skipped++;
     spill_chunk_add_bad(chunk, error->message);
+    return true;
+}
+
+/* Skip a bad record if skip_max allows it and its end is known; otherwise end the input here. */
+static bool skip_record(spill_parser_t *parser, spill_chunk_t *chunk, bool more, uint64_t hash,
+                        spill_code_t code, const spill_error_t *error)
+{
+    if (!pass_bad(parser, chunk, more, code, error))
+        return false;
     chunk->hash = mix_hash(chunk->hash, hash);
     end_chunk_at(chunk, spill_input_offset(&parser->input), spill_input_line(&parser->input), 0);
     return true;
 }
 
-/* Decode the record, and check its items if it has several: then they are good or bad together. */
-static spill_code_t decode_record(spill_parser_t *parser, const spill_input_record_t *record,
-                                  spill_error_t *error)
+/* The pending document is the one that was read last. */
+static void note_place(spill_parser_t *parser, const spill_input_record_t *record, uint64_t hash)
 {
     pending_t *pending = &parser->pending;
-    const bool split = parser->options.elements.array != NULL;
-    bool storable = true;
-    spill_code_t code = spill_decode(&parser->input.decoder, record, &pending->document, error);
-    if (code != SPILL_OK)
-        return spill_input_fail(&parser->input, record, code, error);
-    if (split)
-        code = spill_input_check_items(&parser->input, &parser->options, &pending->document,
-                                       &storable, error);
-    else if (pending->document.len > SPILL_DOCUMENT_BYTES_MAX)
-        code = spill_fail(error, SPILL_TOO_BIG,
-                          "the element has %u bytes, and a document holds at most 16 MiB",
-                          pending->document.len);
-    if (code == SPILL_OK)
-        code = spill_split_begin(&parser->input.split, &pending->document, error);
-    if (code != SPILL_OK) {
-        bson_destroy(&pending->document);
-        return spill_input_fail(&parser->input, record, split ? SPILL_PARSE : code, error);
-    }
-    pending->there = true;
     pending->place = (spill_input_record_t){.offset = record->offset, .line = record->line};
-    pending->hash = spill_hash(record->data, record->size);
+    pending->hash = hash;
     pending->end_offset = spill_input_offset(&parser->input);
     pending->end_line = spill_input_line(&parser->input);
-    return SPILL_OK;
 }
 
 /*
- * Go to the pending record's next item. After the last one, the record is no longer pending, and
- * the chunk ends behind it. The items are good: decode_record or add_to_chunk has checked them.
+ * Begin with the pending document, and check its items if it has several: then they are good or bad
+ * together. After an error it is not pending.
  */
-static void next_item(spill_parser_t *parser, spill_chunk_t *chunk)
+static spill_code_t begin_document(spill_parser_t *parser, const spill_input_record_t *record,
+                                   uint64_t hash, spill_error_t *error)
 {
     pending_t *pending = &parser->pending;
-    const spill_split_t *split = &parser->input.split;
+    spill_split_t *split = &parser->input.split;
+    const bool has_array = parser->options.elements.array != NULL;
+    bool storable = true;
+    spill_code_t code = SPILL_OK;
+    if (has_array)
+        code = spill_input_check_items(&parser->input, &parser->options, &pending->document,
+                                       &storable, error);
+    if (code == SPILL_OK)
+        code = spill_split_begin(split, &pending->document, error);
+    if (code == SPILL_OK && !has_array && !spill_split_is_exported(split) &&
+        pending->document.len > SPILL_DOCUMENT_BYTES_MAX)
+        code = spill_fail(error, SPILL_TOO_BIG,
+                          "the element has %u bytes, and a document holds at most 16 MiB",
+                          pending->document.len);
+    if (code != SPILL_OK) {
+        bson_destroy(&pending->document);
+        return spill_input_fail(&parser->input, record, has_array ? SPILL_PARSE : code, error);
+    }
+    pending->there = true;
+    note_place(parser, record, hash);
+    return SPILL_OK;
+}
+
+static spill_code_t decode_record(spill_parser_t *parser, const spill_input_record_t *record,
+                                  spill_error_t *error)
+{
+    spill_code_t code =
+        spill_decode(&parser->input.decoder, record, &parser->pending.document, error);
+    if (code != SPILL_OK)
+        return spill_input_fail(&parser->input, record, code, error);
+    return begin_document(parser, record, spill_hash(record->data, record->size), error);
+}
+
+/* ---- documents of an export ------------------------------------------------------------------ */
+
+/*
+ * The owner's documents so far have no items left: read and decode the next document in their
+ * place. *end: there is none.
+ */
+static spill_code_t read_behind(spill_parser_t *parser, spill_input_record_t *record, bool *end,
+                                bool *more, spill_error_t *error)
+{
+    pending_t *pending = &parser->pending;
+    SPILL_TRY(spill_input_next(&parser->input, record, end, more, error));
+    if (*end)
+        return SPILL_OK;
+    *more = true;
+    if (record->size > LARGE_BYTES)
+        wait_until_idle(parser);
+    bson_destroy(&pending->document);
+    spill_code_t code = spill_decode(&parser->input.decoder, record, &pending->document, error);
+    if (code == SPILL_OK)
+        return SPILL_OK;
+    bson_init(&pending->document);
+    return spill_input_fail(&parser->input, record, code, error);
+}
+
+/* The document that was read belongs to another owner: it is the next record. */
+static void put_aside(spill_parser_t *parser, const spill_input_record_t *record, uint64_t hash,
+                      int64_t offset, int64_t line)
+{
+    parser->following = (following_t){.there = true,
+                                      .place = {.offset = record->offset, .line = record->line},
+                                      .hash = hash,
+                                      .offset = offset,
+                                      .line = line};
+    parser->following.document = parser->pending.document;
+    bson_init(&parser->pending.document);
+}
+
+/*
+ * Read the page behind the owner's documents so far, if one follows (*joined). A bad one that may
+ * be skipped is reported, and leaves the chunk's end as it is. False: the input ended with an
+ * error.
+ */
+static bool join_page(spill_parser_t *parser, spill_chunk_t *chunk, bool *joined)
+{
+    *joined = false;
+    for (;;) {
+        spill_error_t error;
+        spill_input_record_t record;
+        bool end = false, more = false;
+        int64_t offset = spill_input_offset(&parser->input);
+        int64_t line = spill_input_line(&parser->input);
+        spill_code_t code = read_behind(parser, &record, &end, &more, &error);
+        if (code == SPILL_OK && end)
+            return true;
+        if (code == SPILL_OK) {
+            uint64_t hash = spill_hash(record.data, record.size);
+            code =
+                spill_split_join(&parser->input.split, &parser->pending.document, joined, &error);
+            if (code == SPILL_OK && *joined)
+                note_place(parser, &record, hash);
+            else if (code == SPILL_OK)
+                put_aside(parser, &record, hash, offset, line);
+            if (code == SPILL_OK)
+                return true;
+            spill_input_fail(&parser->input, &record, code, &error);
+        }
+        if (!pass_bad(parser, chunk, more, code, &error))
+            return false;
+    }
+}
+
+static spill_code_t take_following(spill_parser_t *parser, uint64_t *hash, spill_error_t *error)
+{
+    following_t *following = &parser->following;
+    *hash = following->hash;
+    following->there = false;
+    parser->pending.offset = following->offset;
+    parser->pending.line = following->line;
+    parser->pending.document = following->document;
+    return begin_document(parser, &following->place, following->hash, error);
+}
+
+/* ---- records and items ----------------------------------------------------------------------- */
+
+/*
+ * Go to the pending record's next item. After the last one, the record is no longer pending, and
+ * the chunk ends behind it. The items are good: begin_document or add_to_chunk has checked them.
+ * False: the input ended with an error.
+ */
+static bool next_item(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    pending_t *pending = &parser->pending;
+    spill_split_t *split = &parser->input.split;
     spill_error_t unused;
-    bool end = false;
-    if (spill_split_next(&parser->input.split, &pending->item, &end, &unused) == SPILL_OK && !end)
-        return;
+    bool more = true;
+    while (more) {
+        bool end = false, joined = false;
+        if (spill_split_next(split, &pending->item, &end, &unused) == SPILL_OK && !end)
+            return true;
+        more = spill_split_is_exported(split) && !split->finished;
+        if (more && !join_page(parser, chunk, &joined))
+            return false;
+        more = more && (joined || spill_split_finish(split));
+    }
     if (split->items == 0)
         chunk->hash = mix_hash(chunk->hash, pending->hash);
     end_chunk_at(chunk, pending->end_offset, pending->end_line, 0);
@@ -190,6 +331,28 @@ static void next_item(spill_parser_t *parser, spill_chunk_t *chunk)
     chunk->missing += split->missing;
     bson_destroy(&pending->document);
     pending->there = false;
+    return true;
+}
+
+/* Read a record, and begin with it. *hash and *more: for skip_record, after an error. */
+static spill_code_t begin_record(spill_parser_t *parser, bool *end, bool *more, uint64_t *hash,
+                                 spill_error_t *error)
+{
+    spill_input_record_t record;
+    *more = true;
+    if (parser->following.there)
+        return take_following(parser, hash, error);
+    *more = false;
+    parser->pending.offset = spill_input_offset(&parser->input);
+    parser->pending.line = spill_input_line(&parser->input);
+    SPILL_TRY(spill_input_next(&parser->input, &record, end, more, error));
+    if (*end)
+        return SPILL_OK;
+    *more = true;
+    if (record.size > LARGE_BYTES)
+        wait_until_idle(parser);
+    *hash = spill_hash(record.data, record.size);
+    return decode_record(parser, &record, error);
 }
 
 /* Read the next good record. False: the input ended before one. */
@@ -197,25 +360,14 @@ static bool read_record(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     for (;;) {
         spill_error_t error;
-        spill_input_record_t record;
-        bool end = false;
-        bool more = false;
+        bool end = false, more = false;
         uint64_t hash = 0;
-        parser->pending.offset = spill_input_offset(&parser->input);
-        parser->pending.line = spill_input_line(&parser->input);
-        spill_code_t code = spill_input_next(&parser->input, &record, &end, &more, &error);
-        if (code == SPILL_OK && end) {
+        spill_code_t code = begin_record(parser, &end, &more, &hash, &error);
+        if (code == SPILL_OK && !end)
+            return true;
+        if (code == SPILL_OK) {
             end_input(chunk, SPILL_OK, NULL);
             return false;
-        }
-        if (code == SPILL_OK) {
-            more = true;
-            if (record.size > LARGE_BYTES)
-                wait_until_idle(parser);
-            code = decode_record(parser, &record, &error);
-            if (code == SPILL_OK)
-                return true;
-            hash = spill_hash(record.data, record.size);
         }
         if (!skip_record(parser, chunk, more, hash, code, &error))
             return false;
@@ -228,9 +380,10 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     while (!parser->pending.there) {
         if (!read_record(parser, chunk))
             return false;
-        do
-            next_item(parser, chunk);
-        while (parser->pending.there && parser->input.split.items <= parser->passed);
+        do {
+            if (!next_item(parser, chunk))
+                return false;
+        } while (parser->pending.there && parser->input.split.items <= parser->passed);
         parser->passed = 0;
     }
     return true;
@@ -261,11 +414,11 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     pending_t *pending = &parser->pending;
     spill_error_t error;
     spill_code_t code = add_to_chunk(parser, chunk, &error);
-    if (code == SPILL_OK) {
-        next_item(parser, chunk);
-        return true;
-    }
+    if (code == SPILL_OK)
+        return next_item(parser, chunk);
     spill_input_fail(&parser->input, &pending->place, code, &error);
+    if (spill_split_is_exported(&parser->input.split)) /* the owner's other items are good */
+        return pass_bad(parser, chunk, true, code, &error) && next_item(parser, chunk);
     bson_destroy(&pending->document);
     pending->there = false;
     return skip_record(parser, chunk, true, pending->hash, code, &error);
@@ -393,6 +546,8 @@ void spill_parser_stop(spill_parser_t *parser)
     }
     if (parser->pending.there)
         bson_destroy(&parser->pending.document);
+    if (parser->following.there)
+        bson_destroy(&parser->following.document);
     for (size_t i = 0; i < CHUNKS; i++)
         spill_chunk_release(&parser->chunks[i]);
     spill_input_close(&parser->input);

@@ -226,21 +226,23 @@ spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_
 /* ---- undo ------------------------------------------------------------------------------------ */
 
 static spill_code_t measure_owner(const spill_migrate_pass_t *pass, const spill_value_t *value,
-                                  spill_error_t *error)
+                                  int64_t *elements, spill_error_t *error)
 {
     SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
     int64_t bytes = 0;
     SPILL_TRY(spill_owner_init(&owner, pass->array, value, error));
-    return spill_unmanage_size(&owner, &bytes, error);
+    return spill_unmanage_size(&owner, elements, &bytes, error);
 }
 
 static spill_code_t check_fits(void *context, const spill_value_t *value, spill_error_t *error)
 {
     spill_migrate_pass_t *pass = context;
     spill_error_t failure;
-    spill_code_t code = measure_owner(pass, value, &failure);
+    int64_t elements = 0;
+    spill_code_t code = measure_owner(pass, value, &elements, &failure);
     pthread_mutex_lock(&pass->report_lock);
     pass->result->owners++;
+    pass->result->elements += elements;
     pthread_mutex_unlock(&pass->report_lock);
     return spill_migrate_report_failure(pass, value, code, &failure, error);
 }

@@ -57,7 +57,7 @@ cp out before
 # ---- undo ----------------------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json --undo
-has out '"step":"can be undone","owners":1'
+has out '"step":"can be undone","owners":1,"taken":0,"full":0,"elements":40'
 has err 'nothing was changed: act with --execute'
 expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
 has out '"step":"undone","owners":1,"taken":0,"full":0,"elements":40'

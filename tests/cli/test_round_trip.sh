@@ -39,10 +39,56 @@ for i in {1..90}; do
     echo "{\"_id\": $i, \"by\": \"u$((i % 3))\", \"at\": {\"\$date\": \"2026-0$((i / 60 + 1))-01T00:00:00Z\"}, \"x\": $((i * 7 % 10)).5}"
 done >events.ndjson
 
+# round_trip_documents LAYOUT: what `export --documents` writes of the source makes the same elements, numbers and
+# other fields; without bookkeeping, the same elements in order.
+round_trip_documents() {
+    if [[ $1 != *bucket* ]]; then
+        expect 0 update "$source" ev u1 '{"$set": {"name": "Ada", "stats.theme": [1, {"a": null}]}}'
+        expect 0 update "$source" ev u2 '{"$set": {"stats.other": {"$numberLong": "5"}}}'
+    fi
+    expect 0 export "$source" ev --documents
+    mv out documents.ndjson
+    expect 0 export "$source" ev --documents --plain
+    mv out plain.ndjson
+    new_target "$1"
+    expect 0 import "$db" ev documents.ndjson --json --quiet
+    has out "{\"records\":$records,\"repeated\":0,\"skipped\":0,\"before\":0"
+    same "$1, documents"
+    expect 0 export "$db" ev --documents --plain
+    python3 - out plain.ndjson "$1" <<'EOF' || fail "$1: other fields"
+import json, sys
+def heads(path):
+    found = {}
+    for line in open(path, encoding="utf-8"):
+        document = json.loads(line)["document"]
+        if "_id" in document:
+            fields = {name: document[name] for name in ("name", "stats") if name in document}
+            if "stats" in fields: # an array, a flag and a number may be in it
+                fields["stats"] = {name: fields["stats"].get(name) for name in ("theme", "other")}
+            found[json.dumps(document["_id"])] = fields
+    return found
+got, expected = heads(sys.argv[1]), heads(sys.argv[2])
+sys.exit(got != expected or ("bucket" not in sys.argv[3] and not any(expected.values())))
+EOF
+    expect 0 import "$db" ev documents.ndjson --again --json --quiet
+    has out "{\"records\":$records,\"repeated\":$records,"
+    same "$1, documents again"
+    new_target "$1"
+    expect 0 import "$db" ev plain.ndjson --json --quiet
+    has out '"renumbered":'
+    expect 0 export "$db" ev
+    # A page keeps elements that were trimmed; without bookkeeping nothing shows it.
+    cmp -s <(sed 's/"seq":[0-9]*,//' out | grep -vxF -f trimmed) <(sed 's/"seq":[0-9]*,//' export.ndjson) ||
+        fail "$1: other elements from documents without bookkeeping"
+    clean "$db"
+}
+
 # ---- layouts with numbers of the owner -----------------------------------------------------------
 
 # u0: two gaps, u1: trimmed, u2: a gap in the last document, and a last element that was removed.
 damage() {
+    expect 0 export "$source" ev u1
+    sed -n 's/"seq":\(1\?[0-9]\|2[0-3]\),//p' out >trimmed
     expect 0 trim "$source" ev u1 --below 24
     for number in u0:25 u0:26 u0:28 u2:27 u2:29; do
         expect 0 remove "$source" ev "${number%:*}" "${number#*:}"
@@ -50,9 +96,10 @@ damage() {
 }
 
 layouts=("--preset feed --threshold 5 --page 5" "--preset feed-recent --threshold 5 --page 5"
-    "--preset feed-recent --threshold 1000" "--layout reference --id-field _id"
+    "--preset feed-recent --threshold 1000" "--preset feed-recent --order newest-first --threshold 5 --page 5" "--layout reference --id-field _id"
     "--layout subset --sort-by x --top 3 --id-field _id" "--layout capped --threshold 8"
-    "--layout capped --threshold 8 --sort-by _id")
+    "--layout capped --threshold 8 --sort-by _id"
+    "--preset feed-recent --threshold 5 --page 5 --array stats.events --count-field stats.count --pages-field meta.pages")
 for layout in "${layouts[@]}"; do
     new_source
     # shellcheck disable=SC2086
@@ -74,6 +121,7 @@ for layout in "${layouts[@]}"; do
     # The next element gets the next number.
     expect 0 append "$db" ev u1 '{"_id": 1000, "x": 3.5}'
     is out 30
+    round_trip_documents "$layout"
 done
 
 # From a layout to another one: a cap keeps the newest, and the rest is reported.
@@ -90,7 +138,7 @@ cat >export.ndjson <<'END'
 {"owner":{ "$numberInt" : "7" },"seq":4000000003,"element":"a\tb"}
 {"owner":{ "a" : { "$oid" : "0123456789abcdef01234567" } },"seq":1,"element":[ { "$numberDouble" : "-0.0" } ]}
 END
-for layout in "${layouts[@]:0:3}" "${layouts[5]}"; do
+for layout in "${layouts[@]:0:4}" "${layouts[7]}"; do
     new_target "$layout"
     expect 0 import "$db" ev export.ndjson --quiet
     same "$layout"
@@ -132,12 +180,66 @@ expect 0 remove "$db" ev a 2
 line a 2 2 >bad.ndjson
 expect 4 import "$db" ev bad.ndjson --quiet --as removed
 has err "number 2 was used before, and its element removed"
-expect 0 export "$db" ev --documents
-mv out bad.ndjson
-expect 3 import "$db" ev bad.ndjson --quiet --as documents
-has err "bad.ndjson:1: this is a line of \`export --documents\`, which is not imported"
+has err "bad.ndjson: lines 1 to 1: owner \"a\" of 'ev'"
+has err "drop the owner, or import with --new-numbers"
 expect 2 import "$db" ev bad.ndjson --id _id
 expect 2 import "$db" ev bad.ndjson --owner by --new-numbers
+
+# ---- documents that cannot be imported -----------------------------------------------------------
+
+new_source
+expect 0 define "$source" ev --preset feed-recent --threshold 2 --page 2 --quiet
+for owner in a b; do
+    for number in 0 1 2 3 4 5 6; do
+        echo "{\"n\": $number}"
+    done | "$SPILLWAY" append "$source" ev "$owner" --quiet || fail "append"
+done
+expect 0 update "$source" ev a '{"$set": {"name": "Ada"}}'
+expect 0 export "$source" ev
+mv out export.ndjson
+expect 0 export "$source" ev --documents
+mv out documents.ndjson
+[ "$(wc -l <documents.ndjson)" = 6 ] || fail "there are not 2 pages for each owner"
+# Other names, or another layout: nothing is imported, and the message says what to do.
+new_target "--preset feed-recent --collection others"
+expect 3 import "$db" ev documents.ndjson --quiet
+has err "documents.ndjson:1: neither heads nor pages are in the collection 'users': define 'ev' with"
+expect 0 owners "$db" ev
+is out ""
+new_target "--preset feed-recent --array log"
+expect 3 import "$db" ev documents.ndjson --quiet
+has err "documents.ndjson:1: the document has no bookkeeping 'spill.log'"
+# The other fields clash with a field of the definition.
+new_target "--preset feed-recent --threshold 2 --page 2 --count-field name"
+expect 3 import "$db" ev documents.ndjson --quiet
+has err "the document has no number of elements 'name': define 'ev' with"
+# A bad page ends the import in the middle of an owner; repaired, the import continues.
+new_target "--preset feed-recent --threshold 2 --page 2"
+{ sed -n 1,2p documents.ndjson && echo '{"collection": "overflowActivities"}' && sed -n 4,6p documents.ndjson; } >bad.ndjson
+expect 3 import "$db" ev bad.ndjson --quiet
+has err "bad.ndjson:3: this is no line of an export, which has the form {\"collection\", \"document\"}"
+counts "$db" ev a 2 # of the first page
+cp documents.ndjson bad.ndjson
+expect 0 import "$db" ev bad.ndjson --json --quiet
+has out '"records":12,"repeated":0,"skipped":0,"before":2'
+same "a repaired page"
+# Skipped, it leaves a gap.
+sed -i 3s/document/something/ bad.ndjson
+new_target "--preset feed-recent --threshold 2 --page 2"
+expect 0 import "$db" ev bad.ndjson --json --quiet --skip-bad=1
+has out '"records":12,"repeated":0,"skipped":1,"before":0'
+expect 0 export "$db" ev
+cmp -s out <(sed '3,4d' export.ndjson) || fail "other elements are missing than those of the bad page"
+# An export of elements and one of documents, or with and without bookkeeping, are not mixed.
+expect 0 export "$source" ev --documents --plain
+{ sed -n 1,3p documents.ndjson && sed -n 4,6p out; } >bad.ndjson
+new_target "--preset feed-recent --threshold 2 --page 2"
+expect 3 import "$db" ev bad.ndjson --quiet
+has err "bad.ndjson:4: this line has the form {\"collection\", \"document\"} without bookkeeping"
+# From the documents of a definition that keeps the newest to one that keeps the oldest.
+new_target "--preset feed-recent --keep oldest --threshold 2 --page 2"
+expect 0 import "$db" ev documents.ndjson --quiet
+same "keep oldest"
 
 # ---- layout bucket -------------------------------------------------------------------------------
 
@@ -152,6 +254,9 @@ new_target "$bucket"
 expect 0 import "$db" ev export.ndjson --json --quiet
 is out '{"records":90,"repeated":0,"skipped":0,"before":0}'
 same bucket
+records=90
+: >trimmed
+round_trip_documents "$bucket"
 # Other windows, and no windows: the elements get new numbers, in order.
 new_target "${bucket/month/day}"
 expect 3 import "$db" ev export.ndjson --quiet
@@ -177,10 +282,10 @@ records=40000 kills=${SPILLWAY_KILLS:-5}
 awk -v records=$records 'BEGIN { for (i = 0; i < records; i++) printf "{\"owner\":\"u%d\",\"seq\":%d,\"element\":{ \"_id\" : { \"$numberInt\" : \"%d\" } }}\n", i * 11 / records, i + int(i / 7) + 500, i }' | LC_ALL=C sort -t'"' -k4,4 -s >export.ndjson
 layouts=("--preset feed --threshold 50 --page 50" "--preset feed-recent --threshold 50 --page 50")
 [ -z "${SPILLWAY_LONG:-}" ] || layouts+=("--layout reference" "--preset feed --threshold 3 --page 2")
-for layout in "${layouts[@]}"; do
-    new_target "$layout"
+# killed_import FILE: import it, kill the program at random moments and repeat until it ends.
+killed_import() {
     for ((killed = 0;; killed++)); do
-        "$SPILLWAY" import "$db" ev export.ndjson --quiet >out 2>err &
+        "$SPILLWAY" import "$db" ev "$1" --quiet >out 2>err &
         job=$!
         if [ "$killed" -lt "$kills" ]; then
             sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
@@ -191,6 +296,18 @@ for layout in "${layouts[@]}"; do
         [ "$status" = 137 ] || break
     done
     [ "$status" = 0 ] || grep -q "has nothing new" err || fail "the import ended with $status: $(cat err)"
-    echo "$killed kills: $layout"
+    echo "$killed kills: $layout, $1"
+}
+for layout in "${layouts[@]}"; do
+    new_target "$layout"
+    killed_import export.ndjson
     same "$layout, killed"
+    expect 0 update "$db" ev u3 '{"$set": {"name": "Ada"}}'
+    expect 0 export "$db" ev --documents
+    mv out documents.ndjson
+    new_target "$layout"
+    killed_import documents.ndjson
+    same "$layout, documents, killed"
+    expect 0 export "$db" ev u3 --documents --plain
+    has out '"name" : "Ada"'
 done

@@ -48,6 +48,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_catalog_tests(&suite);
     add_owner_tests(&suite);
     add_bucket_tests(&suite);
+    add_path_tests(&suite);
     add_layout_tests(&suite);
     if (plays_random(kind, order)) {
         add_random_tests(&suite);

@@ -24,7 +24,10 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
     static const char *const names[PAIR_ALL] = {"feed", "likes",   "log",     "buckets",
                                                 "last", "highest", "reviews", "best"};
     bool paths = contract_paths;
-    /* Two of them are in one sub-document of the same heads. */
+    /*
+     * Two of them are in one sub-document of the same heads: "stats.activities" and "stats.log".
+     * The array "stats_activities" is beside it.
+     */
     static const bool has_path[PAIR_ALL] = {
         [0] = true, [2] = true, [PAIR_BUCKETS] = true, [PAIR_TOP_N] = true, [PAIR_SUBSET] = true};
     for (size_t i = 0; i < PAIR_ALL; i++) {
@@ -42,6 +45,8 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
         else if (kind->shows_other_arrays)
             snprintf(definition->collection, SPILL_NAME_SIZE, "%sHeads", names[i]);
         contract_paths = paths;
+        if (paths && i == 1)
+            strcpy(definition->array, "stats_activities");
         if (paths && has_path[i])
             definition_put_in_document(definition, i == PAIR_BUCKETS ? "inner" : "stats");
         for (size_t k = 0; k < 2; k++) {

@@ -34,6 +34,7 @@ void add_catalog_tests(suite_t *suite);   /* catalog.c: catalog, numbers, owners
 void add_owner_tests(suite_t *suite);     /* owners.c: owners with an _id of any type */
 /* bucket.c: windows and statistics through the public API */
 void add_bucket_tests(suite_t *suite);
+void add_path_tests(suite_t *suite);   /* paths.c: arrays whose names look alike */
 void add_layout_tests(suite_t *suite); /* layout.c: a layout that a test adds */
 /* random.c: random requests, compared with the model store */
 void add_random_tests(suite_t *suite);

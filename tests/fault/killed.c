@@ -1,6 +1,7 @@
 #include "killed.h"
 
 #include "support/child.h"
+#include "support/definition.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -49,6 +50,19 @@ static spill_store_t *open_store(const char *path, spill_durability_t durability
     return store;
 }
 
+/* In the environment of workers whose arrays have paths. */
+static const char PATHS[] = "SPILLWAY_KILLED_PATHS";
+
+bool killed_use_paths(unsigned seed)
+{
+    bool paths = seed % 3 == 2;
+    if (paths)
+        setenv(PATHS, "1", 1);
+    else
+        unsetenv(PATHS);
+    return paths;
+}
+
 static spill_array_t *open_array(spill_store_t *store, const char *name)
 {
     spill_error_t error;
@@ -61,6 +75,8 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
     definition.bounds.threshold = 3;
     definition.bounds.page_capacity = 4;
     definition.op_window = 2000; /* a thread may sleep while another appends */
+    if (getenv(PATHS) != NULL)
+        definition_put_in_document(&definition, "stats");
     if (spill_store_define(store, &definition, &error) != SPILL_OK)
         die("define", &error);
     if (spill_array_open(store, name, &array, &error) != SPILL_OK)

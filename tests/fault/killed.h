@@ -43,6 +43,12 @@ typedef struct killed_plan {
     int longest_us;   /* the longest random delay before the kill */
 } killed_plan_t;
 
+/*
+ * A third of the seeds have the head's fields in a sub-document, with paths for names. Returns
+ * whether this seed does; the workers of the next rounds follow it.
+ */
+bool killed_use_paths(unsigned seed);
+
 void killed_ledger_init(killed_ledger_t *ledger);
 void killed_ledger_release(killed_ledger_t *ledger);
 

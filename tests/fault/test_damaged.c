@@ -7,6 +7,8 @@
  *   SPILLWAY_SEED          the seed (printed); the same seed draws the same cases
  *   SPILLWAY_DAMAGE_CASES  how many (72; with a sanitizer 36; 500 if SPILLWAY_LONG is set)
  *
+ * A third of the seeds, 1 modulo 3, have the head's fields in a sub-document.
+ *
  * Every pair of file kind and damage is used once before any pair is used twice. Each case runs in
  * its own process, so that the test sees a signal. Every tenth case also runs the program.
  */
@@ -169,8 +171,9 @@ static base_t bases[] = {
 };
 enum { BASES = sizeof bases / sizeof *bases };
 
-static void make_bases(void)
+static void make_bases(int64_t seed)
 {
+    embedded_paths = seed % 3 == 1;
     for (int i = 0; i < BASES; i++) {
         snprintf(bases[i].folder, sizeof bases[i].folder, "%s", embedded_new_folder());
         int status = in_child(write_base_in_child, &bases[i]);
@@ -578,17 +581,16 @@ static int64_t number_from(const char *name, int64_t otherwise)
     return text && text[0] != '\0' ? (int64_t)strtoll(text, NULL, 10) : otherwise;
 }
 
-int main(void)
+enum { PAIRS = FILE_KINDS * DAMAGES };
+
+/* Draw and try `cases` cases. Return how many were bad. */
+static int64_t try_cases(int64_t seed, int64_t cases)
 {
-    enum { PAIRS = FILE_KINDS * DAMAGES };
-    program_needed();
-    int64_t seed = number_from("SPILLWAY_SEED", (int64_t)time(NULL));
-    int64_t cases = number_from("SPILLWAY_DAMAGE_CASES", effort(500, PAIRS, PAIRS / 2));
     int64_t bad = 0;
     int order[PAIRS];
-    printf("seed %" PRId64 ", %" PRId64 " cases\n", seed, cases);
+    make_bases(seed);
+    printf("seed %" PRId64 ", %" PRId64 " cases%s\n", seed, cases, embedded_paths ? ", paths" : "");
     random_state = (uint64_t)seed;
-    make_bases();
     for (int64_t i = 0; i < cases; i++) {
         int at = (int)(i % PAIRS);
         for (int k = 0; at == 0 && k < PAIRS; k++) { /* a new order of all pairs */
@@ -603,5 +605,19 @@ int main(void)
         bad += !good;
     }
     printf("%" PRId64 " cases, %" PRId64 " bad\n", cases, bad);
+    return bad;
+}
+
+int main(void)
+{
+    /* In a case of this seed, the footer of a table made the open wait for its own lock forever. */
+    enum { HANGING = 1795543761, HANGING_CASES = 23 };
+    program_needed();
+    int64_t bad = 0;
+    int64_t seed = number_from("SPILLWAY_SEED", (int64_t)time(NULL));
+    int64_t cases = number_from("SPILLWAY_DAMAGE_CASES", effort(500, PAIRS, PAIRS / 2));
+    if (getenv("SPILLWAY_SEED") == NULL)
+        bad += try_cases(HANGING, HANGING_CASES);
+    bad += try_cases(seed, cases);
     return bad > 0 ? 1 : 0;
 }

@@ -24,7 +24,7 @@ static void killed_at_random(void **state)
     char path[64];
     snprintf(path, sizeof path, "%s/store", folder);
     unsigned random = killed_seed();
-    print_message("seed %u\n", random);
+    print_message("seed %u%s\n", random, killed_use_paths(random) ? ", paths" : "");
     int rounds = (int)effort(1000, 25, 12);
     killed_ledger_t ledger;
     killed_ledger_init(&ledger);

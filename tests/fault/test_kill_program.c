@@ -78,12 +78,13 @@ static void define(scene_t *scene, const char *name, const char *keep)
     static const char *const bounds[][2] = {{"1", "1"}, {"3", "4"}, {"2", "7"}, {"20", "30"}};
     const char *const *chosen = bounds[pick(scene, sizeof bounds / sizeof *bounds)];
     char pages[24];
+    const char *array = pick(scene, 3) == 0 ? "stats.elements" : "elements";
     snprintf(pages, sizeof pages, "%s.pages", name);
     const char *arguments[] = {"define",   "db",
                                name,       "--keep",
                                keep,       "--collection",
                                name,       "--array",
-                               "elements", "--threshold",
+                               array,      "--threshold",
                                chosen[0],  "--page",
                                chosen[1],  "--layout",
                                "outlier",  "--page-collection",

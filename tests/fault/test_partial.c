@@ -9,6 +9,7 @@
 #include "fault/program.h"
 #include "fault/second_log.h"
 #include "support/child.h"
+#include "support/definition.h"
 #include "support/effort.h"
 #include "support/embedded.h"
 
@@ -110,6 +111,8 @@ static void write_base(const base_t *base)
             error.message);
     definition.bounds.threshold = 20;
     definition.bounds.page_capacity = 30;
+    if (base->kind == TWO_LOGS)
+        definition_put_in_document(&definition, "stats");
     require(spill_store_define(store, &definition, &error) == SPILL_OK, error.message);
     append_range(store, 0, ELEMENTS / 3);
     embedded_close(store);

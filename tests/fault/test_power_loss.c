@@ -202,7 +202,7 @@ static void open_scene(scene_t *scene, unsigned seed)
     snprintf(scene->log, sizeof scene->log, "%s/synced", scene->folder);
     assert_int_equal(setenv(SYNC_LOG, scene->log, 1), 0);
     killed_ledger_init(&scene->ledger);
-    print_message("seed %u\n", seed);
+    print_message("seed %u%s\n", seed, killed_use_paths(seed) ? ", paths" : "");
 }
 
 static void close_scene(scene_t *scene)

@@ -1,5 +1,7 @@
 #include "support/embedded.h"
 
+#include "support/definition.h"
+
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,6 +79,8 @@ const char *embedded_new_folder(void)
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
+bool embedded_paths;
+
 spill_array_t *embedded_array(spill_store_t *store, const char *name, int64_t threshold,
                               int64_t page_capacity)
 {
@@ -86,6 +90,8 @@ spill_array_t *embedded_array(spill_store_t *store, const char *name, int64_t th
     spill_definition_init(&definition, name);
     definition.bounds.threshold = threshold;
     definition.bounds.page_capacity = page_capacity;
+    if (embedded_paths)
+        definition_put_in_document(&definition, "stats");
     if (!store->options.read_only)
         must(spill_store_define(store, &definition, &error), &error);
     must(spill_array_open(store, name, &array, &error), &error);

@@ -18,6 +18,9 @@ void embedded_close(spill_store_t *store);
 const char *embedded_new_folder(void);
 void embedded_remove_folder(const char *folder);
 
+/* Does embedded_array put the head's fields into a sub-document, with paths for names? */
+extern bool embedded_paths;
+
 /* A definition of preset feed-recent with small bounds, saved and opened. */
 spill_array_t *embedded_array(spill_store_t *store, const char *name, int64_t threshold,
                               int64_t page_capacity);

@@ -1,7 +1,8 @@
 /*
  * File systems for the engine. A reader's has the files of a pinned store; all other paths, for
  * example the target of a backup, go to the real file system. A writer's is the real file system,
- * but without the engine's file of messages. And the check of one table file. C++, because the
+ * but without the engine's file of messages. Both check the footer of a table before the engine
+ * reads it (table_footer.h). And the check of one table file. C++, because the
  * engine's C interface has no way to pass one; the environment reaches the engine through its
  * registry of named objects.
  */
@@ -28,6 +29,7 @@
 extern "C" {
 #include "store/embedded/folder.h"
 #include "store/embedded/kv_rocksdb.h"
+#include "store/embedded/table_footer.h"
 }
 #pragma GCC diagnostic pop
 
@@ -91,6 +93,26 @@ class PinnedRandom : public rocksdb::FSRandomAccessFile
     const spill_pinned_file_t *file_;
 };
 
+/* Check the footer of a file that is open, if its name is that of a table. */
+IOStatus check_footer(const std::string &path, uint64_t size,
+                      const rocksdb::FSRandomAccessFile &file, IODebugContext *debug)
+{
+    const std::string ending = ".sst";
+    bool table = path.size() > ending.size() &&
+                 path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+    if (!table || size < SPILL_TABLE_FOOTER_BYTES)
+        return IOStatus::OK();
+    char scratch[SPILL_TABLE_FOOTER_BYTES];
+    Slice footer;
+    IOStatus status =
+        file.Read(size - sizeof scratch, sizeof scratch, IOOptions(), &footer, scratch, debug);
+    if (!status.ok() || footer.size() < sizeof scratch)
+        return status;
+    const char *problem =
+        spill_table_footer_problem(reinterpret_cast<const uint8_t *>(footer.data()), size);
+    return problem ? IOStatus::Corruption(path, problem) : IOStatus::OK();
+}
+
 class NoLogger : public rocksdb::Logger
 {
   public:
@@ -120,6 +142,16 @@ class WriterFileSystem : public rocksdb::FileSystemWrapper
     {
         *result = std::make_shared<NoLogger>();
         return IOStatus::OK();
+    }
+    IOStatus NewRandomAccessFile(const std::string &path, const rocksdb::FileOptions &options,
+                                 std::unique_ptr<rocksdb::FSRandomAccessFile> *result,
+                                 IODebugContext *debug) override
+    {
+        uint64_t size = 0;
+        IOStatus status = target()->NewRandomAccessFile(path, options, result, debug);
+        if (status.ok())
+            status = target()->GetFileSize(path, options.io_options, &size, debug);
+        return status.ok() ? check_footer(path, size, **result, debug) : status;
     }
 };
 
@@ -152,7 +184,7 @@ class PinnedFileSystem : public rocksdb::FileSystemWrapper
         if (!file)
             return target()->NewRandomAccessFile(path, options, result, debug);
         result->reset(new PinnedRandom(file));
-        return IOStatus::OK();
+        return check_footer(path, file->size_bytes, **result, debug);
     }
     IOStatus FileExists(const std::string &path, const IOOptions &options,
                         IODebugContext *debug) override
@@ -307,6 +339,9 @@ char *spill_engine_check_table(const char *path)
 {
     rocksdb::Options options;
     rocksdb::BlockBasedTableOptions table;
+    std::unique_ptr<rocksdb::Env> env =
+        rocksdb::NewCompositeEnv(std::make_shared<WriterFileSystem>());
+    options.env = env.get();
     table.no_block_cache = true;
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
     rocksdb::SstFileReader reader(options);

@@ -316,10 +316,8 @@ spill_code_t spill_mongo_blocked(const spill_mongo_document_t *document, spill_c
     if (code != SPILL_INVALID || error == NULL || error->native != SPILL_SERVER_PATH_NOT_VIABLE ||
         strchr(document->array, '.') == NULL)
         return code;
-    return spill_fail(error, SPILL_REFUSED,
-                      "%s: a field around '%s' is not a document: another program has written to "
-                      "it; unset it, or define another path",
-                      document->collection, document->array);
+    const spill_obstruction_t found = {.collection = document->collection, .path = document->array};
+    return spill_path_refuse(&found, error);
 }
 
 void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)

@@ -398,24 +398,30 @@ static const char *wrong_type(const spill_mongo_document_t *document, const bson
     return null ? "null" : NULL;
 }
 
-/* If the array's field is not an array, the document is unmanaged or the field was overwritten. */
-/* The document around a field of the array, at the first bytes of `type`, is another value. */
+/* `type` is "PARENT:TYPE": the value at this parent of one of the definition's fields. */
 static spill_code_t fail_blocked(const spill_mongo_document_t *document, const char *type,
                                  bool present, spill_error_t *error)
 {
+    const spill_definition_t *definition = document->request->definition;
+    const char *own[SPILL_OWN_FIELDS_MAX];
     const char *colon = strrchr(type, ':');
-    return spill_fail(error, present ? SPILL_CORRUPT : SPILL_REFUSED,
-                      "%s: field '%.*s' is of type %s, not a document, so '%s' has no place in it; "
-                      "%s",
-                      document->collection, (int)(colon - type), type, colon + 1,
-                      document->request->definition->array,
-                      present ? "another program has written to it"
-                      : strcmp(colon + 1, "array") == 0
-                          ? "a path goes through sub-documents only: keep each member as an owner "
-                            "of its own, or define another path"
-                          : "unset it, or define another path");
+    const size_t length = (size_t)(colon - type);
+    spill_obstruction_t found = {.collection = document->collection,
+                                 .path = definition->array,
+                                 .type = strcmp(colon + 1, "array") == 0 ? BSON_TYPE_ARRAY
+                                                                         : BSON_TYPE_EOD,
+                                 .has_head = present};
+    size_t count = spill_own_fields(definition, own);
+    for (size_t i = 0; i < count && found.length == 0; i++) {
+        if (strncmp(own[i], type, length) != 0 || own[i][length] != '.')
+            continue;
+        found.path = own[i];
+        found.length = length;
+    }
+    return spill_path_refuse(&found, error);
 }
 
+/* If the array's field is not an array, the document is unmanaged or the field was overwritten. */
 static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_state_t *state,
                               spill_error_t *error)
 {
@@ -425,17 +431,11 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
     if (!bson_iter_init_find(&iter, projected, "live"))
         return SPILL_OK;
     /* The elements are where they are in the document; the array around them is, too. */
-    size_t length;
-    bson_type_t around;
+    spill_obstruction_t found = {
+        .collection = document->collection, .path = document->array, .has_head = state->present};
     if (spill_mongo_is_sliced(document) &&
-        spill_path_blocked(projected, document->array, &length, &around))
-        return state->present
-                   ? spill_fail(error, SPILL_CORRUPT,
-                                "%s: field '%.*s' is not a document, so '%s' has no place in it; "
-                                "another program has written to it",
-                                document->collection, (int)length, document->array, document->array)
-                   : spill_unmanaged_blocked(document->request->definition, length,
-                                             around == BSON_TYPE_ARRAY, error);
+        spill_path_blocked(projected, document->array, &found.length, &found.type))
+        return spill_path_refuse(&found, error);
     const char *type = wrong_type(document, projected, &iter);
     if (type) {
         if (strcmp(type, "missing") == 0)

@@ -109,7 +109,10 @@ static spill_plan_end_t growing_end(const spill_scan_path_t *path)
     return times->rising >= one_order_share * differ ? SPILL_PLAN_END_BACK : SPILL_PLAN_END_UNKNOWN;
 }
 
-/* Elements are numbered from the oldest, so with a wrong end the head keeps the wrong elements. */
+/*
+ * Elements are numbered from the oldest, so with a wrong end the head keeps the wrong elements.
+ * `definition`: the part of the plan that `migrate` uses; NULL: the array is imported instead.
+ */
 static void say_end_unknown(const spill_scan_path_t *path, const char *definition,
                             spill_plan_texts_t *why)
 {
@@ -121,6 +124,14 @@ static void say_end_unknown(const spill_scan_path_t *path, const char *definitio
                  "the times (%s) rise at %.0f %% of the elements and fall at %.0f %%",
                  path->time_field[0] != '\0' ? path->time_field : "the elements themselves",
                  100 * path->growth_forecast.rising, 100 * path->growth_forecast.falling);
+    if (!definition) {
+        spill_plan_say(why,
+                       "It is not known at which end it grows: %s. Before the import, add "
+                       "`--order newest-first' to its definition if new elements come at its "
+                       "front.",
+                       cause);
+        return;
+    }
     spill_plan_say(why,
                    "It is not known at which end it grows: %s. Before `migrate --execute', write "
                    "\"order\": \"oldest-first\" into its \"%s\" if new elements come at its end, "
@@ -128,8 +139,9 @@ static void say_end_unknown(const spill_scan_path_t *path, const char *definitio
                    cause, definition);
 }
 
+/* `reshaped`: in place, by `migrate`. */
 static void choose_layout(spill_definition_t *definition, const spill_scan_path_t *path,
-                          const spill_plan_aims_t *aims, spill_plan_texts_t *why)
+                          bool reshaped, const spill_plan_aims_t *aims, spill_plan_texts_t *why)
 {
     spill_plan_end_t end = growing_end(path);
     if (is_large(path, aims->bytes)) {
@@ -139,7 +151,7 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
                        " bytes on average, enough for a document of its own.",
                        mean_bytes(path));
         if (end == SPILL_PLAN_END_UNKNOWN)
-            say_end_unknown(path, "original", why);
+            say_end_unknown(path, reshaped ? "original" : NULL, why);
         return;
     }
     spill_plan_say(
@@ -147,7 +159,7 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
              "the newest use one bounded document, and most documents do not change.");
     choose_bounds(definition, path, aims, why);
     if (end == SPILL_PLAN_END_UNKNOWN)
-        say_end_unknown(path, "definition", why);
+        say_end_unknown(path, reshaped ? "definition" : NULL, why);
     if (end == SPILL_PLAN_END_FRONT) {
         definition->order = SPILL_ARRAY_NEWEST_FIRST;
         spill_plan_say(
@@ -162,7 +174,7 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
 static void advise_later(spill_plan_item_t *item, const spill_plan_aims_t *aims)
 {
     spill_plan_say(&item->why, "After that, this fits it:");
-    choose_layout(&item->definition, item->path, aims, &item->why);
+    choose_layout(&item->definition, item->path, false, aims, &item->why);
 }
 
 /* The longest window in which the longest array gets at most a page's elements. */
@@ -379,7 +391,7 @@ static void define_item(spill_plan_item_t *item, const spill_plan_t *plan,
                         const spill_scan_result_t *result, const spill_plan_aims_t *aims)
 {
     const spill_scan_path_t *path = item->path;
-    choose_layout(&item->definition, path, aims, &item->why);
+    choose_layout(&item->definition, path, true, aims, &item->why);
     say_as_of(path, result->scanned_ms, &item->why);
     add_alternatives(item, &item->alternatives);
     item->possible = spill_plan_put_names(plan, &item->definition,

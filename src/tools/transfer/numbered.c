@@ -2,6 +2,7 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
+#include "layout/unique.h"
 #include "tools/transfer/transfer_parts.h"
 #include "util/error.h"
 
@@ -53,8 +54,8 @@ static spill_code_t count_missing(numbered_t *numbered, int64_t seq, int64_t wat
     bool dropped = seq < watermark || spill_transfer_keeps_top_n(&numbered->transfer);
     if (!dropped && seq < numbered->began)
         return refuse(numbered, seq,
-                      "was used before, and its element removed; drop the owner, or give the "
-                      "elements new numbers",
+                      "was used before, and its element removed; drop the owner, or import with "
+                      "--new-numbers",
                       error);
     numbered->dropped += dropped;
     numbered->repeated += !dropped;
@@ -66,8 +67,8 @@ static spill_code_t compare_one(numbered_t *numbered, const spill_element_t *her
 {
     if (!spill_value_equal(&here->value, &there->value))
         return refuse(numbered, here->seq,
-                      "has another element already; drop the owner, or give the elements new "
-                      "numbers",
+                      "has another element already; drop the owner, or import with "
+                      "--new-numbers",
                       error);
     numbered->repeated += here->seq < numbered->seen;
     return SPILL_OK;
@@ -228,7 +229,9 @@ spill_code_t spill_numbered_check(spill_array_t *array, const spill_value_t *own
     }
     SPILL_TRY(read_owner(&numbered, error));
     *next = numbered.owner.next;
-    return compare_used(&numbered, &none, error);
+    SPILL_TRY(compare_used(&numbered, &none, error));
+    return spill_unique_check_new(&numbered.owner.target, elements + numbered.appended,
+                                  count - numbered.appended, error);
 }
 
 spill_code_t spill_numbered_append(spill_array_t *array, const spill_value_t *owner,

@@ -21,8 +21,9 @@ typedef struct spill_numbered_counts {
 /*
  * Return the owner's next number, and compare the elements below it with the owner's. Change
  * nothing. `elements`: ascending numbers. SPILL_REFUSED: the owner has another element of a number,
- * or has used and removed it; the message names the number. Cost: two reads, and a read of the
- * elements in question.
+ * or has used and removed it; the message names the number. A set: an element that is to be
+ * appended has an id that another one or the owner has. Cost: two reads, and a read of the elements
+ * in question; a set: one more for each element.
  */
 spill_code_t spill_numbered_check(spill_array_t *array, const spill_value_t *owner,
                                   const spill_element_t *elements, size_t count, int64_t *next,
