@@ -79,7 +79,7 @@ static bool add_candidate(candidates_t *candidates, const spill_value_t *element
 {
     size_t at = candidates->count;
     spill_buffer_t *key = &candidates->keys[at];
-    spill_element_key(element, path, key);
+    spill_element_key(element, path, true, key);
     uint32_t *slot = slot_of(candidates, key, hash_of(key));
     if (*slot != 0) {
         spill_buffer_release(key);
@@ -172,7 +172,7 @@ static spill_code_t search_head(const spill_owner_t *owner, candidates_t *candid
     for (size_t i = 0; i < head->run.count; i++) {
         spill_element_t element = spill_run_element(&head->run, i);
         spill_buffer_clear(&key);
-        if (!spill_element_key(&element.value, path, &key))
+        if (!spill_element_key(&element.value, path, true, &key))
             continue;
         uint32_t slot = *slot_of(candidates, &key, hash_of(&key));
         if (slot > 0)
@@ -347,7 +347,7 @@ spill_code_t spill_unique_check_unmanaged(const spill_owner_t *owner, spill_erro
     for (size_t i = 0; !head.state.present && i < head.run.count; i++) {
         spill_element_t element = spill_run_element(&head.run, i);
         SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
-        if (!spill_element_key(&element.value, path, &key))
+        if (!spill_element_key(&element.value, path, true, &key))
             return refuse_element(owner, &element, "has no id", error);
         if (!add_candidate(&ids, &element.value, path))
             return refuse_element(owner, &element, "has the id of an earlier element", error);
