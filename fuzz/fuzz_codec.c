@@ -80,8 +80,11 @@ static void read_element(const uint8_t *data, size_t size)
     if (!spill_element_decode(&definition, data, size, &value))
         return;
     REQUIRE(spill_value_valid(&value) && spill_value_compare(&value, &value) == 0);
-    if (spill_element_key(&value, "a", &key))
-        REQUIRE(spill_owner_key_length(key.data, key.size) == key.size);
+    for (int any = 0; any < 2; any++) {
+        spill_buffer_clear(&key);
+        if (spill_element_key(&value, "a", any, &key))
+            REQUIRE(spill_element_id_key_length(key.data, key.size) == key.size);
+    }
     spill_element_time_ms(&value, "a", &time_ms);
     spill_value_at(&value, "a.0.b", &found);
     spill_buffer_release(&key);

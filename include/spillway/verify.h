@@ -9,7 +9,7 @@
 
 /**
  * \defgroup spillway_verify Verify and repair
- * The verifier reads every document of an array and checks the invariants I1 to I7 of
+ * The verifier reads every document of an array and checks the invariants I1 to I7 and I9 of
  * docs/internals/protocol.md. It counts the elements itself and trusts no stored count. Repair
  * finishes the operations that dead clients left unfinished.
  * \{
@@ -25,7 +25,7 @@ typedef struct spill_finding {
     const char *definition;             /**< the name of the array's definition */
     const spill_value_t *owner;         /**< NULL: not of one owner */
     int64_t page;                       /**< -1: the head */
-    int invariant;                      /**< 1..7 */
+    int invariant;                      /**< 1 to 7, or 9 */
     char text[SPILL_FINDING_TEXT_SIZE]; /**< a sentence for a person */
 } spill_finding_t;
 
@@ -63,7 +63,8 @@ typedef void (*spill_finding_fn)(void *context, const spill_finding_t *finding);
  * \errors SPILL_IO, SPILL_TIMED_OUT; SPILL_INVALID (the owner's type is not allowed)
  * \cost reads every document once. To find pages without a head, the embedded store makes two or
  *       three seeks for each owner. A server runs one aggregation over all pages, which reads few
- *       of their fields and each head once. Memory: one page.
+ *       of their fields and each head once. Memory: one page; of an array that keeps each id once
+ *       also 32 bytes for each element of one owner.
  * \threads any number at once; `report` is called on this thread
  */
 SPILL_API spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,

@@ -4,6 +4,7 @@
 #include "bson/key.h"
 #include "bson/value.h"
 #include "util/error.h"
+#include "util/sha256.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +28,65 @@ static bool find_in_documents(const spill_value_t *element, const char *path, sp
     return true;
 }
 
-spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
+/* The type of a value that is not an id, in words; NULL: a value of this type can be one. */
+static const char *refused_type(const spill_value_t *id, bool any)
+{
+    switch (id->type) {
+    case BSON_TYPE_UNDEFINED: /* servers refuse to compare with it */
+        return "undefined";
+    case BSON_TYPE_NULL:
+        return any ? NULL : "null";
+    case BSON_TYPE_ARRAY:
+        return any ? NULL : "an array";
+    case BSON_TYPE_REGEX:
+        return any ? NULL : "a regular expression";
+    default:
+        return NULL;
+    }
+}
+
+/* Put the digest in the place of a key that begins at `start`. */
+static void put_digest(spill_buffer_t *key, size_t start)
+{
+    uint8_t digest[SPILL_SHA256_BYTES];
+    spill_sha256(key->data + start, key->size - start, digest);
+    key->size = start;
+    spill_buffer_append_byte(key, SPILL_KEY_DIGEST);
+    spill_buffer_append(key, digest, sizeof digest);
+}
+
+spill_code_t spill_element_id_key(const spill_value_t *id, bool any, spill_buffer_t *key,
                                   spill_error_t *error)
 {
-    size_t before = key->size;
-    bool can_be = id->type != BSON_TYPE_NULL && spill_owner_key(id, key, NULL) == SPILL_OK;
-    if (can_be && key->size - before <= SPILL_ELEMENT_ID_MAX)
+    size_t start = key->size;
+    const char *refused = refused_type(id, any);
+    if (refused)
+        return spill_fail(error, SPILL_INVALID, "an element's id cannot be %s", refused);
+    if (!any && id->size_bytes > SPILL_OWNER_KEY_MAX)
+        return spill_fail(error, SPILL_INVALID, "an element's id is too long: %u bytes of %d",
+                          id->size_bytes, SPILL_OWNER_KEY_MAX);
+    spill_code_t code = spill_value_key(id, key, error);
+    if (code != SPILL_OK)
+        return spill_fail_prefix(error, code, "an element's id");
+    size_t size = key->size - start;
+    if (size <= SPILL_ELEMENT_ID_MAX)
         return SPILL_OK;
-    key->size = before;
+    if (any) {
+        put_digest(key, start);
+        return SPILL_OK;
+    }
+    key->size = start;
     return spill_fail(error, SPILL_INVALID,
-                      "an element's id can be neither null, undefined, an array nor a regular "
-                      "expression, and has at most %d bytes",
+                      "an element's id is too long: its key has %zu bytes of %d", size,
                       SPILL_ELEMENT_ID_MAX);
+}
+
+size_t spill_element_id_key_length(const uint8_t *data, size_t size)
+{
+    enum { DIGEST_KEY = 1 + SPILL_SHA256_BYTES };
+    if (size > 0 && data[0] == SPILL_KEY_DIGEST)
+        return size >= DIGEST_KEY ? DIGEST_KEY : 0;
+    return spill_owner_key_length(data, size);
 }
 
 bool spill_element_id(const spill_value_t *element, const char *path, spill_value_t *id)
@@ -46,11 +94,12 @@ bool spill_element_id(const spill_value_t *element, const char *path, spill_valu
     return find_in_documents(element, path, id);
 }
 
-bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key)
+bool spill_element_key(const spill_value_t *element, const char *path, bool any,
+                       spill_buffer_t *key)
 {
     spill_value_t id;
     return find_in_documents(element, path, &id) &&
-           spill_element_id_key(&id, key, NULL) == SPILL_OK;
+           spill_element_id_key(&id, any, key, NULL) == SPILL_OK;
 }
 
 /* The first four bytes of an ObjectId: seconds, big-endian. */

@@ -19,21 +19,28 @@ bool spill_is_whole_element(const char *id_path);
 #define SPILL_ELEMENT_ID_MAX 1024
 
 /*
- * Append the key of an id. Ids that compare as equal (1 and 1.0) have the same key. SPILL_INVALID
- * if the value cannot be an id: null, undefined, an array, a regular expression, malformed, or too
- * long; `key` is then unchanged.
+ * Append the key of an id. Ids that compare as equal (1 and 1.0) have the same key. `any`: of an
+ * array that keeps each id once. There every value but undefined is an id, and instead of a key
+ * that is too long there is its digest, a type byte and SHA-256: no two values with one digest are
+ * known. SPILL_INVALID if the value cannot be an id: malformed or undefined; without `any` also
+ * null, an array, a regular expression, and a value with a key that is too long. `key` is then
+ * unchanged. O(value).
  */
-spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
+spill_code_t spill_element_id_key(const spill_value_t *id, bool any, spill_buffer_t *key,
                                   spill_error_t *error);
+
+/* Length of the id's key that starts at `data`, or 0 if there is no complete key. */
+size_t spill_element_id_key_length(const uint8_t *data, size_t size);
 
 /* Find the element's value at the path of ids. It may be one that cannot be an id. */
 bool spill_element_id(const spill_value_t *element, const char *path, spill_value_t *id);
 
 /*
  * Append the key of the element's id at `path`. Return false if it has no value there, or one that
- * cannot be an id.
+ * cannot be an id; `any` as above.
  */
-bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key);
+bool spill_element_key(const spill_value_t *element, const char *path, bool any,
+                       spill_buffer_t *key);
 
 /*
  * The time at `path`, in milliseconds since 1970: a date, an ObjectId, or a timestamp. Return false

@@ -206,6 +206,20 @@ spill_code_t spill_owner_check(const spill_value_t *owner, spill_error_t *error)
     return SPILL_OK;
 }
 
+static spill_code_t refuse_malformed(const spill_value_t *value, const char *what,
+                                     spill_error_t *error)
+{
+    return spill_fail(error, SPILL_INVALID,
+                      "%s is not a well-formed BSON value (type 0x%02x, %u bytes)", what,
+                      value->type, value->size_bytes);
+}
+
+static void put_value(spill_buffer_t *key, const spill_value_t *value)
+{
+    spill_buffer_append_byte(key, key_type(value));
+    put_payload(key, value);
+}
+
 spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error)
 {
     if (spill_owner_check(owner, error) != SPILL_OK)
@@ -214,12 +228,9 @@ spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, sp
         return spill_fail(error, SPILL_INVALID, "the owner's _id is too long: %u bytes of %d",
                           owner->size_bytes, SPILL_OWNER_KEY_MAX);
     if (!spill_value_valid(owner))
-        return spill_fail(error, SPILL_INVALID,
-                          "the owner's _id is not a well-formed BSON value (type 0x%02x, %u bytes)",
-                          owner->type, owner->size_bytes);
+        return refuse_malformed(owner, "the owner's _id", error);
     size_t start = key->size;
-    spill_buffer_append_byte(key, key_type(owner));
-    put_payload(key, owner);
+    put_value(key, owner);
     size_t size = key->size - start;
     if (size > SPILL_OWNER_KEY_MAX) {
         key->size = start;
@@ -228,6 +239,14 @@ spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, sp
                           "of %d",
                           size, SPILL_OWNER_KEY_MAX);
     }
+    return SPILL_OK;
+}
+
+spill_code_t spill_value_key(const spill_value_t *value, spill_buffer_t *key, spill_error_t *error)
+{
+    if (!spill_value_valid(value))
+        return refuse_malformed(value, "the value", error);
+    put_value(key, value);
     return SPILL_OK;
 }
 

@@ -19,6 +19,12 @@
  */
 spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error);
 
+/*
+ * Append a key of the same form for a value of any type and length; `key` is unchanged after
+ * SPILL_INVALID: malformed bytes. O(value).
+ */
+spill_code_t spill_value_key(const spill_value_t *value, spill_buffer_t *key, spill_error_t *error);
+
 /* Can a value of this type be an _id? SPILL_INVALID names the type. */
 spill_code_t spill_owner_check(const spill_value_t *owner, spill_error_t *error);
 
@@ -51,7 +57,7 @@ size_t spill_owner_key_length(const uint8_t *data, size_t size);
  *   timestamp::= be64
  *   ObjectId ::= 12 bytes
  *   pointer  ::= string ObjectId
- *   regular expression, inside a document ::= string string
+ *   regular expression, not of an _id itself ::= string string
  *   code with scope                       ::= string document
  *   any other type: nothing
  *
@@ -79,6 +85,7 @@ enum {
     SPILL_KEY_POINTER = 0x70,
     SPILL_KEY_CODE = 0x78,
     SPILL_KEY_CODE_WITH_SCOPE = 0x80,
+    SPILL_KEY_DIGEST = 0xe0, /* of no value: the key of an id that is too long (element_fields.h) */
     SPILL_KEY_MAXKEY = 0xf0
 };
 

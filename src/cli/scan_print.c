@@ -89,6 +89,14 @@ static void print_heaviest(const spill_scan_path_t *path)
     putchar('\n');
 }
 
+/* Print that an index, not a walk, should find an element. */
+static void print_set(const spill_scan_path_t *path)
+{
+    if (path->set)
+        printf("    set:     scalars, each once in its array (checked: %" PRId64 "%s)\n",
+               path->set_arrays, path->set_sampled ? ", long ones by a part of their values" : "");
+}
+
 static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
 {
     if (!path || path->owners.count == 0)
@@ -108,6 +116,7 @@ static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
         putchar('\n');
     }
     print_heaviest(path);
+    print_set(path);
     print_since(path);
     print_growth(path, scanned_ms);
 }

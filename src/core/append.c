@@ -41,7 +41,7 @@ static spill_code_t check_id(const spill_definition_t *definition, const spill_v
         return spill_fail(error, SPILL_INVALID,
                           "element %zu has no id at '%s': '%s' keeps each id once", index,
                           definition->id_field, definition->name);
-    spill_code_t code = spill_element_id_key(&id, &key, error);
+    spill_code_t code = spill_element_id_key(&id, true, &key, error);
     return code == SPILL_OK ? code : spill_fail_prefix(error, code, "element %zu", index);
 }
 

@@ -189,7 +189,7 @@ spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_
                           "--id-field)",
                           array->definition.name);
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
-    return spill_element_id_key(id, &key, error);
+    return spill_element_id_key(id, array->definition.unique, &key, error);
 }
 
 spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,

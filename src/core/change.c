@@ -24,10 +24,10 @@ static spill_code_t check_same_id(spill_array_t *array, const spill_value_t *own
     spill_slice_t *slice = NULL;
     if (!array->definition.unique)
         return SPILL_OK;
-    if (!spill_element_key(element, path, &now))
+    if (!spill_element_key(element, path, true, &now))
         return refuse_id_change(array, error);
     if (which->id != NULL) {
-        SPILL_TRY(spill_element_id_key(which->id, &old, error));
+        SPILL_TRY(spill_element_id_key(which->id, true, &old, error));
         return spill_buffer_equal(&old, &now) ? SPILL_OK : refuse_id_change(array, error);
     }
     spill_read_options_init(&options);
@@ -35,8 +35,9 @@ static spill_code_t check_same_id(spill_array_t *array, const spill_value_t *own
     options.after = which->seq - 1;
     options.limit = 1;
     SPILL_TRY(spill_array_read(array, owner, &options, &slice, error));
-    bool same = slice->count == 0 || (spill_element_key(&slice->elements[0].value, path, &old) &&
-                                      spill_buffer_equal(&old, &now));
+    bool same =
+        slice->count == 0 || (spill_element_key(&slice->elements[0].value, path, true, &old) &&
+                              spill_buffer_equal(&old, &now));
     spill_slice_free(slice);
     return same ? SPILL_OK : refuse_id_change(array, error);
 }

@@ -63,6 +63,7 @@ static void forget(spill_inspection_t *inspection)
     inspection->findings = NULL;
     inspection->fixes = NULL;
     spill_seqs_release(&inspection->unreadable);
+    spill_passed_ids_release(&inspection->ids);
 }
 
 void spill_inspection_release(spill_inspection_t *inspection)

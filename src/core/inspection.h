@@ -27,6 +27,15 @@ typedef struct spill_places {
     bool changed; /* during this inspection */
 } spill_places_t;
 
+/* The ids of a set's elements that were passed (verify_ids.c): 32 bytes for each. */
+typedef struct spill_passed_id spill_passed_id_t;
+
+typedef struct spill_passed_ids {
+    spill_passed_id_t *at;
+    size_t count;
+    size_t capacity;
+} spill_passed_ids_t;
+
 /* The result of one inspection of an owner. Zero it first, release it last. */
 typedef struct spill_inspection {
     const spill_owner_t *owner;
@@ -41,6 +50,8 @@ typedef struct spill_inspection {
     spill_places_t places;
     spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that cannot be read */
     int64_t found;
+    spill_passed_ids_t ids;
+    int64_t watermark; /* of the head: elements below it do not count */
     /* The head's state at the start. If it differs at the end, the owner changed meanwhile. */
     int64_t rev;
     int64_t end;
@@ -62,6 +73,14 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
  */
 spill_code_t spill_inspect_referenced(spill_inspection_t *inspection, const spill_response_t *head,
                                       int64_t *live, spill_error_t *error);
+
+/*
+ * An array that keeps each id once: pass an element, and, after the last one, report elements with
+ * the id of an earlier one. Other arrays: do nothing. (verify_ids.c)
+ */
+void spill_inspect_id(spill_inspection_t *inspection, int64_t page, const spill_element_t *element);
+void spill_inspect_ids(spill_inspection_t *inspection);
+void spill_passed_ids_release(spill_passed_ids_t *ids);
 
 void spill_inspection_release(spill_inspection_t *inspection);
 

@@ -8,6 +8,7 @@
  *   I5  stored counts and statistics match the elements
  *   I6  first numbers rise with page numbers, because reads find pages by them
  *   I7  every page belongs to a head, except for pages that were put and not yet cut
+ *   I9  an array that keeps each id once has no id twice, and no element without one
  */
 #include "core/inspection.h"
 
@@ -90,6 +91,10 @@ static void check_elements(spill_inspection_t *inspection, int64_t page, const s
         spill_inspection_fix(inspection, &fix);
     }
     check_window_stats(inspection, page, state, run);
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        spill_inspect_id(inspection, page, &element);
+    }
     int64_t before = state->first - 1;
     for (size_t i = 0; i < run->count; i++) {
         int64_t seq = run->entries[i].seq;
@@ -433,6 +438,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         spill_progress_t progress = {.watermark = head->watermark};
         int64_t pages_end = head->watermark;
         inspection->rev = head->rev;
+        inspection->watermark = head->watermark;
         inspection->end = spill_state_end(head);
         inspection->head_pages = head->pages;
         if (!newest)
@@ -454,6 +460,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
             code = spill_progress_removed(inspection, head, &progress, pages_end, &failure);
         if (code == SPILL_OK)
             code = inspect_beyond(inspection, head, &failure);
+        spill_inspect_ids(inspection);
         spill_state_release(&progress.before.state);
     }
     code = find_damage(inspection, code, &failure, error);

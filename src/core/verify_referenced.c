@@ -112,6 +112,7 @@ static void inspect_run(referenced_t *referenced, const spill_run_t *run)
         }
         referenced->next = element.seq + 1;
         referenced->live++;
+        spill_inspect_id(referenced->inspection, element.seq, &element);
         add_element(referenced, &element);
     }
 }

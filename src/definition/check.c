@@ -437,6 +437,19 @@ bool spill_definition_has_unique(const spill_definition_t *definition)
     return schema->appends_to_head && schema->has_pages;
 }
 
+spill_code_t spill_definition_carry_unique(const spill_definition_t *from, const char *otherwise,
+                                           spill_definition_t *definition, spill_error_t *error)
+{
+    definition->unique = from->unique;
+    if (!from->unique || spill_definition_has_unique(definition))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' keeps each id once (unique), and layout '%s' that keeps the %s cannot; "
+                      "layouts 'outlier' that keeps the newest, 'reference' and 'subset' can. %s",
+                      from->name, spill_schema_of(definition)->name,
+                      spill_keep_name(definition->keep), otherwise);
+}
+
 static spill_code_t check_unique(const spill_definition_t *definition, spill_error_t *error)
 {
     const spill_schema_t *schema = spill_schema_of(definition);

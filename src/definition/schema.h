@@ -174,6 +174,14 @@ const spill_schema_t *spill_schema_of(const spill_definition_t *definition);
 /* Can an array with this layout and keep keep each id once? (check.c) */
 bool spill_definition_has_unique(const spill_definition_t *definition);
 
+/*
+ * A definition made from `from` keeps each id once if `from` does. SPILL_INVALID if its layout and
+ * keep, which are set already, cannot: the promise is never dropped silently. `otherwise` says how
+ * a person gives it up. (check.c)
+ */
+spill_code_t spill_definition_carry_unique(const spill_definition_t *from, const char *otherwise,
+                                           spill_definition_t *definition, spill_error_t *error);
+
 /* The rules of each layout. (check.c) */
 spill_code_t spill_check_outlier(const spill_definition_t *definition, spill_error_t *error);
 spill_code_t spill_check_referenced(const spill_definition_t *definition, spill_error_t *error);

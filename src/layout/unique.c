@@ -79,7 +79,7 @@ static bool add_candidate(candidates_t *candidates, const spill_value_t *element
 {
     size_t at = candidates->count;
     spill_buffer_t *key = &candidates->keys[at];
-    spill_element_key(element, path, key);
+    spill_element_key(element, path, true, key);
     uint32_t *slot = slot_of(candidates, key, hash_of(key));
     if (*slot != 0) {
         spill_buffer_release(key);
@@ -172,7 +172,7 @@ static spill_code_t search_head(const spill_owner_t *owner, candidates_t *candid
     for (size_t i = 0; i < head->run.count; i++) {
         spill_element_t element = spill_run_element(&head->run, i);
         spill_buffer_clear(&key);
-        if (!spill_element_key(&element.value, path, &key))
+        if (!spill_element_key(&element.value, path, true, &key))
             continue;
         uint32_t slot = *slot_of(candidates, &key, hash_of(&key));
         if (slot > 0)
@@ -211,6 +211,8 @@ static spill_code_t search_pages(const spill_owner_t *owner, const spill_state_t
 typedef struct view {
     spill_searched_t searched;
     int64_t op_base;
+    int64_t rev, end; /* of the head */
+    int same;         /* searches in a row that have shown the same, and found nothing */
 } view_t;
 
 static spill_code_t search_once(const spill_owner_t *owner, candidates_t *candidates, view_t *view,
@@ -221,11 +223,18 @@ static spill_code_t search_once(const spill_owner_t *owner, candidates_t *candid
     *still = true;
     memset(candidates->found, 0, candidates->count * sizeof *candidates->found);
     SPILL_TRY(search_head(owner, candidates, &head, error));
+    const view_t before = *view;
     *view = (view_t){0};
     if (!state->present)
         return SPILL_OK;
     view->op_base = state->op_count;
     view->searched = (spill_searched_t){.incarnation = state->incarnation, .pages = state->pages};
+    view->rev = state->rev;
+    view->end = spill_state_end(state);
+    bool same = view->rev == before.rev && view->end == before.end &&
+                view->searched.pages == before.searched.pages &&
+                view->searched.incarnation == before.searched.incarnation;
+    view->same = same ? before.same + 1 : 0;
     return head.id_absent ? SPILL_OK : search_pages(owner, state, candidates, still, error);
 }
 
@@ -288,6 +297,30 @@ static spill_code_t append_candidates(spill_owner_t *owner, const spill_part_t *
     return SPILL_OK;
 }
 
+/*
+ * The guard of an append that was searched holds if nothing has changed since. If it does not hold
+ * again and again, the store compares ids in another way than this client.
+ */
+static spill_code_t search_again(const spill_owner_t *owner, const view_t *view, int *tries,
+                                 spill_error_t *error)
+{
+    enum { SAME_MAX = 100 };
+    const spill_definition_t *definition = &owner->array->definition;
+    if (view->same < SAME_MAX)
+        return spill_owner_again(owner, tries, error);
+    if (owner->array->store->ops->others_write)
+        spill_fail(error, SPILL_CONFLICT,
+                   "the server refuses the append, though no document of the owner has one of the "
+                   "ids: perhaps collection '%s' has a collation, by which an id equals another; a "
+                   "set needs a collection without one",
+                   definition->collection);
+    else
+        spill_fail(error, SPILL_CONFLICT,
+                   "the index of ids has an id that no element has: run `spillway verify` and "
+                   "`spillway repair`");
+    return spill_owner_name(owner, SPILL_CONFLICT, error);
+}
+
 spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
@@ -302,6 +335,7 @@ spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
     while (!done) {
         still = true;
         SPILL_TRY(search(owner, &candidates, &view, &any, error));
+        view.same = any ? 0 : view.same;
         if (any)
             SPILL_TRY(find_earlier_try(owner, part, &view, result, &still, error));
         if (!still) { /* start again with all elements */
@@ -312,7 +346,7 @@ spill_code_t spill_unique_append(spill_owner_t *owner, const spill_part_t *part,
         if (!done && still)
             SPILL_TRY(append_candidates(owner, part, &candidates, &view, result, &done, error));
         if (!done)
-            SPILL_TRY(spill_owner_again(owner, &tries, error));
+            SPILL_TRY(search_again(owner, &view, &tries, error));
     }
     result->duplicates = (int64_t)part->count - result->count;
     if (result->count == 0)
@@ -339,7 +373,7 @@ static spill_code_t add_distinct(const spill_owner_t *owner, const spill_element
 {
     const char *path = owner->array->definition.id_field;
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t key = SPILL_BUFFER_INIT;
-    if (!spill_element_key(&element->value, path, &key))
+    if (!spill_element_key(&element->value, path, true, &key))
         return refuse_element(owner, element, "has no id", advice, error);
     return add_candidate(candidates, &element->value, path)
                ? SPILL_OK
@@ -351,7 +385,7 @@ spill_code_t spill_unique_check_new(spill_owner_t *owner, const spill_element_t 
 {
     static const char advice[] = "import with --new-numbers, which leaves it out";
     SPILL_SCOPED(candidates_release) candidates_t candidates = {0};
-    view_t view;
+    view_t view = {0};
     bool still = false;
     int tries = 0;
     if (!owner->array->definition.unique || count == 0)

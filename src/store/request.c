@@ -247,13 +247,14 @@ int64_t spill_request_ops(const spill_request_t *request)
 bool spill_request_has_id_of(const spill_request_t *append, const spill_value_t *element)
 {
     const char *path = append->definition->id_field;
+    bool any = append->definition->unique;
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t other = SPILL_BUFFER_INIT;
     SPILL_SCOPED(spill_buffer_release) spill_buffer_t own = SPILL_BUFFER_INIT;
-    if (!spill_element_key(element, path, &other))
+    if (!spill_element_key(element, path, any, &other))
         return false;
     for (size_t i = 0; i < append->append.element_count; i++) {
         spill_buffer_clear(&own);
-        if (spill_element_key(&append->append.elements[i], path, &own) &&
+        if (spill_element_key(&append->append.elements[i], path, any, &own) &&
             spill_buffer_equal(&own, &other))
             return true;
     }

@@ -72,7 +72,6 @@ static void change_shape(const spill_definition_t *from, family_t family,
     definition->op_window = from->op_window;
     carry_name(from->page_owner, definition->page_owner);
     strcpy(definition->id_field, from->id_field);
-    definition->unique = from->unique && spill_definition_has_unique(definition);
     strcpy(definition->time_field, from->time_field);
 }
 
@@ -119,6 +118,10 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
         snprintf(definition->page_collection, sizeof definition->page_collection, "%s%s", as,
                  family == WINDOWS ? "" : suffix);
     definition->largest = definition->bounds;
+    SPILL_TRY(spill_definition_carry_unique(
+        from,
+        "To give that up, define the new definition without --unique, and convert into it (--as)",
+        definition, error));
     return spill_definition_check(definition, error);
 }
 

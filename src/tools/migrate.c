@@ -3,6 +3,7 @@
 
 #include "core/array.h"
 #include "definition/schema.h"
+#include "layout/unique.h"
 #include "tools/migrate_pass.h"
 #include "tools/planned.h"
 #include "tools/transfer/transfer.h"
@@ -49,32 +50,55 @@ static int64_t elements_that_fit(int64_t slots, int64_t bytes_max,
 
 /* Report an owner that the migration will skip. */
 static spill_code_t predict_failure(const spill_migrate_pass_t *pass,
-                                    const spill_oversized_t *oversized, spill_code_t code,
-                                    spill_error_t *failure)
+                                    const spill_oversized_t *oversized, spill_error_t *failure)
 {
-    const spill_owner_t owner = {.array = pass->array, .value = &oversized->owner};
     const spill_migrated_t migrated = {
         .owner = &oversized->owner, .elements = oversized->elements, .failed = failure};
-    spill_owner_name(&owner, code, failure);
     pass->result->failed++;
     if (pass->options && pass->options->migrated)
         pass->options->migrated(pass->options->context, &migrated);
     return SPILL_OK;
 }
 
+/*
+ * Will the migration skip the owner? A dry run also reads an array that is to become a set, as the
+ * adoption does, and refuses one with an id twice.
+ */
+static spill_code_t check_owner(const spill_migrate_pass_t *pass,
+                                const spill_oversized_t *oversized, bool *skips,
+                                spill_error_t *error)
+{
+    SPILL_SCOPED(spill_owner_release) spill_owner_t owner = {0};
+    bool predicts = pass->options && pass->options->migrated;
+    *skips = false;
+    SPILL_TRY(spill_owner_init(&owner, pass->array, &oversized->owner, error));
+    spill_code_t code = spill_reshape_check(oversized, error);
+    *skips = code != SPILL_OK;
+    if (*skips)
+        return spill_owner_name(&owner, code, error);
+    if (oversized->ours || !predicts)
+        return SPILL_OK;
+    code = spill_unique_check_unmanaged(&owner, error);
+    *skips = code == SPILL_REFUSED;
+    return code;
+}
+
 static spill_code_t survey_owner(spill_migrate_pass_t *pass, const spill_oversized_t *oversized,
                                  spill_error_t *error)
 {
-    (void)error;
     spill_error_t failure;
+    bool skips;
     const spill_bounds_t *bounds = &pass->array->definition.bounds;
     int64_t page = elements_that_fit(bounds->page_capacity, bounds->page_bytes_max, oversized);
     int64_t target = spill_newest_bytes_target(bounds);
     int64_t stays = elements_that_fit(bounds->threshold, target, oversized);
     count_owner(pass->result, oversized);
-    spill_code_t code = spill_reshape_check(oversized, &failure);
-    if (code != SPILL_OK)
-        return predict_failure(pass, oversized, code, &failure);
+    spill_code_t code = check_owner(pass, oversized, &skips, &failure);
+    if (skips)
+        return predict_failure(pass, oversized, &failure);
+    if (code != SPILL_OK && error)
+        *error = failure;
+    SPILL_TRY(code);
     if (oversized->elements < bounds->threshold + bounds->page_capacity &&
         oversized->bytes < bounds->head_bytes_max)
         return SPILL_OK;

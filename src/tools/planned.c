@@ -44,6 +44,9 @@ void spill_planned_init(spill_planned_t *planned, const spill_definition_t *defi
     original->count_field[0] = '\0';
     original->overflow_field[0] = '\0';
     original->order = definition->order;
+    original->unique = definition->unique;
+    if (definition->unique)
+        strcpy(original->id_field, definition->id_field);
     original->bounds.head_bytes_max = definition->bounds.head_bytes_max / PART_OF_HEAD + 1;
     original->largest = original->bounds;
 }

@@ -34,8 +34,11 @@ for layout in outlier reference; do
     says 3 '' remove "$db" "$name" alice --id 2
     says 1 '{"id":2,"present":false,"seq":-1}' contains "$db" "$name" alice --json 2
     says 0 33 append "$db" "$name" alice --if-absent 2
-    says 2 '' append "$db" "$name" alice null --if-absent
-    grep -q 'neither null' err || fail "an id that is null: $(cat err)"
+    says 2 '' append "$db" "$name" alice '{"$undefined": true}' --if-absent
+    grep -q 'cannot be undefined' err || fail "an id that is undefined: $(cat err)"
+    says 0 34..35 append "$db" "$name" alice --if-absent null '[1, 2]'
+    says 0 'none' append "$db" "$name" alice --quiet null '[1, 2]'
+    says 1 $'34 null\n35 [ 1, 2 ]\nabsent [ 1 ]' contains "$db" "$name" alice null '[1, 2]' '[1]'
     "$SPILLWAY" verify "$db" "$name" >out || fail "verify $name: $(cat out)"
 done
 

@@ -1,6 +1,7 @@
 /* Arrays that keep each id once: the guard of an append, and the public API on every layout. */
 #include "suite.h"
 
+#include "core/array.h"
 #include "simulation/random.h"
 
 #include <spillway/spillway.h>
@@ -17,9 +18,10 @@ static void open_set(fixture_t *fixture, const contract_kind_t *kind, const char
     fixture_open_with(fixture, kind, &definition);
 }
 
-/* Append elements given as Extended JSON, separated by '|', in one step. */
-static spill_outcome_t add_at(fixture_t *fixture, const char *elements, int64_t incarnation,
-                              int64_t pages)
+/* Append elements given as Extended JSON, separated by '|', in one step; within `limits` or NULL.
+ */
+static spill_outcome_t add_within(fixture_t *fixture, const spill_limits_t *limits,
+                                  const char *elements, int64_t incarnation, int64_t pages)
 {
     enum { MOST = 8 };
     char text[512];
@@ -40,10 +42,19 @@ static spill_outcome_t add_at(fixture_t *fixture, const char *elements, int64_t 
     spill_request_t append = make_append(fixture, SPILL_HEAD, values, count);
     append.create = true;
     append.append.searched = &searched;
+    if (limits)
+        append.limits = *limits;
     spill_outcome_t outcome = call(fixture, &append);
     for (size_t i = 0; i < count; i++)
         bson_destroy(&storage[i]);
     return outcome;
+}
+
+/* Without limits, a store on a server reads the head before it appends. */
+static spill_outcome_t add_at(fixture_t *fixture, const char *elements, int64_t incarnation,
+                              int64_t pages)
+{
+    return add_within(fixture, NULL, elements, incarnation, pages);
 }
 
 #define assert_added(...) assert_int_equal(add_at(__VA_ARGS__), SPILL_DONE)
@@ -97,6 +108,27 @@ static void append_is_refused_after_a_spill(void **state)
     assert_done(&fixture, &remove);
     assert_added(&fixture, "3", INCARNATION, 1);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=3 pages=1 removed=1 | 3=#4 4=#4");
+    assert_sound(&fixture);
+    fixture_close(&fixture);
+}
+
+/*
+ * The same with the limits of a real definition: a store on a server sends one update without a
+ * READ, so only the filter of the update can refuse.
+ */
+static void append_without_a_read_is_refused_after_a_spill(void **state)
+{
+    static const spill_limits_t limits = {.slots_max = 100, .bytes_max = 1 << 20};
+    fixture_t fixture;
+    open_set(&fixture, *state, ".");
+    assert_int_equal(add_within(&fixture, &limits, "1|2|3", 0, 0), SPILL_DONE);
+    assert_int_equal(add_within(&fixture, &limits, "3", INCARNATION, 0), SPILL_REFUSED_GUARD);
+    spill_page(&fixture, 0, 2);
+    assert_int_equal(add_within(&fixture, &limits, "1", INCARNATION, 0), SPILL_REFUSED_GUARD);
+    assert_int_equal(add_within(&fixture, &limits, "9", INCARNATION, 0), SPILL_REFUSED_GUARD);
+    assert_int_equal(add_within(&fixture, &limits, "9", INCARNATION + 1, 1), SPILL_REFUSED_GUARD);
+    assert_int_equal(add_within(&fixture, &limits, "9", INCARNATION, 1), SPILL_DONE);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=#4 3=#4");
     assert_sound(&fixture);
     fixture_close(&fixture);
 }
@@ -259,6 +291,180 @@ static void subset_keeps_each_id_once(void **state)
     play(*state, "reviews-subset", true);
 }
 
+/* Append one element given as Extended JSON; report if it was a duplicate. */
+static bool add_is_duplicate(set_t *set, const char *json)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value;
+    spill_append_result_t result;
+    spill_error_t error;
+    check(spill_value_from_json(json, strlen(json), &storage, &value, &error), &error);
+    check(spill_array_append(set->array, &set->owner, &value, 1, NULL, &result, &error), &error);
+    bson_destroy(&storage);
+    return result.duplicates == 1;
+}
+
+static spill_code_t find_json(set_t *set, const char *json, bool remove)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value;
+    spill_error_t error;
+    int64_t seq;
+    check(spill_value_from_json(json, strlen(json), &storage, &value, &error), &error);
+    spill_code_t code = remove
+                            ? spill_array_remove_id(set->array, &set->owner, &value, &seq, &error)
+                            : spill_array_find_id(set->array, &set->owner, &value, &seq, &error);
+    bson_destroy(&storage);
+    return code;
+}
+
+static void add_values(set_t *set, const char *const *values, size_t count)
+{
+    spill_error_t error;
+    for (size_t i = 0; i < count; i++)
+        assert_false(add_is_duplicate(set, values[i]));
+    for (size_t i = 0; i < count; i++) { /* most are in pages */
+        assert_true(add_is_duplicate(set, values[i]));
+        assert_int_equal(find_json(set, values[i], false), SPILL_OK);
+    }
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(find_json(set, values[i], true), SPILL_OK);
+        assert_int_equal(find_json(set, values[i], false), SPILL_NOT_FOUND);
+        assert_false(add_is_duplicate(set, values[i]));
+    }
+    spill_verify_summary_t verified;
+    check(spill_array_verify(set->array, NULL, NULL, NULL, &verified, &error), &error);
+    assert_int_equal(verified.findings, 0);
+    assert_int_equal(verified.elements, count);
+}
+
+/*
+ * Every value is an id: null, arrays, regular expressions, values of any length. The first page has
+ * 1 and 2: a server's query for [1, 2] finds that page, too.
+ */
+static void any_value_is_an_id(void **state)
+{
+    enum { LONG = 3000 };
+    char texts[2][LONG + 3];
+    for (int i = 0; i < 2; i++) {
+        memset(texts[i], 'x', LONG + 2);
+        texts[i][0] = texts[i][LONG + 1] = '"';
+        texts[i][LONG] = (char)('x' + i);
+        texts[i][LONG + 2] = '\0';
+    }
+    const char *const values[] = {
+        "1",
+        "2",
+        "{\"a\": null}",
+        "[1, 2]",
+        "null",
+        "[]",
+        "[[1, 2]]",
+        "\"a\"",
+        "{\"$regularExpression\": {\"pattern\": \"a\", \"options\": \"\"}}",
+        "{\"$regularExpression\": {\"pattern\": \"a\", \"options\": \"i\"}}",
+        texts[0],
+        texts[1],
+        "{\"$maxKey\": 1}",
+        "[3]"};
+    static const char *const presets[] = {"feed-recent", "reviews-separate"};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        set_t set;
+        set_open(&set, *state, presets[i], false);
+        add_values(&set, values, sizeof values / sizeof *values);
+        set_close(&set);
+    }
+}
+
+typedef struct found {
+    int64_t count;
+    spill_finding_t last;
+} found_t;
+
+static void add_finding(void *context, const spill_finding_t *finding)
+{
+    found_t *found = context;
+    found->count++;
+    found->last = *finding;
+}
+
+/* Append to the head without a search, as another program does. */
+static void push_unsearched(fixture_t *fixture, const int64_t *numbers, size_t count)
+{
+    spill_value_t values[4];
+    assert_true(count <= 4);
+    for (size_t i = 0; i < count; i++)
+        values[i] = number_value(&numbers[i]);
+    spill_request_t append = make_append(fixture, SPILL_HEAD, values, count);
+    append.create = true;
+    assert_done(fixture, &append);
+}
+
+/* Verify finds an id twice, in two documents or in one. Repair reports it, and removes nothing. */
+static void verify_finds_an_id_twice(void **state)
+{
+    static const int64_t first[] = {1, 2, 3}, second[] = {4, 2}, third[] = {4};
+    fixture_t fixture;
+    found_t found = {0};
+    spill_array_t *array;
+    spill_verify_summary_t verified;
+    spill_repair_summary_t repaired;
+    spill_error_t error;
+    open_set(&fixture, *state, ".");
+    check(spill_array_open(fixture.store, "feed", &array, &error), &error);
+    push_unsearched(&fixture, first, 3);
+    spill_page(&fixture, 0, 2);
+    check(spill_array_verify(array, &fixture.owner, add_finding, &found, &verified, &error),
+          &error);
+    assert_int_equal(verified.findings, 0);
+    push_unsearched(&fixture, second, 2); /* 2 is in page 0 */
+    check(spill_array_verify(array, &fixture.owner, add_finding, &found, &verified, &error),
+          &error);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.last.invariant, 9);
+    assert_int_equal(found.last.page, SPILL_HEAD);
+    assert_non_null(strstr(found.last.text, "element 4 has the id of element 1:"));
+    push_unsearched(&fixture, third, 1); /* 4 is in the head */
+    check(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    assert_int_equal(verified.findings, 2);
+    check(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
+    assert_int_equal(repaired.left, 2);
+    assert_int_equal(repaired.findings, 0);
+    check(spill_array_remove(array, &fixture.owner, 4, &error), &error);
+    check(spill_array_remove(array, &fixture.owner, 3, &error), &error);
+    check(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    assert_int_equal(verified.findings, 0);
+    assert_int_equal(verified.elements, 4);
+    spill_array_close(array);
+    fixture_close(&fixture);
+}
+
+/* The same in documents of single elements, and an element without an id. */
+static void verify_finds_ids_of_referenced_elements(void **state)
+{
+    set_t set;
+    found_t found = {0};
+    spill_verify_summary_t verified;
+    spill_error_t error;
+    bson_t storage[3];
+    spill_value_t elements[3];
+    set_open(&set, *state, "reviews-separate", true);
+    for (int i = 0; i < 2; i++)
+        elements[i] = make_element(&set, 7, &storage[i]);
+    bson_init(&storage[2]);
+    BSON_APPEND_INT32(&storage[2], "other", 1);
+    elements[2] = spill_value_from_document(&storage[2]);
+    set.array->definition.unique = false; /* as in a program with a defect */
+    check(spill_array_append(set.array, &set.owner, elements, 3, NULL, NULL, &error), &error);
+    set.array->definition.unique = true;
+    check(spill_array_verify(set.array, NULL, add_finding, &found, &verified, &error), &error);
+    assert_int_equal(verified.findings, 2);
+    assert_int_equal(found.last.invariant, 9);
+    for (int i = 0; i < 3; i++)
+        bson_destroy(&storage[i]);
+    set_close(&set);
+}
+
 /* A retry reports what the first try did, although the array has all ids now. */
 static void operation_is_repeated(void **state)
 {
@@ -330,10 +536,14 @@ void add_set_tests(suite_t *suite)
     SUITE_ADD(suite, append_refuses_ids_of_the_head);
     SUITE_ADD(suite, append_refuses_ids_at_a_path);
     SUITE_ADD(suite, append_is_refused_after_a_spill);
+    SUITE_ADD(suite, append_without_a_read_is_refused_after_a_spill);
     SUITE_ADD(suite, outlier_keeps_each_scalar_once);
     SUITE_ADD(suite, outlier_keeps_each_id_once);
     SUITE_ADD(suite, reference_keeps_each_scalar_once);
     SUITE_ADD(suite, subset_keeps_each_id_once);
+    SUITE_ADD(suite, any_value_is_an_id);
+    SUITE_ADD(suite, verify_finds_an_id_twice);
+    SUITE_ADD(suite, verify_finds_ids_of_referenced_elements);
     SUITE_ADD(suite, operation_is_repeated);
     SUITE_ADD(suite, ids_stay);
 }

@@ -142,15 +142,15 @@ bool model_document_find_id(const model_document_t *document, const spill_reques
     spill_buffer_t wanted = SPILL_BUFFER_INIT;
     spill_buffer_t key = SPILL_BUFFER_INIT;
     bool found = false;
-    spill_element_id_key(request->read.id, &wanted, NULL);
+    spill_element_id_key(request->read.id, request->definition->unique, &wanted, NULL);
     *seq = document->state.first;
     for (*index = 0; *index < document->count; ++*index, ++*seq) {
         *seq = spill_seqs_pass(deleted, *seq);
         spill_buffer_clear(&key);
-        found =
-            *seq >= request->read.seq &&
-            spill_element_key(&document->elements[*index], request->definition->id_field, &key) &&
-            spill_buffer_equal(&key, &wanted);
+        found = *seq >= request->read.seq &&
+                spill_element_key(&document->elements[*index], request->definition->id_field,
+                                  request->definition->unique, &key) &&
+                spill_buffer_equal(&key, &wanted);
         if (found)
             break;
     }

@@ -131,6 +131,38 @@ static void top_and_order_follow(void **state)
                      SPILL_INVALID);
 }
 
+/* A set becomes another set, or is refused: no layout drops `unique` silently. */
+static void unique_is_never_dropped(void **state)
+{
+    (void)state;
+    static const spill_layout_t sets[] = {SPILL_LAYOUT_OUTLIER, SPILL_LAYOUT_REFERENCE,
+                                          SPILL_LAYOUT_SUBSET};
+    const spill_keep_t newest = SPILL_KEEP_NEWEST, oldest = SPILL_KEEP_OLDEST;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        spill_definition_t set = preset("feed-recent"), from, to;
+        spill_error_t error;
+        set.unique = true;
+        const spill_keep_t *keep = sets[i] == SPILL_LAYOUT_OUTLIER ? &newest : NULL;
+        assert_int_equal(spill_convert_definition(&set, "made", sets[i], keep, &from, &error),
+                         SPILL_OK);
+        assert_true(from.unique);
+        for (int j = 0; j < LAYOUT_COUNT; j++) {
+            bool can = LAYOUTS[j] != SPILL_LAYOUT_CAPPED && LAYOUTS[j] != SPILL_LAYOUT_BUCKET;
+            error.message[0] = '\0';
+            assert_int_equal(spill_convert_definition(&from, "new", LAYOUTS[j], NULL, &to, &error),
+                             can ? SPILL_OK : SPILL_INVALID);
+            if (can)
+                assert_true(to.unique);
+            else
+                assert_non_null(strstr(error.message, "'made' keeps each id once"));
+        }
+        assert_int_equal(
+            spill_convert_definition(&from, "new", SPILL_LAYOUT_OUTLIER, &oldest, &to, &error),
+            SPILL_INVALID);
+        assert_non_null(strstr(error.message, "keeps the oldest cannot"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +170,7 @@ int main(void)
         cmocka_unit_test(statistics),
         cmocka_unit_test(retention),
         cmocka_unit_test(top_and_order_follow),
+        cmocka_unit_test(unique_is_never_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

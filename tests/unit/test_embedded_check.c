@@ -362,7 +362,7 @@ static void id_entry(fixture_t *fixture, int64_t seq)
     bson_t storage = BSON_INITIALIZER;
     spill_buffer_t id = SPILL_BUFFER_INIT;
     spill_value_t value = spill_value_from_utf8(&storage, "x");
-    assert_int_equal(spill_element_id_key(&value, &id, NULL), SPILL_OK);
+    assert_int_equal(spill_element_id_key(&value, false, &id, NULL), SPILL_OK);
     spill_record_key_id(&fixture->feed.key, fixture->head.incarnation, &id, seq);
     spill_buffer_release(&id);
     bson_destroy(&storage);

@@ -59,7 +59,9 @@ static void set_id(const making_t *making, int64_t incarnation, int64_t seq,
 {
     spill_buffer_t id = SPILL_BUFFER_INIT;
     spill_record_key_t key;
-    if (has_ids(making) && spill_element_key(element, making->request->definition->id_field, &id)) {
+    const spill_definition_t *definition = making->request->definition;
+    if (has_ids(making) &&
+        spill_element_key(element, definition->id_field, definition->unique, &id)) {
         spill_record_key_id(making->key, incarnation, &id, seq);
         set_entry(making, making->key, put);
         if (spill_embedded_window_entry(making->request, making->request->array_id, &id,

@@ -135,14 +135,14 @@ void spill_checking_page_index(spill_checking_t *checking)
 /* Has the element at the iterator the entries of its id, if it has an id? The iterator moves. */
 static bool has_entry(spill_checking_t *checking, int64_t incarnation, int64_t seq, bool *has_id)
 {
+    const spill_definition_t *definition = checking->request->definition;
     spill_kv_iter_t *iter = checking->iter;
     spill_buffer_t id = SPILL_BUFFER_INIT;
     spill_record_key_t window;
     spill_value_t element;
     bool has = false;
-    *has_id = spill_element_decode(checking->request->definition, iter->value, iter->value_bytes,
-                                   &element) &&
-              spill_element_key(&element, checking->request->definition->id_field, &id);
+    *has_id = spill_element_decode(definition, iter->value, iter->value_bytes, &element) &&
+              spill_element_key(&element, definition->id_field, definition->unique, &id);
     if (*has_id) {
         spill_record_key_id(&checking->key, incarnation, &id, seq);
         has = is_there(checking, &checking->key);
@@ -367,9 +367,10 @@ static spill_code_t delete_wrong_pages(reindexing_t *reindexing, spill_error_t *
 static bool id_entry(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                      const spill_value_t *element)
 {
-    const char *field = reindexing->request->definition->id_field;
+    const spill_definition_t *definition = reindexing->request->definition;
     spill_buffer_clear(&reindexing->id);
-    if (field[0] == '\0' || !spill_element_key(element, field, &reindexing->id))
+    if (definition->id_field[0] == '\0' ||
+        !spill_element_key(element, definition->id_field, definition->unique, &reindexing->id))
         return false;
     spill_record_key_id(&reindexing->entry, incarnation, &reindexing->id, seq);
     return true;

@@ -257,7 +257,7 @@ static spill_code_t list_windows_with_id(const spill_embedded_t *store, uint32_t
     const char *window = after ? after : query->windows.from ? query->windows.from : "";
     spill_record_key_t key;
     SPILL_TRY(spill_owner_key(query->windows.owner, &owner_key, error));
-    SPILL_TRY(spill_element_id_key(query->windows.id, &id, error));
+    SPILL_TRY(spill_element_id_key(query->windows.id, false, &id, error));
     spill_record_key_init(&key, array_id, owner_key.data, owner_key.size);
     SPILL_SCOPED(spill_kv_iter_release)
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);

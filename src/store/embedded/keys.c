@@ -256,7 +256,7 @@ bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data
         return false;
     *id = data + before;
     *id_bytes = size - before - sizeof(uint64_t);
-    if (spill_owner_key_length(*id, *id_bytes) != *id_bytes)
+    if (spill_element_id_key_length(*id, *id_bytes) != *id_bytes)
         return false;
     uint64_t bytes;
     memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);

@@ -67,7 +67,8 @@ spill_code_t spill_embedded_has_id(spill_embedded_t *store, const spill_request_
     iter = spill_kv_iterate_owner(store->kv);
     for (size_t i = 0; !*has && i < append->append.element_count; i++) {
         spill_buffer_clear(&id);
-        if (!spill_element_key(&append->append.elements[i], append->definition->id_field, &id))
+        if (!spill_element_key(&append->append.elements[i], append->definition->id_field, true,
+                               &id))
             continue;
         spill_record_key_id(key, head->incarnation, &id, from);
         const entries_t entries = {

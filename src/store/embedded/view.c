@@ -96,7 +96,8 @@ spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t incarnation, int6
     int64_t of, number;
     bool found;
     *seq = -1;
-    spill_code_t code = spill_element_id_key(reading->request->read.id, &id, error);
+    spill_code_t code = spill_element_id_key(reading->request->read.id,
+                                             reading->request->definition->unique, &id, error);
     if (code == SPILL_OK) {
         spill_record_key_id(&reading->key, incarnation, &id, from > 0 ? from : 0);
         code = spill_view_seek(reading, &found, error);

@@ -351,8 +351,9 @@ static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
 static bool has_id(const spill_request_t *request, const spill_value_t *element)
 {
     spill_buffer_t wanted = SPILL_BUFFER_INIT, own = SPILL_BUFFER_INIT;
-    spill_element_id_key(request->read.id, &wanted, NULL);
-    bool same = spill_element_key(element, request->definition->id_field, &own) &&
+    const spill_definition_t *definition = request->definition;
+    spill_element_id_key(request->read.id, definition->unique, &wanted, NULL);
+    bool same = spill_element_key(element, definition->id_field, definition->unique, &own) &&
                 spill_buffer_equal(&own, &wanted);
     spill_buffer_release(&wanted);
     spill_buffer_release(&own);

@@ -222,6 +222,9 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
     fprintf(to, "99 %% have %s or fewer, the longest has ",
             spill_count_text((double)path->lengths.p99).text);
     fprintf(to, "%s.", spill_count_text((double)path->lengths.max).text);
+    if (path->set)
+        fprintf(to, " The elements are scalars, and each occurs once in its array (%s checked).",
+                spill_count_text((double)path->set_arrays).text);
     if (path->growth_forecast.elapsed_ms > 0)
         fprintf(to, " %+" PRId64 " %s come in %s days.", path->growth_forecast.added,
                 path->map ? spill_plural(path->growth_forecast.added, "key has", "keys have")

@@ -321,6 +321,27 @@ static spill_code_t read_time(void *record, const void *root, const bson_iter_t 
     return SPILL_OK;
 }
 
+/* Earlier versions wrote no set. */
+static const spill_field_t set_fields[] = {
+    SPILL_FIELD(NUMBER, spill_scan_path_t, set_arrays, "arrays", RANGE),
+    SPILL_FIELD(BOOL, spill_scan_path_t, set_sampled, "sampled")};
+static const spill_record_t set_record = SPILL_RECORD("set", spill_scan_path_t, set_fields);
+
+static bool is_set(const void *path)
+{
+    return ((const spill_scan_path_t *)path)->set;
+}
+
+static spill_code_t read_set(void *record, const void *root, const bson_iter_t *iter,
+                             spill_error_t *error)
+{
+    (void)root;
+    spill_scan_path_t *path = record;
+    bson_t set;
+    path->set = spill_inner_document(iter, &set);
+    return path->set ? spill_record_read(&set_record, &set, path, error) : SPILL_OK;
+}
+
 #define PATH(type, member, ...) SPILL_FIELD(type, spill_scan_path_t, member, __VA_ARGS__)
 #define COUNT(member, ...) NUMBER(spill_scan_path_t, member, __VA_ARGS__)
 
@@ -359,6 +380,8 @@ static const spill_field_t path_fields[] = {
     COUNT(paid, "paid"),
     COUNT(threshold, "threshold"),
     CUSTOM("time", .print = print_time, .read = read_time),
+    PART(set_record, "set", .flags = SPILL_FIELD_OMIT_UNLESS | SPILL_FIELD_OPTIONAL, .when = is_set,
+         .read = read_set),
     PATH(RECORD, growth_forecast, "growth", .of = &path_growth, .read = read_path_growth,
          .flags = SPILL_FIELD_NULL_UNLESS, .when = has_growth),
     CUSTOM("owners", .print = print_path_owners, .read = read_path_owners),

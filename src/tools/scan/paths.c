@@ -98,6 +98,7 @@ void spill_paths_release(spill_paths_t *paths)
     spill_sketch_release(&paths->sizes);
     spill_owners_release(&paths->largest);
     spill_history_release(&paths->history);
+    spill_repeats_table_release(&paths->repeats);
     bson_free(paths->nodes);
     bson_free(paths->moved);
     bson_free(paths->touched);
@@ -313,6 +314,16 @@ static void add_owner(spill_path_t *path, const ended_t *here, const spill_histo
         spill_owners_add(&path->owners, &owner);
 }
 
+/* Does a value of the document's longest array occur twice? */
+static void check_repeats(spill_paths_t *paths, spill_path_t *path, const ended_t *here)
+{
+    if (path->kind != SPILL_PATH_ARRAY || path->repeats.excluded)
+        return;
+    spill_repeats_check(&path->repeats, &paths->repeats, here->data + path->here_at,
+                        path->here_length);
+    path->repeats.sampled = path->repeats.sampled || path->here_bytes != path->here_size;
+}
+
 static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *here)
 {
     const spill_scan_limits_t *limits = &paths->limits;
@@ -321,6 +332,7 @@ static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *he
         path->bytes_max = path->here_bytes;
     if (!may_grow(path))
         return;
+    check_repeats(paths, path, here);
     bool over = path->here_length > limits->elements;
     bool large = path->here_bytes > limits->bytes &&
                  (path->kind == SPILL_PATH_ARRAY || is_spread(path, here->data));
@@ -416,6 +428,7 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t 
     if (from->document_max > into->document_max)
         into->document_max = from->document_max;
     merge_growth(paths, into, from, own);
+    spill_repeats_merge(&into->repeats, &from->repeats);
     if (from->touched) {
         touch(paths, into);
         into->here_bytes += from->here_bytes;

@@ -9,6 +9,7 @@
 #include "tools/scan/forecast.h"
 #include "tools/scan/growth.h"
 #include "tools/scan/outline.h"
+#include "tools/scan/repeats.h"
 #include "tools/scan/shape.h"
 #include "tools/scan/sketch.h"
 
@@ -183,7 +184,8 @@ struct spill_path {
     spill_owners_t owners;   /* by the longest array of each document */
     spill_owners_t heaviest; /* by the bytes of all its arrays in each document; no histories */
     spill_times_rule_t times;
-    spill_growth_t *growth; /* or NULL */
+    spill_repeats_t repeats; /* of the longest array of each document */
+    spill_growth_t *growth;  /* or NULL */
     spill_growth_forecast_t
         growth_forecast;     /* of all owners' arrays together; see spill_paths_foresee */
     spill_outline_t outline; /* of its documents; empty for arrays and maps */
@@ -214,6 +216,7 @@ typedef struct spill_paths {
     int64_t over_document;          /* documents over half of the limit */
     uint32_t growing;               /* paths with a growth */
     spill_history_t history;        /* of the current array */
+    spill_repeats_table_t repeats;  /* of the current array */
     const spill_times_kept_t *kept; /* of the current document; or NULL */
 } spill_paths_t;
 

@@ -1,5 +1,6 @@
 #include "tools/scan/plan.h"
 
+#include "definition/schema.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -102,11 +103,13 @@ static spill_plan_end_t growing_end(const spill_scan_path_t *path)
 {
     const spill_growth_forecast_t *times = &path->growth_forecast;
     double differ = times->rising + times->falling;
+    /* $addToSet adds at the end. The time in an id is not that of its addition. */
+    spill_plan_end_t unknown = path->set ? SPILL_PLAN_END_BACK : SPILL_PLAN_END_UNKNOWN;
     if (!times->timed || !(differ >= differ_share))
-        return SPILL_PLAN_END_UNKNOWN;
+        return unknown;
     if (times->falling >= one_order_share * differ)
         return SPILL_PLAN_END_FRONT;
-    return times->rising >= one_order_share * differ ? SPILL_PLAN_END_BACK : SPILL_PLAN_END_UNKNOWN;
+    return times->rising >= one_order_share * differ ? SPILL_PLAN_END_BACK : unknown;
 }
 
 /*
@@ -203,6 +206,26 @@ static void say_as_of(const spill_scan_path_t *path, int64_t scanned_ms, spill_p
             spill_day_text(growth->newest_ms).text);
 }
 
+/* A set of scalars: an append leaves out an element that the array has. */
+static void keep_each_once(spill_plan_item_t *item)
+{
+    const spill_scan_path_t *path = item->path;
+    if (!path->set || !spill_definition_has_unique(&item->definition))
+        return;
+    item->definition.unique = true;
+    strcpy(item->definition.id_field, ".");
+    spill_plan_say(
+        &item->why,
+        "It is a set: its elements are scalars, and no array that the scan checked (%" PRId64
+        "%s) has one twice. So each element is its own id "
+        "(\"idField\": \".\"), and an append leaves out what the array has "
+        "(\"unique\"). New elements are assumed to come at the end, as with "
+        "$addToSet.",
+        path->set_arrays, path->set_sampled ? ", long ones by a part of their values" : "");
+    spill_plan_say(&item->alternatives,
+                   "without \"unique\" and \"idField\", if an element may occur twice.");
+}
+
 static void add_alternatives(const spill_plan_item_t *item, spill_plan_texts_t *others)
 {
     const spill_scan_path_t *path = item->path;
@@ -213,7 +236,8 @@ static void add_alternatives(const spill_plan_item_t *item, spill_plan_texts_t *
         spill_plan_say(
             others, "subset, if only the top-N or the newest few are shown with the document, or a "
                     "count and an average of them.");
-        spill_plan_say(others, "capped, if only the newest %" PRId64 " are ever needed.",
+        spill_plan_say(others, "capped%s, if only the newest %" PRId64 " are ever needed.",
+                       item->definition.unique ? " without \"unique\"" : "",
                        item->definition.bounds.threshold);
     }
     if (!path->time_type || strcmp(path->time_type, "date") != 0 || per_day == 0)
@@ -349,13 +373,15 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
 static char *others_of(const spill_definition_t *definition)
 {
     const char *field = definition->pages_field;
-    bool nested = strchr(field, '.') != NULL;
+    bool nested = strchr(field, '.') != NULL, unique = definition->unique;
     return bson_strdup_printf(
         "Programs with other drivers continue unchanged until a document has pages (it has the "
-        "field %s). Then they may push to the array, and change other fields. Only the library may "
-        "edit elements, update by position, pull, and replace the document%s: such a program adds "
+        "field %s)%s. Then they may %schange other fields. Only the library may %sedit elements, "
+        "update by position, pull, and replace the document%s: such a program adds "
         "{%s%s%s: {$exists: false}} to its filter.",
-        field, nested ? " or a sub-document around the array" : "", nested ? "\"" : "", field,
+        field, unique ? ", if they add with $addToSet" : "",
+        unique ? "" : "push to the array, and ", unique ? "add and " : "",
+        nested ? " or a sub-document around the array" : "", nested ? "\"" : "", field,
         nested ? "\"" : "");
 }
 
@@ -392,6 +418,7 @@ static void define_item(spill_plan_item_t *item, const spill_plan_t *plan,
 {
     const spill_scan_path_t *path = item->path;
     choose_layout(&item->definition, path, true, aims, &item->why);
+    keep_each_once(item);
     say_as_of(path, result->scanned_ms, &item->why);
     add_alternatives(item, &item->alternatives);
     item->possible = spill_plan_put_names(plan, &item->definition,

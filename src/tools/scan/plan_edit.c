@@ -165,12 +165,12 @@ static bool has_whole_arrays(const spill_schema_t *schema)
     return !schema->has_referenced_elements && !schema->has_windows;
 }
 
-static void take_over(const spill_definition_t *from, spill_definition_t *definition)
+static spill_code_t take_over(const spill_definition_t *from, spill_definition_t *definition,
+                              spill_error_t *error)
 {
     const spill_schema_t *schema = spill_schema_of(definition);
     strcpy(definition->name, from->name);
     strcpy(definition->id_field, from->id_field);
-    definition->unique = from->unique && spill_definition_has_unique(definition);
     strcpy(definition->time_field, from->time_field);
     definition->op_window = from->op_window;
     if (!schema->is_capped && !schema->has_windows)
@@ -183,6 +183,9 @@ static void take_over(const spill_definition_t *from, spill_definition_t *defini
         definition->bounds.threshold = from->bounds.threshold;
         definition->bounds.head_bytes_max = from->bounds.head_bytes_max;
     }
+    return spill_definition_carry_unique(
+        from, "To give that up, remove \"unique\" from the definition in the plan's file first",
+        definition, error);
 }
 
 /* False: the name does not fit. */
@@ -224,7 +227,7 @@ spill_code_t spill_plan_edit_reshape(const spill_plan_edit_t *edit, spill_defini
     else if (!schema->has_pages)
         spill_definition_set_layout(definition, definition->layout);
     if (edit->defined)
-        take_over(&edit->definition, definition);
+        SPILL_TRY(take_over(&edit->definition, definition, error));
     definition->largest = definition->bounds;
     return SPILL_OK;
 }

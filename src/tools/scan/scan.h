@@ -90,6 +90,10 @@ typedef struct spill_scan_path {
     int64_t threshold; /* elements that a head should hold, by their mean size; 0: no elements */
     char time_field[SPILL_TIMES_NAMES_SIZE]; /* the field of elements with their time */
     const char *time_type;                   /* "date", "text", "timestamp", "objectId", or NULL */
+    /* A set: its elements are scalars, and no checked array has one twice (repeats.h). */
+    bool set;
+    int64_t set_arrays;                      /* that were checked, of two elements or more */
+    bool set_sampled;                        /* the check did not see all elements */
     spill_growth_forecast_t growth_forecast; /* of all together; each owner has its own */
     spill_owners_t owners;
     spill_owners_t heaviest; /* by their bytes; without forecasts */

@@ -1,0 +1,46 @@
+/*
+ * Is an array a set: strings, integers, ObjectIds, binaries or null, each of which occurs once? A
+ * path is one if all of its arrays that were checked are. The first value that occurs twice ends
+ * the check of its path.
+ *
+ * Values compare as ids do (bson/element_fields.h), by a hash of 64 bits. Exact for arrays of up to
+ * SPILL_REPEATS_EXACT elements. Of a longer array, the check keeps only values whose hash falls
+ * into a part of all hashes: both of two equal values do, or neither.
+ */
+#ifndef SPILL_TOOLS_SCAN_REPEATS_H
+#define SPILL_TOOLS_SCAN_REPEATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SPILL_REPEATS_EXACT 65536
+
+/* Of one path. Zero it to begin. */
+typedef struct spill_repeats {
+    int64_t arrays; /* checked, of two elements or more */
+    bool excluded;  /* one has a value twice, or an element that is not a scalar */
+    bool sampled;   /* a part of the values was checked, or only the longest array of a document */
+} spill_repeats_t;
+
+/* The hashes of one array. Zero it to begin. 1.5 MB from the first array on. */
+typedef struct spill_repeats_table {
+    uint64_t *hashes;
+    uint32_t *stamps; /* of the array whose hash is in the slot */
+    uint32_t stamp;
+} spill_repeats_table_t;
+
+void spill_repeats_table_release(spill_repeats_table_t *table);
+
+/* Check the array at `data`, which is well-formed and has `length` elements. O(its bytes). */
+void spill_repeats_check(spill_repeats_t *repeats, spill_repeats_table_t *table,
+                         const uint8_t *data, uint32_t length);
+
+void spill_repeats_merge(spill_repeats_t *into, const spill_repeats_t *from);
+
+/* Report whether the path is a set, as far as was checked. */
+static inline bool spill_repeats_is_set(const spill_repeats_t *repeats)
+{
+    return repeats->arrays > 0 && !repeats->excluded;
+}
+
+#endif
