@@ -262,8 +262,8 @@ typedef struct spill_read {
     bool want_top;    /* of a subset's head: response->top_run */
     bool want_fields; /* response->fields */
     /*
-     * Of a head: a walk over owners that the calling thread has listed. The answer may show any
-     * moment since then, but none before an earlier READ of the owner, or an own change of it.
+     * A walk over owners that the calling thread has listed. The answer may show any moment since
+     * then, but none before an earlier READ of the owner, or an own change of it.
      */
     bool ahead;
 } spill_read_t;

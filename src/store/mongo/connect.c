@@ -291,9 +291,9 @@ static spill_code_t call_all(spill_store_t *base, const spill_request_t *request
     spill_mongo_t *store = (spill_mongo_t *)base;
     for (size_t i = 0; i < count; i++)
         spill_response_clear(&responses[i]);
-    spill_mongo_ahead_changed(store->ahead, requests->owner);
     if (requests->kind == SPILL_REQUEST_READ)
         return spill_mongo_read_pages(store, requests, count, responses, error);
+    spill_mongo_ahead_changed(store->ahead, requests->owner);
     if (base->options.read_only)
         return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
     return (requests->kind == SPILL_REQUEST_PUT_PAGE
