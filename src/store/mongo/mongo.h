@@ -164,12 +164,12 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
                                 const bson_t *update, bool *done, spill_error_t *error);
 
 /*
- * The same for `count` different documents, by one unordered command. The answer does not show
- * which of them failed the guard.
+ * Update `count` different documents, by one unordered command; with `upserts` insert those whose
+ * `_id` is not there. The answer does not show which of them failed the guard.
  */
-spill_code_t spill_mongo_upsert_all(spill_mongo_t *store, const char *collection,
+spill_code_t spill_mongo_update_all(spill_mongo_t *store, const char *collection,
                                     const bson_t *const *filters, const bson_t *const *updates,
-                                    size_t count, spill_error_t *error);
+                                    size_t count, bool upserts, spill_error_t *error);
 
 /*
  * Replace the document that the filter finds by `document`, whose fields may begin with `$`. Here

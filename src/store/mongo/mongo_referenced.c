@@ -89,10 +89,11 @@ static bool find_own(const spill_request_t *request, int64_t from, int64_t seq,
                      spill_value_t *value)
 {
     bool append = request->kind == SPILL_REQUEST_APPEND;
-    if (append && seq >= from && seq - from < (int64_t)request->append.element_count) {
-        *value = request->append.elements[seq - from];
-        return true;
-    }
+    for (size_t i = 0; append && i < request->append.element_count; i++)
+        if (spill_request_seq(request, from, i) == seq) {
+            *value = request->append.elements[i];
+            return true;
+        }
     if (!spill_request_is_change(request) || seq != request->change.seq || !request->change.element)
         return false;
     *value = *request->change.element;
