@@ -146,6 +146,15 @@ typedef struct spill_store_ops {
     void (*expect)(spill_store_t *store, const spill_definition_t *definition,
                    const spill_listing_t *owners);
 
+    /*
+     * Layout bucket: add the windows of several owners to the empty listing, as items that name them
+     * (spill_bucket_name), in any order, at most `limit`. *all: there are no more. NULL: list the
+     * windows of one owner after another.
+     */
+    spill_code_t (*windows_of)(spill_store_t *store, const spill_definition_t *definition,
+                               const spill_listing_t *owners, size_t limit,
+                               spill_listing_t *windows, bool *all, spill_error_t *error);
+
     /* The numbers of a definition in the catalog. They stay the same until its array ends. */
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
                          spill_binding_t *binding, spill_error_t *error);

@@ -380,6 +380,7 @@ static const spill_store_ops_t mongo_ops = {
     .make_heads = make_heads,
     .cut_heads = cut_heads,
     .expect = expect,
+    .windows_of = spill_mongo_windows_of,
     .bind = spill_mongo_bind,
     .list = {[SPILL_LIST_OWNERS] = spill_mongo_owners,
              [SPILL_LIST_OVERSIZED] = spill_mongo_oversized,

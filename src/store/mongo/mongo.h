@@ -322,6 +322,11 @@ spill_list_fn spill_mongo_oversized;
 spill_list_fn spill_mongo_orphans;
 spill_list_fn spill_mongo_windows;
 
+/* spill_store_ops_t.windows_of, by one command. (lists.c) */
+spill_code_t spill_mongo_windows_of(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_listing_t *owners, size_t limit,
+                                    spill_listing_t *windows, bool *all, spill_error_t *error);
+
 /* Append `near` to a projection: measures of a document near the size limit. */
 void spill_mongo_project_near(const spill_definition_t *definition, bson_t *projection);
 /* `document` is the result of that projection for `found`. Pure function. */
